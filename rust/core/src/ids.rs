@@ -1,0 +1,178 @@
+//! Dense ids and the interners that give them out. No order that matters ever depends on an id.
+
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+use rustc_hash::FxHashMap;
+
+/// A dense index of one kind of thing.
+pub trait Id: Copy + Eq {
+    /// The id with this index.
+    fn from_index(index: usize) -> Self;
+    /// The index.
+    fn index(self) -> usize;
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+        impl Id for $name {
+            fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).expect("fewer than 2^32 of a kind"))
+            }
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A ClusterQueue, by name; it may not exist (any more).
+    QueueId,
+    /// A Cohort, by name.
+    CohortId,
+    /// A LocalQueue, by namespace and name.
+    LocalQueueId,
+    /// A ResourceFlavor, by name.
+    FlavorId,
+    /// A resource, by name.
+    ResourceId,
+    /// A (flavor, resource) pair: what quota is counted in.
+    FlavorResourceId,
+    /// A Namespace, by name.
+    NamespaceId,
+    /// A slot of the workload table.
+    WorkloadId,
+    /// Workloads that scheduling cannot tell apart (rules/05 §4).
+    ShapeId,
+}
+
+/// A vector indexed by an id.
+#[derive(Clone, Debug)]
+pub struct IdVec<I, T> {
+    items: Vec<T>,
+    id: PhantomData<I>,
+}
+
+impl<I, T> Default for IdVec<I, T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), id: PhantomData }
+    }
+}
+
+impl<I: Id, T> IdVec<I, T> {
+    /// Appends an item and gives its id.
+    pub fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::from_index(self.items.len() - 1)
+    }
+
+    /// The item, if the id was given out.
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.items.get(id.index())
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Is it empty?
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// All items, in the order of their ids.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+
+    /// All ids.
+    pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
+        (0..self.items.len()).map(I::from_index)
+    }
+
+    /// Grows to hold `id`, filling with defaults.
+    pub fn ensure(&mut self, id: I) -> &mut T
+    where
+        T: Default,
+    {
+        if self.items.len() <= id.index() {
+            self.items.resize_with(id.index() + 1, T::default);
+        }
+        &mut self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> Index<I> for IdVec<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.index()]
+    }
+}
+
+/// Gives each distinct value one id, in order of first sight.
+#[derive(Clone, Debug)]
+pub struct Interner<I, T: Hash + Eq> {
+    ids: FxHashMap<T, I>,
+    values: IdVec<I, T>,
+}
+
+impl<I, T: Hash + Eq> Default for Interner<I, T> {
+    fn default() -> Self {
+        Self { ids: FxHashMap::default(), values: IdVec::default() }
+    }
+}
+
+impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
+    /// The id of a value, new if it was never seen.
+    pub fn intern<Q>(&mut self, value: &Q) -> I
+    where
+        Q: Hash + Eq + ToOwned<Owned = T> + ?Sized,
+        T: std::borrow::Borrow<Q>,
+    {
+        if let Some(&id) = self.ids.get(value) {
+            return id;
+        }
+        let owned = value.to_owned();
+        let id = self.values.push(owned.clone());
+        self.ids.insert(owned, id);
+        id
+    }
+
+    /// The id of a value that was seen before.
+    pub fn find<Q>(&self, value: &Q) -> Option<I>
+    where
+        Q: Hash + Eq + ?Sized,
+        T: std::borrow::Borrow<Q>,
+    {
+        self.ids.get(value).copied()
+    }
+
+    /// Number of values seen.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Was nothing seen yet?
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+impl<I: Id, T: Hash + Eq> Index<I> for Interner<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.values[id]
+    }
+}
