@@ -11,4 +11,5 @@ pub mod ids;
 pub mod objects;
 pub mod pods;
 pub mod quantity;
+pub mod resource_names;
 pub mod totals;
