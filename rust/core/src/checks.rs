@@ -1,0 +1,123 @@
+//! Admission checks: which ones a workload needs, and the list in its status (rules/07 §2, §3).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::objects::{
+    Admission, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, ResourceGroup, Time, Workload,
+};
+
+/// The flavors of all resource groups.
+#[must_use]
+pub fn all_flavors(groups: &[ResourceGroup]) -> BTreeSet<&str> {
+    groups.iter().flat_map(|group| &group.flavors).map(|flavor| flavor.name.as_str()).collect()
+}
+
+/// Check name to the flavors it holds for; a rule without flavors holds for all of `flavors`.
+///
+/// Of two rules for one check the later counts.
+#[must_use]
+pub fn flavors_by_check<'a>(
+    rules: &'a [AdmissionCheckRule],
+    flavors: &BTreeSet<&'a str>,
+) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let of = |rule: &'a AdmissionCheckRule| {
+        if rule.on_flavors.is_empty() { flavors.clone() } else { rule.on_flavors.iter().map(String::as_str).collect() }
+    };
+    rules.iter().map(|rule| (rule.name.as_str(), of(rule))).collect()
+}
+
+/// The checks that hold for some of the `assigned` flavors.
+#[must_use]
+pub fn checks_for_flavors(
+    rules: &[AdmissionCheckRule],
+    flavors: &BTreeSet<&str>,
+    assigned: &BTreeSet<&str>,
+) -> BTreeSet<String> {
+    names(flavors_by_check(rules, flavors), |of_check| !of_check.is_disjoint(assigned))
+}
+
+/// The checks of `cluster_queue` that hold for some flavor of `admission`.
+#[must_use]
+pub fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Admission) -> BTreeSet<String> {
+    let assigned = admission.pod_set_assignments.iter().flat_map(|p| p.flavors.values()).map(String::as_str).collect();
+    checks_for_flavors(&cluster_queue.admission_checks, &all_flavors(&cluster_queue.resource_groups), &assigned)
+}
+
+/// The checks that `workload` needs: with an admission those for its flavors, without one those that hold for every
+/// flavor of the ClusterQueue.
+#[must_use]
+pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload) -> BTreeSet<String> {
+    if let Some(admission) = &workload.status.admission {
+        return checks_for_admission(cluster_queue, admission);
+    }
+    let flavors = all_flavors(&cluster_queue.resource_groups);
+    names(flavors_by_check(&cluster_queue.admission_checks, &flavors), |of_check| of_check.is_superset(&flavors))
+}
+
+/// Is some check Retry or Rejected?
+#[must_use]
+pub fn has_retry_or_rejected_checks(workload: &Workload) -> bool {
+    workload.status.admission_checks.iter().any(|c| matches!(c.state, CheckState::Retry | CheckState::Rejected))
+}
+
+/// Is every check of the status Ready? True when there is none.
+#[must_use]
+pub fn has_all_checks_ready(workload: &Workload) -> bool {
+    workload.status.admission_checks.iter().all(|c| c.state == CheckState::Ready)
+}
+
+/// Are all `required` checks in the status, in whatever state?
+#[must_use]
+pub fn has_all_checks(workload: &Workload, required: &BTreeSet<String>) -> bool {
+    required.iter().all(|name| workload.status.admission_checks.iter().any(|c| c.name == *name))
+}
+
+/// Makes `status.admissionChecks` list what is required; returns whether it changed.
+///
+/// Missing checks are added as Pending. Others are dropped only if the list is then longer than the required set.
+pub fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet<String>, now: Time) -> bool {
+    let checks = &mut workload.status.admission_checks;
+    if required.is_empty() {
+        let changed = !checks.is_empty();
+        checks.clear();
+        return changed;
+    }
+    let mut changed = false;
+    for name in required {
+        if !checks.iter().any(|c| c.name == *name) {
+            let pending = AdmissionCheckState { name: name.clone(), last_transition: now, ..Default::default() };
+            checks.push(pending);
+            changed = true;
+        }
+    }
+    if checks.len() > required.len() {
+        checks.retain(|c| required.contains(&c.name));
+        changed = true;
+    }
+    if changed {
+        checks.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    changed
+}
+
+/// Sets the state of one check; the transition time moves with the state, retryCount is left alone (rules/07 §3).
+///
+/// `new.last_transition` is used if it is set, else `now`. A check that is not listed is added as `new` is.
+pub fn set_check_state(checks: &mut Vec<AdmissionCheckState>, mut new: AdmissionCheckState, now: Time) {
+    if new.last_transition == Time::ABSENT {
+        new.last_transition = now;
+    }
+    let Some(old) = checks.iter_mut().find(|c| c.name == new.name) else {
+        checks.push(new);
+        return;
+    };
+    if old.state == new.state {
+        new.last_transition = old.last_transition;
+    }
+    new.retry_count = old.retry_count;
+    *old = new;
+}
+
+fn names(by_check: BTreeMap<&str, BTreeSet<&str>>, wanted: impl Fn(&BTreeSet<&str>) -> bool) -> BTreeSet<String> {
+    by_check.into_iter().filter(|(_, flavors)| wanted(flavors)).map(|(name, _)| name.to_owned()).collect()
+}
