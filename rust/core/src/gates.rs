@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn settings_are_refused_with_kueues_texts() {
-        let cases: &[(&[(&'static str, bool)], &[&str])] = &[
+        type Case = (&'static [(&'static str, bool)], &'static [&'static str]);
+        let cases: &[Case] = &[
             (
                 &[("Nope", true), ("TLSOptions", false), ("Alas", false)],
                 &[

@@ -6,5 +6,6 @@ pub mod decode;
 pub mod defaults;
 pub mod encode;
 pub mod field_error;
+pub mod names;
 pub mod seam;
 pub mod validate;

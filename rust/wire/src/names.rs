@@ -1,0 +1,169 @@
+//! Well-formedness of names and label keys, with the API server's complaints.
+//!
+//! Every function returns what is wrong as sentences without a subject; empty means well-formed. Lengths are in bytes.
+
+const LABEL_KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
+const DNS1123_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const DNS1123_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const DNS1035_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
+const C_IDENTIFIER: &str = "[A-Za-z_][A-Za-z0-9_]*";
+
+/// A label key: an optional DNS subdomain and `/`, then a name of at most 63 bytes.
+#[must_use]
+pub fn label_key_errors(key: &str) -> Vec<String> {
+    let shape = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
+                 character";
+    let shape = pattern(shape, LABEL_KEY, &["MyName", "my.name", "123-abc"]);
+    let mut errors = Vec::new();
+    let name = match key.split_once('/') {
+        None => key,
+        Some((_, name)) if name.contains('/') => {
+            let example = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return vec![format!("a valid label key {shape}{example}")];
+        }
+        Some((prefix, name)) => {
+            if prefix.is_empty() {
+                errors.push("prefix part must be non-empty".to_owned());
+            }
+            if !prefix.is_empty() {
+                errors.extend(dns1123_subdomain_errors(prefix).iter().map(|error| format!("prefix part {error}")));
+            }
+            name
+        }
+    };
+    if name.is_empty() {
+        errors.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        errors.push(format!("name part {}", too_long(63)));
+    }
+    if name.is_empty() || !is_label_text(name) {
+        errors.push(format!("name part {shape}"));
+    }
+    errors
+}
+
+/// A label value: empty, or at most 63 bytes of the kind that label names have.
+#[must_use]
+pub fn label_value_errors(value: &str) -> Vec<String> {
+    let shape = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+                 start and end with an alphanumeric character";
+    complaints(value, 63, is_label_text(value), || pattern(shape, LABEL_VALUE, &["MyValue", "my_value", "12345"]))
+}
+
+/// A DNS label in lower case of at most 63 bytes.
+#[must_use]
+pub fn dns1123_label_errors(value: &str) -> Vec<String> {
+    let shape = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
+                 and end with an alphanumeric character";
+    complaints(value, 63, is_dns_label(value), || pattern(shape, DNS1123_LABEL, &["my-name", "123-abc"]))
+}
+
+/// DNS labels joined by dots, at most 253 bytes.
+#[must_use]
+pub fn dns1123_subdomain_errors(value: &str) -> Vec<String> {
+    let shape = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
+                 must start and end with an alphanumeric character";
+    let well_formed = value.split('.').all(is_dns_label);
+    complaints(value, 253, well_formed, || pattern(shape, DNS1123_SUBDOMAIN, &["example.com"]))
+}
+
+/// A DNS label of at most 63 bytes that starts with a letter.
+#[must_use]
+pub fn dns1035_label_errors(value: &str) -> Vec<String> {
+    let shape = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+                 character, and end with an alphanumeric character";
+    let well_formed = is_dns_label(value) && value.starts_with(|c: char| c.is_ascii_lowercase());
+    complaints(value, 63, well_formed, || pattern(shape, DNS1035_LABEL, &["my-name", "abc-123"]))
+}
+
+/// An identifier of C, of any length.
+#[must_use]
+pub fn c_identifier_errors(value: &str) -> Vec<String> {
+    let shape = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
+                 alphanumeric characters or '_'";
+    let well_formed = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    complaints(value, usize::MAX, well_formed, || pattern(shape, C_IDENTIFIER, &["my_name", "MY_NAME", "MyName"]))
+}
+
+fn complaints(value: &str, max: usize, well_formed: bool, shape: impl FnOnce() -> String) -> Vec<String> {
+    let mut errors = Vec::new();
+    if value.len() > max {
+        errors.push(too_long(max));
+    }
+    if !well_formed {
+        errors.push(shape());
+    }
+    errors
+}
+
+/// What a text that does not match is told: the rule, examples, and the pattern.
+fn pattern(shape: &str, regex: &str, examples: &[&str]) -> String {
+    let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
+    format!("{shape} (e.g. {}regex used for validation is '{regex}')", examples.join(" or "))
+}
+
+fn too_long(max: usize) -> String {
+    format!("must be no more than {max} bytes")
+}
+
+/// Empty, or letters, digits, `-`, `_` and `.` with a letter or digit at both ends.
+fn is_label_text(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) && ends_are_alphanumeric(text)
+}
+
+fn is_dns_label(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && ends_are_alphanumeric(text)
+}
+
+fn ends_are_alphanumeric(text: &str) -> bool {
+    let alphanumeric = |c: char| c.is_ascii_alphanumeric();
+    text.is_empty() || (text.starts_with(alphanumeric) && text.ends_with(alphanumeric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn well_formed_names_pass() {
+        let long = "a".repeat(63);
+        for key in ["a", "A.b_c-1", "example.com/gpu", &long] {
+            assert_eq!(label_key_errors(key), [""; 0], "{key}");
+        }
+        for value in ["", "x", "My_value.1"] {
+            assert_eq!(label_value_errors(value), [""; 0], "{value}");
+        }
+        assert_eq!(dns1123_subdomain_errors("a.b-c.d0"), [""; 0]);
+        assert_eq!(dns1123_label_errors("0a-b"), [""; 0]);
+        assert_eq!(dns1035_label_errors("a-0"), [""; 0]);
+        assert_eq!(c_identifier_errors("_a1"), [""; 0]);
+    }
+
+    #[test]
+    fn malformed_names_are_told_why() {
+        let long = "a".repeat(64);
+        let label_key = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
+                         with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
+                         validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+        assert_eq!(label_key_errors(""), ["name part must be non-empty", label_key]);
+        assert_eq!(label_key_errors("/x"), ["prefix part must be non-empty"]);
+        assert_eq!(label_key_errors("a/-x"), [label_key]);
+        assert_eq!(label_key_errors(&long), ["name part must be no more than 63 bytes"]);
+        assert!(label_key_errors("a/b/c")[0].ends_with("prefix and '/' (e.g. 'example.com/MyName')"));
+        assert!(label_key_errors("A/b")[0].starts_with("prefix part a lowercase RFC 1123 subdomain must"));
+        assert_eq!(label_value_errors(&long), ["must be no more than 63 bytes"]);
+        for bad in ["-a", "a.", "a b"] {
+            assert_eq!(label_value_errors(bad).len(), 1, "{bad}");
+        }
+        for bad in ["", "A", "a..b", "a-", "é"] {
+            assert_eq!(dns1123_subdomain_errors(bad).len(), 1, "{bad}");
+        }
+        assert_eq!(dns1123_label_errors("a.b").len(), 1);
+        assert_eq!(dns1035_label_errors("0a").len(), 1);
+        assert_eq!(c_identifier_errors("1a").len(), 1);
+    }
+}
