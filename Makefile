@@ -1,0 +1,124 @@
+# Everything a developer runs. Needs Python >= 3.11, cargo and make; the rest goes into .venv, from locked versions.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+VENV ?= .venv
+PYTHON ?=
+# The profile of the extension. Release is what users get: one build serves the tests, the examples and the wheel.
+PROFILE ?= release
+PYTEST_ARGS ?=
+CONFORMANCE ?= ../shared/conformance
+CONFORMANCE_ARGS ?=
+
+PY := $(abspath $(VENV))/bin/python
+STAMPS := $(VENV)/.stamps
+RUST_SOURCES := $(shell find rust -name target -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
+
+# cargo must not look for a Python of its own: the extension belongs to the one in the venv.
+export PYO3_PYTHON := $(PY)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: dev
+dev: $(STAMPS)/extension ## make .venv with the locked tools and build the extension into it
+	@echo 'ready: . $(VENV)/bin/activate'
+
+.PHONY: demo
+demo: $(STAMPS)/extension ## build, then run every example
+	@for example in examples/*/; do \
+		[ -d "$$example" ] || { echo 'no examples in examples/'; break; }; \
+		printf '\n==== kueuecore run %s\n\n' "$${example%/}"; \
+		$(VENV)/bin/kueuecore run "$${example%/}" || exit 1; \
+	done
+
+.PHONY: test
+test: test-rust test-python ## build, then run all tests
+
+.PHONY: test-rust
+test-rust: toolchain ## the tests of the Rust crates alone (no Python needed)
+	cargo test --locked --quiet
+
+.PHONY: test-python
+test-python: $(STAMPS)/extension ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
+	$(PY) -m pytest --quiet $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(STAMPS)/tools ## formatting, lints, and which module may import which
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+		{ echo 'missing: rustfmt and clippy: rustup component add rustfmt clippy'; exit 1; }
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	PYTHONPATH=python $(VENV)/bin/lint-imports --no-logo --no-cache
+
+.PHONY: format
+format: $(STAMPS)/tools ## write the formatting that lint asks for
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+	cargo fmt --all
+
+.PHONY: types
+types: $(STAMPS)/extension ## mypy --strict over package and tests; the stub against the built extension
+	$(PY) -m mypy python/kueuecore tests scripts
+	$(PY) -m mypy.stubtest kueuecore._core --mypy-config-file pyproject.toml
+
+.PHONY: conformance
+conformance: $(STAMPS)/extension ## compare with recorded answers of the real Kueue, where they are at hand
+	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
+		set -x; $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt $(CONFORMANCE_ARGS); \
+	else \
+		echo 'conformance: skipped, no $(CONFORMANCE) here'; \
+	fi
+
+.PHONY: bench
+bench: $(STAMPS)/extension ## run the benchmarks
+	@set -- benches/test_*.py; if [ -f "$$1" ]; then \
+		$(PY) -m pytest benches --override-ini addopts=--import-mode=importlib --benchmark-only --benchmark-columns=min,median,rounds; \
+	else \
+		echo 'no benchmarks in benches/'; \
+	fi
+
+.PHONY: wheel
+wheel: $(STAMPS)/tools ## build the wheel into dist/
+	rm -rf dist
+	$(VENV)/bin/maturin build --release --locked --out dist
+
+.PHONY: lock
+lock: $(STAMPS)/tools ## write requirements/*.lock again from pyproject.toml, with the newest versions
+	$(PY) -m pip install --quiet 'uv>=0.13,<0.14'
+	$(LOCK) --output-file requirements/runtime.lock
+	$(LOCK) --group dev --output-file requirements/dev.lock
+
+LOCK = $(VENV)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command 'make lock'
+
+.PHONY: clean
+clean: ## remove all that was built, .venv too
+	rm -rf $(VENV) target dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .benchmarks
+	rm -f python/kueuecore/_core*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Asked before every build: the answer is a sentence, not a compiler's error.
+.PHONY: toolchain
+toolchain:
+	@PYTHON='$(PYTHON)' sh scripts/find_python.sh >/dev/null
+
+$(STAMPS)/tools: requirements/dev.lock scripts/find_python.sh | toolchain
+	@echo 'installing the locked tools into $(VENV)'
+	@"$$(PYTHON='$(PYTHON)' sh scripts/find_python.sh)" -m venv $(VENV)
+	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.lock
+	@mkdir -p $(STAMPS) && touch $@
+
+# Changes when another profile is asked for, so that the extension is built again.
+$(STAMPS)/profile-$(PROFILE): $(STAMPS)/tools
+	@rm -f $(STAMPS)/profile-* && touch $@
+
+$(STAMPS)/extension: $(STAMPS)/tools $(STAMPS)/profile-$(PROFILE) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml | toolchain
+	@echo 'building the extension ($(PROFILE))'
+	@. $(VENV)/bin/activate && maturin develop --quiet --profile $(PROFILE) --locked
+	@touch $@

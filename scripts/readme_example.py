@@ -1,0 +1,71 @@
+"""Run what README.md shows and compare: every ``python`` block, and the ``text`` block after it as its output.
+
+    python -I scripts/readme_example.py README.md
+
+The blocks run with the interpreter that runs this file, one process each, in an empty folder, so that they use the
+installed package and nothing of the checkout.
+"""
+
+import difflib
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Example(NamedTuple):
+    """A program of the README and what it says it prints; None where it does not say."""
+
+    line: int
+    program: str
+    output: str | None
+
+
+def examples(markdown: str) -> list[Example]:
+    """Return the ``python`` blocks of a Markdown text, each with the ``text`` block that follows it."""
+    blocks = list(FENCE.finditer(markdown))
+    found = []
+    for index, block in enumerate(blocks):
+        if block[1] == "python":
+            following = blocks[index + 1 : index + 2]
+            output = following[0][2] if following and following[0][1] == "text" else None
+            found.append(Example(markdown.count("\n", 0, block.start()) + 2, block[2], output))
+    return found
+
+
+def problem(example: Example) -> str:
+    """Run one example and say what is wrong with it; nothing if it prints what it should."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(
+            [sys.executable, "-I", "-c", example.program], cwd=folder, capture_output=True, text=True, check=False
+        )
+    if run.returncode != 0:
+        return run.stderr.rstrip()
+    if example.output is None or run.stdout.rstrip() == example.output.rstrip():
+        return ""
+    lines = difflib.unified_diff(example.output.splitlines(), run.stdout.splitlines(), "README", "printed", lineterm="")
+    return "\n".join(lines)
+
+
+def main(path: pathlib.Path) -> int:
+    """Check the examples of one file; 0 if all of them run and print what they should."""
+    found = examples(path.read_text(encoding="utf-8"))
+    if not found:
+        print(f"{path}: no python block")
+        return 1
+    failed = 0
+    for example in found:
+        wrong = problem(example)
+        print(f"{path.name}:{example.line}: {'differs' if wrong else 'ok'}")
+        if wrong:
+            print(wrong)
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "README.md")))

@@ -1,0 +1,54 @@
+"""Who may import what, where import-linter cannot see it: it takes an import of the extension for one of the root."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "python" / "kueuecore"
+MODULES = {
+    ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file for file in sorted(PACKAGE.rglob("*.py"))
+}
+
+# Plain data and pure functions: they work without the extension, and the reference must not share code with it.
+WITHOUT_EXTENSION = ("objects", "errors", "manifests", "jobs", "reference", "cli")
+# The reference is the definition: it knows the objects, and nothing else of the package.
+KNOWN_TO_REFERENCE = ("kueuecore.reference", "kueuecore.objects", "kueuecore.errors")
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Yield every name that a file imports, as `module` and `module.name`."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def ours(module: str) -> list[str]:
+    """Return what a module imports of the package."""
+    return [name for name in imported(MODULES[module]) if within(name, ("kueuecore",))]
+
+
+def within(name: str, modules: tuple[str, ...]) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in modules)
+
+
+def test_plain_data_and_pure_functions_work_without_the_extension() -> None:
+    plain = [module for module in MODULES if within(module, tuple(f"kueuecore.{name}" for name in WITHOUT_EXTENSION))]
+    assert {module: name for module in plain for name in ours(module) if within(name, ("kueuecore._core",))} == {}
+
+
+def test_no_module_imports_from_the_root() -> None:
+    parts = ("kueuecore._core", *(name.removesuffix(".__init__") for name in MODULES if name != "kueuecore.__init__"))
+    inner = [module for module in MODULES if module != "kueuecore.__init__"]
+    assert {module: name for module in inner for name in ours(module) if not within(name, parts)} == {}
+
+
+def test_the_reference_knows_only_the_objects() -> None:
+    reference = [module for module in MODULES if within(module, ("kueuecore.reference",))]
+    assert {module: name for module in reference for name in ours(module) if not within(name, KNOWN_TO_REFERENCE)} == {}
+
+
+def test_the_package_is_found() -> None:
+    assert "kueuecore.__init__" in MODULES

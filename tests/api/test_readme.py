@@ -1,0 +1,30 @@
+"""What the README shows is what a user gets."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.readme_example import Example, examples, problem
+
+README = Path(__file__).parents[2] / "README.md"
+EXAMPLES = examples(README.read_text(encoding="utf-8"))
+
+
+def test_the_readme_shows_a_program() -> None:
+    assert EXAMPLES
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"line {example.line}")
+def test_a_program_of_the_readme_prints_what_it_says(example: Example) -> None:
+    assert problem(example) == ""
+
+
+def test_a_program_is_paired_with_the_text_block_after_it() -> None:
+    text = "# T\n```python\nprint(1)\n```\nprints\n```text\n1\n```\n```python\npass\n```\n"
+    assert examples(text) == [Example(3, "print(1)\n", "1\n"), Example(10, "pass\n", None)]
+
+
+def test_another_output_is_a_problem() -> None:
+    assert problem(Example(1, "print(1)", "1")) == ""
+    assert "-2" in problem(Example(1, "print(1)", "2"))
+    assert "ZeroDivisionError" in problem(Example(1, "1 / 0", None))
