@@ -192,3 +192,120 @@ fn missing_topologies<'q, 'f>(
 fn flavor_names(cluster_queue: &ClusterQueue) -> impl Iterator<Item = &str> {
     cluster_queue.resource_groups.iter().flat_map(|group| &group.flavors).map(|flavor| flavor.name.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::{AdmissionCheckRule, FlavorQuotas, ResourceGroup};
+
+    const FLAVORS: &[&str] = &["f", "tas"];
+
+    /// Looks up in a world with flavors `f` and `tas` (Topology `t`), and the checks below.
+    fn in_world(cq: &ClusterQueue, terminating: bool, topology: bool, gates: Gates) -> Activeness {
+        let plain = ResourceFlavor::default();
+        let tas = ResourceFlavor { topology_name: "t".to_owned(), ..Default::default() };
+        let check = |active, controller: &str| AdmissionCheck {
+            active,
+            controller_name: controller.to_owned(),
+            ..Default::default()
+        };
+        let checks = [
+            ("good", check(true, "c")),
+            ("idle", check(false, "c")),
+            ("mk1", check(true, MULTI_KUEUE_CONTROLLER)),
+            ("mk2", check(true, MULTI_KUEUE_CONTROLLER)),
+            ("prov", check(true, PROVISIONING_CONTROLLER)),
+        ];
+        let lookup = Lookup {
+            flavor: &|name| match name {
+                "f" => Some(&plain),
+                "tas" => Some(&tas),
+                _ => None,
+            },
+            check: &|name| checks.iter().find(|(n, _)| *n == name).map(|(_, c)| c),
+            has_topology: &|_| topology,
+        };
+        activeness(cq, terminating, &lookup, gates)
+    }
+
+    fn queue(flavors: &[&str], rules: &[(&str, &[&str])]) -> ClusterQueue {
+        let flavors = flavors.iter().map(|f| FlavorQuotas { name: (*f).to_owned(), ..Default::default() }).collect();
+        let rule = |(name, on): &(&str, &[&str])| AdmissionCheckRule {
+            name: (*name).to_owned(),
+            on_flavors: on.iter().map(|f| (*f).to_owned()).collect(),
+        };
+        ClusterQueue {
+            resource_groups: vec![ResourceGroup { flavors, ..Default::default() }],
+            admission_checks: rules.iter().map(rule).collect(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn each_cause_has_its_reason_and_text() {
+        let table: [(&[&str], &[(&str, &[&str])], &str, &str); 9] = [
+            (FLAVORS, &[("good", &["f"])], "Ready", "Can admit new workloads"),
+            (&["y", "f", "x"], &[], "FlavorNotFound", "references missing ResourceFlavor(s): y,x"),
+            (FLAVORS, &[("y", &[]), ("x", &[])], "AdmissionCheckNotFound", "references missing AdmissionCheck(s): x,y"),
+            (FLAVORS, &[("idle", &[])], "AdmissionCheckInactive", "references inactive AdmissionCheck(s): idle"),
+            (
+                FLAVORS,
+                &[("mk2", &[]), ("mk1", &[])],
+                "MultipleMultiKueueAdmissionChecks",
+                "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: mk1,mk2",
+            ),
+            (
+                FLAVORS,
+                &[("mk1", &["f"])],
+                "MultiKueueAdmissionCheckAppliedPerFlavor",
+                "Cannot specify MultiKueue AdmissionCheck per flavor, found: mk1",
+            ),
+            (FLAVORS, &[("mk1", &["f", "tas"])], "Ready", "Can admit new workloads"),
+            (
+                FLAVORS,
+                &[("mk1", &[]), ("prov", &["f"])],
+                "MultiKueueWithProvisioningRequest",
+                "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: mk1, prov",
+            ),
+            (
+                &["x"],
+                &[("y", &[])],
+                "FlavorNotFound",
+                "references missing ResourceFlavor(s): x, references missing AdmissionCheck(s): y",
+            ),
+        ];
+        for (flavors, rules, reason, text) in table {
+            let found = in_world(&queue(flavors, rules), false, true, Gates::default());
+            let message =
+                if reason == "Ready" { text.to_owned() } else { format!("Can't admit new workloads: {text}.") };
+            assert_eq!((found.reason, found.message), (reason, message));
+            assert_eq!(found.status == QueueStatus::Active, reason == "Ready");
+        }
+    }
+
+    #[test]
+    fn stopping_comes_first_and_deletion_before_all() {
+        for stop_policy in [StopPolicy::Hold, StopPolicy::HoldAndDrain] {
+            let cq = ClusterQueue { stop_policy, ..queue(&["x"], &[]) };
+            let found = in_world(&cq, false, true, Gates::default());
+            let message = "Can't admit new workloads: is stopped, references missing ResourceFlavor(s): x.";
+            assert_eq!((found.reason, found.message.as_str()), ("Stopped", message));
+            assert_eq!(in_world(&cq, true, true, Gates::default()).reason, "Terminating");
+        }
+    }
+
+    #[test]
+    fn a_missing_topology_matters_with_its_gate_and_without_multi_kueue() {
+        let alone = queue(FLAVORS, &[]);
+        let found = in_world(&alone, false, false, Gates::default());
+        let text = "there is no Topology \"t\" for TAS flavor \"tas\"";
+        assert_eq!(found.reason, "TopologyNotFound");
+        assert_eq!(found.message, format!("Can't admit new workloads: {text}."));
+        let off = Gates::default().with(Gate::TopologyAwareScheduling, false);
+        assert!(in_world(&alone, false, false, off).is_active());
+        assert!(in_world(&queue(FLAVORS, &[("mk1", &[])]), false, false, Gates::default()).is_active());
+        // Once pending for another cause, the message tells it all the same.
+        let pending = queue(FLAVORS, &[("mk1", &[]), ("idle", &[])]);
+        assert!(in_world(&pending, false, false, Gates::default()).message.ends_with(&format!("{text}.")));
+    }
+}

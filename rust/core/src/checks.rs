@@ -121,3 +121,107 @@ pub fn set_check_state(checks: &mut Vec<AdmissionCheckState>, mut new: Admission
 fn names(by_check: BTreeMap<&str, BTreeSet<&str>>, wanted: impl Fn(&BTreeSet<&str>) -> bool) -> BTreeSet<String> {
     by_check.into_iter().filter(|(_, flavors)| wanted(flavors)).map(|(name, _)| name.to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::{FlavorQuotas, PodSetAssignment};
+
+    fn queue(flavors: &[&str], rules: &[(&str, &[&str])]) -> ClusterQueue {
+        let flavors = flavors.iter().map(|f| FlavorQuotas { name: (*f).to_owned(), ..Default::default() }).collect();
+        let rule = |(name, on): &(&str, &[&str])| AdmissionCheckRule {
+            name: (*name).to_owned(),
+            on_flavors: on.iter().map(|f| (*f).to_owned()).collect(),
+        };
+        ClusterQueue {
+            resource_groups: vec![ResourceGroup { flavors, ..Default::default() }],
+            admission_checks: rules.iter().map(rule).collect(),
+            ..Default::default()
+        }
+    }
+
+    fn assigned(flavor: &str) -> Workload {
+        let mut w = Workload::default();
+        let flavors = [("cpu".to_owned(), flavor.to_owned())].into();
+        let pod_set_assignments = vec![PodSetAssignment { flavors, ..Default::default() }];
+        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), pod_set_assignments });
+        w
+    }
+
+    fn set_of(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|n| (*n).to_owned()).collect()
+    }
+
+    fn state(name: &str, state: CheckState) -> AdmissionCheckState {
+        AdmissionCheckState { name: name.to_owned(), state, last_transition: Time(1), ..Default::default() }
+    }
+
+    #[test]
+    fn a_check_is_required_for_its_flavors() {
+        let rules: &[(&str, &[&str])] = &[("any", &[]), ("a", &["fa"]), ("both", &["fa", "fb"]), ("gone", &["fx"])];
+        let cq = queue(&["fa", "fb"], rules);
+        assert_eq!(required_checks(&cq, &assigned("fa")), set_of(&["a", "any", "both"]));
+        assert_eq!(required_checks(&cq, &assigned("fb")), set_of(&["any", "both"]));
+        // Without an admission only what holds whatever the flavor will be.
+        assert_eq!(required_checks(&cq, &Workload::default()), set_of(&["any", "both"]));
+        assert_eq!(required_checks(&queue(&["fa"], &[]), &assigned("fa")), set_of(&[]));
+    }
+
+    #[test]
+    fn syncing_adds_missing_checks_and_drops_others_only_from_a_list_too_long() {
+        use CheckState::{Pending, Ready};
+        let names = |checks: &[AdmissionCheckState]| -> Vec<(String, CheckState)> {
+            checks.iter().map(|c| (c.name.clone(), c.state)).collect()
+        };
+        let named = |all: &[(&str, CheckState)]| -> Vec<(String, CheckState)> {
+            all.iter().map(|(n, s)| ((*n).to_owned(), *s)).collect()
+        };
+        type States<'a> = &'a [(&'a str, CheckState)];
+        let table: [(States<'_>, &[&str], States<'_>, bool); 6] = [
+            (&[], &[], &[], false),
+            (&[("a", Ready)], &[], &[], true),
+            (&[("b", Ready)], &["a", "b"], &[("a", Pending), ("b", Ready)], true),
+            (&[("a", Ready)], &["a"], &[("a", Ready)], false),
+            (&[("old", Ready), ("a", Ready)], &["a"], &[("a", Ready)], true),
+            (&[("old", Ready)], &["a"], &[("a", Pending)], true),
+        ];
+        for (before, required, after, changed) in table {
+            let mut w = Workload::default();
+            w.status.admission_checks = before.iter().map(|(n, s)| state(n, *s)).collect();
+            assert_eq!(sync_admission_checks(&mut w, &set_of(required), Time(7)), changed, "{before:?}");
+            assert_eq!(names(&w.status.admission_checks), named(after), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_check_starts_now() {
+        let mut w = Workload::default();
+        sync_admission_checks(&mut w, &set_of(&["a"]), Time(7));
+        assert_eq!(
+            w.status.admission_checks,
+            vec![AdmissionCheckState { last_transition: Time(7), ..state("a", CheckState::Pending) }]
+        );
+    }
+
+    #[test]
+    fn setting_a_state_moves_its_time_only_when_it_differs_and_keeps_the_retry_count() {
+        let mut checks = vec![AdmissionCheckState { retry_count: Some(2), ..state("a", CheckState::Pending) }];
+        let report =
+            |s| AdmissionCheckState { message: "m".to_owned(), last_transition: Time::ABSENT, ..state("a", s) };
+        set_check_state(&mut checks, report(CheckState::Pending), Time(5));
+        assert_eq!((checks[0].last_transition, checks[0].message.as_str()), (Time(1), "m"));
+        set_check_state(&mut checks, report(CheckState::Ready), Time(6));
+        assert_eq!((checks[0].last_transition, checks[0].retry_count), (Time(6), Some(2)));
+    }
+
+    #[test]
+    fn what_counts_as_ready_and_as_failed() {
+        let mut w = Workload::default();
+        assert!(has_all_checks_ready(&w) && !has_retry_or_rejected_checks(&w));
+        w.status.admission_checks = vec![state("a", CheckState::Ready), state("b", CheckState::Pending)];
+        assert!(!has_all_checks_ready(&w) && !has_retry_or_rejected_checks(&w));
+        assert!(has_all_checks(&w, &set_of(&["a", "b"])) && !has_all_checks(&w, &set_of(&["c"])));
+        w.status.admission_checks[1].state = CheckState::Rejected;
+        assert!(has_retry_or_rejected_checks(&w));
+    }
+}

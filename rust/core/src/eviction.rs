@@ -185,3 +185,215 @@ fn count_eviction(evictions: &mut Vec<EvictionCount>, reason: &str, cause: &str)
     evictions.push(EvictionCount { reason: reason.to_owned(), underlying_cause: cause.to_owned(), count: 1 });
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::{ADMITTED, EVICTED, QUOTA_RESERVED, REQUEUED};
+    use crate::objects::{Admission, OwnerReference, PreemptionGateState, RequeueState};
+
+    const NOW: Time = Time(9_000_000_000);
+
+    fn running() -> Workload {
+        let mut w = Workload::default();
+        w.meta.generation = 3;
+        for kind in [QUOTA_RESERVED, ADMITTED] {
+            w.status.conditions.push(condition(kind, ConditionStatus::True, kind, "", Time(0), 3));
+        }
+        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), ..Default::default() });
+        w
+    }
+
+    fn get<'a>(w: &'a Workload, kind: &str) -> &'a Condition {
+        find(&w.status.conditions, kind).expect("the condition is set")
+    }
+
+    #[test]
+    fn preemption_is_told_twice_and_keeps_the_quota() {
+        let mut w = running();
+        assert!(preempt(&mut w, reasons::IN_CLUSTER_QUEUE, "for another", NOW));
+        let expected = [
+            condition(conditions::PREEMPTED, ConditionStatus::True, "InClusterQueue", "for another", NOW, 0),
+            condition(EVICTED, ConditionStatus::True, "Preempted", "for another", NOW, 3),
+        ];
+        assert_eq!(w.status.conditions[2..], expected);
+        assert!(has_quota_reservation(&w) && w.status.admission.is_some());
+    }
+
+    #[test]
+    fn evictions_are_counted_by_reason_and_cause() {
+        let mut w = running();
+        assert!(evict(&mut w, reasons::DEACTIVATED, "AdmissionCheck", "m", NOW));
+        assert_eq!(get(&w, EVICTED).reason, "DeactivatedDueToAdmissionCheck");
+        assert!(evict(&mut w, reasons::PODS_READY_TIMEOUT, "WaitForStart", "m", NOW));
+        assert_eq!(get(&w, EVICTED).reason, "PodsReadyTimeout");
+        assert!(!evict(&mut w, reasons::PODS_READY_TIMEOUT, "WaitForStart", "m", NOW));
+        assert!(evict(&mut w, reasons::PODS_READY_TIMEOUT, "WaitForRecovery", "m", NOW));
+        let count = |reason: &str, cause: &str, count| EvictionCount {
+            reason: reason.to_owned(),
+            underlying_cause: cause.to_owned(),
+            count,
+        };
+        assert_eq!(
+            w.status.evictions,
+            vec![
+                count("Deactivated", "AdmissionCheck", 1),
+                count("PodsReadyTimeout", "WaitForStart", 2),
+                count("PodsReadyTimeout", "WaitForRecovery", 1),
+            ]
+        );
+    }
+
+    #[test]
+    fn checks_start_anew_and_only_retries_are_counted_on() {
+        use CheckState::{Pending, Ready, Rejected, Retry};
+        let reset = "Reset to Pending after eviction. Previously: ";
+        for (state, message, retries, at) in [
+            (Pending, "m".to_owned(), Some(4), Time(1)),
+            (Ready, format!("{reset}Ready"), None, NOW),
+            (Rejected, format!("{reset}Rejected"), None, NOW),
+            (Retry, format!("{reset}Retry"), Some(5), NOW),
+        ] {
+            let mut w = running();
+            let before = AdmissionCheckState {
+                name: "c".to_owned(),
+                state,
+                message: "m".to_owned(),
+                last_transition: Time(1),
+                requeue_after_seconds: Some(60),
+                retry_count: Some(4),
+                pod_set_updates: "[]".to_owned(),
+            };
+            w.status.admission_checks = vec![before.clone()];
+            evict(&mut w, reasons::ADMISSION_CHECK, "", "m", NOW);
+            let pod_set_updates = if state == Pending { "[]".to_owned() } else { String::new() };
+            let after = AdmissionCheckState {
+                state: Pending,
+                message,
+                last_transition: at,
+                retry_count: retries,
+                pod_set_updates,
+                ..before
+            };
+            assert_eq!(w.status.admission_checks, vec![after]);
+        }
+    }
+
+    #[test]
+    fn eviction_clears_the_placement_and_closes_the_gates() {
+        let mut w = running();
+        w.status.cluster_name = Some("worker".to_owned());
+        w.status.nominated_cluster_names = vec!["worker".to_owned()];
+        w.status.unhealthy_nodes = vec!["node".to_owned()];
+        w.status.preemption_gates =
+            vec![PreemptionGateState { name: "g".to_owned(), position: "Open".to_owned(), last_transition: Time(1) }];
+        let kind = conditions::BLOCKED_ON_PREEMPTION_GATES;
+        set(&mut w, kind, ConditionStatus::True, reasons::PREEMPTION_GATED, "gated", Time(1));
+        evict(&mut w, reasons::PREEMPTED, "", "m", NOW);
+        assert_eq!((w.status.cluster_name.as_ref(), w.status.nominated_cluster_names.len()), (None, 0));
+        assert!(w.status.unhealthy_nodes.is_empty());
+        assert_eq!(w.status.preemption_gates[0].position, "Closed");
+        assert_eq!(get(&w, kind), &condition(kind, ConditionStatus::False, "Preempted", "m", NOW, 3));
+    }
+
+    #[test]
+    fn the_reason_of_an_eviction_decides_whether_it_is_back_at_once() {
+        for (reason, back) in [
+            (reasons::PREEMPTED, true),
+            (reasons::NODE_FAILURES, true),
+            (reasons::PODS_READY_TIMEOUT, false),
+            (reasons::ADMISSION_CHECK, false),
+            (reasons::CLUSTER_QUEUE_STOPPED, false),
+        ] {
+            let mut w = running();
+            evict(&mut w, reason, "", "why", NOW);
+            assert!(release_after_eviction(&mut w, NOW, Gates::default()));
+            let requeued = if back { ConditionStatus::True } else { ConditionStatus::False };
+            assert_eq!(get(&w, REQUEUED), &condition(REQUEUED, requeued, reason, "why", NOW, 3));
+            let quota = condition(QUOTA_RESERVED, ConditionStatus::False, "PendingEvaluation", "why", NOW, 3);
+            assert_eq!(get(&w, QUOTA_RESERVED), &quota);
+            assert_eq!(get(&w, ADMITTED).reason, "NoReservation");
+            assert_eq!(
+                (w.status.admission.as_ref(), w.status.accumulated_past_execution_time_seconds),
+                (None, Some(9))
+            );
+            assert!(!release_after_eviction(&mut w, NOW, Gates::default()));
+        }
+        assert!(!release_after_eviction(&mut running(), NOW, Gates::default()));
+    }
+
+    #[test]
+    fn a_workload_of_one_pod_does_not_come_back() {
+        let owner = OwnerReference { api_version: "v1".to_owned(), kind: "Pod".to_owned(), ..Default::default() };
+        let on = Gates::default().with(Gate::SkipReassignmentForPodOwnedWorkloads, true);
+        let off = on.with(Gate::SkipReassignmentForPodOwnedWorkloads, false);
+        for (gates, group, back) in [(on, "", false), (on, "true", true), (off, "", true)] {
+            let mut w = running();
+            w.meta.owners = vec![owner.clone()];
+            w.meta.annotations.insert(POD_GROUP_WORKLOAD.to_owned(), group.to_owned());
+            preempt(&mut w, reasons::IN_CLUSTER_QUEUE, "m", NOW);
+            release_after_eviction(&mut w, NOW, gates);
+            assert_eq!(is_true(&w.status.conditions, REQUEUED), back, "{group}");
+        }
+    }
+
+    #[test]
+    fn the_way_back_depends_on_what_kept_it_out() {
+        use Restarted::{ClusterQueue, LocalQueue};
+        let held = |reason: &str, requeue_at: Option<Time>| {
+            let mut w = Workload::default();
+            set_requeued(&mut w, false, reason, "m", Time(0));
+            w.status.requeue_state = Some(RequeueState { count: Some(1), requeue_at });
+            w
+        };
+        for (reason, at, back) in [
+            (reasons::DEACTIVATED, Some(Time(NOW.0 + 1)), Some("Reactivated")),
+            (reasons::PODS_READY_TIMEOUT, Some(Time(NOW.0 + 1)), None),
+            (reasons::PODS_READY_TIMEOUT, Some(NOW), Some("BackoffFinished")),
+            (reasons::ADMISSION_CHECK, None, Some("BackoffFinished")),
+            (reasons::CLUSTER_QUEUE_STOPPED, None, None),
+        ] {
+            let mut w = held(reason, at);
+            assert_eq!(requeue_if_due(&mut w, NOW), back.is_some(), "{reason}");
+            let shown = back.unwrap_or(reason);
+            assert_eq!(
+                (is_true(&w.status.conditions, REQUEUED), get(&w, REQUEUED).reason.as_str()),
+                (back.is_some(), shown)
+            );
+        }
+        assert!(requeue_after_restart(&mut held(reasons::LOCAL_QUEUE_STOPPED, None), LocalQueue, NOW));
+        assert!(!requeue_after_restart(&mut held(reasons::LOCAL_QUEUE_STOPPED, None), ClusterQueue, NOW));
+        assert!(requeue_after_restart(&mut held(reasons::CLUSTER_QUEUE_STOPPED, None), ClusterQueue, NOW));
+    }
+
+    #[test]
+    fn deactivation_tells_its_cause_and_forgets_the_backoff() {
+        let mut w = running();
+        w.status.requeue_state = Some(RequeueState { count: Some(3), requeue_at: None });
+        set_deactivation_target(&mut w, reasons::REQUEUING_LIMIT_EXCEEDED, "too often", NOW);
+        assert_eq!(deactivate(&mut w, NOW), Some("RequeuingLimitExceeded".to_owned()));
+        let evicted = get(&w, EVICTED);
+        assert_eq!(evicted.reason, "DeactivatedDueToRequeuingLimitExceeded");
+        assert_eq!(evicted.message, "The workload is deactivated due to too often");
+        assert_eq!(
+            (find(&w.status.conditions, conditions::DEACTIVATION_TARGET), &w.status.requeue_state),
+            (None, &None)
+        );
+        assert_eq!(deactivate(&mut w, NOW), None);
+
+        let mut by_user = running();
+        assert_eq!(deactivate(&mut by_user, NOW), Some(String::new()));
+        assert_eq!(
+            (get(&by_user, EVICTED).reason.as_str(), get(&by_user, EVICTED).message.as_str()),
+            ("Deactivated", "The workload is deactivated")
+        );
+    }
+
+    #[test]
+    fn finishing_is_final() {
+        let mut w = running();
+        assert!(finish(&mut w, "Succeeded", "done", NOW));
+        assert!(!finish(&mut w, "Failed", "no", NOW));
+        assert_eq!(get(&w, conditions::FINISHED).reason, "Succeeded");
+    }
+}

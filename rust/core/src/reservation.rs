@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::checks::{has_all_checks, has_all_checks_ready};
 use crate::conditions::{self, condition, find, find_true};
 use crate::gates::{Gate, Gates};
-use crate::objects::{Admission, ConditionStatus, PodSetRequest, Time, Workload};
+use crate::objects::{Admission, ConditionStatus, PodSetRequest, ResourceList, Time, Workload};
 use crate::queue_order::{has_quota_reservation, is_admitted};
 use crate::reasons;
 
@@ -53,7 +53,7 @@ pub fn keep_pending(
 ) -> bool {
     let reason = reasons::unadmitted(reason, reasons::PENDING, gates);
     let mut changed = unset_quota_reservation(workload, reason, message, now, gates);
-    if workload.status.resource_requests != resource_requests {
+    if !same_requests(&workload.status.resource_requests, &resource_requests) {
         workload.status.resource_requests = resource_requests;
         changed = true;
     }
@@ -129,6 +129,14 @@ fn admitted_state(workload: &Workload, observability: bool) -> (ConditionStatus,
     }
 }
 
+/// Are the totals the same, however their quantities are written?
+fn same_requests(a: &[PodSetRequest], b: &[PodSetRequest]) -> bool {
+    let same_resources = |a: &ResourceList, b: &ResourceList| {
+        a.len() == b.len() && a.iter().zip(b).all(|((ra, qa), (rb, qb))| ra == rb && qa.cmp_value(qb).is_eq())
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && same_resources(&a.resources, &b.resources))
+}
+
 fn accumulate_execution_time(workload: &mut Workload, now: Time) {
     let Some(admitted) = find(&workload.status.conditions, conditions::ADMITTED) else { return };
     let seconds = now.since(admitted.last_transition) / SECOND_NS;
@@ -155,4 +163,176 @@ pub(crate) fn set(
 ) -> bool {
     let new = condition(kind, status, reason, message, now, workload.meta.generation);
     conditions::set(&mut workload.status.conditions, new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::{ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED};
+    use crate::objects::{AdmissionCheckState, CheckState, Condition, PodSetAssignment};
+    use crate::quantity::Quantity;
+
+    const SECOND: i64 = SECOND_NS;
+
+    fn gates(observability: bool) -> Gates {
+        Gates::default().with(Gate::UnadmittedWorkloadsObservability, observability)
+    }
+
+    fn admission() -> Admission {
+        Admission { cluster_queue: "cq".to_owned(), ..Default::default() }
+    }
+
+    fn check(name: &str, state: CheckState) -> AdmissionCheckState {
+        AdmissionCheckState { name: name.to_owned(), state, ..Default::default() }
+    }
+
+    fn with(conditions: &[(&str, ConditionStatus)], checks: &[CheckState]) -> Workload {
+        let mut w = Workload::default();
+        w.meta.generation = 3;
+        for (kind, status) in conditions {
+            w.status.conditions.push(condition(kind, *status, "Old", "old", Time(0), 1));
+        }
+        w.status.admission_checks = checks.iter().map(|s| check("c", *s)).collect();
+        w
+    }
+
+    fn get<'a>(w: &'a Workload, kind: &str) -> &'a Condition {
+        find(&w.status.conditions, kind).expect("the condition is set")
+    }
+
+    #[test]
+    fn a_reservation_admits_at_once_when_nothing_is_to_be_checked() {
+        let mut w = with(&[(QUOTA_RESERVED, ConditionStatus::False)], &[]);
+        w.status.resource_requests.push(PodSetRequest::default());
+        assert!(reserve_quota(&mut w, admission(), &BTreeSet::new(), Time(SECOND), gates(true)));
+        let expected = |kind, reason, message| condition(kind, ConditionStatus::True, reason, message, Time(SECOND), 3);
+        assert_eq!(
+            w.status.conditions,
+            vec![
+                expected(QUOTA_RESERVED, "QuotaReserved", "Quota reserved in ClusterQueue cq"),
+                expected(ADMITTED, "Admitted", "The workload is admitted"),
+            ]
+        );
+        assert_eq!(w.status.admission, Some(admission()));
+        assert!(w.status.resource_requests.is_empty());
+    }
+
+    #[test]
+    fn a_reservation_says_nothing_of_admitted_while_a_required_check_is_not_listed() {
+        let required: BTreeSet<String> = ["c".to_owned()].into();
+        let mut w = with(&[], &[]);
+        assert!(!reserve_quota(&mut w, admission(), &required, Time(0), gates(true)));
+        assert!(find(&w.status.conditions, ADMITTED).is_none());
+        let mut w = with(&[], &[CheckState::Pending]);
+        assert!(!reserve_quota(&mut w, admission(), &required, Time(0), gates(true)));
+        assert_eq!(get(&w, ADMITTED).reason, "UnsatisfiedAdmissionChecks");
+    }
+
+    #[test]
+    fn a_reservation_ends_what_is_true_of_the_past_and_leaves_the_rest() {
+        let mut w = with(&[(EVICTED, ConditionStatus::True), (PREEMPTED, ConditionStatus::False)], &[]);
+        reserve_quota(&mut w, admission(), &BTreeSet::new(), Time(SECOND), gates(true));
+        let reset = condition(EVICTED, ConditionStatus::False, "QuotaReserved", "Previously: old", Time(SECOND), 3);
+        assert_eq!(get(&w, EVICTED), &reset);
+        assert_eq!(get(&w, PREEMPTED).reason, "Old");
+    }
+
+    #[test]
+    fn pending_is_written_once() {
+        let requests = || vec![PodSetRequest { name: "main".to_owned(), ..Default::default() }];
+        for (observability, reason) in [(true, "WaitingForQuota"), (false, "Pending")] {
+            let mut w = with(&[], &[]);
+            let mut keep = |now| {
+                let g = gates(observability);
+                keep_pending(&mut w, reasons::WAITING_FOR_QUOTA, "no room", requests(), Time(now), g)
+            };
+            assert!(keep(1));
+            assert!(!keep(2));
+            let expected = condition(QUOTA_RESERVED, ConditionStatus::False, reason, "no room", Time(1), 3);
+            assert_eq!(get(&w, QUOTA_RESERVED), &expected);
+            assert_eq!(w.status.resource_requests, requests());
+            // The older form does not tell of an Admitted that never was.
+            assert_eq!(find(&w.status.conditions, ADMITTED).is_some(), observability);
+        }
+    }
+
+    #[test]
+    fn another_spelling_of_a_quantity_is_no_change() {
+        let requests = |text: &str| {
+            let resources = [("cpu".to_owned(), Quantity::parse(text).expect("a quantity"))].into();
+            vec![PodSetRequest { name: "main".to_owned(), resources }]
+        };
+        let mut w = with(&[], &[]);
+        let mut keep = |text| keep_pending(&mut w, "R", "m", requests(text), Time(1), gates(true));
+        assert!(keep("2"));
+        assert!(!keep("2000m"));
+        assert!(keep("3"));
+    }
+
+    #[test]
+    fn losing_quota_takes_admission_and_admitted_along() {
+        let mut w = with(&[(QUOTA_RESERVED, ConditionStatus::True), (ADMITTED, ConditionStatus::True)], &[]);
+        w.status.admission = Some(admission());
+        w.status.accumulated_past_execution_time_seconds = Some(5);
+        assert!(unset_quota_reservation(&mut w, "R", "m", Time(2 * SECOND + 1), gates(true)));
+        assert_eq!(w.status.admission, None);
+        assert_eq!(
+            (get(&w, ADMITTED).status, get(&w, ADMITTED).reason.as_str()),
+            (ConditionStatus::False, "NoReservation")
+        );
+        assert_eq!(w.status.accumulated_past_execution_time_seconds, Some(7));
+    }
+
+    #[test]
+    fn admitted_follows_reservation_checks_and_topology() {
+        use CheckState::{Pending, Ready};
+        // (quota, checks, topology pending) -> (reason with observability, reason without)
+        let table: [(bool, &[CheckState], bool, &str, &str); 6] = [
+            (true, &[], false, "Admitted", "Admitted"),
+            (true, &[Ready], false, "Admitted", "Admitted"),
+            (true, &[Ready, Pending], true, "UnsatisfiedAdmissionChecks", "UnsatisfiedChecks"),
+            (true, &[Ready], true, "PendingDelayedTopologyRequests", "PendingDelayedTopologyRequests"),
+            (false, &[Ready], false, "NoReservation", "NoReservation"),
+            (false, &[Pending], false, "NoReservation", "NoReservationUnsatisfiedChecks"),
+        ];
+        for (quota, checks, topology, granular, older) in table {
+            for (observability, reason) in [(true, granular), (false, older)] {
+                let admitted = reason == "Admitted";
+                // From the other state, so that there is something to write.
+                let before = if admitted { ConditionStatus::False } else { ConditionStatus::True };
+                let quota = if quota { ConditionStatus::True } else { ConditionStatus::False };
+                let mut w = with(&[(QUOTA_RESERVED, quota), (ADMITTED, before)], checks);
+                let delayed = if topology { "Pending" } else { "" };
+                let pod_set = PodSetAssignment { delayed_topology_request: delayed.to_owned(), ..Default::default() };
+                w.status.admission = Some(Admission { pod_set_assignments: vec![pod_set], ..admission() });
+                assert!(sync_admitted(&mut w, Time(SECOND), gates(observability)));
+                assert_eq!((get(&w, ADMITTED).reason.as_str(), is_admitted(&w)), (reason, admitted));
+            }
+        }
+    }
+
+    #[test]
+    fn an_admitted_that_stays_false_is_rewritten_only_with_observability() {
+        for (observability, reason) in [(true, "NoReservation"), (false, "Old")] {
+            let mut w = with(&[(ADMITTED, ConditionStatus::False)], &[]);
+            assert_eq!(sync_admitted(&mut w, Time(SECOND), gates(observability)), observability);
+            assert_eq!((get(&w, ADMITTED).reason.as_str(), get(&w, ADMITTED).last_transition), (reason, Time(0)));
+        }
+    }
+
+    #[test]
+    fn conditions_are_not_brought_into_being_unless_asked_to() {
+        let explicit = gates(true).with(Gate::UnadmittedWorkloadsExplicitStatus, true);
+        assert!(!sync_admitted(&mut with(&[], &[]), Time(0), gates(true)));
+        assert!(!sync_admitted(&mut with(&[], &[]), Time(0), gates(false)));
+        assert!(sync_admitted(&mut with(&[], &[]), Time(0), explicit));
+    }
+
+    #[test]
+    fn execution_time_saturates() {
+        let mut w = with(&[(ADMITTED, ConditionStatus::True)], &[]);
+        w.status.conditions[0].last_transition = Time::ABSENT;
+        sync_admitted(&mut w, Time(SECOND), gates(true));
+        assert_eq!(w.status.accumulated_past_execution_time_seconds, Some(i32::MAX));
+    }
 }

@@ -52,3 +52,53 @@ pub fn flavor_usages(
     }
     report
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::FlavorQuotas;
+
+    fn groups() -> Vec<ResourceGroup> {
+        let group = |covered: &[&str], flavors: &[&str]| ResourceGroup {
+            covered_resources: covered.iter().map(|r| (*r).to_owned()).collect(),
+            flavors: flavors.iter().map(|f| FlavorQuotas { name: (*f).to_owned(), ..Default::default() }).collect(),
+        };
+        vec![group(&["memory", "cpu"], &["spot", "demand"]), group(&["gpu"], &["a"])]
+    }
+
+    fn report(borrows: bool) -> Vec<(String, String, i64, i64)> {
+        let used = |flavor: &str, resource: &str| match (flavor, resource) {
+            ("spot", "cpu") => Amount::new(13),
+            ("spot", "memory") => Amount::new(7),
+            ("a", "gpu") => Amount::UNLIMITED,
+            _ => Amount::ZERO,
+        };
+        flavor_usages(&groups(), borrows, used, |_, _| Amount::new(10))
+            .into_iter()
+            .flat_map(|f| {
+                f.resources.into_iter().map(move |r| (f.name.clone(), r.name, r.total.get(), r.borrowed.get()))
+            })
+            .collect()
+    }
+
+    fn rows(all: &[(&str, &str, i64, i64)]) -> Vec<(String, String, i64, i64)> {
+        all.iter().map(|(f, r, t, b)| ((*f).to_owned(), (*r).to_owned(), *t, *b)).collect()
+    }
+
+    #[test]
+    fn flavors_stand_as_declared_and_resources_by_name() {
+        let expected = [
+            ("spot", "cpu", 13, 3),
+            ("spot", "memory", 7, 0),
+            ("demand", "cpu", 0, 0),
+            ("demand", "memory", 0, 0),
+            ("a", "gpu", i64::MAX, i64::MAX),
+        ];
+        assert_eq!(report(true), rows(&expected));
+    }
+
+    #[test]
+    fn nothing_is_borrowed_without_a_cohort() {
+        assert!(report(false).iter().all(|row| row.3 == 0));
+    }
+}
