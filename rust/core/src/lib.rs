@@ -6,18 +6,25 @@
 
 pub mod activeness;
 pub mod amount;
+pub mod assign;
 pub mod checks;
 pub mod conditions;
 pub mod config;
 pub mod eviction;
+pub mod forest;
 pub mod gates;
 pub mod ids;
+pub mod names;
 pub mod objects;
 pub mod pods;
 pub mod quantity;
 pub mod queue_order;
+pub mod quota;
 pub mod reasons;
 pub mod reservation;
 pub mod resource_names;
+pub mod selectors;
+pub mod share;
 pub mod totals;
+pub mod tree;
 pub mod usage_report;

@@ -1,0 +1,510 @@
+//! Flavor assignment: which flavors a pending workload would use, and whether it fits (rules/03).
+//!
+//! A pure function over the tables: it reads quota from one tree, asks an [`Oracle`] what a preemption could do, and
+//! changes nothing.
+
+mod attempts;
+mod modes;
+mod partial;
+mod reasons;
+mod scan;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use attempts::Attempt;
+pub use modes::{GranularMode, Mode, Possibility, PreemptionMode};
+pub use partial::search_counts;
+pub use reasons::{NoFitReason, Reason};
+
+use crate::amount::Amount;
+use crate::config::Config;
+use crate::gates::Gate;
+use crate::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
+use crate::names::Names;
+use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor};
+use crate::tree::{Row, Tree};
+use attempts::Attempts;
+
+/// A resource group by ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResourceGroup {
+    /// What it covers.
+    pub covered: Vec<ResourceId>,
+    /// In order of preference.
+    pub flavors: Vec<FlavorId>,
+}
+
+/// What assignment reads of a ClusterQueue.
+#[derive(Clone, Debug, Default)]
+pub struct QueueRules {
+    /// Resource groups.
+    pub groups: Vec<ResourceGroup>,
+    /// `flavorFungibility`.
+    pub fungibility: FlavorFungibility,
+    /// `preemption`.
+    pub preemption: Option<Preemption>,
+}
+
+impl QueueRules {
+    /// The first group that covers a resource.
+    pub fn group_of(&self, resource: ResourceId) -> Option<&ResourceGroup> {
+        self.groups.iter().find(|g| g.covered.contains(&resource))
+    }
+
+    /// May a request that exceeds nominal quota preempt at all (rules/03 §4.1)? The stored policies are compared.
+    fn can_preempt_while_borrowing(&self, fair_sharing: bool) -> bool {
+        let Some(preemption) = &self.preemption else { return false };
+        preemption.borrow_within_cohort.as_ref().is_some_and(|b| b.policy != PreemptionPolicy::Never)
+            || (fair_sharing && preemption.reclaim_within_cohort != PreemptionPolicy::Never)
+    }
+}
+
+/// The totals of one pod set: all its pods, transformed, as integers (rules/01 §7.3, §7.4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Effective count.
+    pub count: i32,
+    /// In canonical order (rules/03 §1); zero quantities stay.
+    pub requests: Vec<(ResourceId, i64)>,
+    /// The flavors of an admission; empty while pending.
+    pub flavors: Vec<(ResourceId, FlavorId)>,
+}
+
+impl Totals {
+    /// The amount of one resource; 0 if not requested.
+    pub fn request(&self, resource: ResourceId) -> i64 {
+        self.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1)
+    }
+
+    fn flavor(&self, resource: ResourceId) -> Option<FlavorId> {
+        self.flavors.iter().find(|f| f.0 == resource).map(|f| f.1)
+    }
+
+    /// The totals for another count: truncating division, saturating multiplication (rules/01 §7.5).
+    pub fn scaled_to(&self, count: i32) -> Totals {
+        let mut scaled = self.clone();
+        if self.count != 0 && self.count != count {
+            for (_, value) in &mut scaled.requests {
+                *value = (*value / i64::from(self.count)).saturating_mul(i64::from(count));
+            }
+            scaled.count = count;
+        }
+        scaled
+    }
+}
+
+/// Where the scan of flavors stopped, to go on from there in a later cycle (rules/03 §6).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// Per pod set: index of the last tried flavor of each resource; -1: all were tried.
+    pub tried: Vec<Vec<(ResourceId, i32)>>,
+    /// `AllocatableResourceGeneration` of the ClusterQueue then.
+    pub generation: i64,
+    /// The cycle.
+    pub cycle: u64,
+    /// The workload's shape; `None`: unknown.
+    pub shape: Option<ShapeId>,
+}
+
+impl Resume {
+    /// Are there flavors that were not tried yet?
+    pub fn has_pending_flavors(&self) -> bool {
+        self.tried.iter().flatten().any(|(_, index)| *index != -1)
+    }
+
+    /// Must the scan start over (rules/03 §6)?
+    pub fn is_outdated(&self, generation: i64, cycle: u64, shape: Option<ShapeId>, preserve_progress: bool) -> bool {
+        if preserve_progress {
+            if self.shape.is_some() && shape.is_some() && self.shape != shape {
+                return true;
+            }
+            if cycle.saturating_sub(self.cycle) <= 1 {
+                return false;
+            }
+        }
+        generation > self.generation
+    }
+
+    fn next_index(&self, pod_set: usize, resource: ResourceId) -> usize {
+        self.tried
+            .get(pod_set)
+            .and_then(|tried| tried.iter().find(|t| t.0 == resource))
+            .map_or(0, |t| usize::try_from(t.1 + 1).unwrap_or(0))
+    }
+}
+
+/// Pod set name to the flavor of each resource, to which a recomputation keeps.
+pub type Nomination = BTreeMap<String, BTreeMap<ResourceId, FlavorId>>;
+
+/// The workload to assign.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// Pod sets, adjusted (rules/01 §7.3 step 1).
+    pub pod_sets: &'a [PodSet],
+    /// Totals of each pod set.
+    pub totals: &'a [Totals],
+    /// Shape; `None`: unknown.
+    pub shape: Option<ShapeId>,
+    /// Progress of an earlier scan that still holds.
+    pub resume: Option<&'a Resume>,
+    /// Flavors that a variant may use; `None`: all (concurrent admission).
+    pub allowed_flavors: Option<&'a [String]>,
+    /// Totals of the slice that it replaces (elastic workloads).
+    pub replaced_slice: Option<&'a [ReplacedPodSet]>,
+    /// Restricts a recomputation to the flavors of the nomination.
+    pub nomination: Option<&'a Nomination>,
+}
+
+/// A pod set of a replaced workload slice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplacedPodSet {
+    /// Name of the pod set.
+    pub name: String,
+    /// Its totals and flavors.
+    pub totals: Totals,
+}
+
+/// What assignment reads besides the workload.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Names.
+    pub names: &'a Names,
+    /// ResourceFlavors; `None`: there is no such object.
+    pub flavors: &'a IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,
+    /// Configuration and feature gates.
+    pub config: &'a Config,
+    /// The ClusterQueue.
+    pub queue: &'a QueueRules,
+    /// Its row in the tree.
+    pub row: Row,
+    /// Its `AllocatableResourceGeneration`.
+    pub generation: i64,
+    /// The number of the scheduling cycle.
+    pub cycle: u64,
+}
+
+impl Context<'_> {
+    fn gate(&self, gate: Gate) -> bool {
+        self.config.gates.enabled(gate)
+    }
+
+    fn ignores_undeclared(&self) -> bool {
+        self.gate(Gate::QuotaCheckStrategy) && self.config.resources.ignore_undeclared
+    }
+}
+
+/// What a preemption for one flavor-resource could do (rules/04 §6). It may use the tree for its simulation, and leaves
+/// it as it was.
+pub trait Oracle {
+    /// For `amount` of `fr`: the possibility, and the borrowing level after the preemption.
+    fn simulate(&mut self, tree: &mut Tree, row: Row, fr: FlavorResourceId, amount: Amount) -> (Possibility, u32);
+}
+
+/// The flavor of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlavorChoice {
+    /// The resource.
+    pub resource: ResourceId,
+    /// Its flavor.
+    pub flavor: FlavorId,
+    /// How it can be had.
+    pub mode: Mode,
+    /// Borrowing level.
+    pub level: u32,
+    /// Where the scan ended; -1: at the last flavor.
+    pub tried_index: i32,
+}
+
+/// What became of one pod set.
+#[derive(Clone, Debug)]
+pub struct PodSetAssignment {
+    /// Index of the pod set.
+    pub index: usize,
+    /// Effective or reduced count.
+    pub count: i32,
+    /// Totals for that count, with `pods` where the ClusterQueue covers it.
+    pub requests: Vec<(ResourceId, i64)>,
+    /// The chosen flavors; empty: none.
+    pub flavors: Vec<FlavorChoice>,
+    /// Why it does not fit (now); empty: it fits.
+    pub reasons: Vec<Reason>,
+    /// Why it could not be evaluated.
+    pub error: Option<String>,
+    /// The flavors tried, shared by the pod sets of a group.
+    pub attempts: Arc<Vec<Attempt>>,
+}
+
+impl PodSetAssignment {
+    /// The worst mode of its flavors (rules/03 §3).
+    pub fn mode(&self) -> Mode {
+        if self.error.is_some() {
+            Mode::NoFit
+        } else if self.reasons.is_empty() {
+            Mode::Fit
+        } else {
+            self.flavors.iter().map(|f| f.mode).min().unwrap_or(Mode::NoFit)
+        }
+    }
+
+    /// Nothing to say against it?
+    pub fn is_fit(&self) -> bool {
+        self.error.is_none() && self.reasons.is_empty()
+    }
+}
+
+/// The result of an assignment.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The pod sets that were evaluated, by group in order of first appearance.
+    pub pod_sets: Vec<PodSetAssignment>,
+    /// The highest borrowing level.
+    pub borrowing: u32,
+    /// What it takes, per flavor-resource.
+    pub usage: BTreeMap<FlavorResourceId, Amount>,
+    /// Where the scans ended.
+    pub resume: Resume,
+    /// Why nothing fits; only of mode NoFit.
+    pub no_fit_reason: NoFitReason,
+    /// A mode that takes the place of the pod sets' (deferred fits).
+    pub override_mode: Option<Mode>,
+}
+
+impl Assignment {
+    /// The worst mode of its pod sets; NoFit if none was evaluated.
+    pub fn mode(&self) -> Mode {
+        self.override_mode.unwrap_or_else(|| self.pod_sets.iter().map(|ps| ps.mode()).min().unwrap_or(Mode::NoFit))
+    }
+
+    /// The totals by flavor-resource that a preemption has to make room for: without `pods` and without zero
+    /// quantities (rules/03 §8).
+    pub fn requests_to_preempt_for(&self, candidate: &Candidate<'_>, names: &Names) -> Vec<(FlavorResourceId, Amount)> {
+        let mut sum: BTreeMap<FlavorResourceId, Amount> = BTreeMap::new();
+        for (i, totals) in candidate.totals.iter().enumerate() {
+            let Some(assigned) = self.pod_sets.iter().find(|ps| ps.index == i) else { continue };
+            let count = match candidate.replaced_slice {
+                Some(replaced) => totals.count - replaced.get(i).map_or(0, |r| r.totals.count),
+                None => assigned.count,
+            };
+            for &(resource, value) in totals.scaled_to(count).requests.iter().filter(|r| r.1 != 0) {
+                let Some(choice) = assigned.flavors.iter().find(|f| f.resource == resource) else { continue };
+                if let Some(fr) = names.find_flavor_resource(choice.flavor, resource) {
+                    let total = sum.entry(fr).or_default();
+                    *total = total.plus_units(value);
+                }
+            }
+        }
+        sum.into_iter().collect()
+    }
+}
+
+/// One pod set with the requests that are assigned.
+struct PodSetRequest {
+    index: usize,
+    count: i32,
+    requests: Vec<(ResourceId, i64)>,
+    carried: Vec<FlavorChoice>,
+}
+
+/// Assigns flavors to a workload, at full or at reduced counts (rules/03 §3).
+pub fn assign(
+    context: &Context<'_>,
+    tree: &mut Tree,
+    candidate: &Candidate<'_>,
+    counts: Option<&[i32]>,
+    oracle: &mut dyn Oracle,
+) -> Assignment {
+    let mut assignment = Assignment {
+        pod_sets: Vec::with_capacity(candidate.totals.len()),
+        borrowing: 0,
+        usage: BTreeMap::new(),
+        resume: Resume {
+            tried: Vec::new(),
+            generation: context.generation,
+            cycle: context.cycle,
+            shape: candidate.shape,
+        },
+        no_fit_reason: NoFitReason::None,
+        override_mode: None,
+    };
+    for group in grouped(candidate, pod_set_requests(context, candidate, counts)) {
+        if !assign_group(context, tree, candidate, group, &mut assignment, oracle) {
+            break;
+        }
+    }
+    if context.gate(Gate::UnadmittedWorkloadsObservability) && assignment.mode() == Mode::NoFit {
+        assignment.no_fit_reason = no_fit_reason(&assignment, context.queue);
+    }
+    assignment
+}
+
+fn pod_set_requests(context: &Context<'_>, candidate: &Candidate<'_>, counts: Option<&[i32]>) -> Vec<PodSetRequest> {
+    let pods = context.names.find_resource("pods").filter(|pods| context.queue.group_of(*pods).is_some());
+    candidate
+        .totals
+        .iter()
+        .enumerate()
+        .map(|(index, totals)| {
+            let totals = match counts {
+                Some(counts) => totals.scaled_to(counts[index]),
+                None => totals.clone(),
+            };
+            let mut requests = totals.requests;
+            if let Some(pods) = pods {
+                set_request(context.names, &mut requests, pods, i64::from(totals.count));
+            }
+            let carried = if context.gate(Gate::TopologyAwareScheduling) { totals.flavors } else { Vec::new() };
+            let carried = carried
+                .into_iter()
+                .map(|(resource, flavor)| FlavorChoice { resource, flavor, mode: Mode::Fit, level: 0, tried_index: 0 })
+                .collect();
+            PodSetRequest { index, count: totals.count, requests, carried }
+        })
+        .collect()
+}
+
+fn set_request(names: &Names, requests: &mut Vec<(ResourceId, i64)>, resource: ResourceId, value: i64) {
+    let key = names.canonical_key(resource);
+    match requests.binary_search_by(|(r, _)| names.canonical_key(*r).cmp(&key)) {
+        Ok(at) => requests[at].1 = value,
+        Err(at) => requests.insert(at, (resource, value)),
+    }
+}
+
+/// Pod sets of the same topology group are assigned together (rules/03 §3 rule 3).
+fn grouped(candidate: &Candidate<'_>, requests: Vec<PodSetRequest>) -> Vec<Vec<PodSetRequest>> {
+    let mut groups: Vec<(String, Vec<PodSetRequest>)> = Vec::with_capacity(requests.len());
+    for request in requests {
+        let named =
+            candidate.pod_sets[request.index].topology_request.as_ref().and_then(|t| t.pod_set_group_name.clone());
+        let key = named.unwrap_or_else(|| request.index.to_string());
+        match groups.iter_mut().find(|g| g.0 == key) {
+            Some(group) => group.1.push(request),
+            None => groups.push((key, vec![request])),
+        }
+    }
+    groups.into_iter().map(|g| g.1).collect()
+}
+
+/// Assigns one group and says whether the next one is to be looked at.
+fn assign_group(
+    context: &Context<'_>,
+    tree: &mut Tree,
+    candidate: &Candidate<'_>,
+    group: Vec<PodSetRequest>,
+    assignment: &mut Assignment,
+    oracle: &mut dyn Oracle,
+) -> bool {
+    let mut summed: Vec<(ResourceId, i64)> = Vec::new();
+    for pod_set in &group {
+        for &(resource, value) in &pod_set.requests {
+            let before = summed.iter().find(|s| s.0 == resource).map_or(0, |s| s.1);
+            set_request(context.names, &mut summed, resource, before.saturating_add(value));
+        }
+    }
+    let members: Vec<usize> = group.iter().map(|ps| ps.index).collect();
+    let mut chosen: Option<Vec<FlavorChoice>> = Some(Vec::new());
+    for choice in group.iter().flat_map(|ps| &ps.carried) {
+        put(chosen.as_mut().expect("set above"), choice.clone());
+    }
+    let mut reasons = Vec::new();
+    let mut error = None;
+    let mut attempts = Attempts::default();
+    for &(resource, quantity) in &summed {
+        let resource_group = context.queue.group_of(resource);
+        if resource_group.is_none() && (quantity == 0 || context.ignores_undeclared()) {
+            continue;
+        }
+        if chosen.as_ref().is_some_and(|c| c.iter().any(|f| f.resource == resource)) {
+            continue;
+        }
+        let found = scan::find_flavor(context, tree, candidate, &members, &summed, resource, &assignment.usage, oracle);
+        if let Some(resource_group) = resource_group {
+            let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
+            attempts.merge(found.attempts, resource, resource_group, observability);
+        }
+        if found.error.is_some() || found.flavors.is_empty() {
+            chosen = None;
+            reasons = found.reasons;
+            error = found.error;
+            break;
+        }
+        for choice in found.flavors {
+            put(chosen.as_mut().expect("only a failure empties it"), choice);
+        }
+        reasons.extend(found.reasons);
+    }
+    let chosen = chosen.unwrap_or_default();
+    let attempts = Arc::new(attempts.finish(context.names));
+    let mut go_on = true;
+    for pod_set in group {
+        let flavors: Vec<FlavorChoice> =
+            chosen.iter().filter(|f| pod_set.requests.iter().any(|r| r.0 == f.resource)).cloned().collect();
+        if error.is_some() || (!pod_set.requests.is_empty() && flavors.is_empty()) {
+            go_on = false;
+        }
+        let result = PodSetAssignment {
+            index: pod_set.index,
+            count: pod_set.count,
+            requests: pod_set.requests,
+            flavors,
+            reasons: reasons.clone(),
+            error: error.clone(),
+            attempts: Arc::clone(&attempts),
+        };
+        append(context, candidate, assignment, result);
+    }
+    go_on
+}
+
+fn put(chosen: &mut Vec<FlavorChoice>, choice: FlavorChoice) {
+    match chosen.iter_mut().find(|f| f.resource == choice.resource) {
+        Some(known) => *known = choice,
+        None => chosen.push(choice),
+    }
+}
+
+fn append(context: &Context<'_>, candidate: &Candidate<'_>, assignment: &mut Assignment, pod_set: PodSetAssignment) {
+    let mut tried = Vec::with_capacity(pod_set.flavors.len());
+    for choice in &pod_set.flavors {
+        assignment.borrowing = assignment.borrowing.max(choice.level);
+        let mut value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
+        if let Some(replaced) = scan::replaced_slice(context, candidate) {
+            // Only what the new slice takes beyond the old one is counted.
+            let name = &candidate.pod_sets[pod_set.index].name;
+            value = value.saturating_sub(
+                replaced.iter().find(|r| r.name == *name).map_or(0, |r| r.totals.request(choice.resource)),
+            );
+        }
+        if let Some(fr) = context.names.find_flavor_resource(choice.flavor, choice.resource) {
+            let total = assignment.usage.entry(fr).or_default();
+            *total = total.plus_units(value);
+        }
+        tried.push((choice.resource, choice.tried_index));
+    }
+    assignment.resume.tried.push(tried);
+    assignment.pod_sets.push(pod_set);
+}
+
+/// The most severe reason over pod sets and resource groups of the least severe one within a group (rules/03 §7.1).
+fn no_fit_reason(assignment: &Assignment, queue: &QueueRules) -> NoFitReason {
+    let mut overall = NoFitReason::None;
+    for pod_set in assignment.pod_sets.iter().filter(|ps| ps.mode() == Mode::NoFit) {
+        if pod_set.attempts.is_empty() {
+            overall = overall.max(NoFitReason::NoMatchingFlavor);
+            continue;
+        }
+        let no_fits: Vec<&Attempt> = pod_set.attempts.iter().filter(|a| a.mode == Mode::NoFit).collect();
+        let in_group = |a: &&&Attempt, group: &ResourceGroup| group.flavors.contains(&a.flavor);
+        let per_group = queue
+            .groups
+            .iter()
+            .filter_map(|g| no_fits.iter().filter(|a| in_group(a, g)).map(|a| a.no_fit_reason).min());
+        let homeless = no_fits
+            .iter()
+            .filter(|a| !queue.groups.iter().any(|g| g.flavors.contains(&a.flavor)))
+            .map(|a| a.no_fit_reason);
+        overall = overall.max(per_group.chain(homeless).max().unwrap_or_default());
+    }
+    overall
+}

@@ -1,0 +1,192 @@
+//! Assignment modes and which of two is preferred (rules/03 §2).
+
+use crate::objects::{FlavorFungibility, FungibilityPolicy, FungibilityPreference};
+
+/// How a flavor, pod set or workload can be assigned, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// Not with the quota that there is.
+    NoFit,
+    /// Only if others give way.
+    Preempt,
+    /// Once preemptions under way in this cycle are complete.
+    DeferredFit,
+    /// Now.
+    Fit,
+}
+
+impl Mode {
+    /// Kueue's word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::NoFit => "NoFit",
+            Mode::Preempt => "Preempt",
+            Mode::DeferredFit => "DeferredFit",
+            Mode::Fit => "Fit",
+        }
+    }
+}
+
+/// What a simulated preemption found for one flavor-resource (rules/04 §6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Possibility {
+    /// Nobody could be preempted.
+    NoCandidates,
+    /// Workloads of the own ClusterQueue, among others.
+    Preempt,
+    /// Workloads of other ClusterQueues only.
+    Reclaim,
+}
+
+impl Possibility {
+    /// Kueue's word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Possibility::NoCandidates => "NoCandidates",
+            Possibility::Preempt => "Preempt",
+            Possibility::Reclaim => "Reclaim",
+        }
+    }
+}
+
+/// The internal mode of one flavor-resource, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PreemptionMode {
+    /// No quota, no preemption.
+    NoFit,
+    /// Preemption was tried, and nobody may be preempted.
+    NoCandidates,
+    /// Preemption is possible.
+    Preempt,
+    /// Preemption in other ClusterQueues is possible.
+    Reclaim,
+    /// Fits now.
+    Fit,
+}
+
+impl PreemptionMode {
+    /// The public mode.
+    pub fn mode(self) -> Mode {
+        match self {
+            PreemptionMode::NoFit => Mode::NoFit,
+            PreemptionMode::NoCandidates | PreemptionMode::Preempt | PreemptionMode::Reclaim => Mode::Preempt,
+            PreemptionMode::Fit => Mode::Fit,
+        }
+    }
+
+    /// What the simulated preemption found, if there was one.
+    pub fn possibility(self) -> Option<Possibility> {
+        match self {
+            PreemptionMode::NoCandidates => Some(Possibility::NoCandidates),
+            PreemptionMode::Preempt => Some(Possibility::Preempt),
+            PreemptionMode::Reclaim => Some(Possibility::Reclaim),
+            PreemptionMode::NoFit | PreemptionMode::Fit => None,
+        }
+    }
+}
+
+impl From<Possibility> for PreemptionMode {
+    fn from(possibility: Possibility) -> Self {
+        match possibility {
+            Possibility::NoCandidates => PreemptionMode::NoCandidates,
+            Possibility::Preempt => PreemptionMode::Preempt,
+            Possibility::Reclaim => PreemptionMode::Reclaim,
+        }
+    }
+}
+
+/// A mode and how far up the tree it borrows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GranularMode {
+    /// The mode.
+    pub preemption: PreemptionMode,
+    /// The borrowing level; 0 is none.
+    pub level: u32,
+}
+
+impl GranularMode {
+    /// Fits without borrowing.
+    pub const BEST: GranularMode = GranularMode { preemption: PreemptionMode::Fit, level: 0 };
+    /// No fit at all.
+    pub const WORST: GranularMode = GranularMode { preemption: PreemptionMode::NoFit, level: u32::MAX };
+
+    /// Is `self` preferred to `other` (rules/03 §2.1)?
+    pub fn preferred_to(self, other: GranularMode, fungibility: &FlavorFungibility) -> bool {
+        if self.preemption == PreemptionMode::NoFit {
+            return false;
+        }
+        if other.preemption == PreemptionMode::NoFit {
+            return true;
+        }
+        let without_candidates = |mode: GranularMode| mode.preemption == PreemptionMode::NoCandidates;
+        if without_candidates(self) != without_candidates(other) {
+            return without_candidates(other);
+        }
+        match fungibility.preference {
+            FungibilityPreference::BorrowingOverPreemption => {
+                (self.preemption, other.level) > (other.preemption, self.level)
+            }
+            FungibilityPreference::PreemptionOverBorrowing => {
+                (other.level, self.preemption) > (self.level, other.preemption)
+            }
+        }
+    }
+
+    /// Does the scan go on to the next flavor after this one (rules/03 §2.2)?
+    pub fn try_next(self, fungibility: &FlavorFungibility) -> bool {
+        use FungibilityPolicy::TryNextFlavor;
+        match self.preemption {
+            PreemptionMode::NoFit | PreemptionMode::NoCandidates => return true,
+            PreemptionMode::Preempt | PreemptionMode::Reclaim if fungibility.when_can_preempt == TryNextFlavor => {
+                return true;
+            }
+            _ => {}
+        }
+        self.level != 0 && fungibility.when_can_borrow == TryNextFlavor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use PreemptionMode::{Fit, NoCandidates, NoFit, Preempt, Reclaim};
+
+    fn mode(preemption: PreemptionMode, level: u32) -> GranularMode {
+        GranularMode { preemption, level }
+    }
+
+    #[test]
+    fn preference_follows_the_configured_order() {
+        let borrowing_first = FlavorFungibility::default();
+        let preemption_first = FlavorFungibility {
+            preference: FungibilityPreference::PreemptionOverBorrowing,
+            ..FlavorFungibility::default()
+        };
+        for (a, b, borrowing, preemption) in [
+            (mode(NoFit, 0), mode(NoFit, 5), false, false),
+            (mode(NoCandidates, 9), mode(NoFit, 0), true, true),
+            (mode(NoCandidates, 0), mode(Preempt, 3), false, false),
+            (mode(Reclaim, 2), mode(Preempt, 1), true, false),
+            (mode(Fit, 1), mode(Reclaim, 0), true, false),
+            (mode(Fit, 1), mode(Fit, 2), true, true),
+            (mode(Fit, 1), mode(Fit, 1), false, false),
+        ] {
+            assert_eq!(a.preferred_to(b, &borrowing_first), borrowing, "{a:?} over {b:?}");
+            assert_eq!(a.preferred_to(b, &preemption_first), preemption, "{a:?} over {b:?}");
+        }
+    }
+
+    #[test]
+    fn a_fit_without_borrowing_always_ends_the_scan() {
+        let never_stop = FlavorFungibility {
+            when_can_borrow: FungibilityPolicy::TryNextFlavor,
+            when_can_preempt: FungibilityPolicy::TryNextFlavor,
+            ..FlavorFungibility::default()
+        };
+        assert!(!mode(Fit, 0).try_next(&never_stop));
+        assert!(mode(Fit, 1).try_next(&never_stop));
+        assert!(!mode(Fit, 1).try_next(&FlavorFungibility::default()));
+        assert!(mode(Preempt, 0).try_next(&FlavorFungibility::default()));
+        assert!(mode(NoCandidates, 0).try_next(&FlavorFungibility::default()));
+    }
+}

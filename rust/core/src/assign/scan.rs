@@ -1,0 +1,323 @@
+//! The scan over the flavors of one resource group for one group of pod sets (rules/03 §4, §5).
+
+use std::collections::BTreeMap;
+
+use super::{
+    Amount, Attempt, Candidate, Context, FlavorChoice, FlavorResourceId, Gate, GranularMode, Mode, NoFitReason, Oracle,
+    PreemptionMode, Reason, ReplacedPodSet, ResourceId, Tree,
+};
+use crate::ids::FlavorId;
+use crate::objects::PodSet;
+use crate::selectors;
+
+/// What the scan found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The chosen flavor for each resource; empty: none.
+    pub flavors: Vec<FlavorChoice>,
+    pub reasons: Vec<Reason>,
+    pub error: Option<String>,
+    pub attempts: Vec<Attempt>,
+}
+
+/// The totals of the replaced slice, if the gate lets slices count.
+pub(super) fn replaced_slice<'a>(context: &Context<'_>, candidate: &Candidate<'a>) -> Option<&'a [ReplacedPodSet]> {
+    candidate.replaced_slice.filter(|_| context.gate(Gate::ElasticJobsViaWorkloadSlices))
+}
+
+/// Finds the flavor for the resource group of `lead` (rules/03 §4).
+#[allow(clippy::too_many_arguments)]
+pub(super) fn find_flavor(
+    context: &Context<'_>,
+    tree: &mut Tree,
+    candidate: &Candidate<'_>,
+    members: &[usize],
+    requests: &[(ResourceId, i64)],
+    lead: ResourceId,
+    assumed: &BTreeMap<FlavorResourceId, Amount>,
+    oracle: &mut dyn Oracle,
+) -> Found {
+    let mut found = Found::default();
+    let Some(group) = context.queue.group_of(lead) else {
+        found.reasons.push(Reason::ResourceUnavailable(lead));
+        return found;
+    };
+    let requests: Vec<_> = requests.iter().filter(|r| group.covered.contains(&r.0)).copied().collect();
+    let fungible = context.gate(Gate::FlavorFungibility);
+    let start = match candidate.resume {
+        Some(resume) if fungible => resume.next_index(members[0], lead),
+        _ => 0,
+    };
+    let mut best: Option<(GranularMode, Vec<FlavorChoice>)> = None;
+    let mut last_index = None;
+    for (index, &flavor) in group.flavors.iter().enumerate().skip(start) {
+        last_index = Some(index);
+        if let Some(reason) = skipped(context, candidate, members, flavor, lead) {
+            found.reasons.push(reason);
+            continue;
+        }
+        match unsuitable(context, candidate, members, flavor, &requests) {
+            Ok(None) => {}
+            Ok(Some(reason)) => {
+                found.attempts.push(no_fit_attempt(context, flavor, vec![reason.clone()]));
+                found.reasons.push(reason);
+                continue;
+            }
+            Err(error) => {
+                found.attempts.push(no_fit_attempt(context, flavor, Vec::new()));
+                found.error = Some(error);
+                return found;
+            }
+        }
+        let tried = try_flavor(context, tree, candidate, members, &requests, flavor, assumed, oracle);
+        found.reasons.extend(tried.reasons.iter().cloned());
+        found.attempts.push(Attempt {
+            flavor,
+            mode: tried.mode.preemption.mode(),
+            level: tried.max_level,
+            possibility: tried.mode.preemption.possibility(),
+            reasons: tried.reasons,
+            no_fit_reason: observed(context, tried.no_fit_reason),
+        });
+        let best_mode = best.as_ref().map_or(GranularMode::WORST, |b| b.0);
+        if fungible {
+            let fungibility = &context.queue.fungibility;
+            if !tried.mode.try_next(fungibility) {
+                best = Some((tried.mode, tried.choices));
+                break;
+            }
+            if tried.mode.preferred_to(best_mode, fungibility) {
+                best = Some((tried.mode, tried.choices));
+            }
+        } else if tried.mode.preemption > best_mode.preemption {
+            let fits = tried.mode.preemption == PreemptionMode::Fit;
+            best = Some((tried.mode, tried.choices));
+            if fits {
+                break;
+            }
+        }
+    }
+    if let Some((mode, mut choices)) = best {
+        if fungible {
+            // What is kept is where the scan ended, not which flavor was chosen (rules/03 §4 rule 4).
+            let ended = last_index.filter(|i| i + 1 < group.flavors.len());
+            let tried_index = ended.map_or(-1, |i| i32::try_from(i).expect("at most 64 flavors in a group"));
+            for choice in &mut choices {
+                choice.tried_index = tried_index;
+            }
+        }
+        if mode.preemption == PreemptionMode::Fit {
+            found.reasons.clear();
+        }
+        found.flavors = choices;
+    }
+    found
+}
+
+/// Flavors that the scan passes over without an attempt.
+fn skipped(
+    context: &Context<'_>,
+    candidate: &Candidate<'_>,
+    members: &[usize],
+    flavor: FlavorId,
+    lead: ResourceId,
+) -> Option<Reason> {
+    if let Some(nomination) = candidate.nomination.filter(|n| !n.is_empty()) {
+        let nominated = members.iter().any(|&i| {
+            nomination.get(&candidate.pod_sets[i].name).and_then(|flavors| flavors.get(&lead)) == Some(&flavor)
+        });
+        let respected = context.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap)
+            || (context.gate(Gate::TopologyAwareScheduling)
+                && context.gate(Gate::TASRecomputeAssignmentWithinSchedulingCycle));
+        if respected && !nominated {
+            return Some(Reason::NotNominated(flavor, lead));
+        }
+    }
+    let name = &context.names.flavors[flavor];
+    let allowed = candidate.allowed_flavors.is_none_or(|allowed| allowed.contains(name));
+    if context.gate(Gate::ConcurrentAdmission) && !allowed {
+        return Some(Reason::NotAllowed(flavor));
+    }
+    None
+}
+
+/// Does a pod set ask for topology-aware placement itself?
+pub fn requests_topology(pod_set: &PodSet) -> bool {
+    pod_set
+        .topology_request
+        .as_ref()
+        .is_some_and(|t| t.required.is_some() || t.preferred.is_some() || t.unconstrained.is_some() || t.sliced)
+}
+
+/// Why the pods can't run on the flavor's nodes (rules/03 §5).
+fn unsuitable(
+    context: &Context<'_>,
+    candidate: &Candidate<'_>,
+    members: &[usize],
+    flavor: FlavorId,
+    requests: &[(ResourceId, i64)],
+) -> Result<Option<Reason>, String> {
+    let Some(object) = context.flavors.get(flavor).and_then(Option::as_ref) else {
+        return Ok(Some(Reason::FlavorNotFound(flavor)));
+    };
+    for &index in members {
+        let pod_set = &candidate.pod_sets[index];
+        if context.gate(Gate::TopologyAwareScheduling) {
+            let wants = requests_topology(pod_set);
+            let has = !object.topology_name.is_empty();
+            if wants && !has && !requests.is_empty() {
+                return Ok(Some(Reason::TopologyUnsupported(flavor)));
+            }
+            if !wants && has && !all_topology(context) {
+                return Ok(Some(Reason::TopologyOnly(flavor)));
+            }
+        }
+        let spec = &pod_set.template.spec;
+        let forbidding = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
+        let untolerated = object
+            .node_taints
+            .iter()
+            .filter(|t| forbidding(&t.effect))
+            .find(|t| !selectors::tolerated(t, spec.tolerations.iter().chain(&object.tolerations)));
+        if let Some(taint) = untolerated {
+            return Ok(Some(Reason::UntoleratedTaint(flavor, Box::new(taint.clone()))));
+        }
+        if !selectors::affinity_matches(spec, &object.node_labels).map_err(|e| e.0)? {
+            return Ok(Some(Reason::AffinityMismatch(flavor)));
+        }
+    }
+    Ok(None)
+}
+
+/// Are all flavors of the ClusterQueue topology-aware, so that every workload uses topology (rules/03 §5 rule 2)?
+fn all_topology(context: &Context<'_>) -> bool {
+    context.queue.groups.iter().flat_map(|g| &g.flavors).all(|&flavor| {
+        let object = context.flavors.get(flavor).and_then(Option::as_ref);
+        object.is_some_and(|f| !f.topology_name.is_empty())
+    })
+}
+
+struct Tried {
+    mode: GranularMode,
+    max_level: u32,
+    choices: Vec<FlavorChoice>,
+    reasons: Vec<Reason>,
+    no_fit_reason: NoFitReason,
+}
+
+#[allow(clippy::too_many_arguments)]
+fn try_flavor(
+    context: &Context<'_>,
+    tree: &mut Tree,
+    candidate: &Candidate<'_>,
+    members: &[usize],
+    requests: &[(ResourceId, i64)],
+    flavor: FlavorId,
+    assumed: &BTreeMap<FlavorResourceId, Amount>,
+    oracle: &mut dyn Oracle,
+) -> Tried {
+    let mut tried = Tried {
+        mode: GranularMode::BEST,
+        max_level: 0,
+        choices: Vec::with_capacity(requests.len()),
+        reasons: Vec::new(),
+        no_fit_reason: NoFitReason::None,
+    };
+    for &(resource, requested) in requests {
+        let mut requested = requested;
+        if let Some(replaced) = replaced_slice(context, candidate) {
+            for old in members.iter().filter_map(|&i| replaced.get(i)) {
+                let original = old.totals.flavor(resource);
+                if original != Some(flavor) {
+                    tried.mode = GranularMode::WORST;
+                    tried.reasons.push(Reason::ReplacedSliceFlavor(flavor, original));
+                    tried.no_fit_reason = tried.no_fit_reason.max(NoFitReason::NoMatchingFlavor);
+                    break;
+                }
+                requested = requested.saturating_sub(old.totals.request(resource));
+            }
+        }
+        let fr = context.names.find_flavor_resource(flavor, resource);
+        let checked = check_quota(context, tree, fr, flavor_usage(assumed, fr), requested, oracle);
+        if let Some((reason, no_fit_reason)) = checked.reason {
+            tried.reasons.push(reason);
+            tried.no_fit_reason = tried.no_fit_reason.max(no_fit_reason);
+        }
+        tried.max_level = tried.max_level.max(checked.mode.level);
+        if tried.mode.preferred_to(checked.mode, &context.queue.fungibility) {
+            tried.mode = checked.mode;
+        }
+        if tried.mode.preemption != PreemptionMode::NoFit {
+            tried.choices.push(FlavorChoice {
+                resource,
+                flavor,
+                mode: checked.mode.preemption.mode(),
+                level: checked.mode.level,
+                tried_index: 0,
+            });
+        }
+    }
+    tried
+}
+
+fn flavor_usage(assumed: &BTreeMap<FlavorResourceId, Amount>, fr: Option<FlavorResourceId>) -> Amount {
+    fr.and_then(|fr| assumed.get(&fr).copied()).unwrap_or(Amount::ZERO)
+}
+
+struct Checked {
+    mode: GranularMode,
+    reason: Option<(Reason, NoFitReason)>,
+}
+
+/// The quota check of one flavor-resource (rules/03 §4.1).
+fn check_quota(
+    context: &Context<'_>,
+    tree: &mut Tree,
+    fr: Option<FlavorResourceId>,
+    assumed: Amount,
+    requested: i64,
+    oracle: &mut dyn Oracle,
+) -> Checked {
+    // Every flavor of a resource group has a pair with every resource that the group covers.
+    let fr = fr.expect("pairs of a resource group are interned with it");
+    let row = context.row;
+    let amount = assumed.plus_units(requested);
+    let column = tree.column(fr);
+    let maximum = column.map_or(Amount::ZERO, |c| tree.potential_available(row, c));
+    let checked = |preemption, level, reason| Checked { mode: GranularMode { preemption, level }, reason };
+    if amount > maximum {
+        let reason = Reason::ExceedsMaximum { fr, assumed, requested, maximum };
+        return checked(PreemptionMode::NoFit, 0, Some((reason, NoFitReason::ExceedsMaxQuota)));
+    }
+    let Some(column) = column else {
+        // No quota anywhere, and nothing asked for.
+        return checked(PreemptionMode::Fit, 0, None);
+    };
+    let available = tree.available(row, column);
+    let (level, may_reclaim) = tree.borrowing_level(row, column, amount);
+    if amount <= available {
+        return checked(PreemptionMode::Fit, level, None);
+    }
+    let reason = Reason::Insufficient { fr, missing: amount.minus(available) };
+    let fair_sharing = context.config.fair_sharing.is_some();
+    if tree.nominal(row, column) >= amount || may_reclaim || context.queue.can_preempt_while_borrowing(fair_sharing) {
+        let (possibility, level) = oracle.simulate(tree, row, fr, amount);
+        return checked(possibility.into(), level, Some((reason, NoFitReason::None)));
+    }
+    checked(PreemptionMode::NoFit, level, Some((reason, NoFitReason::WaitingForQuota)))
+}
+
+fn no_fit_attempt(context: &Context<'_>, flavor: FlavorId, reasons: Vec<Reason>) -> Attempt {
+    Attempt {
+        flavor,
+        mode: Mode::NoFit,
+        level: 0,
+        possibility: None,
+        reasons,
+        no_fit_reason: observed(context, NoFitReason::NoMatchingFlavor),
+    }
+}
+
+fn observed(context: &Context<'_>, reason: NoFitReason) -> NoFitReason {
+    if context.gate(Gate::UnadmittedWorkloadsObservability) { reason } else { NoFitReason::None }
+}

@@ -1,0 +1,460 @@
+//! All trees of cohorts: who belongs to whom, and when a tree's numbers are worked out anew (rules/02 §4).
+//!
+//! Structure changes mark what they touch; [`Forest::flush`] then rebuilds each touched tree once, however many
+//! changes there were. A tree with a cycle is not rebuilt: its nodes keep the numbers that they had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::amount::Amount;
+use crate::ids::{FlavorResourceId, Id, IdVec, ResourceId};
+use crate::share::ResourceColumns;
+use crate::tree::{Cell, Column, Quota, Row, Tree};
+
+/// A node of the forest: a ClusterQueue or a Cohort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl Id for NodeId {
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("fewer than 2^32 nodes"))
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A tree of the forest; valid until the next structural change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeId(pub u32);
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A ClusterQueue: a leaf.
+    #[default]
+    Queue,
+    /// A Cohort, declared or only named.
+    Cohort,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    kind: NodeKind,
+    parent: Option<NodeId>,
+    child_cohorts: BTreeSet<NodeId>,
+    child_queues: BTreeSet<NodeId>,
+    quotas: BTreeMap<FlavorResourceId, Quota>,
+    weight: f64,
+    /// Only of ClusterQueues: is it a node of the scheduling snapshot?
+    active: bool,
+    /// `AllocatableResourceGeneration` (rules/02 §4.1).
+    generation: i64,
+    tree: Option<(TreeId, Row)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    tree: Tree,
+    nodes: Vec<NodeId>,
+    resources: ResourceColumns,
+}
+
+/// All ClusterQueues and Cohorts with their quota and usage.
+#[derive(Clone, Debug, Default)]
+pub struct Forest {
+    nodes: IdVec<NodeId, Node>,
+    slots: Vec<Option<Slot>>,
+    free_slots: Vec<u32>,
+    dirty: BTreeSet<NodeId>,
+    heights_dirty: BTreeSet<TreeId>,
+}
+
+/// What the forest asks about flavor-resources: their resource, and the order of names.
+pub trait ResourceNames {
+    /// The resource of a flavor-resource.
+    fn resource_of(&self, fr: FlavorResourceId) -> ResourceId;
+    /// The name of a resource.
+    fn resource_name(&self, resource: ResourceId) -> &str;
+}
+
+impl Forest {
+    /// A new node without parent and quota, which has a tree of its own.
+    pub fn add_node(&mut self, kind: NodeKind) -> NodeId {
+        let id = self.nodes.push(Node { kind, ..Node::default() });
+        self.dirty.insert(id);
+        id
+    }
+
+    /// Takes a node out of its tree; it must have no children. The id is not used again.
+    pub fn remove_node(&mut self, id: NodeId) {
+        assert!(!self.has_children(id), "only a node without children is removed");
+        self.link(id, None);
+        self.leave_tree(id);
+        self.dirty.remove(&id);
+    }
+
+    /// Has a cohort any child, active or not?
+    pub fn has_children(&self, id: NodeId) -> bool {
+        !self.nodes[id].child_cohorts.is_empty() || !self.nodes[id].child_queues.is_empty()
+    }
+
+    /// The parent of a node.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.nodes[id].parent
+    }
+
+    /// The child cohorts of a cohort.
+    pub fn child_cohorts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes[id].child_cohorts.iter().copied()
+    }
+
+    /// The ClusterQueues directly in a cohort.
+    pub fn child_queues(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes[id].child_queues.iter().copied()
+    }
+
+    /// Moves a node below another parent, and says whether the new ancestry has a cycle. No number changes before
+    /// the trees concerned are recomputed.
+    pub fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &impl ResourceNames) -> bool {
+        let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.path(p).any(|a| a == id));
+        if closes_cycle {
+            // What is below a cycle keeps its last numbers, so they have to be worked out before.
+            self.flush(names);
+        }
+        self.link(id, parent);
+        closes_cycle
+    }
+
+    fn link(&mut self, id: NodeId, parent: Option<NodeId>) {
+        let kind = self.nodes[id].kind;
+        let children = |node: &mut Node| match kind {
+            NodeKind::Queue => std::mem::take(&mut node.child_queues),
+            NodeKind::Cohort => std::mem::take(&mut node.child_cohorts),
+        };
+        let restore = |node: &mut Node, set| match kind {
+            NodeKind::Queue => node.child_queues = set,
+            NodeKind::Cohort => node.child_cohorts = set,
+        };
+        if let Some(old) = self.nodes[id].parent {
+            let mut set = children(&mut self.nodes[old]);
+            set.remove(&id);
+            restore(&mut self.nodes[old], set);
+        }
+        self.nodes[id].parent = parent;
+        if let Some(new) = parent {
+            let mut set = children(&mut self.nodes[new]);
+            set.insert(id);
+            restore(&mut self.nodes[new], set);
+        }
+    }
+
+    /// Replaces what a node declares.
+    pub fn set_quotas(&mut self, id: NodeId, quotas: BTreeMap<FlavorResourceId, Quota>) {
+        self.nodes[id].quotas = quotas;
+    }
+
+    /// What a node declares.
+    pub fn quotas(&self, id: NodeId) -> &BTreeMap<FlavorResourceId, Quota> {
+        &self.nodes[id].quotas
+    }
+
+    /// Sets `fairSharing.weight`.
+    pub fn set_weight(&mut self, id: NodeId, weight: f64) {
+        self.nodes[id].weight = weight;
+    }
+
+    /// `fairSharing.weight`.
+    pub fn weight(&self, id: NodeId) -> f64 {
+        self.nodes[id].weight
+    }
+
+    /// Says whether a ClusterQueue takes part in scheduling; inactive ones keep counting in quota and usage.
+    pub fn set_active(&mut self, id: NodeId, active: bool) {
+        if self.nodes[id].active != active {
+            self.nodes[id].active = active;
+            if let Some((tree, _)) = self.nodes[id].tree {
+                self.heights_dirty.insert(tree);
+            }
+        }
+    }
+
+    /// `AllocatableResourceGeneration` of a ClusterQueue (rules/02 §4.1).
+    pub fn generation(&self, id: NodeId) -> i64 {
+        self.nodes[id].generation
+    }
+
+    /// Counts a loss of reserved usage, which may make a flavor usable again (rules/02 §4.1).
+    pub fn bump_generation(&mut self, id: NodeId) {
+        self.nodes[id].generation += 1;
+    }
+
+    /// From a node to its root; ends after one round where there is a cycle.
+    pub fn path(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let mut seen = BTreeSet::new();
+        std::iter::successors(Some(id), |&n| self.nodes[n].parent).take_while(move |&n| seen.insert(n))
+    }
+
+    /// Is the node on or below a cycle of cohorts (rules/02 §4 rule 4)?
+    pub fn has_cycle(&self, id: NodeId) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut next = Some(id);
+        while let Some(node) = next {
+            if !seen.insert(node) {
+                return true;
+            }
+            next = self.nodes[node].parent;
+        }
+        false
+    }
+
+    /// The root above a node; `None` where there is a cycle.
+    pub fn root(&self, id: NodeId) -> Option<NodeId> {
+        if self.has_cycle(id) { None } else { self.path(id).last() }
+    }
+
+    /// The nodes at and below a node, parents first.
+    fn subtree(&self, root: NodeId) -> Vec<NodeId> {
+        let mut found = vec![root];
+        let mut next = 0;
+        while next < found.len() {
+            let node = &self.nodes[found[next]];
+            found.extend(&node.child_cohorts);
+            found.extend(&node.child_queues);
+            next += 1;
+        }
+        found
+    }
+
+    /// The ClusterQueues at and below a node.
+    pub fn queues_below(&self, id: NodeId) -> Vec<NodeId> {
+        self.subtree(id).into_iter().filter(|&n| self.nodes[n].kind == NodeKind::Queue).collect()
+    }
+
+    /// Works the tree of a node out anew: counts a generation for each of its ClusterQueues now, the numbers follow at
+    /// the next flush. Nothing happens where there is a cycle (rules/02 §4 rule 5).
+    pub fn recompute(&mut self, id: NodeId) {
+        self.dirty.insert(id);
+        if let Some(root) = self.root(id) {
+            for queue in self.queues_below(root) {
+                self.nodes[queue].generation += 1;
+            }
+        }
+    }
+
+    /// The tree and row of a node; the forest must be flushed.
+    pub fn locate(&self, id: NodeId) -> (TreeId, Row) {
+        self.nodes[id].tree.expect("every node has a tree once the forest is flushed")
+    }
+
+    /// A tree.
+    pub fn tree(&self, id: TreeId) -> &Tree {
+        &self.slot(id).tree
+    }
+
+    /// A tree, to change usage.
+    pub fn tree_mut(&mut self, id: TreeId) -> &mut Tree {
+        &mut self.slots[id.0 as usize].as_mut().expect("a tree id in use").tree
+    }
+
+    /// The node of each row of a tree.
+    pub fn nodes_of(&self, id: TreeId) -> &[NodeId] {
+        &self.slot(id).nodes
+    }
+
+    /// The resources of a tree by name, with their columns.
+    pub fn resources_of(&self, id: TreeId) -> &ResourceColumns {
+        &self.slot(id).resources
+    }
+
+    fn slot(&self, id: TreeId) -> &Slot {
+        self.slots[id.0 as usize].as_ref().expect("a tree id in use")
+    }
+
+    /// Adds or removes usage of a ClusterQueue for good.
+    pub fn charge(&mut self, id: NodeId, usage: &[(FlavorResourceId, Amount)], add: bool, names: &impl ResourceNames) {
+        self.flush(names);
+        let (tree, _) = self.locate(id);
+        let missing: Vec<_> = usage.iter().map(|u| u.0).filter(|fr| self.tree(tree).column(*fr).is_none()).collect();
+        if !missing.is_empty() {
+            self.rebuild(&[id], &missing, names);
+        }
+        let (tree, row) = self.locate(id);
+        let tree = self.tree_mut(tree);
+        for &(fr, amount) in usage {
+            let column = tree.column(fr).expect("added above");
+            if add {
+                tree.add_usage(row, column, amount);
+            } else {
+                tree.remove_usage(row, column, amount);
+            }
+        }
+    }
+
+    /// Rebuilds every tree that changed since the last flush.
+    pub fn flush(&mut self, names: &impl ResourceNames) {
+        if !self.dirty.is_empty() {
+            let dirty: Vec<_> = std::mem::take(&mut self.dirty).into_iter().collect();
+            self.rebuild(&dirty, &[], names);
+        }
+        if !self.heights_dirty.is_empty() {
+            for tree in std::mem::take(&mut self.heights_dirty) {
+                self.compute_heights(tree);
+            }
+        }
+    }
+
+    fn rebuild(&mut self, touched: &[NodeId], extra_columns: &[FlavorResourceId], names: &impl ResourceNames) {
+        let mut groups: Vec<Vec<NodeId>> = Vec::new();
+        let mut roots = BTreeSet::new();
+        for &id in touched {
+            match self.root(id) {
+                Some(root) => {
+                    if roots.insert(root) {
+                        groups.push(self.subtree(root));
+                    }
+                }
+                // On or below a cycle: each node stands alone with the numbers that it had.
+                None => groups.extend(self.cyclic_members(id).into_iter().map(|n| vec![n])),
+            }
+        }
+        // All old numbers are read before any old tree goes.
+        let mut built = Vec::with_capacity(groups.len());
+        for nodes in groups {
+            let keep_numbers = self.has_cycle(nodes[0]);
+            built.push(self.build(nodes, extra_columns, keep_numbers, names));
+        }
+        for (slot, nodes) in built {
+            for &node in &nodes {
+                self.leave_tree(node);
+            }
+            let id = self.store(Slot { nodes: nodes.clone(), ..slot });
+            for (row, &node) in nodes.iter().enumerate() {
+                self.nodes[node].tree = Some((id, row));
+            }
+            self.compute_heights(id);
+        }
+    }
+
+    /// The nodes on and below a cycle that a node hangs on.
+    fn cyclic_members(&self, id: NodeId) -> Vec<NodeId> {
+        let top = self.path(id).last().expect("a path holds its start");
+        let mut found = BTreeSet::from([top]);
+        let mut next = vec![top];
+        while let Some(node) = next.pop() {
+            let node = &self.nodes[node];
+            for &child in node.child_cohorts.iter().chain(&node.child_queues) {
+                if found.insert(child) {
+                    next.push(child);
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    fn build(
+        &self,
+        nodes: Vec<NodeId>,
+        extra_columns: &[FlavorResourceId],
+        keep_numbers: bool,
+        names: &impl ResourceNames,
+    ) -> (Slot, Vec<NodeId>) {
+        let mut columns: BTreeSet<FlavorResourceId> = extra_columns.iter().copied().collect();
+        for &node in &nodes {
+            columns.extend(self.nodes[node].quotas.keys());
+            if let Some((tree, row)) = self.nodes[node].tree {
+                let old = self.tree(tree);
+                let used = |c: Column| old.usage(row, c) != Amount::ZERO || (keep_numbers && old.is_declared(row, c));
+                columns.extend(old.columns().iter().enumerate().filter(|(c, _)| used(*c)).map(|(_, fr)| *fr));
+            }
+        }
+        let columns: Vec<_> = columns.into_iter().collect();
+        let row_of: BTreeMap<NodeId, Row> = nodes.iter().enumerate().map(|(row, &n)| (n, row)).collect();
+        let parents: Vec<Option<Row>> =
+            nodes.iter().map(|&n| self.nodes[n].parent.and_then(|p| row_of.get(&p).copied())).collect();
+        let parents = if keep_numbers { vec![None; nodes.len()] } else { parents };
+        let mut tree = Tree::new(&parents, columns.clone());
+        let mut is_leaf = Vec::with_capacity(nodes.len());
+        for (row, &id) in nodes.iter().enumerate() {
+            let node = &self.nodes[id];
+            is_leaf.push(node.kind == NodeKind::Queue);
+            for (column, fr) in columns.iter().enumerate() {
+                let declared = node.quotas.get(fr);
+                *tree.cell_mut(row, column) = Cell {
+                    quota: declared.copied().unwrap_or_default(),
+                    declared: declared.is_some(),
+                    ..Cell::default()
+                };
+                if let Some((old_tree, old_row)) = node.tree {
+                    let old = self.tree(old_tree);
+                    if let Some(old_column) = old.column(*fr) {
+                        tree.set_usage(row, column, old.usage(old_row, old_column));
+                        if keep_numbers {
+                            *tree.cell_mut(row, column) = *old.cell(old_row, old_column);
+                        }
+                    } else if keep_numbers {
+                        *tree.cell_mut(row, column) = Cell::default();
+                    }
+                } else if keep_numbers {
+                    *tree.cell_mut(row, column) = Cell::default();
+                }
+            }
+        }
+        if !keep_numbers {
+            tree.aggregate(&is_leaf);
+        }
+        (Slot { tree, nodes: Vec::new(), resources: resource_columns(&columns, names) }, nodes)
+    }
+
+    fn store(&mut self, slot: Slot) -> TreeId {
+        if let Some(free) = self.free_slots.pop() {
+            self.slots[free as usize] = Some(slot);
+            TreeId(free)
+        } else {
+            self.slots.push(Some(slot));
+            TreeId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 trees"))
+        }
+    }
+
+    /// Forgets where a node was, and its old tree once nobody is left in it.
+    fn leave_tree(&mut self, id: NodeId) {
+        let Some((tree, _)) = self.nodes[id].tree.take() else { return };
+        let deserted = self.slot(tree).nodes.iter().all(|&n| self.nodes[n].tree.is_none_or(|(t, _)| t != tree));
+        if deserted {
+            self.slots[tree.0 as usize] = None;
+            self.free_slots.push(tree.0);
+            self.heights_dirty.remove(&tree);
+        }
+    }
+
+    /// Heights count active ClusterQueues only (rules/02 §2.5, §5).
+    fn compute_heights(&mut self, id: TreeId) {
+        let slot = self.slot(id);
+        let mut heights = vec![0u32; slot.nodes.len()];
+        let mut has_child = vec![false; slot.nodes.len()];
+        for row in (0..slot.nodes.len()).rev() {
+            let node = &self.nodes[slot.nodes[row]];
+            let is_cohort = node.kind == NodeKind::Cohort;
+            if is_cohort && has_child[row] {
+                heights[row] = heights[row].max(1);
+            }
+            if let Some(parent) = slot.tree.parent(row) {
+                if is_cohort {
+                    has_child[parent] = true;
+                    heights[parent] = heights[parent].max(heights[row] + 1);
+                } else if node.active {
+                    has_child[parent] = true;
+                }
+            }
+        }
+        self.tree_mut(id).set_heights(heights);
+    }
+}
+
+fn resource_columns(columns: &[FlavorResourceId], names: &impl ResourceNames) -> ResourceColumns {
+    let mut by_name: BTreeMap<&str, (ResourceId, Vec<Column>)> = BTreeMap::new();
+    for (column, &fr) in columns.iter().enumerate() {
+        let resource = names.resource_of(fr);
+        by_name.entry(names.resource_name(resource)).or_insert_with(|| (resource, Vec::new())).1.push(column);
+    }
+    ResourceColumns(by_name.into_values().collect())
+}

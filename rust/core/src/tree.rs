@@ -1,0 +1,185 @@
+//! The quota of one tree of cohorts, in dense columns (rules/02 §2).
+//!
+//! Rows are nodes, parents before their children; columns are the flavor-resources that any node of the tree
+//! declares or uses. Nothing here follows a name or a pointer: `parent` is a row number. Every write to usage is
+//! journalled, so that a cycle can try admissions and take them back exactly.
+
+use rustc_hash::FxHashMap;
+
+use crate::amount::Amount;
+use crate::ids::FlavorResourceId;
+
+/// What a node declares for one flavor-resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// `nominalQuota`.
+    pub nominal: Amount,
+    /// `borrowingLimit`; `None`: no limit.
+    pub borrowing_limit: Option<Amount>,
+    /// `lendingLimit`; `None`: everything is lent.
+    pub lending_limit: Option<Amount>,
+}
+
+/// The derived, usage-independent numbers of one cell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cell {
+    pub quota: Quota,
+    /// `S(n)`: own quota and what the children lend.
+    pub subtree: Amount,
+    /// `L(n)`: the part of `S` that is not lent to the parent.
+    pub local: Amount,
+    /// Does the node or any descendant declare this flavor-resource?
+    pub declared: bool,
+}
+
+/// A row of a [`Tree`].
+pub type Row = usize;
+/// A column of a [`Tree`].
+pub type Column = usize;
+/// The parent row of a root.
+const NO_ROW: u32 = u32::MAX;
+
+/// A position in a tree's journal, to roll back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Mark(usize);
+
+/// One tree of cohorts with its ClusterQueues, or a single ClusterQueue without a cohort.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    parent: Vec<u32>,
+    heights: Vec<u32>,
+    columns: Vec<FlavorResourceId>,
+    column_of: FxHashMap<FlavorResourceId, u32>,
+    cells: Vec<Cell>,
+    usage: Vec<Amount>,
+    journal: Vec<(u32, Amount)>,
+    journalling: bool,
+}
+
+impl Tree {
+    /// A tree with these rows (parents first, as row numbers) and columns, without quota and usage.
+    pub(crate) fn new(parent: &[Option<Row>], columns: Vec<FlavorResourceId>) -> Self {
+        let n_cells = parent.len() * columns.len();
+        Self {
+            parent: parent
+                .iter()
+                .map(|p| p.map_or(NO_ROW, |row| u32::try_from(row).expect("fewer than 2^32 rows")))
+                .collect(),
+            heights: vec![0; parent.len()],
+            column_of: columns.iter().enumerate().map(|(i, &fr)| (fr, i as u32)).collect(),
+            columns,
+            cells: vec![Cell::default(); n_cells],
+            usage: vec![Amount::ZERO; n_cells],
+            journal: Vec::new(),
+            journalling: false,
+        }
+    }
+
+    fn at(&self, row: Row, column: Column) -> usize {
+        row * self.columns.len() + column
+    }
+
+    pub(crate) fn cell(&self, row: Row, column: Column) -> &Cell {
+        &self.cells[self.at(row, column)]
+    }
+
+    pub(crate) fn cell_mut(&mut self, row: Row, column: Column) -> &mut Cell {
+        let at = self.at(row, column);
+        &mut self.cells[at]
+    }
+
+    /// The flavor-resources, in column order.
+    pub fn columns(&self) -> &[FlavorResourceId] {
+        &self.columns
+    }
+
+    /// The column of a flavor-resource, if the tree knows it.
+    pub fn column(&self, fr: FlavorResourceId) -> Option<Column> {
+        self.column_of.get(&fr).map(|&c| c as usize)
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// The parent row, unless this is the root.
+    pub fn parent(&self, row: Row) -> Option<Row> {
+        let parent = self.parent[row];
+        (parent != NO_ROW).then_some(parent as usize)
+    }
+
+    /// The height of a node over the active ClusterQueues below it (rules/02 §2.5).
+    pub fn height(&self, row: Row) -> u32 {
+        self.heights[row]
+    }
+
+    pub(crate) fn set_heights(&mut self, heights: Vec<u32>) {
+        debug_assert_eq!(heights.len(), self.parent.len());
+        self.heights = heights;
+    }
+
+    /// Usage stored at a node.
+    pub fn usage(&self, row: Row, column: Column) -> Amount {
+        self.usage[self.at(row, column)]
+    }
+
+    /// The one place where usage is written.
+    pub(crate) fn set_usage(&mut self, row: Row, column: Column, value: Amount) {
+        let at = self.at(row, column);
+        if self.journalling {
+            self.journal.push((at as u32, self.usage[at]));
+        }
+        self.usage[at] = value;
+    }
+
+    /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
+    pub fn mark(&mut self) -> Mark {
+        self.journalling = true;
+        Mark(self.journal.len())
+    }
+
+    /// Undoes every write since `mark`, exactly, latest first.
+    pub fn rollback(&mut self, mark: Mark) {
+        while self.journal.len() > mark.0 {
+            let (at, old) = self.journal.pop().expect("longer than the mark");
+            self.usage[at as usize] = old;
+        }
+        self.journalling = mark.0 > 0;
+    }
+
+    /// Sums up quota and usage from the leaves to the root: `S`, `L` and the usage of cohorts, from the declared
+    /// quotas and the usage of the rows in `leaves` (rules/02 §2).
+    pub(crate) fn aggregate(&mut self, is_leaf: &[bool]) {
+        debug_assert!(!self.journalling, "no rebuild inside a what-if");
+        let n_columns = self.columns.len();
+        for (row, &leaf) in is_leaf.iter().enumerate() {
+            for column in 0..n_columns {
+                let at = row * n_columns + column;
+                self.cells[at].subtree = self.cells[at].quota.nominal;
+                if !leaf {
+                    self.usage[at] = Amount::ZERO;
+                }
+            }
+        }
+        for row in (0..is_leaf.len()).rev() {
+            for column in 0..n_columns {
+                let at = row * n_columns + column;
+                let cell = &mut self.cells[at];
+                cell.local = match cell.quota.lending_limit {
+                    Some(limit) => cell.subtree.minus(limit).max(Amount::ZERO),
+                    None => Amount::ZERO,
+                };
+                let (subtree, local, declared) = (cell.subtree, cell.local, cell.declared);
+                if let Some(parent) = self.parent(row) {
+                    let up = self.at(parent, column);
+                    self.cells[up].subtree = self.cells[up].subtree.plus(subtree.minus(local));
+                    self.cells[up].declared |= declared;
+                    let past_local = self.usage[at].minus(local).max(Amount::ZERO);
+                    self.usage[up] = self.usage[up].plus(past_local);
+                }
+            }
+        }
+    }
+}
