@@ -1,1 +1,390 @@
-//! decode
+//! JSON bytes to objects of the core.
+//!
+//! Two doors: [`Door::Trusted`] takes what an API server has already checked, [`Door::People`] does the API
+//! server's work first: shapes, defaults, validation, and a warning for every field that nobody knows.
+
+mod meta;
+mod others;
+mod pod;
+mod quotas;
+mod status;
+mod workload;
+
+use std::borrow::Cow;
+
+use kueuecore::objects::{Admission, Meta, Object, OtherKind, WorkloadStatus};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::field_error::{FieldError, ObjectRef, Rejection, rendered};
+use crate::kinds::{KUEUE_GROUP, Kind, group_of};
+
+/// How much the sender is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Manifests: strict shapes, defaults, validation for create, warnings for unknown fields.
+    People,
+    /// What an API server stored: taken as it is, nothing defaulted, absent is empty.
+    Trusted,
+}
+
+/// What came out of a batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decoded {
+    /// The objects, each with its position in the batch (lists flattened).
+    pub objects: Vec<(Object, usize)>,
+    /// Fields that were ignored.
+    pub warnings: Vec<Warning>,
+    /// Objects of kinds that are not read.
+    pub foreign: Vec<Foreign>,
+}
+
+/// A field that was ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The object.
+    pub object: ObjectRef,
+    /// Position of the object in the batch.
+    pub index: usize,
+    /// Path of the field.
+    pub field: String,
+    /// What is odd about it, and what may have been meant.
+    pub message: String,
+}
+
+/// An object of a kind that is not read, such as a Deployment: for the caller to convert or to warn about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Foreign {
+    /// Position in the batch.
+    pub index: usize,
+    /// `apiVersion`.
+    pub api_version: String,
+    /// `kind`.
+    pub kind: String,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+/// Decodes one object, a `List` (of any kind), a JSON array of objects, or several objects one after another
+/// (newline-delimited JSON).
+///
+/// # Errors
+/// Every object that is refused, with all that is wrong with it; nothing is taken from a batch with a refused object.
+pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
+    let mut batch = Batch { door, next_index: 0, decoded: Decoded::default(), rejections: Vec::new() };
+    for item in serde_json::Deserializer::from_slice(data).into_iter::<&RawValue>() {
+        match item {
+            Ok(raw) => batch.take(raw.get(), None),
+            Err(error) => {
+                batch.reject(ObjectRef::default(), vec![FieldError::invalid("", "", format!("not JSON: {error}"))]);
+                break;
+            }
+        }
+    }
+    if batch.rejections.is_empty() { Ok(batch.decoded) } else { Err(batch.rejections) }
+}
+
+/// Decodes one object that is already a JSON value, through [`Door::Trusted`].
+///
+/// # Errors
+/// What is wrong with its shape, or with its kind.
+pub fn decode_value(value: &Value) -> Result<Object, Rejection> {
+    match decode(value.to_string().as_bytes(), Door::Trusted) {
+        Ok(decoded) => match decoded.objects.into_iter().next() {
+            Some((object, _)) => Ok(object),
+            None => Err(Rejection {
+                index: 0,
+                object: ObjectRef::default(),
+                errors: vec![FieldError::invalid("", rendered(value), "must be an object of a supported kind")],
+            }),
+        },
+        Err(mut rejections) => Err(rejections.swap_remove(0)),
+    }
+}
+
+/// Decodes a Workload's `status`, nothing defaulted.
+///
+/// # Errors
+/// The first field with a wrong shape; its path starts at the status.
+pub fn workload_status(value: &Value) -> Result<WorkloadStatus, FieldError> {
+    typed_value::<status::StatusWire>(value).map(Into::into)
+}
+
+/// Decodes a Workload's `status.admission`.
+///
+/// # Errors
+/// The first field with a wrong shape; its path starts at the admission.
+pub fn admission(value: &Value) -> Result<Admission, FieldError> {
+    typed_value::<status::AdmissionWire>(value).map(Into::into)
+}
+
+/// The kind of a decoded object.
+#[must_use]
+pub fn kind_of(object: &Object) -> Kind {
+    match object {
+        Object::Namespace(_) => Kind::Namespace,
+        Object::ResourceFlavor(_) => Kind::ResourceFlavor,
+        Object::Topology(_) => Kind::Topology,
+        Object::Cohort(_) => Kind::Cohort,
+        Object::ClusterQueue(_) => Kind::ClusterQueue,
+        Object::LocalQueue(_) => Kind::LocalQueue,
+        Object::AdmissionCheck(_) => Kind::AdmissionCheck,
+        Object::WorkloadPriorityClass(_) => Kind::WorkloadPriorityClass,
+        Object::PriorityClass(_) => Kind::PriorityClass,
+        Object::LimitRange(_) => Kind::LimitRange,
+        Object::RuntimeClass(_) => Kind::RuntimeClass,
+        Object::Workload(_) => Kind::Workload,
+        Object::Other { kind, .. } => match kind {
+            OtherKind::ProvisioningRequestConfig => Kind::ProvisioningRequestConfig,
+            OtherKind::MultiKueueConfig => Kind::MultiKueueConfig,
+            OtherKind::MultiKueueCluster => Kind::MultiKueueCluster,
+            OtherKind::Node => Kind::Node,
+            OtherKind::Pod => Kind::Pod,
+        },
+    }
+}
+
+/// The metadata of a decoded object.
+#[must_use]
+pub fn meta_of(object: &Object) -> &Meta {
+    match object {
+        Object::Namespace(meta) | Object::Other { meta, .. } => meta,
+        Object::ResourceFlavor(o) => &o.meta,
+        Object::Topology(o) => &o.meta,
+        Object::Cohort(o) => &o.meta,
+        Object::ClusterQueue(o) => &o.meta,
+        Object::LocalQueue(o) => &o.meta,
+        Object::AdmissionCheck(o) => &o.meta,
+        Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &o.meta,
+        Object::LimitRange(o) => &o.meta,
+        Object::RuntimeClass(o) => &o.meta,
+        Object::Workload(o) => &o.meta,
+    }
+}
+
+/// What must be known of an object before it can be read.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Head<'a> {
+    #[serde(borrow)]
+    api_version: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    items: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct HeadMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+}
+
+struct Batch {
+    door: Door,
+    next_index: usize,
+    decoded: Decoded,
+    rejections: Vec<Rejection>,
+}
+
+impl Batch {
+    /// Takes an object, or a list of objects. `inherited` is the version and kind of the list around it, which
+    /// its entries need not repeat.
+    fn take(&mut self, raw: &str, inherited: Option<(&str, &str)>) {
+        if raw.starts_with('[') {
+            return self.take_all(raw, "", inherited);
+        }
+        let head: Head<'_> = match serde_json::from_str(raw) {
+            Ok(head) => head,
+            Err(_) if !raw.starts_with('{') => return self.reject_shape(raw, "", "must be an object".to_owned()),
+            Err(error) => return self.reject_shape(raw, "", without_position(&error.to_string())),
+        };
+        let api_version = head.api_version.as_deref().or(inherited.map(|(version, _)| version)).unwrap_or("");
+        let kind = head.kind.as_deref().or(inherited.map(|(_, kind)| kind)).unwrap_or("");
+        if let (Some(items), Some(item_kind)) = (head.items, kind.strip_suffix("List")) {
+            let inherited = if item_kind.is_empty() { None } else { Some((api_version, item_kind)) };
+            return self.take_all(items.get(), "items", inherited);
+        }
+        self.take_object(raw, api_version, kind, &head);
+    }
+
+    fn take_all(&mut self, raw: &str, path: &str, inherited: Option<(&str, &str)>) {
+        match serde_json::from_str::<Option<Vec<&RawValue>>>(raw) {
+            Ok(items) => {
+                for item in items.unwrap_or_default() {
+                    self.take(item.get(), inherited);
+                }
+            }
+            Err(error) => self.reject_shape(raw, path, without_position(&error.to_string())),
+        }
+    }
+
+    fn take_object(&mut self, raw: &str, api_version: &str, kind: &str, head: &Head<'_>) {
+        let found = match find_kind(api_version, kind) {
+            Ok(found) => found,
+            Err(error) => return self.reject(reference(api_version, kind, head), vec![error]),
+        };
+        let Some(found) = found else {
+            let of = reference(api_version, kind, head);
+            self.decoded.foreign.push(Foreign {
+                index: self.next_index,
+                api_version: of.api_version,
+                kind: of.kind,
+                namespace: of.namespace,
+                name: of.name,
+            });
+            self.next_index += 1;
+            return;
+        };
+        let result = match self.door {
+            Door::Trusted => trusted(raw, found, api_version).map_err(|error| vec![error]),
+            Door::People => trusted(raw, found, api_version).map_err(|error| vec![error]),
+        };
+        match result {
+            Ok(object) => {
+                self.decoded.objects.push((object, self.next_index));
+                self.next_index += 1;
+            }
+            Err(errors) => self.reject(reference(api_version, kind, head), errors),
+        }
+    }
+
+    fn reject_shape(&mut self, raw: &str, path: &str, detail: String) {
+        let value = serde_json::from_str::<Value>(raw).unwrap_or_default();
+        self.reject(ObjectRef::default(), vec![FieldError::invalid(path, rendered(&value), detail)]);
+    }
+
+    fn reject(&mut self, object: ObjectRef, errors: Vec<FieldError>) {
+        self.rejections.push(Rejection { index: self.next_index, object, errors });
+        self.next_index += 1;
+    }
+}
+
+/// The kind to read; `None` for one that is not ours.
+fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> {
+    if kind.is_empty() {
+        return Err(FieldError::required("kind", ""));
+    }
+    if api_version.is_empty() {
+        return Err(FieldError::required("apiVersion", ""));
+    }
+    let group = group_of(api_version);
+    match Kind::find(group, kind) {
+        Some(found) if found.api_versions().contains(&api_version) => Ok(Some(found)),
+        Some(found) => {
+            Err(FieldError::unsupported("apiVersion", crate::field_error::quoted(api_version), found.api_versions()))
+        }
+        None if group == KUEUE_GROUP => {
+            let ours: Vec<&str> = Kind::ALL.into_iter().filter(|k| k.is_kueue()).map(Kind::name).collect();
+            Err(FieldError::unsupported("kind", crate::field_error::quoted(kind), &ours))
+        }
+        None => Ok(None),
+    }
+}
+
+fn reference(api_version: &str, kind: &str, head: &Head<'_>) -> ObjectRef {
+    let meta: HeadMeta = head.metadata.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    ObjectRef {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        namespace: meta.namespace.unwrap_or_default(),
+        name: meta.name.unwrap_or_default(),
+    }
+}
+
+fn trusted(raw: &str, kind: Kind, api_version: &str) -> Result<Object, FieldError> {
+    if kind.is_kueue() && api_version != kind.preferred_version() {
+        let mut value: Value =
+            serde_json::from_str(raw).map_err(|e| FieldError::invalid("", "", without_position(&e.to_string())))?;
+        crate::convert::to_preferred(kind, api_version, &mut value);
+        return object(kind, &Source::Value(&value));
+    }
+    object(kind, &Source::Text(raw))
+}
+
+/// Where an object is read from.
+pub(crate) enum Source<'a> {
+    Text(&'a str),
+    Value(&'a Value),
+}
+
+impl Source<'_> {
+    fn read<W: DeserializeOwned>(&self) -> Result<W, FieldError> {
+        match self {
+            Source::Text(raw) => typed(raw),
+            Source::Value(value) => typed_value(value),
+        }
+    }
+}
+
+/// Reads an object of the preferred version.
+pub(crate) fn object(kind: Kind, source: &Source<'_>) -> Result<Object, FieldError> {
+    let other = |kind| Ok(Object::Other { kind, meta: source.read::<others::MetaOnly>()?.metadata });
+    Ok(match kind {
+        Kind::Workload => Object::Workload(Box::new(source.read::<workload::WorkloadWire>()?.into())),
+        Kind::ClusterQueue => Object::ClusterQueue(source.read::<quotas::ClusterQueueWire>()?.into()),
+        Kind::Cohort => Object::Cohort(source.read::<quotas::CohortWire>()?.into()),
+        Kind::LocalQueue => Object::LocalQueue(source.read::<quotas::LocalQueueWire>()?.into()),
+        Kind::ResourceFlavor => Object::ResourceFlavor(source.read::<others::FlavorWire>()?.into()),
+        Kind::Topology => Object::Topology(source.read::<others::TopologyWire>()?.into()),
+        Kind::AdmissionCheck => Object::AdmissionCheck(source.read::<others::CheckWire>()?.into()),
+        Kind::WorkloadPriorityClass => {
+            Object::WorkloadPriorityClass(source.read::<others::PriorityClassWire>()?.into())
+        }
+        Kind::PriorityClass => Object::PriorityClass(source.read::<others::PriorityClassWire>()?.into()),
+        Kind::Namespace => Object::Namespace(source.read::<others::MetaOnly>()?.metadata),
+        Kind::LimitRange => Object::LimitRange(source.read::<others::LimitRangeWire>()?.into()),
+        Kind::RuntimeClass => Object::RuntimeClass(source.read::<others::RuntimeClassWire>()?.into()),
+        Kind::ProvisioningRequestConfig => return other(OtherKind::ProvisioningRequestConfig),
+        Kind::MultiKueueConfig => return other(OtherKind::MultiKueueConfig),
+        Kind::MultiKueueCluster => return other(OtherKind::MultiKueueCluster),
+        Kind::Node => return other(OtherKind::Node),
+        Kind::Pod => return other(OtherKind::Pod),
+    })
+}
+
+/// Reads text; only when that fails, again with the path tracked and the offending value looked up.
+fn typed<W: DeserializeOwned>(raw: &str) -> Result<W, FieldError> {
+    serde_json::from_str(raw).map_err(|error| {
+        match serde_json::from_str::<Value>(raw) {
+            // A duplicate key is an error of the text alone: a value keeps only the last one.
+            Ok(value) => typed_value::<W>(&value)
+                .err()
+                .unwrap_or_else(|| FieldError::invalid("", "", without_position(&error.to_string()))),
+            Err(error) => FieldError::invalid("", "", without_position(&error.to_string())),
+        }
+    })
+}
+
+fn typed_value<W: DeserializeOwned>(value: &Value) -> Result<W, FieldError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let offending = at_path(value, error.path()).map_or_else(String::new, rendered);
+        let path = error.path().to_string();
+        let path = if path == "." { String::new() } else { path };
+        FieldError::invalid(path, offending, without_position(&error.inner().to_string()))
+    })
+}
+
+fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a Value> {
+    use serde_path_to_error::Segment;
+    path.iter().try_fold(value, |value, segment| match segment {
+        Segment::Seq { index } => value.get(index),
+        Segment::Map { key } => value.get(key),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    })
+}
+
+/// The message without serde_json's line and column, which count from the start of the object.
+fn without_position(message: &str) -> String {
+    message.find(" at line ").map_or(message, |end| &message[..end]).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

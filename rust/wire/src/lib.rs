@@ -1,11 +1,18 @@
 //! Kubernetes JSON in and out of kueuecore.
+//!
+//! `decode` is the way in, `encode` the way out; `defaults` and `validate` are what an API server and Kueue's
+//! webhooks would do in between.
 #![forbid(unsafe_code)]
 
 pub mod configuration;
+pub mod convert;
 pub mod decode;
 pub mod defaults;
 pub mod encode;
 pub mod field_error;
+pub mod kinds;
 pub mod names;
+mod read;
 pub mod seam;
+pub mod time;
 pub mod validate;

@@ -1,0 +1,214 @@
+use kueuecore::objects::{FungibilityPolicy, PreemptionPolicy, StopPolicy, Time};
+use serde_json::json;
+
+use super::*;
+
+fn one(value: &Value) -> Object {
+    decode_value(value).unwrap_or_else(|rejection| panic!("{rejection}"))
+}
+
+fn refusal(data: &str) -> String {
+    let rejections = decode(data.as_bytes(), Door::Trusted).expect_err("must be refused");
+    rejections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn an_empty_trusted_cluster_queue_keeps_everything_absent() {
+    let Object::ClusterQueue(queue) =
+        one(&json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q_1"}}))
+    else {
+        panic!("a ClusterQueue")
+    };
+    assert_eq!(queue.meta.name, "q_1");
+    assert_eq!(queue.meta.namespace, "");
+    assert_eq!(queue.meta.created, Time::ABSENT);
+    assert_eq!(queue.namespace_selector, None);
+    assert_eq!(queue.preemption, None);
+    assert_eq!(queue.flavor_fungibility.when_can_borrow, FungibilityPolicy::MayStopSearch);
+    assert_eq!(queue.flavor_fungibility.when_can_preempt, FungibilityPolicy::TryNextFlavor);
+    assert_eq!(queue.fair_weight, None);
+}
+
+#[test]
+fn a_cluster_queue_is_read_in_full() {
+    let Object::ClusterQueue(queue) = one(&json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"},
+        "spec": {
+            "cohortName": "c",
+            "namespaceSelector": {},
+            "queueingStrategy": "StrictFIFO",
+            "flavorFungibility": {"whenCanPreempt": "Preempt", "whenCanBorrow": "TryNextFlavor"},
+            "preemption": {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": -4}},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [
+                {"name": "cpu", "nominalQuota": 2, "borrowingLimit": "200m", "lendingLimit": null}]}]}],
+            "admissionChecksStrategy": {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}]},
+            "stopPolicy": "HoldAndDrain",
+            "fairSharing": {"weight": "1500m"},
+            "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"},
+            "concurrentAdmissionPolicy": {"b": 1, "a": {}},
+        },
+    })) else {
+        panic!("a ClusterQueue")
+    };
+    let quota = &queue.resource_groups[0].flavors[0].resources[0];
+    assert_eq!(quota.nominal_quota.to_string(), "2");
+    assert_eq!(quota.borrowing_limit.as_ref().map(ToString::to_string).as_deref(), Some("200m"));
+    assert_eq!(quota.lending_limit, None);
+    assert!(queue.namespace_selector.is_some());
+    assert_eq!(queue.flavor_fungibility.when_can_preempt, FungibilityPolicy::MayStopSearch);
+    assert_eq!(queue.flavor_fungibility.when_can_borrow, FungibilityPolicy::TryNextFlavor);
+    let preemption = queue.preemption.expect("present");
+    assert_eq!(preemption.reclaim_within_cohort, PreemptionPolicy::Any);
+    assert_eq!(preemption.within_cluster_queue, PreemptionPolicy::Unset);
+    assert_eq!(preemption.borrow_within_cohort.expect("present").max_priority_threshold, Some(-4));
+    assert_eq!(queue.admission_checks[0].on_flavors, ["f"]);
+    assert_eq!(queue.stop_policy, StopPolicy::HoldAndDrain);
+    assert!(queue.usage_based_admission);
+    assert_eq!(queue.concurrent_admission_policy, "{\"a\":{},\"b\":1}");
+}
+
+#[test]
+fn a_workload_keeps_what_scheduling_reads_of_a_pod() {
+    let Object::Workload(workload) = one(&json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "ns", "creationTimestamp": "2026-01-01T00:00:00Z", "deletionTimestamp": null,
+            "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": true, "blockOwnerDeletion": true}]},
+        "spec": {"queueName": "lq", "priority": 5, "active": false, "preemptionGates": [{"name": "g"}],
+            "podSets": [{"name": "main", "count": 3, "minCount": 1,
+                "topologyRequest": {"required": "rack", "podSetSliceSize": 2, "podSetSliceRequiredTopology": "host"},
+                "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
+                    "restartPolicy": "Never",
+                    "initContainers": [{"name": "i", "restartPolicy": "Always", "image": "x"}],
+                    "containers": [{"name": "c", "resources": {"requests": {"cpu": 1.5, "memory": "1Gi"}}, "ports": [{"hostPort": 1, "containerPort": 2}]}],
+                    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "k", "operator": "Exists"}], "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]}}},
+                    "tolerations": [{"key": "t", "operator": "Exists", "tolerationSeconds": 3}],
+                    "overhead": {}}}}]},
+    })) else {
+        panic!("a Workload")
+    };
+    assert_eq!(workload.meta.created, Time(1_767_225_600_000_000_000));
+    assert!(!workload.meta.deleting);
+    assert!(workload.meta.owners[0].controller);
+    assert_eq!(workload.active, Some(false));
+    assert_eq!(workload.preemption_gates, ["g"]);
+    let pods = &workload.pod_sets[0];
+    let request = pods.topology_request.as_ref().expect("present");
+    assert!(request.sliced);
+    assert_eq!(request.text, r#"{"podSetSliceRequiredTopology":"host","podSetSliceSize":2,"required":"rack"}"#);
+    let spec = &pods.template.spec;
+    assert!(spec.init_containers[0].sidecar);
+    assert_eq!(spec.containers[0].resources.requests["cpu"].to_string(), "1500m");
+    assert_eq!(spec.containers[0].ports, r#"[{"containerPort":2,"hostPort":1}]"#);
+    let terms = spec.required_node_affinity.as_ref().expect("present");
+    assert!(terms[0].has_match_fields);
+    assert_eq!(terms[0].match_expressions[0].operator, "Exists");
+    assert_eq!(spec.tolerations[0].toleration_seconds, Some(3));
+    assert!(spec.overhead.as_ref().is_some_and(std::collections::BTreeMap::is_empty));
+    assert!(spec.opaque.starts_with(r#"{"affinity":{"nodeAffinity""#), "{}", spec.opaque);
+}
+
+#[test]
+fn older_versions_are_converted() {
+    let Object::ClusterQueue(queue) = one(&json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "q"},
+        "spec": {"cohort": "c", "admissionChecks": ["a", "b"], "flavorFungibility": {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}},
+    })) else {
+        panic!("a ClusterQueue")
+    };
+    assert_eq!(queue.cohort_name, "c");
+    assert_eq!(queue.admission_checks.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(queue.flavor_fungibility.when_can_preempt, FungibilityPolicy::MayStopSearch);
+
+    let Object::Cohort(cohort) = one(&json!({
+        "apiVersion": "kueue.x-k8s.io/v1alpha1", "kind": "Cohort", "metadata": {"name": "c"}, "spec": {"parent": "p"},
+    })) else {
+        panic!("a Cohort")
+    };
+    assert_eq!(cohort.parent_name, "p");
+
+    let Object::Workload(workload) = one(&json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "w"},
+        "spec": {"priorityClassName": "high", "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass", "podSets": []},
+        "status": {"accumulatedPastExexcutionTimeSeconds": 3, "admission": {"clusterQueue": "q", "podSetAssignments": [
+            {"name": "main", "topologyAssignment": {"levels": ["r", "h"], "domains": [
+                {"values": ["r1", "h1"], "count": 1}, {"values": ["r1", "h2"], "count": 2}]}}]}},
+    })) else {
+        panic!("a Workload")
+    };
+    let class = workload.priority_class.expect("present");
+    assert_eq!(
+        (class.group.as_str(), class.kind.as_str(), class.name.as_str()),
+        ("kueue.x-k8s.io", "WorkloadPriorityClass", "high")
+    );
+    assert_eq!(workload.status.accumulated_past_execution_time_seconds, Some(3));
+    assert_eq!(
+        workload.status.admission.expect("present").pod_set_assignments[0].topology_assignment,
+        r#"{"levels":["r","h"],"slices":[{"domainCount":2,"podCounts":{"individual":[1,2]},"valuesPerLevel":[{"universal":"r1"},{"individual":{"roots":["h1","h2"]}}]}]}"#
+    );
+}
+
+#[test]
+fn a_batch_may_be_an_object_a_list_an_array_or_lines() {
+    let a = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}"#;
+    let b = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"b","namespace":"ns"}}"#;
+    let bare = r#"{"metadata":{"name":"c"}}"#;
+    let batches = [
+        format!("{a}\n{b}\n{a}"),
+        format!("[{a},{b},{a}]"),
+        format!(r#"{{"kind":"List","apiVersion":"v1","items":[{a},{b},{a}]}}"#),
+        format!("[{a},[{b}]] {a}"),
+    ];
+    for batch in batches {
+        let decoded = decode(batch.as_bytes(), Door::Trusted).expect("well formed");
+        assert_eq!(decoded.objects.iter().map(|(_, index)| *index).collect::<Vec<_>>(), [0, 2], "{batch}");
+        assert_eq!(decoded.foreign[0].index, 1);
+        assert_eq!((decoded.foreign[0].kind.as_str(), decoded.foreign[0].name.as_str()), ("Deployment", "b"));
+    }
+    let inherited = format!(r#"{{"kind":"NamespaceList","apiVersion":"v1","items":[{bare}]}}"#);
+    assert_eq!(decode(inherited.as_bytes(), Door::Trusted).expect("well formed").objects.len(), 1);
+    assert_eq!(decode(b" \n", Door::Trusted), Ok(Decoded::default()));
+}
+
+#[test]
+fn a_wrong_shape_is_named_with_its_path_and_value() {
+    let workload = |body: &str| {
+        format!(r#"{{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{{"name":"w"}},{body}}}"#)
+    };
+    let table = [
+        (
+            workload(r#""spec":{"podSets":[{"count":"x"}]}"#),
+            r#"Workload "w" is invalid: spec.podSets[0].count: Invalid value: "x": invalid type: string "x", expected i32"#,
+        ),
+        (
+            workload(r#""status":{"requeueState":{"requeueAt":"soon"}}"#),
+            r#"Workload "w" is invalid: status.requeueState.requeueAt: Invalid value: "soon": must be a time such as 2026-01-01T00:00:00Z"#,
+        ),
+        (
+            r#"{"apiVersion":"kueue.x-k8s.io/v1","kind":"Workload","metadata":{"name":"w"}}"#.to_owned(),
+            r#"Workload "w" is invalid: apiVersion: Unsupported value: "kueue.x-k8s.io/v1": supported values: "kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1""#,
+        ),
+        (r#"{"apiVersion":"v1"}"#.to_owned(), "object 0 is invalid: kind: Required value"),
+        ("3".to_owned(), "object 0 is invalid: Invalid value: 3: must be an object"),
+    ];
+    for (data, text) in table {
+        let found = refusal(&data);
+        assert!(found.starts_with(text), "{found}\n  instead of\n{text}");
+    }
+    let quota = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Cohort","metadata":{"name":"c"},"spec":{"resourceGroups":[{"flavors":[{"resources":[{"nominalQuota":"1x"}]}]}]}}"#;
+    let found = refusal(quota);
+    assert!(
+        found.contains(r#"spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: Invalid value: "1x": "#),
+        "{found}"
+    );
+}
+
+#[test]
+fn every_refused_object_of_a_batch_is_reported() {
+    let found = refusal(
+        r#"[{"kind":"a"},{"apiVersion":"v1","kind":"Namespace"},{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Queue"}] x"#,
+    );
+    assert!(found.contains("a (object 0) is invalid: apiVersion: Required value"), "{found}");
+    assert!(found.contains("Queue (object 2) is invalid: kind: Unsupported value: \"Queue\""), "{found}");
+    assert!(found.contains("object 3 is invalid: Invalid value: : not JSON"), "{found}");
+}

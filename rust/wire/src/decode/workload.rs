@@ -1,0 +1,139 @@
+//! Workload: metadata and spec (rules/01 §6).
+
+use kueuecore::objects::{Meta, PodSet, PodTemplate, PriorityClassRef, TopologyRequest, Workload, WorkloadStatus};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::meta::MetaWire;
+use super::pod::TemplateWire;
+use super::status::StatusWire;
+use crate::read::{canonical, list, maybe, nil, part};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(crate) struct WorkloadWire {
+    #[serde(deserialize_with = "part::<_, MetaWire, _>")]
+    metadata: Meta,
+    #[serde(deserialize_with = "nil")]
+    spec: SpecWire,
+    #[serde(deserialize_with = "part::<_, StatusWire, _>")]
+    status: WorkloadStatus,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SpecWire {
+    #[serde(deserialize_with = "list::<_, PodSetWire, _>")]
+    pod_sets: Vec<PodSet>,
+    #[serde(deserialize_with = "nil")]
+    queue_name: String,
+    #[serde(deserialize_with = "maybe::<_, ClassRefWire, _>")]
+    priority_class_ref: Option<PriorityClassRef>,
+    priority: Option<i32>,
+    active: Option<bool>,
+    maximum_execution_time_seconds: Option<i32>,
+    #[serde(deserialize_with = "list::<_, NameWire, _>")]
+    preemption_gates: Vec<String>,
+}
+
+impl From<WorkloadWire> for Workload {
+    fn from(wire: WorkloadWire) -> Self {
+        let spec = wire.spec;
+        Workload {
+            meta: wire.metadata,
+            pod_sets: spec.pod_sets,
+            queue_name: spec.queue_name,
+            priority_class: spec.priority_class_ref,
+            priority: spec.priority,
+            active: spec.active,
+            maximum_execution_time_seconds: spec.maximum_execution_time_seconds,
+            preemption_gates: spec.preemption_gates,
+            status: wire.status,
+        }
+    }
+}
+
+/// An entry of which only the name is kept.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(crate) struct NameWire {
+    #[serde(deserialize_with = "nil")]
+    name: String,
+}
+
+impl From<NameWire> for String {
+    fn from(wire: NameWire) -> Self {
+        wire.name
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ClassRefWire {
+    #[serde(deserialize_with = "nil")]
+    group: String,
+    #[serde(deserialize_with = "nil")]
+    kind: String,
+    #[serde(deserialize_with = "nil")]
+    name: String,
+}
+
+impl From<ClassRefWire> for PriorityClassRef {
+    fn from(wire: ClassRefWire) -> Self {
+        PriorityClassRef { group: wire.group, kind: wire.kind, name: wire.name }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct PodSetWire {
+    #[serde(deserialize_with = "nil")]
+    name: String,
+    #[serde(deserialize_with = "nil")]
+    count: i32,
+    min_count: Option<i32>,
+    #[serde(deserialize_with = "part::<_, TemplateWire, _>")]
+    template: PodTemplate,
+    #[serde(deserialize_with = "topology_request")]
+    topology_request: Option<TopologyRequest>,
+}
+
+impl From<PodSetWire> for PodSet {
+    fn from(wire: PodSetWire) -> Self {
+        PodSet {
+            name: wire.name,
+            count: wire.count,
+            min_count: wire.min_count,
+            template: wire.template,
+            topology_request: wire.topology_request,
+        }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct TopologyRequestWire {
+    required: Option<String>,
+    preferred: Option<String>,
+    unconstrained: Option<bool>,
+    pod_set_group_name: Option<String>,
+    pod_set_slice_required_topology: Option<String>,
+    #[serde(deserialize_with = "nil")]
+    podset_slice_required_topology_constraints: Vec<Value>,
+}
+
+/// Reads the request twice: the fields that decide, and the whole for equality.
+fn topology_request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TopologyRequest>, D::Error> {
+    let whole = Value::deserialize(deserializer)?;
+    let wire = Option::<TopologyRequestWire>::deserialize(&whole).map_err(D::Error::custom)?;
+    Ok(wire.map(|wire| TopologyRequest {
+        required: wire.required,
+        preferred: wire.preferred,
+        unconstrained: wire.unconstrained,
+        pod_set_group_name: wire.pod_set_group_name,
+        sliced: wire.pod_set_slice_required_topology.is_some()
+            || !wire.podset_slice_required_topology_constraints.is_empty(),
+        text: canonical(&whole),
+    }))
+}
