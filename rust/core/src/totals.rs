@@ -1,1 +1,230 @@
-//! placeholder
+//! What a workload asks for in all: per pod set, in integers (rules/01 §7.3 to §7.5, rules/11 §3.1).
+
+mod transform;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::amount::Amount;
+use crate::config;
+use crate::objects::{PodSetAssignment, PodSetRequest, ReclaimablePod, ResourceList, StringMap, Workload};
+use crate::pods::{pod_requests, values};
+use crate::quantity::Quantity;
+use crate::resource_names::quantity_from_value;
+
+/// The total of one pod set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodSetTotals {
+    /// Name of the pod set.
+    pub name: String,
+    /// Pods that are counted: those of the pod set without the reclaimable ones.
+    pub count: i32,
+    /// Resource to the value for all these pods: milli-units of `cpu`, whole units of the rest.
+    pub requests: BTreeMap<String, i64>,
+    /// Resource to flavor, once quota is reserved.
+    pub flavors: Option<StringMap>,
+}
+
+/// What device claims change in the requests of a workload, per pod set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceRequests {
+    /// Resources to add, for one pod.
+    pub added: BTreeMap<String, ResourceList>,
+    /// Extended resources that a device class stands for, to leave out.
+    pub replaced: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What a workload charges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// By flavor and resource.
+    pub assigned: BTreeMap<(String, String), Amount>,
+    /// By resource, where no flavor is assigned: not charged to anything.
+    pub unassigned: BTreeMap<String, i64>,
+}
+
+/// The totals of a workload: from its admission where it has one, else from its pod templates.
+///
+/// The workload is already adjusted ([`crate::pods::adjust`]). `reclaimable_pods` is the feature gate of that name,
+/// `devices` is given where the gate KueueDRAIntegration is on and claims were resolved.
+#[must_use]
+pub fn totals(
+    workload: &Workload,
+    config: &config::Resources,
+    reclaimable_pods: bool,
+    devices: Option<&DeviceRequests>,
+) -> Vec<PodSetTotals> {
+    match &workload.status.admission {
+        Some(admission) => {
+            let reserved = |assignment| reserved_totals(workload, assignment, reclaimable_pods);
+            admission.pod_set_assignments.iter().map(reserved).collect()
+        }
+        None => pending_totals(workload, config, reclaimable_pods, devices),
+    }
+}
+
+/// The totals that a workload has while it is pending, whatever its status says (rules/01 §7.3).
+#[must_use]
+pub fn pending_totals(
+    workload: &Workload,
+    config: &config::Resources,
+    reclaimable_pods: bool,
+    devices: Option<&DeviceRequests>,
+) -> Vec<PodSetTotals> {
+    let of_pod_set = |pod_set: &crate::objects::PodSet| {
+        let mut list = pod_requests(&pod_set.template.spec);
+        list.retain(|name, _| !config.exclude_resource_prefixes.iter().any(|prefix| name.starts_with(prefix)));
+        list = transform::apply(list, &config.transformations);
+        if let Some(devices) = devices {
+            exchange_devices(&mut list, devices, &pod_set.name);
+        }
+        let count = effective_count(workload, &pod_set.name, reclaimable_pods);
+        let mut requests = values(&list);
+        for value in requests.values_mut() {
+            *value = (*value).max(0).saturating_mul(i64::from(count));
+        }
+        PodSetTotals { name: pod_set.name.clone(), count, requests, flavors: None }
+    };
+    workload.pod_sets.iter().map(of_pod_set).collect()
+}
+
+fn exchange_devices(list: &mut ResourceList, devices: &DeviceRequests, pod_set: &str) {
+    if let Some(replaced) = devices.replaced.get(pod_set) {
+        list.retain(|name, _| !replaced.contains(name));
+    }
+    if let Some(added) = devices.added.get(pod_set) {
+        for (name, quantity) in added {
+            let sum = list.get(name).unwrap_or(&Quantity::default()).plus(quantity);
+            list.insert(name.clone(), sum);
+        }
+    }
+}
+
+/// The total of one assignment of an admission (rules/01 §7.4).
+fn reserved_totals(workload: &Workload, assignment: &PodSetAssignment, reclaimable_pods: bool) -> PodSetTotals {
+    let name = assignment.name.as_str();
+    let mut result = PodSetTotals {
+        name: name.to_owned(),
+        count: assignment.count.unwrap_or_else(|| spec_count(workload, name)),
+        requests: values(&assignment.resource_usage),
+        flavors: Some(assignment.flavors.clone()),
+    };
+    // More pods than were assigned is what partial admission leaves: it changes nothing.
+    let count = effective_count(workload, name, reclaimable_pods);
+    if count < result.count {
+        result.set_count(count);
+    }
+    result
+}
+
+/// Pods of a pod set without the reclaimable ones; 0 for a pod set that the workload does not have.
+#[must_use]
+pub fn effective_count(workload: &Workload, pod_set: &str, reclaimable_pods: bool) -> i32 {
+    let count = spec_count(workload, pod_set);
+    if !reclaimable_pods {
+        return count;
+    }
+    let entry = workload.status.reclaimable_pods.iter().rev().find(|entry| entry.name == pod_set);
+    // More can be reclaimable than there are, right after an elastic job shrank.
+    entry.map_or(count, |entry| count.saturating_sub(entry.count.min(count)))
+}
+
+fn spec_count(workload: &Workload, pod_set: &str) -> i32 {
+    workload.pod_sets.iter().rev().find(|candidate| candidate.name == pod_set).map_or(0, |found| found.count)
+}
+
+impl PodSetTotals {
+    /// Brings the totals to another count, for partial admission (rules/01 §7.5): each value is divided by the old
+    /// count, rounded toward zero, and multiplied. Totals of no pods stay as they are. Not for a pod set that has a
+    /// topology assignment.
+    pub fn scale(&mut self, new_count: i32) {
+        if self.count != 0 && self.count != new_count {
+            self.set_count(new_count);
+        }
+    }
+
+    fn set_count(&mut self, new_count: i32) {
+        let per_pod = self.per_pod();
+        self.requests =
+            per_pod.into_iter().map(|(name, value)| (name, value.saturating_mul(i64::from(new_count)))).collect();
+        self.count = new_count;
+    }
+
+    /// The share of one pod, rounded toward zero; 0 of no pods.
+    #[must_use]
+    pub fn per_pod(&self) -> BTreeMap<String, i64> {
+        let share = |value: i64| value.checked_div(i64::from(self.count)).unwrap_or(0);
+        self.requests.iter().map(|(name, value)| (name.clone(), share(*value))).collect()
+    }
+
+    /// The totals as Kueue writes them into a status (rules/01 §7.2). `is_byte_valued` says which resources were
+    /// declared as written like memory.
+    #[must_use]
+    pub fn quantities(&self, is_byte_valued: impl Fn(&str) -> bool) -> ResourceList {
+        let written =
+            |(name, value): (&String, &i64)| (name.clone(), quantity_from_value(name, *value, is_byte_valued(name)));
+        self.requests.iter().map(written).collect()
+    }
+}
+
+/// What these totals charge, and what has no flavor (rules/01 §7.4).
+#[must_use]
+pub fn usage(totals: &[PodSetTotals]) -> Usage {
+    let mut usage = Usage::default();
+    for pod_set in totals {
+        for (resource, &value) in &pod_set.requests {
+            let flavor = pod_set.flavors.as_ref().and_then(|flavors| flavors.get(resource));
+            match flavor.filter(|flavor| !flavor.is_empty()) {
+                Some(flavor) => {
+                    let amount = usage.assigned.entry((flavor.clone(), resource.clone())).or_default();
+                    *amount = amount.plus_units(value);
+                }
+                None => {
+                    let sum = usage.unassigned.entry(resource.clone()).or_default();
+                    *sum = sum.saturating_add(value);
+                }
+            }
+        }
+    }
+    usage
+}
+
+/// `status.resourceRequests` for these totals, or `None` if `current` says the same already: same pod sets, equal
+/// numbers, however they are written.
+#[must_use]
+pub fn changed_resource_requests(
+    current: &[PodSetRequest],
+    totals: &[PodSetTotals],
+    is_byte_valued: impl Fn(&str) -> bool,
+) -> Option<Vec<PodSetRequest>> {
+    let entry = |pod_set: &PodSetTotals| PodSetRequest {
+        name: pod_set.name.clone(),
+        resources: pod_set.quantities(&is_byte_valued),
+    };
+    let wanted: Vec<PodSetRequest> = totals.iter().map(entry).collect();
+    let same = |(ours, theirs): (&PodSetRequest, &PodSetRequest)| {
+        ours.name == theirs.name && same_numbers(&ours.resources, &theirs.resources)
+    };
+    let unchanged = wanted.len() == current.len() && wanted.iter().zip(current).all(same);
+    if unchanged { None } else { Some(wanted) }
+}
+
+fn same_numbers(left: &ResourceList, right: &ResourceList) -> bool {
+    let same = |((left_name, left), (right_name, right)): ((&String, &Quantity), (&String, &Quantity))| {
+        left_name == right_name && left.cmp_value(right) == Ordering::Equal
+    };
+    left.len() == right.len() && left.iter().zip(right).all(same)
+}
+
+/// Reclaimable pods with each count lowered to the size of its pod set; entries of unknown pod sets stay.
+#[must_use]
+pub fn limit_reclaimable_pods(workload: &Workload, reclaimable: &[ReclaimablePod]) -> Vec<ReclaimablePod> {
+    let limited = |entry: &ReclaimablePod| {
+        let size = workload.pod_sets.iter().rev().find(|pod_set| pod_set.name == entry.name).map(|found| found.count);
+        ReclaimablePod { name: entry.name.clone(), count: size.map_or(entry.count, |size| entry.count.min(size)) }
+    };
+    reclaimable.iter().map(limited).collect()
+}
+
+#[cfg(test)]
+mod tests;
