@@ -198,6 +198,9 @@ mod tests {
     use super::*;
     use crate::objects::{AdmissionCheckRule, FlavorQuotas, ResourceGroup};
 
+    /// Check names and the flavors that they are restricted to.
+    type Rules<'a> = &'a [(&'a str, &'a [&'a str])];
+
     const FLAVORS: &[&str] = &["f", "tas"];
 
     /// Looks up in a world with flavors `f` and `tas` (Topology `t`), and the checks below.
@@ -228,7 +231,7 @@ mod tests {
         activeness(cq, terminating, &lookup, gates)
     }
 
-    fn queue(flavors: &[&str], rules: &[(&str, &[&str])]) -> ClusterQueue {
+    fn queue(flavors: &[&str], rules: Rules<'_>) -> ClusterQueue {
         let flavors = flavors.iter().map(|f| FlavorQuotas { name: (*f).to_owned(), ..Default::default() }).collect();
         let rule = |(name, on): &(&str, &[&str])| AdmissionCheckRule {
             name: (*name).to_owned(),
@@ -243,7 +246,7 @@ mod tests {
 
     #[test]
     fn each_cause_has_its_reason_and_text() {
-        let table: [(&[&str], &[(&str, &[&str])], &str, &str); 9] = [
+        let table: [(&[&str], Rules<'_>, &str, &str); 9] = [
             (FLAVORS, &[("good", &["f"])], "Ready", "Can admit new workloads"),
             (&["y", "f", "x"], &[], "FlavorNotFound", "references missing ResourceFlavor(s): y,x"),
             (FLAVORS, &[("y", &[]), ("x", &[])], "AdmissionCheckNotFound", "references missing AdmissionCheck(s): x,y"),
