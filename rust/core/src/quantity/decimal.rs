@@ -137,7 +137,7 @@ impl Decimal {
         product.into_decimal((self.digits < 0) != (other.digits < 0), exponent, Rounding::AwayFromZero)
     }
 
-    /// The product with no digit below 10^`exponent`, the exact product rounded toward zero.
+    /// The exact product, rounded toward zero to its last digit at 10^`exponent`.
     pub(super) fn times_toward_zero(self, other: Self, exponent: i32) -> Self {
         let from = i64::from(self.exponent) + i64::from(other.exponent);
         let mut product = Wide::product(self.digits.unsigned_abs(), other.digits.unsigned_abs());
@@ -146,13 +146,20 @@ impl Decimal {
             product.divide_by_10();
             at += 1;
         }
-        product.into_decimal((self.digits < 0) != (other.digits < 0), at, Rounding::TowardZero)
+        let product = product.into_decimal((self.digits < 0) != (other.digits < 0), at, Rounding::TowardZero);
+        product.rounded(exponent, Rounding::TowardZero)
     }
 
-    /// The number with no digit below 10^`exponent`.
+    /// The number with its last digit at 10^`exponent`. A number too large for that stays as it is written.
     pub(super) fn rounded(self, exponent: i32, rounding: Rounding) -> Self {
         let n = i64::from(exponent) - i64::from(self.exponent);
-        if n <= 0 { self } else { Self { digits: scaled_down(self.digits, n, rounding), exponent } }
+        if n > 0 {
+            return Self { digits: scaled_down(self.digits, n, rounding), exponent };
+        }
+        match scaled_up(self.digits, -n) {
+            Some(digits) => Self { digits, exponent },
+            None => self,
+        }
     }
 
     /// How many 10^`exponent` this is, rounded away from zero; `None` past `i128`.
@@ -161,10 +168,46 @@ impl Decimal {
         if n <= 0 { Some(scaled_down(self.digits, -n, Rounding::AwayFromZero)) } else { scaled_up(self.digits, n) }
     }
 
+    /// The float that Kubernetes gives: the exact quotient rounded to 64 bits (or as many as the digits have), and
+    /// then to a float.
+    pub(super) fn as_f64(self) -> f64 {
+        let n_decimals = self.exponent.checked_neg().and_then(|n| u32::try_from(n).ok());
+        match n_decimals.filter(|n| *n > 0).and_then(|n| 10u128.checked_pow(n)) {
+            Some(divisor) if divisor <= DIGITS_END && self.digits != 0 => {
+                let magnitude = quotient_as_f64(self.digits.unsigned_abs(), divisor);
+                if self.digits < 0 { -magnitude } else { magnitude }
+            }
+            _ => format!("{}e{}", self.digits, self.exponent).parse().expect("digits and an exponent are a float"),
+        }
+    }
+
     /// Is this a whole number?
     pub(super) fn is_whole(self) -> bool {
         self.rounded(0, Rounding::TowardZero).compare(self) == Ordering::Equal
     }
+}
+
+/// `dividend` / `divisor`, both positive, rounded twice: see [`Decimal::as_f64`].
+#[allow(clippy::cast_precision_loss)] // the second rounding
+fn quotient_as_f64(dividend: u128, divisor: u128) -> f64 {
+    let n_bits = (u128::BITS - dividend.leading_zeros()).max(64);
+    let (mut quotient, mut remainder) = (dividend / divisor, dividend % divisor);
+    let mut exponent = 0u64;
+    while u128::BITS - quotient.leading_zeros() < n_bits {
+        remainder *= 2;
+        quotient *= 2;
+        exponent += 1;
+        if remainder >= divisor {
+            remainder -= divisor;
+            quotient += 1;
+        }
+    }
+    let half = (remainder * 2).cmp(&divisor);
+    if half == Ordering::Greater || (half == Ordering::Equal && quotient % 2 == 1) {
+        quotient += 1;
+    }
+    // The bits of 2^-exponent: with fewer than 36 decimals it is far from the smallest float.
+    quotient as f64 * f64::from_bits((1023 - exponent) << 52)
 }
 
 /// `digits` x 10^`n` for `n` >= 0, if it stays below the limit.

@@ -56,7 +56,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
     Ok(bounded(plain, family))
 }
 
-/// What the long way does to a number: at most nine decimals, away from zero, and binary ones within `i64`.
+/// What the long way does to a number: nine decimals, rounded away from zero, and binary ones within `i64`.
 fn bounded(value: Decimal, family: Family) -> Quantity {
     let rounded = value.rounded(-9, Rounding::AwayFromZero);
     let capped = match family {
