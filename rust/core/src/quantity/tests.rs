@@ -153,7 +153,7 @@ fn a_float_factor_rounds_toward_zero_at_nine_decimals() {
 fn floats() {
     assert_eq!(quantity("0.3").as_f64(), 0.3);
     // The nearest float is one bit less.
-    assert_eq!(quantity("3454.300027").as_f64().to_bits(), 3454.300_027_f64.to_bits() + 1);
+    assert_eq!(quantity("3454.300027").as_f64().to_bits(), 3_454.300_027_f64.to_bits() + 1);
     assert_eq!(quantity("-1n").as_f64(), -1e-9);
     assert_eq!(quantity("0.3").as_f64_approximate(), 0.300_000_000_000_000_04);
     // A number that is read the long way gets nine decimals, whether it has them or not.
