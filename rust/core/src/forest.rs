@@ -56,6 +56,8 @@ struct Node {
 struct Slot {
     tree: Tree,
     nodes: Vec<NodeId>,
+    /// How many of `nodes` are still here.
+    n_members: usize,
     resources: ResourceColumns,
 }
 
@@ -218,7 +220,8 @@ impl Forest {
         let mut next = 0;
         while next < found.len() {
             let node = &self.nodes[found[next]];
-            found.extend(&node.child_cohorts);
+            // As every node has one parent, only the start itself could come round again.
+            found.extend(node.child_cohorts.iter().filter(|&&child| child != root));
             found.extend(&node.child_queues);
             next += 1;
         }
@@ -306,6 +309,7 @@ impl Forest {
     fn rebuild(&mut self, touched: &[NodeId], extra_columns: &[FlavorResourceId], names: &impl ResourceNames) {
         let mut groups: Vec<Vec<NodeId>> = Vec::new();
         let mut roots = BTreeSet::new();
+        let mut cyclic = BTreeSet::new();
         for &id in touched {
             match self.root(id) {
                 Some(root) => {
@@ -313,10 +317,11 @@ impl Forest {
                         groups.push(self.subtree(root));
                     }
                 }
-                // On or below a cycle: each node stands alone with the numbers that it had.
-                None => groups.extend(self.cyclic_members(id).into_iter().map(|n| vec![n])),
+                None => cyclic.extend(self.cyclic_members(id)),
             }
         }
+        // On or below a cycle each node stands alone with the numbers that it had.
+        groups.extend(cyclic.into_iter().map(|n| vec![n]));
         // All old numbers are read before any old tree goes.
         let mut built = Vec::with_capacity(groups.len());
         for nodes in groups {
@@ -327,7 +332,7 @@ impl Forest {
             for &node in &nodes {
                 self.leave_tree(node);
             }
-            let id = self.store(Slot { nodes: nodes.clone(), ..slot });
+            let id = self.store(Slot { nodes: nodes.clone(), n_members: nodes.len(), ..slot });
             for (row, &node) in nodes.iter().enumerate() {
                 self.nodes[node].tree = Some((id, row));
             }
@@ -402,7 +407,8 @@ impl Forest {
         if !keep_numbers {
             tree.aggregate(&is_leaf);
         }
-        (Slot { tree, nodes: Vec::new(), resources: resource_columns(&columns, names) }, nodes)
+        let resources = resource_columns(&columns, names);
+        (Slot { tree, nodes: Vec::new(), n_members: 0, resources }, nodes)
     }
 
     fn store(&mut self, slot: Slot) -> TreeId {
@@ -418,8 +424,9 @@ impl Forest {
     /// Forgets where a node was, and its old tree once nobody is left in it.
     fn leave_tree(&mut self, id: NodeId) {
         let Some((tree, _)) = self.nodes[id].tree.take() else { return };
-        let deserted = self.slot(tree).nodes.iter().all(|&n| self.nodes[n].tree.is_none_or(|(t, _)| t != tree));
-        if deserted {
+        let slot = self.slots[tree.0 as usize].as_mut().expect("a tree id in use");
+        slot.n_members -= 1;
+        if slot.n_members == 0 {
             self.slots[tree.0 as usize] = None;
             self.free_slots.push(tree.0);
             self.heights_dirty.remove(&tree);

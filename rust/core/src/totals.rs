@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::amount::Amount;
 use crate::config;
-use crate::objects::{PodSetAssignment, PodSetRequest, ReclaimablePod, ResourceList, StringMap, Workload};
+use crate::objects::{
+    PodSet, PodSetAssignment, PodSetRequest, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus,
+};
 use crate::pods::{pod_requests, values};
 use crate::quantity::Quantity;
 use crate::resource_names::quantity_from_value;
@@ -45,47 +47,49 @@ pub struct Usage {
 
 /// The totals of a workload: from its admission where it has one, else from its pod templates.
 ///
-/// The workload is already adjusted ([`crate::pods::adjust`]). `reclaimable_pods` is the feature gate of that name,
+/// `pod_sets` are already adjusted ([`crate::pods::adjust`]). `reclaimable_pods` is the feature gate of that name,
 /// `devices` is given where the gate KueueDRAIntegration is on and claims were resolved.
 #[must_use]
 pub fn totals(
-    workload: &Workload,
+    pod_sets: &[PodSet],
+    status: &WorkloadStatus,
     config: &config::Resources,
     reclaimable_pods: bool,
     devices: Option<&DeviceRequests>,
 ) -> Vec<PodSetTotals> {
-    match &workload.status.admission {
+    match &status.admission {
         Some(admission) => {
-            let reserved = |assignment| reserved_totals(workload, assignment, reclaimable_pods);
+            let reserved = |assignment| reserved_totals(pod_sets, status, assignment, reclaimable_pods);
             admission.pod_set_assignments.iter().map(reserved).collect()
         }
-        None => pending_totals(workload, config, reclaimable_pods, devices),
+        None => pending_totals(pod_sets, status, config, reclaimable_pods, devices),
     }
 }
 
 /// The totals that a workload has while it is pending, whatever its status says (rules/01 §7.3).
 #[must_use]
 pub fn pending_totals(
-    workload: &Workload,
+    pod_sets: &[PodSet],
+    status: &WorkloadStatus,
     config: &config::Resources,
     reclaimable_pods: bool,
     devices: Option<&DeviceRequests>,
 ) -> Vec<PodSetTotals> {
-    let of_pod_set = |pod_set: &crate::objects::PodSet| {
+    let of_pod_set = |pod_set: &PodSet| {
         let mut list = pod_requests(&pod_set.template.spec);
         list.retain(|name, _| !config.exclude_resource_prefixes.iter().any(|prefix| name.starts_with(prefix)));
         list = transform::apply(list, &config.transformations);
         if let Some(devices) = devices {
             exchange_devices(&mut list, devices, &pod_set.name);
         }
-        let count = effective_count(workload, &pod_set.name, reclaimable_pods);
+        let count = effective_count(pod_sets, status, &pod_set.name, reclaimable_pods);
         let mut requests = values(&list);
         for value in requests.values_mut() {
             *value = (*value).max(0).saturating_mul(i64::from(count));
         }
         PodSetTotals { name: pod_set.name.clone(), count, requests, flavors: None }
     };
-    workload.pod_sets.iter().map(of_pod_set).collect()
+    pod_sets.iter().map(of_pod_set).collect()
 }
 
 fn exchange_devices(list: &mut ResourceList, devices: &DeviceRequests, pod_set: &str) {
@@ -101,16 +105,21 @@ fn exchange_devices(list: &mut ResourceList, devices: &DeviceRequests, pod_set: 
 }
 
 /// The total of one assignment of an admission (rules/01 §7.4).
-fn reserved_totals(workload: &Workload, assignment: &PodSetAssignment, reclaimable_pods: bool) -> PodSetTotals {
+fn reserved_totals(
+    pod_sets: &[PodSet],
+    status: &WorkloadStatus,
+    assignment: &PodSetAssignment,
+    reclaimable_pods: bool,
+) -> PodSetTotals {
     let name = assignment.name.as_str();
     let mut result = PodSetTotals {
         name: name.to_owned(),
-        count: assignment.count.unwrap_or_else(|| spec_count(workload, name)),
+        count: assignment.count.unwrap_or_else(|| spec_count(pod_sets, name)),
         requests: values(&assignment.resource_usage),
         flavors: Some(assignment.flavors.clone()),
     };
     // More pods than were assigned is what partial admission leaves: it changes nothing.
-    let count = effective_count(workload, name, reclaimable_pods);
+    let count = effective_count(pod_sets, status, name, reclaimable_pods);
     if count < result.count {
         result.set_count(count);
     }
@@ -119,18 +128,18 @@ fn reserved_totals(workload: &Workload, assignment: &PodSetAssignment, reclaimab
 
 /// Pods of a pod set without the reclaimable ones; 0 for a pod set that the workload does not have.
 #[must_use]
-pub fn effective_count(workload: &Workload, pod_set: &str, reclaimable_pods: bool) -> i32 {
-    let count = spec_count(workload, pod_set);
+pub fn effective_count(pod_sets: &[PodSet], status: &WorkloadStatus, pod_set: &str, reclaimable_pods: bool) -> i32 {
+    let count = spec_count(pod_sets, pod_set);
     if !reclaimable_pods {
         return count;
     }
-    let entry = workload.status.reclaimable_pods.iter().rev().find(|entry| entry.name == pod_set);
+    let entry = status.reclaimable_pods.iter().rev().find(|entry| entry.name == pod_set);
     // More can be reclaimable than there are, right after an elastic job shrank.
     entry.map_or(count, |entry| count.saturating_sub(entry.count.min(count)))
 }
 
-fn spec_count(workload: &Workload, pod_set: &str) -> i32 {
-    workload.pod_sets.iter().rev().find(|candidate| candidate.name == pod_set).map_or(0, |found| found.count)
+fn spec_count(pod_sets: &[PodSet], pod_set: &str) -> i32 {
+    pod_sets.iter().rev().find(|candidate| candidate.name == pod_set).map_or(0, |found| found.count)
 }
 
 impl PodSetTotals {

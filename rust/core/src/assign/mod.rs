@@ -16,6 +16,7 @@ pub use attempts::Attempt;
 pub use modes::{GranularMode, Mode, Possibility, PreemptionMode};
 pub use partial::search_counts;
 pub use reasons::{NoFitReason, Reason};
+pub use scan::requests_topology;
 
 use crate::amount::Amount;
 use crate::config::Config;

@@ -35,7 +35,7 @@ fn rule(input: &str, replace: bool, multiply_by: &str, outputs: &str) -> (String
 }
 
 fn requests(workload: &Workload, config: &config::Resources) -> BTreeMap<String, i64> {
-    totals(workload, config, true, None).remove(0).requests
+    totals(&workload.pod_sets, &workload.status, config, true, None).remove(0).requests
 }
 
 fn transformed(input: &str, rules: Vec<(String, Transformation)>) -> BTreeMap<String, i64> {
@@ -49,7 +49,7 @@ fn reclaimable_pods_are_not_counted_while_the_gate_is_on() {
     workload.status.reclaimable_pods = vec![reclaimable("a", 1), reclaimable("b", 5)];
     let off = config::Resources::default();
     let counted = |gate| -> Vec<_> {
-        totals(&workload, &off, gate, None).into_iter().map(|total| (total.count, total.requests)).collect()
+        totals(&workload.pod_sets, &workload.status, &off, gate, None).into_iter().map(|total| (total.count, total.requests)).collect()
     };
     assert_eq!(
         counted(true),
@@ -110,7 +110,7 @@ fn device_claims_take_the_place_of_extended_resources() {
         added: [("a".to_owned(), list("gpu=3 mem=1Ki"))].into(),
         replaced: [("a".to_owned(), BTreeSet::from(["example.com/gpu".to_owned()]))].into(),
     };
-    let result = totals(&workload, &config::Resources::default(), true, Some(&devices));
+    let result = totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, Some(&devices));
     assert_eq!(result[0].requests, integers(&[("gpu", 8), ("mem", 2048)]));
     assert_eq!(result[1].requests, integers(&[("example.com/gpu", 1)]));
 }
@@ -127,7 +127,7 @@ fn reserved(assigned: Option<i32>, usage: &str, n_reclaimable: i32) -> PodSetTot
     };
     workload.status.admission =
         Some(Admission { cluster_queue: "cq".to_owned(), pod_set_assignments: vec![assignment] });
-    totals(&workload, &config::Resources::default(), true, None).remove(0)
+    totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, None).remove(0)
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn an_assignment_without_its_pod_set_counts_no_pods() {
         ..Default::default()
     };
     workload.status.admission = Some(Admission { pod_set_assignments: vec![assignment], ..Default::default() });
-    let total = totals(&workload, &config::Resources::default(), true, None).remove(0);
+    let total = totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, None).remove(0);
     assert_eq!((total.count, total.requests["cpu"]), (0, 0));
 }
 

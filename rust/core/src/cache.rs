@@ -1,0 +1,328 @@
+//! What holds quota: ClusterQueues and Cohorts in the forest, and the workloads that charge them (rules/02 §4, §5).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::activeness::{self, Lookup};
+use crate::amount::Amount;
+use crate::assign::{QueueRules, Totals};
+use crate::forest::{NodeId, NodeKind};
+use crate::ids::{CohortId, QueueId, WorkloadId};
+use crate::names::Names;
+use crate::objects::{ClusterQueue, Cohort};
+use crate::queue_order::{has_active_quota_reservation, is_admitted};
+use crate::state::{Charge, Owner, State, fair_weight};
+use crate::totals;
+use crate::workloads::intern_totals;
+
+/// Why the cache refused an object; Kueue logs it and goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CacheError {
+    /// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed.
+    #[error("cohort has a cycle")]
+    CohortHasCycle,
+    /// The ClusterQueue that held the workload is gone.
+    #[error("cluster queue not found")]
+    ClusterQueueNotFound,
+}
+
+impl State {
+    /// The node of a cohort name, created where it is only named (rules/02 §4 rule 1).
+    fn cohort_node(&mut self, id: CohortId) -> NodeId {
+        if let Some(node) = self.cohorts[id].node {
+            return node;
+        }
+        let node = self.forest.add_node(NodeKind::Cohort);
+        self.cohorts[id].node = Some(node);
+        self.owners.insert(node, Owner::Cohort(id));
+        node
+    }
+
+    /// Drops an implicit cohort that has no child left (rules/02 §4 rule 2).
+    fn drop_if_deserted(&mut self, node: NodeId) {
+        let Some(Owner::Cohort(id)) = self.owners.get(&node).copied() else { return };
+        if self.cohorts[id].object.is_none() && !self.forest.has_children(node) {
+            self.cohorts[id].node = None;
+            self.owners.remove(&node);
+            self.forest.remove_node(node);
+        }
+    }
+
+    /// Moves a node below the cohort `name` (none if empty). Gives the parent that it left, if that is another one or
+    /// was only there for it.
+    fn move_below(&mut self, node: NodeId, name: &str) -> (Option<NodeId>, bool) {
+        let old = self.forest.parent(node);
+        let new = if name.is_empty() {
+            None
+        } else {
+            let id = self.cohort(name);
+            Some(self.cohort_node(id))
+        };
+        // Kueue detaches first, so that an implicit cohort with this only child is a new one afterwards.
+        let implicit = |n: NodeId| {
+            matches!(self.owners.get(&n), Some(Owner::Cohort(id)) if self.cohorts[*id].object.is_none())
+        };
+        let only_child = |n: NodeId| {
+            self.forest.child_queues(n).chain(self.forest.child_cohorts(n)).all(|child| child == node)
+        };
+        let renewed = old.is_some() && old == new && old.is_some_and(|n| implicit(n) && only_child(n));
+        self.forest.set_parent(node, new, &self.names);
+        (old.filter(|_| old != new), old != new || renewed)
+    }
+
+    /// Creates or changes a ClusterQueue (rules/02 §4). Loads its reserving workloads if it is new.
+    ///
+    /// # Errors
+    /// [`CacheError::CohortHasCycle`]: the quota is stored, the other settings are not taken over.
+    pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CacheError> {
+        let id = self.queue(&object.meta.name);
+        let object = Arc::new(object);
+        let is_new = self.queues[id].node.is_none();
+        let node = match self.queues[id].node {
+            Some(node) => node,
+            None => {
+                let node = self.forest.add_node(NodeKind::Queue);
+                self.forest.set_weight(node, 0.0);
+                self.owners.insert(node, Owner::Queue(id));
+                node
+            }
+        };
+        self.queues[id].node = Some(node);
+        self.queues[id].object = Some(Arc::clone(&object));
+        let (left, moved) = self.move_below(node, &object.cohort_name);
+        let quotas = self.read_quotas(&object.resource_groups);
+        let groups = self.read_groups(&object.resource_groups);
+        let changed = self.forest.generation(node) == 0
+            || *self.forest.quotas(node) != quotas
+            || self.queues[id].rules.groups != groups;
+        self.forest.set_quotas(node, quotas);
+        let rules = Arc::make_mut(&mut self.queues[id].rules);
+        rules.groups = groups;
+        if changed || moved {
+            if let Some(left) = left {
+                self.forest.recompute(left);
+            }
+            if self.forest.has_cycle(node) {
+                if let Some(left) = left {
+                    self.drop_if_deserted(left);
+                }
+                self.forest.recompute(node);
+                self.refresh_activeness(id);
+                return Err(CacheError::CohortHasCycle);
+            }
+            self.forest.recompute(node);
+        }
+        if let Some(left) = left {
+            self.drop_if_deserted(left);
+        }
+        let rules: &mut QueueRules = Arc::make_mut(&mut self.queues[id].rules);
+        rules.fungibility = object.flavor_fungibility;
+        rules.preemption.clone_from(&object.preemption);
+        self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
+        self.queues[id].settled = Some(object);
+        self.refresh_activeness(id);
+        if is_new {
+            for workload in self.queues[id].named_by.clone() {
+                self.put_cached(workload);
+            }
+        }
+        Ok(id)
+    }
+
+    /// Removes a ClusterQueue; its workloads keep their admission.
+    pub fn remove_cluster_queue(&mut self, id: QueueId) {
+        let record = &mut self.queues[id];
+        let Some(node) = record.node.take() else { return };
+        record.object = None;
+        record.settled = None;
+        record.activeness = None;
+        record.terminating = false;
+        record.rules = Arc::default();
+        record.cached.clear();
+        record.admitted_usage.clear();
+        self.owners.remove(&node);
+        let parent = self.forest.parent(node);
+        self.forest.remove_node(node);
+        if let Some(parent) = parent {
+            self.forest.recompute(parent);
+            self.drop_if_deserted(parent);
+        }
+    }
+
+    /// Creates or changes a Cohort (rules/02 §4).
+    ///
+    /// # Errors
+    /// [`CacheError::CohortHasCycle`]: edge and quota are stored, its tree is not recomputed.
+    pub fn put_cohort(&mut self, object: Cohort) -> Result<CohortId, CacheError> {
+        let id = self.cohort(&object.meta.name);
+        let node = self.cohort_node(id);
+        let object = Arc::new(object);
+        self.cohorts[id].object = Some(Arc::clone(&object));
+        let (left, _) = self.move_below(node, &object.parent_name);
+        self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
+        let quotas = self.read_quotas(&object.resource_groups);
+        self.forest.set_quotas(node, quotas);
+        if let Some(left) = left {
+            self.forest.recompute(left);
+            self.drop_if_deserted(left);
+        }
+        let cyclic = self.forest.has_cycle(node);
+        self.forest.recompute(node);
+        self.refresh_tree_activeness(node);
+        if cyclic {
+            return Err(CacheError::CohortHasCycle);
+        }
+        // Kueue works the tree out twice, and each time counts for its ClusterQueues (rules/02 §4.1).
+        self.forest.recompute(node);
+        Ok(id)
+    }
+
+    /// Deletes a Cohort object; one with children lives on as an implicit root (rules/02 §4 rule 2).
+    pub fn remove_cohort(&mut self, id: CohortId) {
+        let Some(node) = self.cohorts[id].node else { return };
+        if self.cohorts[id].object.take().is_none() {
+            return;
+        }
+        let parent = self.forest.parent(node);
+        self.forest.set_parent(node, None, &self.names);
+        self.forest.set_quotas(node, BTreeMap::new());
+        self.forest.set_weight(node, 0.0);
+        if self.forest.has_children(node) {
+            self.forest.recompute(node);
+        }
+        if let Some(parent) = parent {
+            self.forest.recompute(parent);
+            self.refresh_tree_activeness(parent);
+            self.drop_if_deserted(parent);
+        }
+        self.refresh_tree_activeness(node);
+        self.drop_if_deserted(node);
+    }
+
+    /// Begins the deletion of a ClusterQueue: it admits nothing more (rules/02 §5).
+    pub fn terminate_cluster_queue(&mut self, id: QueueId) {
+        if self.queues[id].node.is_some() {
+            self.queues[id].terminating = true;
+            self.refresh_activeness(id);
+        }
+    }
+
+    /// Works out whether a ClusterQueue may admit. Returns whether it has become active.
+    pub fn refresh_activeness(&mut self, id: QueueId) -> bool {
+        let record = &self.queues[id];
+        let (Some(object), Some(node)) = (&record.settled, record.node) else { return false };
+        let flavor = |name: &str| self.names.flavors.find(name).and_then(|id| self.flavors[id].as_deref());
+        let check = |name: &str| self.checks.get(name);
+        let has_topology = |name: &str| self.topologies.contains_key(name);
+        let lookup = Lookup { flavor: &flavor, check: &check, has_topology: &has_topology };
+        let activeness = activeness::activeness(object, record.terminating, &lookup, self.config.gates);
+        let was_active = record.is_active();
+        let is_active = activeness.is_active();
+        let in_snapshot = is_active && !self.forest.has_cycle(node);
+        self.forest.set_active(node, in_snapshot);
+        self.queues[id].activeness = Some(activeness);
+        is_active && !was_active
+    }
+
+    /// After a change of edges: who is below a cycle is not part of scheduling (rules/02 §4 rule 6).
+    fn refresh_tree_activeness(&mut self, node: NodeId) {
+        let below: Vec<NodeId> = self.forest.queues_below(node);
+        for queue in below {
+            if let Some(Owner::Queue(id)) = self.owners.get(&queue).copied() {
+                self.refresh_activeness(id);
+            }
+        }
+    }
+
+    /// Takes a workload's reservation into account, or out of it, as its status now says (rules/01 §7.4).
+    pub fn put_cached(&mut self, workload: WorkloadId) -> bool {
+        let record = self.workloads.get(workload);
+        let target = if has_active_quota_reservation(&record.workload) {
+            record.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone())
+        } else {
+            None
+        };
+        let Some(target) = target else {
+            self.uncache(workload);
+            return false;
+        };
+        let Some(queue) = self.find_queue(&target) else { return false };
+        self.uncache(workload);
+        let totals = self.reserved_totals(workload);
+        let usage = charged_usage(&mut self.names, &totals);
+        let record = self.workloads.get_mut(workload);
+        record.totals = totals;
+        record.cached_in = Some(queue);
+        let admitted = is_admitted(&record.workload);
+        let node = self.queues[queue].node.expect("a ClusterQueue with an object has a node");
+        self.forest.charge(node, &usage, true, &self.names);
+        if admitted {
+            for &(fr, amount) in &usage {
+                let total = self.queues[queue].admitted_usage.entry(fr).or_default();
+                *total = total.plus(amount);
+            }
+        }
+        self.queues[queue].cached.insert(workload, Charge { usage, admitted });
+        true
+    }
+
+    /// Takes a deleted, finished or deactivated workload out.
+    ///
+    /// # Errors
+    /// [`CacheError::ClusterQueueNotFound`]: the ClusterQueue that held it is gone.
+    pub fn delete_cached(&mut self, workload: WorkloadId) -> Result<(), CacheError> {
+        let Some(queue) = self.workloads.get(workload).cached_in else { return Ok(()) };
+        if self.queues[queue].object.is_none() {
+            return Err(CacheError::ClusterQueueNotFound);
+        }
+        self.uncache(workload);
+        Ok(())
+    }
+
+    /// Gives back what a workload charges; the loss counts as a generation (rules/02 §4.1).
+    pub fn uncache(&mut self, workload: WorkloadId) {
+        let Some(queue) = self.workloads.get_mut(workload).cached_in.take() else { return };
+        let Some(charge) = self.queues[queue].cached.remove(&workload) else { return };
+        let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
+        self.forest.charge(node, &charge.usage, false, &self.names);
+        self.forest.bump_generation(node);
+        if charge.admitted {
+            for (fr, amount) in charge.usage {
+                let total = self.queues[queue].admitted_usage.entry(fr).or_default();
+                *total = total.minus(amount);
+            }
+        }
+    }
+
+    /// The totals of a reserved workload, from its admission.
+    pub fn reserved_totals(&mut self, workload: WorkloadId) -> Arc<[Totals]> {
+        let reclaimable = self.gate(crate::gates::Gate::ReclaimablePods);
+        let record = self.workloads.get(workload);
+        let totals = totals::totals(
+            &record.spec.adjusted,
+            &record.workload.status,
+            &self.config.resources,
+            reclaimable,
+            None,
+        );
+        intern_totals(&mut self.names, &totals)
+    }
+}
+
+/// What totals charge: the resources that have a flavor (rules/01 §7.4).
+fn charged_usage(names: &mut Names, totals: &[Totals]) -> Vec<(crate::ids::FlavorResourceId, Amount)> {
+    let mut usage: BTreeMap<crate::ids::FlavorResourceId, Amount> = BTreeMap::new();
+    for pod_set in totals {
+        for &(resource, flavor) in &pod_set.flavors {
+            if !pod_set.requests.iter().any(|r| r.0 == resource) {
+                continue;
+            }
+            let fr = names.flavor_resource(flavor, resource);
+            let total = usage.entry(fr).or_default();
+            *total = total.plus_units(pod_set.request(resource));
+        }
+    }
+    usage.into_iter().collect()
+}

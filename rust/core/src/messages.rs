@@ -1,0 +1,172 @@
+//! Reason codes and names to the words that Kueue writes. No other file of the cycle has such text.
+
+use crate::amount::Amount;
+use crate::assign::{Assignment, Mode, PodSetAssignment, Reason};
+use crate::ids::ResourceId;
+use crate::names::Names;
+use crate::objects::PodSet;
+use crate::resource_names::quantity_from_value;
+
+/// Condition messages and event messages of skipped entries (rules/05 §6).
+pub const FAILED_CHECKS: &str = "The workload has failed admission checks";
+/// The namespace does not match the selector of the ClusterQueue.
+pub const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
+/// Other entries of the cycle took what it needs.
+pub const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
+/// A preemption gate is closed.
+pub const PREEMPTION_GATED: &str = "Workload requires preemption, but it's gated";
+/// Not all admitted workloads are ready.
+pub const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
+
+/// `ClusterQueue X is inactive`.
+pub fn inactive(queue: &str) -> String {
+    format!("ClusterQueue {queue} is inactive")
+}
+
+/// The namespace object is missing.
+pub fn namespace_missing(namespace: &str) -> String {
+    format!("workload namespace \"{namespace}\" does not exist: Namespace \"{namespace}\" not found")
+}
+
+/// The event of a quota reservation; `considered` are the flavors that were passed over, `wait_ns` since queued.
+pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> String {
+    let seconds = wait_ns as f64 / 1e9;
+    let mut message = format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {seconds:.0}s");
+    if !considered.is_empty() {
+        message.push_str("; Flavors considered: ");
+        message.push_str(considered);
+    }
+    message
+}
+
+/// The event of an admission right after the reservation.
+pub fn admitted_event(queue: &str) -> String {
+    format!("Admitted by ClusterQueue {queue}, wait time since reservation was 0s")
+}
+
+/// A quantity of a resource as Kueue prints it.
+fn quantity(names: &Names, resource: ResourceId, value: i64) -> String {
+    quantity_from_value(names.resource_text(resource), value, false).to_string()
+}
+
+/// An amount of a resource; the sentinel prints `<unlimited>`.
+fn amount(names: &Names, resource: ResourceId, amount: Amount) -> String {
+    if amount.is_unlimited() { amount.to_string() } else { quantity(names, resource, amount.get()) }
+}
+
+/// One reason in Kueue's words (rules/03 §3 to §5).
+pub fn reason(names: &Names, reason: &Reason) -> String {
+    let flavor = |id: &crate::ids::FlavorId| &names.flavors[*id];
+    match reason {
+        Reason::ResourceUnavailable(resource) => {
+            format!("resource {} unavailable in ClusterQueue", names.resource_text(*resource))
+        }
+        Reason::FlavorNotFound(id) => format!("flavor {} not found", flavor(id)),
+        Reason::NotNominated(id, resource) => format!(
+            "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+            flavor(id),
+            names.resource_text(*resource)
+        ),
+        Reason::NotAllowed(id) => {
+            format!("skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation", flavor(id))
+        }
+        Reason::TopologyUnsupported(id) => {
+            format!("Flavor \"{}\" does not support TopologyAwareScheduling", flavor(id))
+        }
+        Reason::TopologyOnly(id) => format!("Flavor \"{}\" supports only TopologyAwareScheduling", flavor(id)),
+        Reason::UntoleratedTaint(id, taint) => format!(
+            "untolerated taint {{{} {} {} <nil>}} in flavor {}",
+            taint.key,
+            taint.value,
+            taint.effect,
+            flavor(id)
+        ),
+        Reason::AffinityMismatch(id) => format!("flavor {} doesn't match node affinity", flavor(id)),
+        Reason::ExceedsMaximum { fr, assumed, requested, maximum } => {
+            let (id, resource) = names.parts(*fr);
+            format!(
+                "insufficient quota for {} in flavor {}, previously considered podsets requests ({}) + current podset \
+                 request ({}) > maximum capacity ({})",
+                names.resource_text(resource),
+                flavor(&id),
+                amount(names, resource, *assumed),
+                quantity(names, resource, *requested),
+                amount(names, resource, *maximum)
+            )
+        }
+        Reason::Insufficient { fr, missing } => {
+            let (id, resource) = names.parts(*fr);
+            format!(
+                "insufficient unused quota for {} in flavor {}, {} more needed",
+                names.resource_text(resource),
+                flavor(&id),
+                amount(names, resource, *missing)
+            )
+        }
+        Reason::ReplacedSliceFlavor(id, original) => format!(
+            "could not assign {} flavor since the original workload is assigned: {}",
+            flavor(id),
+            original.as_ref().map_or("", |o| flavor(o))
+        ),
+        Reason::ResourceNotProvided(id, resource) => {
+            format!("flavor {} does not provide resource {}", flavor(id), names.resource_text(*resource))
+        }
+    }
+}
+
+/// The reasons of a pod set's status, sorted (rules/03 §7).
+pub fn status_reasons(names: &Names, pod_set: &PodSetAssignment) -> Vec<String> {
+    let mut texts: Vec<String> = pod_set.reasons.iter().map(|r| reason(names, r)).collect();
+    texts.sort();
+    texts
+}
+
+/// The reasons of an attempt: sorted, equal texts once (rules/03 §7).
+pub fn attempt_reasons(names: &Names, reasons: &[Reason]) -> Vec<String> {
+    let mut texts: Vec<String> = reasons.iter().map(|r| reason(names, r)).collect();
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
+/// The message of an assignment; empty where everything fits (rules/03 §7).
+pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> String {
+    let mut message = String::new();
+    for pod_set in assignment.pod_sets.iter().filter(|ps| !ps.is_fit()) {
+        let name = &pod_sets[pod_set.index].name;
+        if let Some(error) = &pod_set.error {
+            return format!("failed to assign flavors to pod set {name}: {error}");
+        }
+        if !message.is_empty() {
+            message.push_str("; ");
+        }
+        message.push_str("couldn't assign flavors to pod set ");
+        message.push_str(name);
+        message.push_str(": ");
+        message.push_str(&status_reasons(names, pod_set).join(", "));
+    }
+    message
+}
+
+/// The flavors that were passed over or that borrow, for the event of a reservation (rules/03 §7).
+pub fn considered_flavors(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> String {
+    let per_pod_set = assignment.pod_sets.iter().filter_map(|pod_set| {
+        let attempts: Vec<String> = pod_set
+            .attempts
+            .iter()
+            .filter(|a| a.mode != Mode::Fit || a.level != 0)
+            .map(|a| {
+                let mode = match a.possibility {
+                    Some(possibility) => format!("preemptionMode={}", possibility.as_str()),
+                    None => a.mode.as_str().to_owned(),
+                };
+                let borrow = if a.level > 0 { format!(";borrow={}", a.level) } else { String::new() };
+                let reasons: String =
+                    attempt_reasons(names, &a.reasons).iter().map(|reason| format!(";{reason}")).collect();
+                format!("{}({mode}{borrow}{reasons})", names.flavors[a.flavor])
+            })
+            .collect();
+        (!attempts.is_empty()).then(|| format!("{}: {}", pod_sets[pod_set.index].name, attempts.join(", ")))
+    });
+    per_pod_set.collect::<Vec<_>>().join(" | ")
+}

@@ -1,0 +1,274 @@
+//! Everything an engine knows: the objects by id, the quota forest, the queues and the table of workloads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::activeness::{Activeness, QueueStatus};
+use crate::amount::Amount;
+use crate::assign::{QueueRules, ResourceGroup};
+use crate::config::Config;
+use crate::forest::{Forest, NodeId};
+use crate::gates::Gate;
+use crate::ids::{CohortId, FlavorId, FlavorResourceId, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
+use crate::names::Names;
+use crate::objects::{
+    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, PriorityClass, ResourceFlavor, ResourceGroup as Groups,
+    RuntimeClass, StopPolicy, StringMap, Topology,
+};
+use crate::pending::Pending;
+use crate::pods::LimitRangeSummary;
+use crate::quantity::Quantity;
+use crate::resource_names::amount_from_quantity;
+use crate::tree::Quota;
+use crate::workloads::Workloads;
+
+/// What a reserving workload charges to its ClusterQueue.
+#[derive(Clone, Debug, Default)]
+pub struct Charge {
+    /// Usage by flavor-resource.
+    pub usage: Vec<(FlavorResourceId, Amount)>,
+    /// Is the workload Admitted, not only reserving?
+    pub admitted: bool,
+}
+
+/// A ClusterQueue, or a name that others use for one.
+#[derive(Clone, Debug, Default)]
+pub struct QueueRecord {
+    /// The object as applied; `None`: there is none.
+    pub object: Option<Arc<ClusterQueue>>,
+    /// Its node in the forest, while it has an object.
+    pub node: Option<NodeId>,
+    /// What assignment reads of it. Behind `object` while its cohort has a cycle (rules/02 §4 rule 5).
+    pub rules: Arc<QueueRules>,
+    /// The object that `rules` was taken from.
+    pub settled: Option<Arc<ClusterQueue>>,
+    /// May it admit, and why not?
+    pub activeness: Option<Activeness>,
+    /// Has its deletion begun?
+    pub terminating: bool,
+    /// Its pending workloads.
+    pub pending: Pending,
+    /// The workloads that hold its quota.
+    pub cached: BTreeMap<WorkloadId, Charge>,
+    /// Usage of those that are Admitted.
+    pub admitted_usage: BTreeMap<FlavorResourceId, Amount>,
+    /// The workloads whose admission names it, counted or not.
+    pub named_by: BTreeSet<WorkloadId>,
+    /// The LocalQueues that point to it.
+    pub local_queues: BTreeSet<LocalQueueId>,
+}
+
+impl QueueRecord {
+    /// Is its status `active`?
+    pub fn is_active(&self) -> bool {
+        self.activeness.as_ref().is_some_and(Activeness::is_active)
+    }
+
+    /// The word for its status; empty before it was ever settled.
+    pub fn status_name(&self) -> &'static str {
+        if self.terminating {
+            return QueueStatus::Terminating.name();
+        }
+        self.activeness.as_ref().map_or("", |a| a.status.name())
+    }
+
+    /// Number of Admitted workloads.
+    pub fn n_admitted(&self) -> usize {
+        self.cached.values().filter(|c| c.admitted).count()
+    }
+}
+
+/// A Cohort, declared or only named.
+#[derive(Clone, Debug, Default)]
+pub struct CohortRecord {
+    /// The object; `None`: only named.
+    pub object: Option<Arc<Cohort>>,
+    /// Its node, while it has an object or children.
+    pub node: Option<NodeId>,
+}
+
+/// A LocalQueue, or a name that workloads use for one.
+#[derive(Clone, Debug, Default)]
+pub struct LocalQueueRecord {
+    /// The object; `None`: there is none.
+    pub object: Option<Arc<LocalQueue>>,
+    /// The workloads that name it.
+    pub workloads: BTreeSet<WorkloadId>,
+}
+
+impl LocalQueueRecord {
+    /// The object, unless it is stopped: the queue manager does not know stopped ones (rules/05 §2).
+    pub fn running(&self) -> Option<&LocalQueue> {
+        self.object.as_deref().filter(|o| o.stop_policy == StopPolicy::None)
+    }
+}
+
+/// Whose parked workloads are to be tried again (rules/05 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlushRequest {
+    /// A ClusterQueue without a cohort.
+    Queue(QueueId),
+    /// The whole tree of a root cohort.
+    Tree(CohortId),
+}
+
+/// All state of an engine. A clone shares nothing that changes.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Configuration.
+    pub config: Config,
+    /// Names and ids.
+    pub names: Names,
+    /// Quota and usage.
+    pub forest: Forest,
+    /// ResourceFlavors.
+    pub flavors: IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,
+    /// Topologies by name.
+    pub topologies: BTreeMap<String, Topology>,
+    /// AdmissionChecks by name.
+    pub checks: BTreeMap<String, AdmissionCheck>,
+    /// WorkloadPriorityClasses by name.
+    pub workload_priority_classes: BTreeMap<String, PriorityClass>,
+    /// Labels of the namespaces that exist.
+    pub namespaces: IdVec<NamespaceId, Option<Arc<StringMap>>>,
+    /// LimitRanges by namespace and name.
+    pub limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
+    /// RuntimeClasses by name.
+    pub runtime_classes: BTreeMap<String, RuntimeClass>,
+    /// ClusterQueues.
+    pub queues: IdVec<QueueId, QueueRecord>,
+    /// Cohorts.
+    pub cohorts: IdVec<CohortId, CohortRecord>,
+    /// LocalQueues.
+    pub local_queues: IdVec<LocalQueueId, LocalQueueRecord>,
+    /// Workloads.
+    pub workloads: Workloads,
+    /// Flushes that were asked for and not done yet.
+    pub flush_requests: BTreeSet<FlushRequest>,
+    /// The ClusterQueues whose heap is not empty, by name, so that a cycle visits no other.
+    pub waiting: BTreeMap<String, QueueId>,
+    /// The ClusterQueue and Cohort of each node.
+    pub owners: BTreeMap<NodeId, Owner>,
+    /// Number of cycles so far.
+    pub cycle: u64,
+    /// Time of the last call that had one.
+    pub now: crate::objects::Time,
+}
+
+/// Whose node it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A ClusterQueue.
+    Queue(QueueId),
+    /// A Cohort.
+    Cohort(CohortId),
+}
+
+impl State {
+    /// The record of a ClusterQueue name, new if it was never met.
+    pub fn queue(&mut self, name: &str) -> QueueId {
+        let id = self.names.queues.intern(name);
+        self.queues.ensure(id);
+        id
+    }
+
+    /// The record of a Cohort name, new if it was never met.
+    pub fn cohort(&mut self, name: &str) -> CohortId {
+        let id = self.names.cohorts.intern(name);
+        self.cohorts.ensure(id);
+        id
+    }
+
+    /// The record of a LocalQueue name, new if it was never met.
+    pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
+        let id = self.names.local_queues.intern(&(namespace.to_owned(), name.to_owned()));
+        self.local_queues.ensure(id);
+        id
+    }
+
+    /// The record of a flavor name, new if it was never met.
+    pub fn flavor(&mut self, name: &str) -> FlavorId {
+        let id = self.names.flavors.intern(name);
+        self.flavors.ensure(id);
+        id
+    }
+
+    /// The ClusterQueue with this name, if there is such an object.
+    pub fn find_queue(&self, name: &str) -> Option<QueueId> {
+        self.names.queues.find(name).filter(|id| self.queues[*id].object.is_some())
+    }
+
+    /// Is a gate on?
+    pub fn gate(&self, gate: Gate) -> bool {
+        self.config.gates.enabled(gate)
+    }
+
+    /// The labels of a namespace, if it exists.
+    pub fn namespace_labels(&self, name: &str) -> Option<&Arc<StringMap>> {
+        self.names.namespaces.find(name).and_then(|id| self.namespaces.get(id)).and_then(Option::as_ref)
+    }
+
+    /// The LimitRanges of a namespace, merged in the order of their names.
+    pub fn limit_summary(&self, namespace: &str) -> LimitRangeSummary {
+        let ranges: Vec<&LimitRange> = self.limit_ranges.get(namespace).into_iter().flat_map(|r| r.values()).collect();
+        crate::pods::summarize(&ranges)
+    }
+
+    /// Remembers whether the heap of a ClusterQueue has anything.
+    pub fn note_waiting(&mut self, queue: QueueId) {
+        let name = &self.names.queues[queue];
+        if self.queues[queue].pending.has_active() {
+            if !self.waiting.contains_key(name) {
+                self.waiting.insert(name.clone(), queue);
+            }
+        } else {
+            self.waiting.remove(name);
+        }
+    }
+
+    /// Declared quotas by flavor-resource.
+    pub fn read_quotas(&mut self, groups: &[Groups]) -> BTreeMap<FlavorResourceId, Quota> {
+        let mut quotas = BTreeMap::new();
+        for group in groups {
+            for flavor in &group.flavors {
+                let flavor_id = self.flavor(&flavor.name);
+                for resource in &flavor.resources {
+                    let resource_id = self.names.resource(&resource.name);
+                    let fr = self.names.flavor_resource(flavor_id, resource_id);
+                    let amount = |q: &Quantity| amount_from_quantity(&resource.name, q);
+                    quotas.insert(
+                        fr,
+                        Quota {
+                            nominal: amount(&resource.nominal_quota),
+                            borrowing_limit: resource.borrowing_limit.as_ref().map(amount),
+                            lending_limit: resource.lending_limit.as_ref().map(amount),
+                        },
+                    );
+                }
+            }
+        }
+        quotas
+    }
+
+    /// Resource groups by ids; every flavor gets a pair with every resource of its group.
+    pub fn read_groups(&mut self, groups: &[Groups]) -> Vec<ResourceGroup> {
+        groups
+            .iter()
+            .map(|group| {
+                let covered: Vec<_> = group.covered_resources.iter().map(|r| self.names.resource(r)).collect();
+                let flavors: Vec<_> = group.flavors.iter().map(|f| self.flavor(&f.name)).collect();
+                for &flavor in &flavors {
+                    for &resource in &covered {
+                        self.names.flavor_resource(flavor, resource);
+                    }
+                }
+                ResourceGroup { covered, flavors }
+            })
+            .collect()
+    }
+}
+
+/// `fairSharing.weight` as a number; 1 if absent.
+pub fn fair_weight(weight: Option<&Quantity>) -> f64 {
+    weight.map_or(1.0, Quantity::as_f64)
+}

@@ -1,0 +1,221 @@
+//! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::assign::{Resume, Totals};
+use crate::ids::{Id, IdVec, Interner, LocalQueueId, QueueId, ShapeId, WorkloadId};
+use crate::objects::{PodSet, PodSpec, Workload};
+use crate::names::Names;
+use crate::totals::PodSetTotals;
+
+/// Pod sets that many workloads share: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
+#[derive(Debug, PartialEq)]
+pub struct Spec {
+    /// As applied.
+    pub original: Vec<PodSet>,
+    /// With defaults of the namespace filled in.
+    pub adjusted: Vec<PodSet>,
+    /// Totals at full counts.
+    pub totals: Arc<[Totals]>,
+    /// Equal for pod sets that scheduling cannot tell apart.
+    pub form: u32,
+}
+
+/// One workload.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The object; its pod sets stand in `spec`.
+    pub workload: Workload,
+    /// Its pod sets.
+    pub spec: Arc<Spec>,
+    /// Its totals now: pending from the templates, reserved from the admission.
+    pub totals: Arc<[Totals]>,
+    /// Its shape while pending (rules/05 §4); `None`: unknown.
+    pub shape: Option<ShapeId>,
+    /// Its UID, shared with the keys of its queue.
+    pub uid: Arc<str>,
+    /// Its LocalQueue, by name; there may be no such object.
+    pub local_queue: LocalQueueId,
+    /// The ClusterQueue in whose pending queue it is.
+    pub queued_in: Option<QueueId>,
+    /// The ClusterQueue that counts it as reserving quota.
+    pub cached_in: Option<QueueId>,
+    /// Where its scan of flavors stopped.
+    pub resume: Option<Box<Resume>>,
+    /// Its generation when it was last popped.
+    pub evaluated_generation: Option<i64>,
+}
+
+/// All workloads.
+#[derive(Clone, Debug, Default)]
+pub struct Workloads {
+    slots: IdVec<WorkloadId, Option<Record>>,
+    free: Vec<WorkloadId>,
+    by_key: FxHashMap<Arc<(String, String)>, WorkloadId>,
+    specs: FxHashMap<u64, Vec<Arc<Spec>>>,
+    forms: Interner<FormId, Vec<FormKey>>,
+    shapes: Interner<ShapeId, ShapeKey>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct FormId(u32);
+impl Id for FormId {
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("fewer than 2^32 forms"))
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What scheduling reads of a pod set besides its count and totals (rules/05 §4).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct FormKey {
+    name: String,
+    min_count: Option<i32>,
+    topology: String,
+    spec: PodSpec,
+}
+
+/// What makes two pending workloads equivalent (rules/05 §4).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ShapeKey {
+    form: u32,
+    priority: i64,
+    sets: Vec<(i32, Vec<(u32, i64)>)>,
+    allowed_flavors: Option<String>,
+}
+
+impl Workloads {
+    /// The slot of a workload.
+    pub fn find(&self, namespace: &str, name: &str) -> Option<WorkloadId> {
+        // A look-up by two borrowed strings would need a hash of its own; this one allocates.
+        self.by_key.get(&(namespace.to_owned(), name.to_owned())).copied()
+    }
+
+    /// A workload in the table.
+    pub fn get(&self, id: WorkloadId) -> &Record {
+        self.slots[id].as_ref().expect("a workload in the table")
+    }
+
+    /// A workload in the table, to change.
+    pub fn get_mut(&mut self, id: WorkloadId) -> &mut Record {
+        self.slots[id].as_mut().expect("a workload in the table")
+    }
+
+    /// All workloads by slot.
+    pub fn iter(&self) -> impl Iterator<Item = (WorkloadId, &Record)> {
+        self.slots.ids().zip(self.slots.iter()).filter_map(|(id, slot)| slot.as_ref().map(|record| (id, record)))
+    }
+
+    /// Number of workloads.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Is the table empty?
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// Puts a new workload into the table.
+    pub fn insert(&mut self, record: Record) -> WorkloadId {
+        let key = Arc::new((record.workload.meta.namespace.clone(), record.workload.meta.name.clone()));
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.slots[id] = Some(record);
+                id
+            }
+            None => self.slots.push(Some(record)),
+        };
+        self.by_key.insert(key, id);
+        id
+    }
+
+    /// Takes a workload out of the table.
+    pub fn remove(&mut self, id: WorkloadId) -> Record {
+        let record = self.slots[id].take().expect("a workload in the table");
+        self.by_key.remove(&(record.workload.meta.namespace.clone(), record.workload.meta.name.clone()));
+        self.free.push(id);
+        record
+    }
+
+    /// The shared pod sets equal to these; `prepare` works out a new entry. `class` tells apart what is adjusted
+    /// differently.
+    pub fn share(
+        &mut self,
+        class: u64,
+        pod_sets: Vec<PodSet>,
+        prepare: impl FnOnce(&[PodSet]) -> (Vec<PodSet>, Arc<[Totals]>),
+    ) -> Arc<Spec> {
+        use std::hash::{Hash, Hasher};
+        let mut hasher = rustc_hash::FxHasher::default();
+        (class, &pod_sets).hash(&mut hasher);
+        let hash = hasher.finish();
+        if let Some(found) = self.specs.get(&hash).and_then(|s| s.iter().find(|s| s.original == pod_sets)) {
+            return Arc::clone(found);
+        }
+        let (adjusted, totals) = prepare(&pod_sets);
+        let keys: Vec<FormKey> = adjusted.iter().map(form_key).collect();
+        let form = self.forms.intern(&keys).0;
+        let spec = Arc::new(Spec { original: pod_sets, adjusted, totals, form });
+        self.specs.entry(hash).or_default().push(Arc::clone(&spec));
+        spec
+    }
+
+    /// Forgets what was worked out of pod sets: LimitRanges or RuntimeClasses have changed.
+    pub fn forget_specs(&mut self) {
+        self.specs.clear();
+    }
+
+    /// The shape of a pending workload.
+    pub fn shape(&mut self, spec: &Spec, priority: i64, totals: &[Totals], allowed_flavors: Option<String>) -> ShapeId {
+        let sets = totals
+            .iter()
+            .map(|t| (t.count, t.requests.iter().map(|(resource, value)| (resource.0, *value)).collect()))
+            .collect();
+        self.shapes.intern(&ShapeKey { form: spec.form, priority, sets, allowed_flavors })
+    }
+}
+
+fn form_key(pod_set: &PodSet) -> FormKey {
+    let mut spec = pod_set.template.spec.clone();
+    // Kueue's shape has requests and ports of containers, not their names, limits or restart policy.
+    spec.priority_class_name.clear();
+    for container in spec.init_containers.iter_mut().chain(&mut spec.containers) {
+        container.name.clear();
+        container.sidecar = false;
+        container.resources.limits.clear();
+    }
+    if let Some(resources) = &mut spec.resources {
+        resources.limits.clear();
+    }
+    FormKey {
+        name: pod_set.name.clone(),
+        min_count: pod_set.min_count,
+        topology: pod_set.topology_request.as_ref().map(|t| t.text.clone()).unwrap_or_default(),
+        spec,
+    }
+}
+
+/// Totals by ids, requests in canonical order.
+pub fn intern_totals(names: &mut Names, totals: &[PodSetTotals]) -> Arc<[Totals]> {
+    totals
+        .iter()
+        .map(|t| {
+            let mut requests: Vec<_> =
+                t.requests.iter().map(|(resource, value)| (names.resource(resource), *value)).collect();
+            requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
+            let flavors = t
+                .flavors
+                .iter()
+                .flatten()
+                .map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor.as_str())))
+                .collect();
+            Totals { count: t.count, requests, flavors }
+        })
+        .collect()
+}
+
