@@ -1,0 +1,297 @@
+"""YAML text to plain JSON values, the way Kubernetes reads it, minus the values that YAML 1.1 reads by surprise.
+
+Kubernetes turns YAML into JSON before it looks at it. So do we; but where YAML 1.1 makes something else of bare text
+than its writer sees (`no`, `017`, `1_000`, `12:30:00`), or keeps the last of two equal keys, this is an error that
+shows what to write instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import yaml
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.errors import Problem
+
+__all__ = ["Text", "convert", "find_line", "syntax_problem"]
+
+_TAG = "tag:yaml.org,2002:"
+_STR, _INT, _FLOAT = f"{_TAG}str", f"{_TAG}int", f"{_TAG}float"
+_BOOL, _NULL, _MERGE, _VALUE = f"{_TAG}bool", f"{_TAG}null", f"{_TAG}merge", f"{_TAG}value"
+
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
+_REAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
+# What Kubernetes' YAML reader takes for a number, and PyYAML's for text.
+_GO_NUMBER = re.compile(r"[-+]?(0[0-9]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+)\Z")
+_BIG = 10**21  # from here on Go writes a whole float with an exponent
+_BOOL_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+
+
+def _loader() -> type[Any]:
+    """Return libyaml's loader where it is built in, else the pure one; without timestamps, with Kubernetes' numbers."""
+    base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]  # the base is chosen at run time
+        yaml_implicit_resolvers: ClassVar = {
+            first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
+            for first, resolvers in base.yaml_implicit_resolvers.items()
+        }
+
+    Loader.add_implicit_resolver(_INT, _GO_NUMBER, list("-+0123456789"))
+    return Loader
+
+
+Loader = _loader()
+
+
+@dataclass(slots=True)
+class Text:
+    """The text of a file, whose YAML nodes are composed again when somebody asks for a line.
+
+    Args:
+        text: The text.
+        first_line: The line of its file in which the text starts, from 1.
+        first_document: The number of its first document in the file, from 1.
+    """
+
+    text: str = field(repr=False)
+    first_line: int = 1
+    first_document: int = 1
+    _roots: list[yaml.Node | None] | None = field(default=None, repr=False, compare=False)
+
+    def root(self, document: int) -> yaml.Node | None:
+        """The top node of a document of the file; none if the text can not be composed."""
+        if self._roots is None:
+            try:
+                self._roots = list(compose(self.text))
+            except (yaml.YAMLError, RecursionError):
+                self._roots = []  # JSON that is indented with tabs, say
+        index = document - self.first_document
+        return self._roots[index] if index < len(self._roots) else None
+
+
+def compose(text: str) -> Iterator[yaml.Node | None]:
+    """The nodes of each document of `text`."""
+    return iter(yaml.compose_all(text, Loader=Loader))
+
+
+def convert(node: yaml.Node, *, text_length: int, first_line: int = 1) -> tuple[JsonValue, list[Problem]]:
+    """A document as a JSON value, and what is wrong with it."""
+    converter = _Converter(limit=10 * text_length + 1000, first_line=first_line)
+    return converter.value(node, ""), converter.problems
+
+
+@dataclass(slots=True)
+class _Converter:
+    limit: int  # nodes to visit: aliases of aliases can multiply a small file without bound
+    first_line: int
+    problems: list[Problem] = field(default_factory=list)
+    n_visited: int = 0
+    open_nodes: set[int] = field(default_factory=set)
+
+    def complain(self, node: yaml.Node, path: str, message: str, remedy: str, value: str | None = None) -> None:
+        mark = node.start_mark
+        line, column = self.first_line + mark.line, mark.column + 1
+        self.problems.append(Problem(message, field=path, value=value, remedy=remedy, line=line, column=column))
+
+    def value(self, node: yaml.Node, path: str) -> JsonValue:
+        self.n_visited += 1
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, path)
+        if id(node) in self.open_nodes:
+            self.complain(node, path, "an alias inside of what it stands for", "write the value out")
+            return None
+        if self.n_visited > self.limit:
+            if not any("aliases" in problem.message for problem in self.problems):
+                self.complain(node, path, "the aliases multiply to too much text", "write the values out")
+            return None
+        self.open_nodes.add(id(node))
+        result: JsonValue
+        if isinstance(node, yaml.SequenceNode):
+            self.check_tag(node, path, f"{_TAG}seq")
+            result = [self.value(child, f"{path}[{index}]") for index, child in enumerate(node.value)]
+        else:
+            self.check_tag(node, path, f"{_TAG}map")
+            result = self.mapping(node, path)
+        self.open_nodes.discard(id(node))
+        return result
+
+    def mapping(self, node: yaml.Node, path: str) -> JsonObject:
+        result: JsonObject = {}
+        inherited: JsonObject = {}
+        lines: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                for base in value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]:
+                    merged = self.value(base, path)
+                    if isinstance(merged, dict):
+                        inherited = {**merged, **inherited}
+                    else:
+                        self.complain(base, path, "`<<` takes in something that is no mapping", "name a mapping")
+                continue
+            key = self.key(key_node, path)
+            if key is None:
+                continue
+            line = self.first_line + key_node.start_mark.line
+            if key in lines:
+                remedy = f"remove one of the two: the first one is in line {lines[key]}"
+                self.complain(key_node, join(path, key), "the key occurs twice", remedy)
+            lines.setdefault(key, line)
+            result[key] = self.value(value_node, join(path, key))
+        for key, inherited_value in inherited.items():
+            result.setdefault(key, inherited_value)
+        return result
+
+    def key(self, node: yaml.Node, path: str) -> str | None:
+        if not isinstance(node, yaml.ScalarNode):
+            self.complain(node, path, "a key that is no text", "write a plain or a quoted text before the colon")
+            return None
+        n_problems = len(self.problems)
+        value = self.scalar(node, join(path, node.value), is_key=True)
+        if len(self.problems) > n_problems:
+            return str(node.value)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool):
+            return str(value).lower()
+        if value is None or isinstance(value, float):
+            self.complain(node, path, f"the key {node.value!r} is no text", f'write "{node.value}"', node.value)
+        return str(node.value)
+
+    def scalar(self, node: yaml.ScalarNode, path: str, *, is_key: bool = False) -> JsonValue:
+        text: str = node.value
+        if node.tag in (_STR, _VALUE):
+            return text
+        if node.tag == _NULL:
+            return None
+        if node.tag == _BOOL:
+            word = _BOOL_WORDS.get(text.lower())
+            if word is None:
+                return text.lower() == "true"
+            remedy = f'write "{text}" for the text' + ("" if is_key else f", or {word} for the truth value")
+            self.complain(node, path, f"YAML reads the bare word {text} as {word}", remedy, text)
+            return None
+        if node.tag in (_INT, _FLOAT):
+            return self.number(node, path)
+        self.check_tag(node, path, "")
+        return text
+
+    def number(self, node: yaml.ScalarNode, path: str) -> JsonValue:
+        text: str = node.value
+        if _DECIMAL.match(text):
+            return int(text)
+        leading_zeros = re.match(r"[-+]?0[0-9]", text) is not None
+        if _REAL.match(text) and not leading_zeros:
+            number = float(text)
+            if abs(number) == float("inf"):
+                self.complain(node, path, f"the number {text} is too large", f'write "{text}" if it is a text', text)
+                return None
+            # Kubernetes writes a whole float as an integer, so 1.0 may stand where an integer belongs.
+            return int(number) if number.is_integer() and abs(number) < _BIG else number
+        if leading_zeros:
+            what = f"YAML reads the bare number {text} in the octal system"
+        elif ":" in text:
+            what = f"YAML reads the bare text {text} as a number to the base of 60"
+        elif "_" in text:
+            what = f"YAML reads the bare text {text} as a number without its underscores"
+        elif text.lower().lstrip("+-0")[:1] in ("x", "b", "o"):
+            what = f"the bare number {text} is not decimal"
+        else:
+            what = f"the number {text} can not be written in JSON"
+        remedy = f'write "{text}" for the text, or a decimal number without leading zeros'
+        self.complain(node, path, what, remedy, text)
+        return None
+
+    def check_tag(self, node: yaml.Node, path: str, expected: str) -> None:
+        if node.tag != expected:
+            tag = node.tag.replace(_TAG, "!!")
+            self.complain(node, path, f"Kubernetes knows no tag {tag}", "remove the tag, or quote the value")
+
+
+def join(path: str, key: str) -> str:
+    """The field path of `key` below `path`, as the API server writes it: labels and the like go in brackets."""
+    if not path:
+        return key
+    return f"{path}[{key}]" if "." in key or "/" in key else f"{path}.{key}"
+
+
+_REMEDIES = (
+    ("mapping values are not allowed", "put the value in quotes if it contains ': ', else check the indentation"),
+    ("cannot start any token", "indent with spaces, never with a tab; put values that start with @, ` or % in quotes"),
+    ("could not find expected ':'", "write 'key: value', with a space after the colon"),
+    ("did not find expected key", "check the indentation, and close every quote and bracket"),
+    ("did not find expected '-' indicator", "indent the entries of the list alike"),
+    ("unexpected end of stream", "close the quote"),
+    ("undefined alias", "define the anchor (&name) above the alias (*name), in the same document"),
+    ("control characters are not allowed", "remove the character, or write it as an escape in double quotes"),
+)
+
+
+def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Problem:
+    """What a YAML syntax error says, where, and what to do about it."""
+    message, line, column = str(error), first_line, 1
+    if isinstance(error, yaml.MarkedYAMLError):
+        message = error.problem or error.context or "it can not be read"
+        mark = error.problem_mark or error.context_mark
+        if mark is not None:
+            line, column = first_line + mark.line, mark.column + 1
+    elif isinstance(error, yaml.reader.ReaderError):
+        before = text[: error.position]
+        message = (
+            f"the character {error.character!r}: {error.reason}"
+            if isinstance(error.character, str)
+            else (f"the character U+{error.character:04X}: {error.reason}")
+        )
+        line, column = first_line + before.count("\n"), len(before) - (before.rfind("\n") + 1) + 1
+    remedy = next((remedy for part, remedy in _REMEDIES if part in message), "check indentation and quotes")
+    lines = text.splitlines()
+    found = lines[line - first_line].strip() if line - first_line < len(lines) else ""
+    if "{{" in text:
+        remedy = "this looks like a template: render it first, with `helm template` say"
+    context = f", found: {found[:80]}" if found else ""
+    return Problem(f"this is not YAML: {message}{context}", remedy=remedy, line=line, column=column)
+
+
+def find_line(root: yaml.Node, path: str) -> int:
+    """The line, from 0, of a field path such as `spec.resourceGroups[0].flavors[1].name`.
+
+    A path that leads to nothing gives the line of what it leads through last: a missing field belongs to its parent.
+    """
+    node, line, rest = root, root.start_mark.line, path
+    while rest:
+        if isinstance(node, yaml.MappingNode):
+            step = _longest_key(node, rest.removeprefix("."))
+        elif isinstance(node, yaml.SequenceNode):
+            step = _entry(node, rest)
+        else:
+            step = None
+        if step is None:
+            break
+        node, line, rest = step
+    return line
+
+
+def _longest_key(node: yaml.MappingNode, path: str) -> tuple[yaml.Node, int, str] | None:
+    """The entry whose key `path` starts with; keys may contain dots, so the longest one counts."""
+    best: tuple[yaml.Node, int, str] | None = None
+    longest = -1
+    for key_node, value_node in node.value:
+        key = str(key_node.value)
+        for spelling in (key, f"[{key}]"):
+            rest = path[len(spelling) :]
+            if path.startswith(spelling) and rest[:1] in ("", ".", "[") and len(spelling) > longest:
+                longest = len(spelling)
+                best = (value_node, key_node.start_mark.line, rest)
+    return best
+
+
+def _entry(node: yaml.SequenceNode, path: str) -> tuple[yaml.Node, int, str] | None:
+    match = re.match(r"\[([0-9]+)\]", path)
+    if match is None or int(match[1]) >= len(node.value):
+        return None
+    child = node.value[int(match[1])]
+    return child, child.start_mark.line, path[match.end() :]

@@ -1,0 +1,87 @@
+"""Who owns a job: a job below a managed one gets no Workload of its own (rules/10 §2.3)."""
+
+from __future__ import annotations
+
+from kueuecore._json import JsonObject, JsonValue, list_at, text_at
+from kueuecore.jobs.model import QUEUE_LABEL, JobsConfiguration, Surroundings, labels_of
+
+__all__ = ["FRAMEWORKS", "OwnerError", "has_managed_owner", "managed_ancestor"]
+
+# The types that Kueue knows, whether they are enabled or not, with their integrations (rules/10 §1).
+FRAMEWORKS = {
+    ("batch/v1", "Job"): "batch/job",
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"): "jobset.x-k8s.io/jobset",
+    ("v1", "Pod"): "pod",
+    ("apps/v1", "Deployment"): "deployment",
+    ("apps/v1", "StatefulSet"): "statefulset",
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): "leaderworkerset.x-k8s.io/leaderworkerset",
+    ("ray.io/v1", "RayCluster"): "ray.io/raycluster",
+    ("ray.io/v1", "RayService"): "ray.io/rayservice",
+    ("ray.io/v1", "RayJob"): "ray.io/rayjob",
+    ("kubeflow.org/v1", "PyTorchJob"): "kubeflow.org/pytorchjob",
+    ("kubeflow.org/v1", "XGBoostJob"): "kubeflow.org/xgboostjob",
+    ("kubeflow.org/v1", "PaddleJob"): "kubeflow.org/paddlejob",
+    ("kubeflow.org/v1", "TFJob"): "kubeflow.org/tfjob",
+    ("kubeflow.org/v1", "JAXJob"): "kubeflow.org/jaxjob",
+    ("kubeflow.org/v2beta1", "MPIJob"): "kubeflow.org/mpijob",
+    ("trainer.kubeflow.org/v1alpha1", "TrainJob"): "trainer.kubeflow.org/trainjob",
+    ("workload.codeflare.dev/v1beta2", "AppWrapper"): "workload.codeflare.dev/appwrapper",
+    ("sparkoperator.k8s.io/v1beta2", "SparkApplication"): "sparkoperator.k8s.io/sparkapplication",
+}
+_WALKED_THROUGH = ("apps/v1", "ReplicaSet")
+_MOST_HOPS = 10
+
+
+class OwnerError(Exception):
+    """The owners can not be followed to the top."""
+
+
+def controller_of(job: JsonObject) -> JsonValue:
+    """The owner reference of the controller; None if there is none."""
+    owners = list_at(job, "metadata", "ownerReferences")
+    return next((owner for owner in owners if isinstance(owner, dict) and owner.get("controller") is True), None)
+
+
+def has_managed_owner(job: JsonObject, configuration: JobsConfiguration) -> bool:
+    """Whether the controller of the job is of an enabled or an external type."""
+    owner = controller_of(job)
+    return owner is not None and _is_managed(text_at(owner, "apiVersion"), text_at(owner, "kind"), configuration)
+
+
+def managed_ancestor(
+    job: JsonObject, configuration: JobsConfiguration, surroundings: Surroundings
+) -> JsonObject | None:
+    """The top-most owner that is managed by Kueue.
+
+    Raises:
+        OwnerError: An owner of a known type that is not there, owners that own each other, or more than ten.
+    """
+    namespace = text_at(job, "metadata", "namespace") or configuration.default_namespace
+    current, found = job, None
+    seen = {(text_at(job, "apiVersion"), text_at(job, "kind"), text_at(job, "metadata", "name"))}
+    while (owner := controller_of(current)) is not None:
+        api_version, kind, name = text_at(owner, "apiVersion"), text_at(owner, "kind"), text_at(owner, "name")
+        managed = _is_managed(api_version, kind, configuration)
+        if not managed and (api_version, kind) not in FRAMEWORKS and (api_version, kind) != _WALKED_THROUGH:
+            break
+        parent = surroundings.by_key.get((api_version, kind, namespace, name))
+        if parent is None:
+            raise OwnerError(f'its owner {kind} "{namespace}/{name}" is not among the manifests')
+        if text_at(parent, "metadata", "uid") != text_at(owner, "uid"):
+            break
+        if managed and (configuration.manage_jobs_without_queue_name or labels_of(parent).get(QUEUE_LABEL)):
+            found = parent
+        if (api_version, kind, name) in seen:
+            raise OwnerError("cyclic ownership")
+        if len(seen) > _MOST_HOPS:
+            raise OwnerError("managed owner chain limit reached")
+        seen.add((api_version, kind, name))
+        current = parent
+    return found
+
+
+def _is_managed(api_version: str, kind: str, configuration: JobsConfiguration) -> bool:
+    if FRAMEWORKS.get((api_version, kind)) in configuration.frameworks:
+        return True
+    group, slash, version = api_version.partition("/")
+    return bool(slash) and f"{kind}.{version}.{group}" in configuration.external_frameworks

@@ -1,0 +1,169 @@
+"""The Workload of a job: its name, its metadata, and its priority (rules/10 §3)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.model import (
+    ADMISSION_GATED_BY,
+    ELASTIC_JOB,
+    MAX_EXEC_TIME_LABEL,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    Integration,
+    JobsConfiguration,
+    Surroundings,
+    annotations_of,
+    is_elastic,
+    labels_of,
+)
+from kueuecore.jobs.rejections import go_int
+
+__all__ = ["new_workload", "priority_of", "workload_name"]
+
+_HASH_LENGTH = 5
+_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
+
+
+def workload_name(
+    owner_name: str, *, kind: str, group: str, uid: str = "", extra: str = "", short: bool = False
+) -> str:
+    """The name of the Workload of an object (rules/10 §3.1).
+
+    Args:
+        owner_name: Name of the object.
+        kind: Its kind.
+        group: Its API group; empty for the core group.
+        uid: Its UID.
+        extra: What tells the Workloads of one object apart, its generation say.
+        short: At most 63 bytes instead of 253 (gate ShortWorkloadNames).
+
+    Example:
+        >>> workload_name("sample-job", kind="Job", group="batch")
+        'job-sample-job-4b8c4'
+    """
+    hashed = "\n".join([kind, group, owner_name, uid, *([extra] if extra else [])])
+    digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()
+    longest = (63 if short else 253) - 1 - _HASH_LENGTH
+    prefix = f"{kind.lower()}-{owner_name}".encode()[:longest].decode(errors="ignore")
+    return f"{prefix}-{digest[:_HASH_LENGTH]}"
+
+
+def new_workload(
+    job: JsonObject, integration: Integration, pod_sets: Sequence[JsonObject], configuration: JobsConfiguration
+) -> JsonObject:
+    """The Workload of a job, without its priority.
+
+    Args:
+        job: The job with all defaults.
+        integration: That of its kind.
+        pod_sets: Its pod sets.
+        configuration: What is copied from the job.
+    """
+    labels, annotations = labels_of(job), annotations_of(job)
+    name, uid = text_at(job, "metadata", "name"), text_at(job, "metadata", "uid")
+    elastic = is_elastic(job)
+    generation = object_at(job, "metadata").get("generation")
+    workload = workload_name(
+        name,
+        kind=integration.kind,
+        group=integration.group,
+        uid=uid,
+        # An object that no API server has seen yet is going to have generation 1.
+        extra=str(generation if isinstance(generation, int) else 1) if elastic else "",
+        short=configuration.enabled("ShortWorkloadNames"),
+    )
+    owner: JsonObject = {
+        "apiVersion": integration.api_version,
+        "kind": integration.kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    copied: JsonObject = {key: labels[key] for key in configuration.label_keys_to_copy if key in labels}
+    if len(uid) <= 63 and _LABEL_VALUE.match(uid):
+        copied["kueue.x-k8s.io/job-uid"] = uid
+    kept: JsonObject = {key: text for key, text in annotations.items() if key.startswith("provreq.kueue.x-k8s.io/")}
+    if configuration.enabled("AdmissionGatedBy") and annotations.get(ADMISSION_GATED_BY):
+        kept[ADMISSION_GATED_BY] = annotations[ADMISSION_GATED_BY]
+    if elastic:
+        kept |= {ELASTIC_JOB: "true", "kueue.x-k8s.io/workload-slice-name": workload}
+    metadata: JsonObject = {"name": workload, "namespace": text_at(job, "metadata", "namespace")}
+    if created := text_at(job, "metadata", "creationTimestamp"):
+        # The controller makes the Workload as soon as it sees the job.
+        metadata["creationTimestamp"] = created
+    metadata |= {"labels": copied, "annotations": kept, "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
+    metadata["ownerReferences"] = [owner]
+    spec: JsonObject = {
+        "queueName": labels.get(QUEUE_LABEL, ""),
+        "podSets": [_sanitized(it, configuration) for it in pod_sets],
+    }
+    seconds, _ = go_int(labels.get(MAX_EXEC_TIME_LABEL, ""), bits=32)
+    if seconds is not None and seconds > 0:
+        spec["maximumExecutionTimeSeconds"] = seconds
+    spec["active"] = True
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {key: value for key, value in metadata.items() if value != {}},
+        "spec": spec,
+    }
+
+
+def priority_of(
+    job: JsonObject, pod_sets: Sequence[JsonObject], surroundings: Surroundings
+) -> tuple[JsonObject, Problem | None]:
+    """`priorityClassRef` and `priority` of a Workload (rules/10 §3.3), or the class that is missing."""
+    if name := labels_of(job).get(PRIORITY_CLASS_LABEL):
+        if name not in surroundings.workload_priority_classes:
+            message = f'WorkloadPriorityClass "{name}" not found'
+            remedy = "add the class to the manifests, or correct the label"
+            return {}, Problem(message, field=f"metadata.labels[{PRIORITY_CLASS_LABEL}]", value=name, remedy=remedy)
+        value = surroundings.workload_priority_classes[name]
+        return _priority("kueue.x-k8s.io", "WorkloadPriorityClass", name, value), None
+    named = (text_at(pod_set, "template", "spec", "priorityClassName") for pod_set in pod_sets)
+    pod_class = next(filter(None, named), None)
+    if pod_class is not None and pod_class not in surroundings.priority_classes:
+        remedy = "add the class to the manifests, or correct priorityClassName"
+        message = f'PriorityClass "{pod_class}" not found'
+        index = next(i for i, it in enumerate(pod_sets) if text_at(it, "template", "spec", "priorityClassName"))
+        field = f"spec.podSets[{index}].template.spec.priorityClassName"
+        return {}, Problem(message, field=field, value=pod_class, remedy=remedy)
+    pod_class = pod_class or surroundings.default_priority_class
+    if pod_class is None:
+        return {"priority": 0}, None
+    return _priority("scheduling.k8s.io", "PriorityClass", pod_class, surroundings.priority_classes[pod_class]), None
+
+
+def _priority(group: str, kind: str, name: str, value: int) -> JsonObject:
+    return {"priorityClassRef": {"group": group, "kind": kind, "name": name}, "priority": value}
+
+
+def _sanitized(pod_set: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+    """The pod set without repeated environment variables, and without minCount when nobody looks at it."""
+    result = dict(pod_set)
+    if not configuration.enabled("PartialAdmission"):
+        result.pop("minCount", None)
+    template = dict(object_at(pod_set, "template"))
+    spec = dict(object_at(template, "spec"))
+    for key in ("initContainers", "containers"):
+        if key in spec:
+            spec[key] = [_with_last_values(container) for container in list_at(spec, key)]
+    template["spec"] = spec
+    result["template"] = template
+    return result
+
+
+def _with_last_values(container: JsonValue) -> JsonValue:
+    """The container with each variable once: at its first position, with its last value."""
+    if not isinstance(container, dict) or not container.get("env"):
+        return container
+    last: dict[str, JsonValue] = {}
+    for variable in list_at(container, "env"):
+        last[text_at(variable, "name")] = variable
+    return {**container, "env": list(last.values())}

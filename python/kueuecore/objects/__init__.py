@@ -1,0 +1,209 @@
+"""The Kubernetes objects that Kueue reads, as Python classes, for worlds that are built in code.
+
+Every class is a frozen dataclass. Fields have the names of the v1beta2 manifests in snake_case; defaults are those of
+the API (rules/01). `to_manifest()` gives the manifest, `from_manifest()` reads one back.
+
+Example:
+    >>> queue = LocalQueue("user-queue", namespace="team-a", cluster_queue="cluster-queue")
+    >>> queue.to_manifest()["apiVersion"]
+    'kueue.x-k8s.io/v1beta2'
+    >>> from_manifest(queue.to_manifest()) == queue
+    True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kueuecore._json import JsonValue
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.objects._fields import Quantity
+from kueuecore.objects._meta import ClusterObject, OwnerReference
+from kueuecore.objects.checks import (
+    AdmissionCheck,
+    AdmissionCheckParameters,
+    ClusterProfileReference,
+    Condition,
+    ConditionStatus,
+    KubeConfig,
+    LocationType,
+    MultiKueueCluster,
+    MultiKueueConfig,
+    NodeSelectorUpdate,
+    PodSetMergePolicy,
+    ProvisioningRequestConfig,
+    QuotaManagement,
+    RetryStrategy,
+)
+from kueuecore.objects.quota import (
+    AdmissionCheckRule,
+    AdmissionMode,
+    BorrowWithinCohort,
+    BorrowWithinCohortPolicy,
+    ClusterQueue,
+    Cohort,
+    ConcurrentAdmissionMode,
+    ConcurrentAdmissionPolicy,
+    FairSharing,
+    FlavorFungibility,
+    FlavorFungibilityPolicy,
+    FlavorFungibilityPreference,
+    FlavorQuotas,
+    LocalQueue,
+    Preemption,
+    QueueingStrategy,
+    ReclaimWithinCohortPolicy,
+    ResourceFlavor,
+    ResourceGroup,
+    ResourceQuota,
+    StopPolicy,
+    Taint,
+    TaintEffect,
+    Toleration,
+    TolerationOperator,
+    Topology,
+    TopologyLevel,
+    WithinClusterQueuePolicy,
+)
+from kueuecore.objects.selectors import (
+    LabelSelector,
+    LabelSelectorOperator,
+    LabelSelectorRequirement,
+)
+from kueuecore.objects.workloads import (
+    Admission,
+    AdmissionCheckState,
+    CheckState,
+    Container,
+    LimitRange,
+    LimitRangeItem,
+    Namespace,
+    PodSet,
+    PodSetAssignment,
+    PodTemplate,
+    PreemptionGate,
+    PriorityClass,
+    PriorityClassRef,
+    ReclaimablePod,
+    RequeueState,
+    Resources,
+    RuntimeClass,
+    SliceConstraint,
+    TopologyRequest,
+    Workload,
+    WorkloadPriorityClass,
+    WorkloadStatus,
+)
+
+__all__ = [
+    "KINDS",
+    "Admission",
+    "AdmissionCheck",
+    "AdmissionCheckParameters",
+    "AdmissionCheckRule",
+    "AdmissionCheckState",
+    "AdmissionMode",
+    "BorrowWithinCohort",
+    "BorrowWithinCohortPolicy",
+    "CheckState",
+    "ClusterProfileReference",
+    "ClusterQueue",
+    "Cohort",
+    "ConcurrentAdmissionMode",
+    "ConcurrentAdmissionPolicy",
+    "Condition",
+    "ConditionStatus",
+    "Container",
+    "FairSharing",
+    "FlavorFungibility",
+    "FlavorFungibilityPolicy",
+    "FlavorFungibilityPreference",
+    "FlavorQuotas",
+    "KubeConfig",
+    "LabelSelector",
+    "LabelSelectorOperator",
+    "LabelSelectorRequirement",
+    "LimitRange",
+    "LimitRangeItem",
+    "LocalQueue",
+    "LocationType",
+    "MultiKueueCluster",
+    "MultiKueueConfig",
+    "Namespace",
+    "NodeSelectorUpdate",
+    "OwnerReference",
+    "PodSet",
+    "PodSetAssignment",
+    "PodSetMergePolicy",
+    "PodTemplate",
+    "Preemption",
+    "PreemptionGate",
+    "PriorityClass",
+    "PriorityClassRef",
+    "ProvisioningRequestConfig",
+    "Quantity",
+    "QueueingStrategy",
+    "QuotaManagement",
+    "ReclaimWithinCohortPolicy",
+    "ReclaimablePod",
+    "RequeueState",
+    "ResourceFlavor",
+    "ResourceGroup",
+    "ResourceQuota",
+    "Resources",
+    "RetryStrategy",
+    "RuntimeClass",
+    "SliceConstraint",
+    "StopPolicy",
+    "Taint",
+    "TaintEffect",
+    "Toleration",
+    "TolerationOperator",
+    "Topology",
+    "TopologyLevel",
+    "TopologyRequest",
+    "WithinClusterQueuePolicy",
+    "Workload",
+    "WorkloadPriorityClass",
+    "WorkloadStatus",
+    "from_manifest",
+]
+
+KINDS: Mapping[tuple[str, str], type[ClusterObject]] = {
+    (cls.api_version, cls.kind()): cls
+    for cls in (
+        ResourceFlavor,
+        Topology,
+        Cohort,
+        ClusterQueue,
+        LocalQueue,
+        Workload,
+        WorkloadPriorityClass,
+        PriorityClass,
+        AdmissionCheck,
+        ProvisioningRequestConfig,
+        MultiKueueConfig,
+        MultiKueueCluster,
+        Namespace,
+        LimitRange,
+        RuntimeClass,
+    )
+}
+"""The class of each apiVersion and kind."""
+
+
+def from_manifest(manifest: Mapping[str, JsonValue]) -> ClusterObject:
+    """The object that a manifest describes, whatever its kind.
+
+    Args:
+        manifest: Plain JSON data of one of `KINDS`.
+
+    Raises:
+        ManifestError: A kind or version that has no class; a field that is missing, unknown or of the wrong type.
+    """
+    found = (str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    cls = KINDS.get(found)
+    if cls is None:
+        remedy = f"the kinds are {', '.join(sorted(kind for _, kind in KINDS))}, those of Kueue in v1beta2"
+        raise ManifestError([Problem(f"there is no class for {found[0]} {found[1]}", remedy=remedy)])
+    return cls.from_manifest(manifest)
