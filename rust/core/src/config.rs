@@ -18,6 +18,9 @@ pub struct Config {
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
     /// `waitForPodsReady`; `None` where pod readiness is not modelled.
     pub wait_for_pods_ready: Option<WaitForPodsReady>,
+    /// Since when a Workload waits that was evicted because its pods were not ready. The requeuing strategy says so
+    /// where there is one; this is what counts, also while `wait_for_pods_ready` is `None`.
+    pub requeuing_timestamp: RequeuingTimestamp,
     /// `resources`.
     pub resources: Resources,
 }
@@ -75,8 +78,10 @@ pub struct Resources {
     pub transformations: BTreeMap<String, Transformation>,
     /// `quotaCheckStrategy: IgnoreUndeclared`.
     pub ignore_undeclared: bool,
-    /// Device class to the quota resource that it is charged to.
+    /// Device class to the quota resource that it is charged to; of mappings with sources, the first one.
     pub device_classes: StringMap,
+    /// `deviceClassMappings` with all that they say (rules/11 §3.2).
+    pub device_class_mappings: Vec<DeviceClassMapping>,
 }
 
 /// One resource transformation.
@@ -87,4 +92,32 @@ pub struct Transformation {
     /// Empty: no multiplication.
     pub multiply_by: String,
     pub outputs: BTreeMap<String, Quantity>,
+}
+
+/// One device class mapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceClassMapping {
+    /// The resource that quota is counted in.
+    pub name: String,
+    pub device_class_names: Vec<String>,
+    /// Empty: a claim charges its number of devices.
+    pub sources: Vec<DeviceSource>,
+}
+
+/// What a claim charges instead of its number of devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSource {
+    pub kind: DeviceSourceKind,
+    /// Of the counter or capacity.
+    pub name: String,
+    pub driver: String,
+    /// A CEL expression over a device; never evaluated here.
+    pub device_selector: String,
+}
+
+/// The kinds of a [`DeviceSource`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceSourceKind {
+    Counter,
+    Capacity,
 }

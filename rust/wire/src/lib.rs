@@ -8,6 +8,7 @@ pub mod configuration;
 pub mod convert;
 pub mod decode;
 pub mod defaults;
+pub mod duration;
 pub mod encode;
 pub mod field_error;
 pub mod kinds;

@@ -1,0 +1,225 @@
+//! Kueue's Configuration file: `config.kueue.x-k8s.io` v1beta2 and v1beta1, as JSON (rules/11).
+//!
+//! decode strictly → defaults of the file's own version → v1beta2 → feature gates → validation, all errors at once.
+//! [`Configuration::scheduling`] is what the engine reads, [`Configuration::rest`] the whole file for everybody else.
+
+mod defaults;
+mod error;
+pub mod file;
+mod lower;
+mod strict;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use kueuecore::config::Config;
+use kueuecore::gates::{Gate, GateError, Gates};
+use serde_json::Value;
+
+pub use error::ConfigurationError;
+use file::{File, V1BETA1, V1BETA2, Version};
+
+use crate::duration::Duration;
+use crate::field_error::{FieldError, quoted};
+
+/// A Configuration that has been read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// What scheduling reads, with the effective feature gates.
+    pub scheduling: Config,
+    /// The whole file in v1beta2 with all defaults filled in.
+    pub rest: File,
+    /// Did the file itself turn `waitForPodsReady` on? By default v1beta2 does, which only makes sense where pods
+    /// become ready at some time (rules/11 §2.1).
+    pub names_wait_for_pods_ready: bool,
+}
+
+impl Default for Configuration {
+    /// What Kueue does without a file.
+    fn default() -> Self {
+        let mut rest = File { api_version: V1BETA2.to_owned(), kind: KIND.to_owned(), ..File::default() };
+        defaults::apply(&mut rest, Version::V1beta2);
+        let scheduling = lower::scheduling(&rest, Gates::default());
+        Self { scheduling, rest, names_wait_for_pods_ready: false }
+    }
+}
+
+const KIND: &str = "Configuration";
+
+impl Configuration {
+    /// Reads a file given as JSON. `feature_gates` are those of the command line; a file that has `featureGates` too
+    /// is refused.
+    ///
+    /// # Errors
+    /// Everything that is wrong, in the order in which Kueue looks. A file that cannot be decoded, or that has unknown
+    /// or duplicate fields, is not looked at further.
+    pub fn read(json: &[u8], feature_gates: &BTreeMap<String, bool>) -> Result<Self, Vec<ConfigurationError>> {
+        let (value, mut errors) = strict::parse(json).map_err(|error| vec![error])?;
+        let version = version_of(&value).map_err(|error| vec![error])?;
+        let unknown = RefCell::new(Vec::new());
+        let decoded: Result<File, _> = strict::decode(&value, &|path| absent_in(version, path), &unknown);
+        errors.extend(unknown.into_inner());
+        let mut file = match decoded {
+            Ok(file) if errors.is_empty() => file,
+            Ok(_) => return Err(errors),
+            Err(error) => {
+                errors.push(error);
+                return Err(errors);
+            }
+        };
+        let names_wait_for_pods_ready = file.wait_for_pods_ready.is_some();
+        defaults::apply(&mut file, version);
+        if version == Version::V1beta1 {
+            defaults::convert_to_v1beta2(&mut file);
+            file.api_version = V1BETA2.to_owned();
+        }
+        let (gates, gate_error) = gates_of(&file, feature_gates);
+        let mut errors: Vec<ConfigurationError> = gate_error.into_iter().map(Into::into).collect();
+        errors.extend(validate::validate(&file, gates).into_iter().map(ConfigurationError::from));
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let names_wait_for_pods_ready = names_wait_for_pods_ready && file.wait_for_pods_ready.is_some();
+        if !feature_gates.is_empty() {
+            file.feature_gates = Some(feature_gates.clone());
+        }
+        Ok(Self { scheduling: lower::scheduling(&file, gates), rest: file, names_wait_for_pods_ready })
+    }
+
+    /// Takes the settings of a recorded case as they are: nothing is validated, gates are set one by one, fields that
+    /// are not of a Configuration are skipped, and only `waitForPodsReady` is filled up with its defaults.
+    ///
+    /// Besides the fields of a Configuration, `config` may hold `quotaCheckStrategy`, `resourceTransformations`,
+    /// `requeuingTimestamp` and `podsReadyRequeuingTimestamp` at the top. `gates` is an object of booleans or null.
+    ///
+    /// # Errors
+    /// A value of a wrong type, or a gate that is not known.
+    pub fn trusted(config: &Value, gates: &Value) -> Result<Self, Vec<ConfigurationError>> {
+        let ignored = RefCell::new(Vec::new());
+        let mut rest: File = match config {
+            Value::Null => File::default(),
+            config => strict::decode(config, &|_| None, &ignored).map_err(|error| vec![error])?,
+        };
+        let names_wait_for_pods_ready = rest.wait_for_pods_ready.is_some();
+        if let Some(wait) = &mut rest.wait_for_pods_ready {
+            let timeout = wait.timeout.unwrap_or(Duration::seconds(30 * 60));
+            defaults::wait_for_pods_ready(wait, timeout, false);
+        }
+        let short = Value::Object(
+            [("quotaCheckStrategy", "quotaCheckStrategy"), ("resourceTransformations", "transformations")]
+                .into_iter()
+                .filter_map(|(short, long)| Some((long.to_owned(), config.get(short)?.clone())))
+                .collect(),
+        );
+        let short: file::Resources = strict::decode(&short, &|_| None, &ignored).map_err(|error| vec![error])?;
+        let resources = rest.resources.get_or_insert_default();
+        resources.transformations.extend(short.transformations);
+        if short.quota_check_strategy.is_some() {
+            resources.quota_check_strategy = short.quota_check_strategy;
+        }
+        let mut scheduling = lower::scheduling(&rest, trusted_gates(gates)?);
+        for key in ["requeuingTimestamp", "podsReadyRequeuingTimestamp"] {
+            if let Some(timestamp) = config.get(key).and_then(Value::as_str) {
+                scheduling.requeuing_timestamp = lower::requeuing_timestamp(timestamp);
+            }
+        }
+        Ok(Self { scheduling, rest, names_wait_for_pods_ready })
+    }
+
+    /// The file in v1beta2 with all defaults filled in; reading it again gives the same Configuration, but that it
+    /// then names `waitForPodsReady` itself.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut json = serde_json::to_value(&self.rest).expect("plain data with string keys is always JSON");
+        prune(&mut json);
+        json
+    }
+
+    /// What scheduling reads where no pod ever becomes ready by itself: `waitForPodsReady` counts only if the file
+    /// turned it on (rules/11 §2.1).
+    #[must_use]
+    pub fn for_simulation(&self) -> Config {
+        let mut config = self.scheduling.clone();
+        if !self.names_wait_for_pods_ready {
+            config.wait_for_pods_ready = None;
+        }
+        config
+    }
+}
+
+fn version_of(value: &Value) -> Result<Version, ConfigurationError> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    match (text("apiVersion"), text("kind")) {
+        (V1BETA2, KIND) => Ok(Version::V1beta2),
+        (V1BETA1, KIND) => Ok(Version::V1beta1),
+        (version, kind) => Err(ConfigurationError::WrongKind { api_version: version.into(), kind: kind.into() }),
+    }
+}
+
+/// Why a field that the other version has counts as unknown.
+fn absent_in(version: Version, path: &str) -> Option<String> {
+    let (_, only_in) = file::ONLY_IN.iter().find(|(field, only_in)| *field == path && *only_in != version)?;
+    let name = if *only_in == Version::V1beta1 { "v1beta1" } else { "v1beta2" };
+    Some(format!("it exists only in {name}"))
+}
+
+/// The effective gates; with an error, those settings that are valid by themselves.
+fn gates_of(file: &File, flag: &BTreeMap<String, bool>) -> (Gates, Option<FieldError>) {
+    const PATH: &str = "featureGates";
+    let (settings, shown) = match (&file.feature_gates, flag.is_empty()) {
+        (Some(gates), false) => {
+            let detail = "feature gates for CLI and configuration cannot both specified";
+            let shown = validate::json(gates);
+            return (Gates::default(), Some(FieldError::invalid(PATH, shown, detail)));
+        }
+        (Some(gates), true) => (gates, validate::json(gates)),
+        (None, false) => {
+            let texts: Vec<String> = flag.iter().map(|(name, on)| format!("{name}={on}")).collect();
+            (flag, quoted(&texts.join(",")))
+        }
+        (None, true) => return (Gates::default(), None),
+    };
+    let errors = match Gates::default().set_from_names(settings.iter().map(|(name, on)| (name.as_str(), *on))) {
+        Ok(gates) => return (gates, None),
+        Err(errors) => errors,
+    };
+    let texts: Vec<String> = errors.iter().map(GateError::to_string).collect();
+    let detail = if let [text] = &texts[..] { text.clone() } else { format!("[{}]", texts.join(", ")) };
+    let known = settings.iter().filter_map(|(name, on)| Some((Gate::from_name(name)?, *on)));
+    let gates = known.fold(Gates::default(), |gates, (gate, on)| gates.with(gate, on));
+    (gates, Some(FieldError::invalid(PATH, shown, detail)))
+}
+
+fn trusted_gates(settings: &Value) -> Result<Gates, Vec<ConfigurationError>> {
+    let mut gates = Gates::default();
+    let mut errors = Vec::new();
+    for (name, on) in settings.as_object().into_iter().flatten() {
+        match (Gate::from_name(name), on.as_bool()) {
+            (Some(gate), Some(on)) => gates = gates.with(gate, on),
+            (None, _) => {
+                let error = GateError::Unknown { name: name.clone() };
+                errors.push(ConfigurationError::Malformed { path: "featureGates".into(), reason: error.to_string() });
+            }
+            (Some(_), None) => {
+                let path = format!("featureGates.{name}");
+                errors.push(ConfigurationError::Malformed { path, reason: "must be true or false".into() });
+            }
+        }
+    }
+    if errors.is_empty() { Ok(gates) } else { Err(errors) }
+}
+
+/// Takes out what is not set: nulls and empty lists.
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(prune);
+            fields.retain(|_, value| !value.is_null() && value.as_array().is_none_or(|items| !items.is_empty()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
