@@ -242,7 +242,8 @@ fn malformed_files_are_refused() {
         ),
         (
             format!(r#"{{{v2},"resources":{{"transformations":[{{"outputs":{{"a":"1x"}}}}]}}}}"#),
-            &["resources.transformations[0].outputs.a: unable to parse quantity's suffix"],
+            &["resources.transformations[0].outputs.a: quantities must match the regular expression \
+               '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
         ),
     ];
     for (text, errors) in table {
