@@ -8,9 +8,9 @@ use crate::gates::Gate;
 use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor, RuntimeClass,
-    StopPolicy, StringMap, Topology, Workload,
+    StopPolicy, StringMap, Time, Topology, Workload,
 };
-use crate::pending::Item;
+use crate::pending::{Item, RequeueReason};
 use crate::pods;
 use crate::queue_order::{
     backoff_expired, effective_priority, has_quota_reservation, is_active, is_admissible, is_admitted, is_finished,
@@ -94,10 +94,9 @@ impl State {
     }
 
     /// Removes a namespace; its workloads are no longer nominated.
-    pub fn remove_namespace(&mut self, name: &str) {
-        if let Some(id) = self.names.namespaces.find(name) {
-            *self.namespaces.ensure(id) = None;
-        }
+    pub fn remove_namespace(&mut self, name: &str) -> bool {
+        let id = self.names.namespaces.find(name);
+        id.is_some_and(|id| self.namespaces.ensure(id).take().is_some())
     }
 
     fn existing_queues(&self) -> Vec<QueueId> {
@@ -123,13 +122,13 @@ impl State {
     }
 
     /// Removes a flavor: the ClusterQueues that name it become inactive.
-    pub fn remove_flavor(&mut self, name: &str) {
-        if let Some(id) = self.names.flavors.find(name) {
-            *self.flavors.ensure(id) = None;
-            for queue in self.queues_using_flavor(name) {
-                self.refresh_activeness(queue);
-            }
+    pub fn remove_flavor(&mut self, name: &str) -> bool {
+        let id = self.names.flavors.find(name);
+        let found = id.is_some_and(|id| self.flavors.ensure(id).take().is_some());
+        for queue in self.queues_using_flavor(name) {
+            self.refresh_activeness(queue);
         }
+        found
     }
 
     fn queues_using_flavor(&self, name: &str) -> Vec<QueueId> {
@@ -144,9 +143,10 @@ impl State {
     }
 
     /// Removes a Topology.
-    pub fn remove_topology(&mut self, name: &str) {
-        self.topologies.remove(name);
+    pub fn remove_topology(&mut self, name: &str) -> bool {
+        let found = self.topologies.remove(name).is_some();
         self.refresh_all();
+        found
     }
 
     fn put_check(&mut self, check: AdmissionCheck) {
@@ -156,16 +156,18 @@ impl State {
     }
 
     /// Removes an AdmissionCheck: the ClusterQueues that need it become inactive.
-    pub fn remove_check(&mut self, name: &str) {
-        self.checks.remove(name);
+    pub fn remove_check(&mut self, name: &str) -> bool {
+        let found = self.checks.remove(name).is_some();
         self.refresh_users_of_check(name);
+        found
     }
 
     fn refresh_users_of_check(&mut self, name: &str) {
         for queue in self.existing_queues() {
-            let uses = self.queues[queue].object.as_ref().is_some_and(|o| {
-                o.admission_checks.iter().any(|rule| rule.name == name)
-            });
+            let uses = self.queues[queue]
+                .object
+                .as_ref()
+                .is_some_and(|o| o.admission_checks.iter().any(|rule| rule.name == name));
             if uses && self.refresh_activeness(queue) {
                 self.request_flush(queue);
             }
@@ -206,8 +208,8 @@ impl State {
     }
 
     /// Removes a WorkloadPriorityClass; workloads keep the priority that they have.
-    pub fn remove_priority_class(&mut self, name: &str) {
-        self.workload_priority_classes.remove(name);
+    pub fn remove_priority_class(&mut self, name: &str) -> bool {
+        self.workload_priority_classes.remove(name).is_some()
     }
 
     fn put_limit_range(&mut self, range: LimitRange) {
@@ -217,11 +219,10 @@ impl State {
     }
 
     /// Removes a LimitRange.
-    pub fn remove_limit_range(&mut self, namespace: &str, name: &str) {
-        if let Some(ranges) = self.limit_ranges.get_mut(namespace) {
-            ranges.remove(name);
-        }
+    pub fn remove_limit_range(&mut self, namespace: &str, name: &str) -> bool {
+        let found = self.limit_ranges.get_mut(namespace).is_some_and(|ranges| ranges.remove(name).is_some());
         self.adjust_pending_again(Some(namespace));
+        found
     }
 
     fn put_runtime_class(&mut self, class: RuntimeClass) {
@@ -230,9 +231,10 @@ impl State {
     }
 
     /// Removes a RuntimeClass.
-    pub fn remove_runtime_class(&mut self, name: &str) {
-        self.runtime_classes.remove(name);
+    pub fn remove_runtime_class(&mut self, name: &str) -> bool {
+        let found = self.runtime_classes.remove(name).is_some();
         self.adjust_pending_again(None);
+        found
     }
 
     /// What LimitRanges and RuntimeClasses fill in is worked out again for workloads that are not reserved yet.
@@ -391,6 +393,7 @@ impl State {
                 id
             }
             None => self.workloads.insert(Record {
+                key: Arc::new((namespace, workload.meta.name.clone())),
                 workload,
                 totals: Arc::clone(&spec.totals),
                 spec,
@@ -489,6 +492,53 @@ impl State {
         id
     }
 
+    /// The same after its status alone was changed in place.
+    pub fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
+        let named = |r: &Record| r.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
+        let (before, now) = (named(old), named(self.workloads.get(id)));
+        if before != now {
+            if let Some(before) = before {
+                let queue = self.queue(&before);
+                self.queues[queue].named_by.remove(&id);
+            }
+            if let Some(now) = now {
+                let queue = self.queue(&now);
+                self.queues[queue].named_by.insert(id);
+            }
+        }
+        if self.workloads.get(id).workload.status.admission.is_none() {
+            self.refresh_totals(id);
+        }
+        self.settle_change(id, old);
+    }
+
+    /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
+    pub fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
+        self.now = now;
+        self.request_flush_for(id);
+        let _ = self.delete_cached(id);
+        let local_queue = before.local_queue;
+        if let Some(admission) = &self.workloads.get(id).workload.status.admission {
+            let queue = self.queue(&admission.cluster_queue.clone());
+            self.queues[queue].named_by.remove(&id);
+        }
+        *self.workloads.get_mut(id) = Record { queued_in: None, cached_in: None, ..before };
+        if gone {
+            let key = self.workloads.get(id).key.clone();
+            self.local_queues[local_queue].workloads.remove(&id);
+            self.delete_workload(&key.0, &key.1);
+            return;
+        }
+        self.refresh_totals(id);
+        if let Some(queue) = self.queue_of(id) {
+            let item = self.item(id);
+            let pending = &mut self.queues[queue].pending;
+            pending.requeue(&item, RequeueReason::FailedAfterNomination, "", false, 0, false);
+            self.workloads.get_mut(id).queued_in = Some(queue);
+            self.note_waiting(queue);
+        }
+    }
+
     /// Moves a workload between queue and cache after its object changed from `old` (rules/05 §2.1, §3.1).
     pub fn settle_change(&mut self, id: WorkloadId, old: &Record) {
         let record = self.workloads.get(id);
@@ -522,10 +572,11 @@ impl State {
             }
         } else {
             let record = self.workloads.get(id);
-            let reclaimed =
-                before == Stage::Admitted && old.workload.status.reclaimable_pods != record.workload.status.reclaimable_pods;
+            let reclaimed = before == Stage::Admitted
+                && old.workload.status.reclaimable_pods != record.workload.status.reclaimable_pods;
             let gates = self.config.gates;
-            let priority_changed = effective_priority(&old.workload, gates) != effective_priority(&record.workload, gates)
+            let priority_changed = effective_priority(&old.workload, gates)
+                != effective_priority(&record.workload, gates)
                 || old.workload.priority_class != record.workload.priority_class;
             if now.holds_quota() && (reclaimed || priority_changed) {
                 self.request_flush_for(id);
@@ -693,4 +744,3 @@ pub fn has_closed_preemption_gate(workload: &Workload) -> bool {
 pub fn asks_for_topology(spec: &Spec) -> bool {
     spec.original.iter().any(requests_topology)
 }
-

@@ -61,12 +61,10 @@ impl State {
             Some(self.cohort_node(id))
         };
         // Kueue detaches first, so that an implicit cohort with this only child is a new one afterwards.
-        let implicit = |n: NodeId| {
-            matches!(self.owners.get(&n), Some(Owner::Cohort(id)) if self.cohorts[*id].object.is_none())
-        };
-        let only_child = |n: NodeId| {
-            self.forest.child_queues(n).chain(self.forest.child_cohorts(n)).all(|child| child == node)
-        };
+        let implicit =
+            |n: NodeId| matches!(self.owners.get(&n), Some(Owner::Cohort(id)) if self.cohorts[*id].object.is_none());
+        let only_child =
+            |n: NodeId| self.forest.child_queues(n).chain(self.forest.child_cohorts(n)).all(|child| child == node);
         let renewed = old.is_some() && old == new && old.is_some_and(|n| implicit(n) && only_child(n));
         self.forest.set_parent(node, new, &self.names);
         (old.filter(|_| old != new), old != new || renewed)
@@ -300,13 +298,8 @@ impl State {
     pub fn reserved_totals(&mut self, workload: WorkloadId) -> Arc<[Totals]> {
         let reclaimable = self.gate(crate::gates::Gate::ReclaimablePods);
         let record = self.workloads.get(workload);
-        let totals = totals::totals(
-            &record.spec.adjusted,
-            &record.workload.status,
-            &self.config.resources,
-            reclaimable,
-            None,
-        );
+        let totals =
+            totals::totals(&record.spec.adjusted, &record.workload.status, &self.config.resources, reclaimable, None);
         intern_totals(&mut self.names, &totals)
     }
 }

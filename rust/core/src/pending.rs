@@ -282,7 +282,7 @@ impl Pending {
     }
 
     /// Gives a head back (rules/05 §3). `pending_flavors`: its scan of flavors has not come to an end; `generation`: that
-    /// of the object when it was popped. Returns whether it is in the queue because of this call.
+    /// of the object when it was popped. Returns the workloads of its shape that were parked with it.
     pub fn requeue(
         &mut self,
         item: &Item,
@@ -291,7 +291,7 @@ impl Pending {
         pending_flavors: bool,
         generation: i64,
         hashing: bool,
-    ) -> bool {
+    ) -> Vec<WorkloadId> {
         if reason.makes_preemptor() {
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
             self.preemptor = Some(Preemptor { id: item.id, generation, sticky });
@@ -301,28 +301,27 @@ impl Pending {
         }
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
-            if self.is_active(item.id) {
-                return false;
+            if !self.is_active(item.id) {
+                self.inadmissible.remove(&item.id);
+                self.push_active(item);
             }
-            self.inadmissible.remove(&item.id);
-            self.push_active(item);
-            return true;
+            return Vec::new();
         }
         if self.is_active(item.id) || !self.inadmissible.insert(item.id) {
-            return false;
+            return Vec::new();
         }
         if let Some(shape) = item.shape
             && hashing
             && reason.holds_for_shape()
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
-            self.park_shape(shape, quota_reserved_reason);
+            return self.park_shape(shape, quota_reserved_reason);
         }
-        true
+        Vec::new()
     }
 
-    /// Marks a shape and parks all of it; returns how many were parked.
-    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> usize {
+    /// Marks a shape and parks all of it that is in the heap.
+    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Vec<WorkloadId> {
         let reason = if reason.is_empty() { crate::reasons::PENDING_EVALUATION } else { reason };
         self.parked_shapes.insert(shape, reason);
         let keys = self.by_shape.remove(&shape).unwrap_or_default();
@@ -331,7 +330,7 @@ impl Pending {
             self.key_of.remove(&key.id);
             self.inadmissible.insert(key.id);
         }
-        keys.len()
+        keys.into_iter().map(|key| key.id).collect()
     }
 
     /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).

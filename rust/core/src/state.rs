@@ -12,15 +12,15 @@ use crate::gates::Gate;
 use crate::ids::{CohortId, FlavorId, FlavorResourceId, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, PriorityClass, ResourceFlavor, ResourceGroup as Groups,
-    RuntimeClass, StopPolicy, StringMap, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, PriorityClass, ResourceFlavor,
+    ResourceGroup as Groups, RuntimeClass, StopPolicy, StringMap, Topology,
 };
 use crate::pending::Pending;
 use crate::pods::LimitRangeSummary;
 use crate::quantity::Quantity;
 use crate::resource_names::amount_from_quantity;
 use crate::tree::Quota;
-use crate::workloads::Workloads;
+use crate::workloads::{Record, Workloads};
 
 /// What a reserving workload charges to its ClusterQueue.
 #[derive(Clone, Debug, Default)]
@@ -149,6 +149,8 @@ pub struct State {
     pub waiting: BTreeMap<String, QueueId>,
     /// The ClusterQueue and Cohort of each node.
     pub owners: BTreeMap<NodeId, Owner>,
+    /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
+    pub unconfirmed: BTreeMap<WorkloadId, Record>,
     /// Number of cycles so far.
     pub cycle: u64,
     /// Time of the last call that had one.

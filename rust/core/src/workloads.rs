@@ -5,9 +5,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::assign::{Resume, Totals};
+use crate::decision::Key;
 use crate::ids::{Id, IdVec, Interner, LocalQueueId, QueueId, ShapeId, WorkloadId};
-use crate::objects::{PodSet, PodSpec, Workload};
 use crate::names::Names;
+use crate::objects::{PodSet, PodSpec, Workload};
 use crate::totals::PodSetTotals;
 
 /// Pod sets that many workloads share: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
@@ -26,6 +27,8 @@ pub struct Spec {
 /// One workload.
 #[derive(Clone, Debug)]
 pub struct Record {
+    /// Namespace and name.
+    pub key: Key,
     /// The object; its pod sets stand in `spec`.
     pub workload: Workload,
     /// Its pod sets.
@@ -53,7 +56,7 @@ pub struct Record {
 pub struct Workloads {
     slots: IdVec<WorkloadId, Option<Record>>,
     free: Vec<WorkloadId>,
-    by_key: FxHashMap<Arc<(String, String)>, WorkloadId>,
+    by_key: FxHashMap<Key, WorkloadId>,
     specs: FxHashMap<u64, Vec<Arc<Spec>>>,
     forms: Interner<FormId, Vec<FormKey>>,
     shapes: Interner<ShapeId, ShapeKey>,
@@ -122,7 +125,7 @@ impl Workloads {
 
     /// Puts a new workload into the table.
     pub fn insert(&mut self, record: Record) -> WorkloadId {
-        let key = Arc::new((record.workload.meta.namespace.clone(), record.workload.meta.name.clone()));
+        let key = Arc::clone(&record.key);
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id] = Some(record);
@@ -137,7 +140,7 @@ impl Workloads {
     /// Takes a workload out of the table.
     pub fn remove(&mut self, id: WorkloadId) -> Record {
         let record = self.slots[id].take().expect("a workload in the table");
-        self.by_key.remove(&(record.workload.meta.namespace.clone(), record.workload.meta.name.clone()));
+        self.by_key.remove(&record.key);
         self.free.push(id);
         record
     }
@@ -218,4 +221,3 @@ pub fn intern_totals(names: &mut Names, totals: &[PodSetTotals]) -> Arc<[Totals]
         })
         .collect()
 }
-

@@ -154,7 +154,7 @@ fn the_runtime_class_adds_its_overhead_where_the_pod_has_none() {
 fn requests_above_limits_are_named_by_place_and_resource() {
     let over = Container { resources: resources("cpu=300m memory=2Gi", "cpu=200m memory=1Gi"), ..Default::default() };
     let one = workload(PodSpec { containers: vec![over.clone()], ..Default::default() });
-    let message = check_resources(&one, &LimitRangeSummary::default()).expect_err("above").to_string();
+    let message = check_resources(&one.pod_sets, &LimitRangeSummary::default()).expect_err("above").to_string();
     assert_eq!(
         message,
         "resources validation failed: spec.podSets[0].template.spec.containers[0]: Invalid value: \
@@ -165,7 +165,7 @@ fn requests_above_limits_are_named_by_place_and_resource() {
         resources: Some(resources("cpu=2", "cpu=1 memory=1")),
         ..Default::default()
     });
-    let message = check_resources(&two, &LimitRangeSummary::default()).expect_err("above").to_string();
+    let message = check_resources(&two.pod_sets, &LimitRangeSummary::default()).expect_err("above").to_string();
     assert_eq!(
         message,
         "resources validation failed: [spec.podSets[0].template.spec.initContainers[1]: Invalid value: \
@@ -193,7 +193,7 @@ fn limit_ranges_bound_containers_and_whole_pods() {
             "pod: Invalid value: [\"memory\"]: requests must not be below the limitRange min",
         ]
     );
-    let message = check_resources(&workload(pod), &summary).expect_err("outside").to_string();
+    let message = check_resources(&workload(pod).pod_sets, &summary).expect_err("outside").to_string();
     assert!(message.starts_with("resources didn't satisfy LimitRange constraints: [spec.podSets[0].template.spec."));
 }
 
@@ -201,7 +201,7 @@ fn limit_ranges_bound_containers_and_whole_pods() {
 fn what_is_not_requested_is_not_below_a_minimum() {
     let summary = summarize(&[&limit_range(vec![LimitRangeItem { min: list("cpu=1"), ..item("Container") }])]);
     let absent = workload(PodSpec { containers: vec![container("memory=1")], ..Default::default() });
-    assert_eq!(check_resources(&absent, &summary), Ok(()));
+    assert_eq!(check_resources(&absent.pod_sets, &summary), Ok(()));
     let zero = workload(PodSpec { containers: vec![container("cpu=0")], ..Default::default() });
-    assert_eq!(limit_range_errors(&zero, &summary).len(), 1);
+    assert_eq!(limit_range_errors(&zero.pod_sets, &summary).len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::objects::{Container, LimitRangeItem, PodSpec, Resources, Workload};
+use crate::objects::{Container, LimitRangeItem, PodSet, PodSpec, Resources};
 
 use super::limit_range::LimitRangeSummary;
 use super::lists::{greater_resources, keep_max, keep_min};
@@ -57,24 +57,24 @@ impl fmt::Display for InvalidResources {
 
 impl std::error::Error for InvalidResources {}
 
-/// Checks a workload, already adjusted, against its own limits first and then against the LimitRanges.
+/// Checks the pod sets of a workload, already adjusted, against its own limits first and then against the LimitRanges.
 ///
 /// # Errors
 /// All violations of the first of the two checks that finds any.
-pub fn check_resources(workload: &Workload, limits: &LimitRangeSummary) -> Result<(), InvalidResources> {
-    let above_limits = resource_errors(workload);
+pub fn check_resources(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Result<(), InvalidResources> {
+    let above_limits = resource_errors(pod_sets);
     if !above_limits.is_empty() {
         return Err(InvalidResources::AboveLimits(above_limits));
     }
-    let outside = limit_range_errors(workload, limits);
+    let outside = limit_range_errors(pod_sets, limits);
     if outside.is_empty() { Ok(()) } else { Err(InvalidResources::OutsideLimitRange(outside)) }
 }
 
 /// Requests above the limit of the same resource: init containers, containers, then the pod itself.
 #[must_use]
-pub fn resource_errors(workload: &Workload) -> Vec<FieldError> {
+pub fn resource_errors(pod_sets: &[PodSet]) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (i, pod_set) in workload.pod_sets.iter().enumerate() {
+    for (i, pod_set) in pod_sets.iter().enumerate() {
         let (pod, path) = (&pod_set.template.spec, pod_path(i));
         let mut check = |resources: &Resources, field: String| {
             push(&mut errors, field, greater_resources(&resources.requests, &resources.limits), ABOVE_LIMITS);
@@ -94,9 +94,9 @@ pub fn resource_errors(workload: &Workload) -> Vec<FieldError> {
 
 /// What lies outside the LimitRanges, in all pod sets.
 #[must_use]
-pub fn limit_range_errors(workload: &Workload, limits: &LimitRangeSummary) -> Vec<FieldError> {
+pub fn limit_range_errors(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (i, pod_set) in workload.pod_sets.iter().enumerate() {
+    for (i, pod_set) in pod_sets.iter().enumerate() {
         errors.append(&mut pod_limit_range_errors(&pod_set.template.spec, &pod_path(i), limits));
     }
     errors

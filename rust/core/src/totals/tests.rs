@@ -49,7 +49,10 @@ fn reclaimable_pods_are_not_counted_while_the_gate_is_on() {
     workload.status.reclaimable_pods = vec![reclaimable("a", 1), reclaimable("b", 5)];
     let off = config::Resources::default();
     let counted = |gate| -> Vec<_> {
-        totals(&workload.pod_sets, &workload.status, &off, gate, None).into_iter().map(|total| (total.count, total.requests)).collect()
+        totals(&workload.pod_sets, &workload.status, &off, gate, None)
+            .into_iter()
+            .map(|total| (total.count, total.requests))
+            .collect()
     };
     assert_eq!(
         counted(true),

@@ -1,0 +1,78 @@
+//! What came out of a cycle, as plain data.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::objects::Admission;
+
+/// Namespace and name of a workload.
+pub type Key = Arc<(String, String)>;
+
+/// The decisions of one scheduling cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Decision {
+    /// Number of the cycle, from 1; 0 if there was no head and so no cycle.
+    pub cycle: u64,
+    /// Workloads that got quota, in the order in which they were decided on.
+    pub admissions: Vec<Admitted>,
+    /// Heads that stayed pending, in the order in which they were decided on.
+    pub pending: Vec<Kept>,
+    /// Workloads that were parked with a head of the same shape, without being looked at (rules/05 §4).
+    pub parked: Vec<Key>,
+    /// Kubernetes events, in the order in which they came up.
+    pub events: Vec<Event>,
+    /// Per ClusterQueue: preemptions that were skipped because of other entries of the cycle (rules/05 §6.4).
+    pub skipped_preemptions: BTreeMap<String, u32>,
+    /// Workloads on which no decision could be made.
+    pub undecided: Vec<Undecided>,
+}
+
+/// A workload that got quota.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    /// The workload.
+    pub key: Key,
+    /// Its admission.
+    pub admission: Arc<Admission>,
+    /// Is it Admitted, or does it wait for admission checks?
+    pub is_admitted: bool,
+}
+
+/// A head that stayed pending.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The workload.
+    pub key: Key,
+    /// Its ClusterQueue.
+    pub queue: String,
+    /// Reason of its condition QuotaReserved; empty if none was written.
+    pub reason: &'static str,
+    /// Kueue's message.
+    pub message: String,
+    /// Where it went: parked, or back into the heap.
+    pub parked: bool,
+}
+
+/// An event on a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// `Normal` or `Warning`.
+    pub kind: &'static str,
+    /// Its reason.
+    pub reason: &'static str,
+    /// The workload.
+    pub key: Key,
+    /// Its message, at most 1024 bytes.
+    pub message: String,
+}
+
+/// A workload whose decision needs what is not built yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// The workload.
+    pub key: Key,
+    /// The field that asks for it.
+    pub field: String,
+    /// What is missing.
+    pub message: String,
+}

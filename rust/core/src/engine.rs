@@ -1,0 +1,133 @@
+//! The front: objects in, a cycle, decisions out.
+
+use crate::apply::Stage;
+use crate::config::Config;
+use crate::decision::Decision;
+use crate::eviction;
+use crate::ids::WorkloadId;
+use crate::objects::{Object, Time};
+use crate::state::State;
+
+/// A scheduler that decides and does nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Engine {
+    /// What it knows; the modules of this crate work on it.
+    pub state: State,
+}
+
+/// The kinds that can be deleted by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Namespace,
+    ResourceFlavor,
+    Topology,
+    Cohort,
+    ClusterQueue,
+    LocalQueue,
+    AdmissionCheck,
+    WorkloadPriorityClass,
+    LimitRange,
+    RuntimeClass,
+    Workload,
+}
+
+impl Engine {
+    /// An engine without objects.
+    pub fn new(config: Config) -> Self {
+        Self { state: State { config, ..State::default() } }
+    }
+
+    /// Applies objects, whatever their order: what others depend on goes first. `now` is the time of the change.
+    pub fn apply(&mut self, mut objects: Vec<Object>, now: Time) {
+        self.state.now = now;
+        objects.sort_by_key(rank);
+        for object in objects {
+            self.state.apply(object);
+        }
+    }
+
+    /// Deletes an object; returns whether it was there.
+    pub fn delete(&mut self, kind: Kind, namespace: &str, name: &str, now: Time) -> bool {
+        let state = &mut self.state;
+        state.now = now;
+        match kind {
+            Kind::Workload => state.delete_workload(namespace, name),
+            Kind::ClusterQueue => state.delete_cluster_queue(name),
+            Kind::LocalQueue => state.delete_local_queue(namespace, name),
+            Kind::Cohort => state.delete_cohort(name),
+            Kind::ResourceFlavor => state.remove_flavor(name),
+            Kind::Topology => state.remove_topology(name),
+            Kind::AdmissionCheck => state.remove_check(name),
+            Kind::WorkloadPriorityClass => state.remove_priority_class(name),
+            Kind::Namespace => state.remove_namespace(name),
+            Kind::LimitRange => state.remove_limit_range(namespace, name),
+            Kind::RuntimeClass => state.remove_runtime_class(name),
+        }
+    }
+
+    /// One scheduling cycle (rules/05 §6).
+    pub fn cycle(&mut self, now: Time) -> Decision {
+        self.state.run_cycle(now)
+    }
+
+    /// Marks a workload Finished and frees what it held; `false` if it had finished before.
+    pub fn finish(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
+        self.change(id, now, |workload| eviction::finish(workload, reason, message, now))
+    }
+
+    /// Marks a workload Evicted; it keeps its quota until [`Engine::release`] (rules/04 §8).
+    pub fn evict(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
+        self.change(id, now, |workload| eviction::evict(workload, reason, "", message, now))
+    }
+
+    /// The job of an evicted workload has stopped: its quota is free and it is pending again (rules/04 §9).
+    pub fn release(&mut self, id: WorkloadId, now: Time) -> bool {
+        let gates = self.state.config.gates;
+        self.change(id, now, |workload| eviction::release_after_eviction(workload, now, gates))
+    }
+
+    /// The API server refused to write a reservation of the last cycle. `gone`: the workload no longer exists. The
+    /// workload is as it was before the cycle, and back in its queue unless it is gone (rules/05 §6.4 step 12).
+    pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
+        let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
+        self.state.forget_reservation(id, before, gone, now);
+        true
+    }
+
+    fn change(&mut self, id: WorkloadId, now: Time, write: impl FnOnce(&mut crate::objects::Workload) -> bool) -> bool {
+        self.state.now = now;
+        let old = self.state.workloads.get(id).clone();
+        let changed = write(&mut self.state.workloads.get_mut(id).workload);
+        if changed {
+            self.state.settle_status_change(id, &old);
+        }
+        changed
+    }
+
+    /// Is anything waiting in a ClusterQueue that may admit?
+    pub fn has_heads(&self) -> bool {
+        self.state.waiting.values().any(|&queue| self.state.queues[queue].is_active())
+    }
+
+    /// Where a workload stands.
+    pub fn stage(&self, id: WorkloadId) -> Stage {
+        Stage::of(&self.state.workloads.get(id).workload)
+    }
+}
+
+fn rank(object: &Object) -> u8 {
+    match object {
+        Object::Namespace(_) => 0,
+        Object::LimitRange(_) | Object::RuntimeClass(_) => 1,
+        Object::WorkloadPriorityClass(_) | Object::PriorityClass(_) => 2,
+        Object::Topology(_) => 3,
+        Object::ResourceFlavor(_) => 4,
+        Object::AdmissionCheck(_) => 5,
+        Object::Cohort(_) => 6,
+        Object::ClusterQueue(_) => 7,
+        Object::LocalQueue(_) => 8,
+        Object::Workload(_) => 9,
+        Object::Other { .. } => 10,
+    }
+}
