@@ -27,7 +27,9 @@ _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _REAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 # What Kubernetes' YAML reader takes for a number, and PyYAML's for text.
 _GO_NUMBER = re.compile(r"[-+]?(0[0-9]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+)\Z")
+_DEEPEST = 200
 _BIG = 10**21  # from here on Go writes a whole float with an exponent
+_TEMPLATE = "this looks like a template: render it first, with `helm template` say"
 _BOOL_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -40,6 +42,21 @@ def _loader() -> type[Any]:
             first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
             for first, resolvers in base.yaml_implicit_resolvers.items()
         }
+
+        _depth = 0
+
+        # libyaml's composer calls these two around every node, and calls itself for every child: without a bound, deep
+        # nesting would overflow the stack of the process.
+        def descend_resolver(self, parent: yaml.Node | None, index: object) -> None:
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                mark = parent.start_mark if parent is not None else None
+                raise yaml.composer.ComposerError(None, None, "it is nested too deeply", mark)
+            super().descend_resolver(parent, index)
+
+        def ascend_resolver(self) -> None:
+            self._depth -= 1
+            super().ascend_resolver()
 
     Loader.add_implicit_resolver(_INT, _GO_NUMBER, list("-+0123456789"))
     return Loader
@@ -148,7 +165,9 @@ class _Converter:
 
     def key(self, node: yaml.Node, path: str) -> str | None:
         if not isinstance(node, yaml.ScalarNode):
-            self.complain(node, path, "a key that is no text", "write a plain or a quoted text before the colon")
+            template = isinstance(node, yaml.MappingNode) and node.flow_style
+            remedy = _TEMPLATE if template else "write a plain or a quoted text before the colon"
+            self.complain(node, path, "a key that is no text", remedy)
             return None
         n_problems = len(self.problems)
         value = self.scalar(node, join(path, node.value), is_key=True)
@@ -220,6 +239,7 @@ def join(path: str, key: str) -> str:
 
 
 _REMEDIES = (
+    ("nested too deeply", f"an object has at most {_DEEPEST} levels"),
     ("mapping values are not allowed", "put the value in quotes if it contains ': ', else check the indentation"),
     ("cannot start any token", "indent with spaces, never with a tab; put values that start with @, ` or % in quotes"),
     ("could not find expected ':'", "write 'key: value', with a space after the colon"),
@@ -251,7 +271,7 @@ def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Pro
     lines = text.splitlines()
     found = lines[line - first_line].strip() if line - first_line < len(lines) else ""
     if "{{" in text:
-        remedy = "this looks like a template: render it first, with `helm template` say"
+        remedy = _TEMPLATE
     context = f", found: {found[:80]}" if found else ""
     return Problem(f"this is not YAML: {message}{context}", remedy=remedy, line=line, column=column)
 

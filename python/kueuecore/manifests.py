@@ -279,7 +279,7 @@ def _contents(
         return
     path = Path(source)
     try:
-        for file in _directory(path, recursive=recursive) if path.is_dir() else [path]:
+        for file in _directory(path, problems, recursive=recursive) if path.is_dir() else [path]:
             yield str(file), file.read_bytes()
     except FileNotFoundError:
         problems.append(Problem("there is no such file", file=str(path), remedy="check the name"))
@@ -287,7 +287,7 @@ def _contents(
         problems.append(Problem(f"it can not be read: {error.strerror or error}", file=str(path)))
 
 
-def _directory(path: Path, *, recursive: bool) -> list[Path]:
+def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[Path]:
     found = [
         file
         for file in path.glob("**/*" if recursive else "*")
@@ -298,7 +298,7 @@ def _directory(path: Path, *, recursive: bool) -> list[Path]:
         nested = not recursive and any(entry.is_dir() for entry in path.iterdir())
         remedy = "pass recursive=True to read its directories too" if nested else "name a file, or another directory"
         message = f"no file in it ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
-        raise ManifestError([Problem(message, file=str(path), remedy=remedy)])
+        problems.append(Problem(message, file=str(path), remedy=remedy))
     return sorted(found)
 
 

@@ -262,7 +262,7 @@ class Admission(Value):
 
     cluster_queue: str
     _: KW_ONLY
-    pod_set_assignments: Sequence[PodSetAssignment]
+    pod_set_assignments: Sequence[PodSetAssignment] = ()
 
 
 @dataclass(frozen=True, slots=True)

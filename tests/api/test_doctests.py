@@ -1,0 +1,23 @@
+"""The examples in the docstrings give what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import kueuecore
+
+_MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(kueuecore.__path__, "kueuecore.")
+    if module.name != "kueuecore._core" and not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", ["kueuecore", *_MODULES])
+def test_examples_of_module(name: str) -> None:
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.failed == 0

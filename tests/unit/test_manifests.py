@@ -1,0 +1,351 @@
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.manifests import Manifest, located, parse_manifests, read_manifests, to_json_lines
+from kueuecore.objects import LocalQueue
+
+TWO_DOCUMENTS = """\
+# quota of the team
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata:
+  name: spot
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata:
+  name: a
+  labels:
+    example.com/team: a
+spec:
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: default
+      resources:
+      - name: cpu
+        nominalQuota: 9
+    - name: spot
+      resources: [{name: cpu, nominalQuota: 0.5}]
+"""
+
+
+def _only(text: str, file: str = "a.yaml") -> Problem:
+    with pytest.raises(ManifestError) as caught:
+        parse_manifests(text, file=file)
+    assert len(caught.value.problems) == 1, caught.value
+    return caught.value.problems[0]
+
+
+def _data(text: str) -> object:
+    """The value of `data` in an object that has it."""
+    return parse_manifests(f"apiVersion: v1\nkind: ConfigMap\ndata: {text}\n")[0].object["data"]
+
+
+def test_documents_of_a_text_come_in_order_as_plain_data() -> None:
+    flavor, queue = parse_manifests(TWO_DOCUMENTS, file="queues.yaml")
+    assert flavor.object == {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ResourceFlavor",
+        "metadata": {"name": "spot"},
+    }
+    assert str(flavor.source) == "queues.yaml:2 (document 1)"
+    assert str(queue.source) == "queues.yaml:7 (document 2)"
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("", 7),
+        ("kind", 8),
+        ("metadata.labels[example.com/team]", 12),
+        ("metadata.labels.example.com/team", 12),
+        ("spec.resourceGroups[0].flavors[1].name", 21),
+        ("spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", 20),
+        ("spec.resourceGroups[0].flavors[7].name", 16),
+        ("spec.cohortName", 13),
+        ("status", 7),
+    ],
+)
+def test_line_of_a_field_or_of_what_should_contain_it(path: str, line: int) -> None:
+    assert parse_manifests(TWO_DOCUMENTS)[1].source.line_of(path) == line
+
+
+def test_empty_documents_are_left_out_and_counted() -> None:
+    (manifest,) = parse_manifests("---\n---\n# nothing\n---\napiVersion: v1\nkind: Namespace\n---\n")
+    assert manifest.source.document == 3
+    assert parse_manifests("") == ()
+
+
+def test_lists_are_taken_apart() -> None:
+    text = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Namespace
+  metadata: {name: a}
+- apiVersion: batch/v1
+  kind: JobList
+  items:
+  - metadata: {name: j}
+    spec:
+      parallelism: 3
+"""
+    namespace, job = parse_manifests(text)
+    assert namespace.object["kind"] == "Namespace"
+    assert (job.object["apiVersion"], job.object["kind"]) == ("batch/v1", "Job")
+    assert (namespace.source.line, job.source.line) == (4, 10)
+    assert job.source.line_of("spec.parallelism") == 12
+
+
+def test_json_of_kubectl_has_lines_too() -> None:
+    plain = {"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {}}]}
+    (manifest,) = parse_manifests(json.dumps(plain, indent=4), file="list.json")
+    assert manifest.object == plain["items"][0]
+    assert manifest.source.line_of("metadata") == 8
+
+
+def test_json_lines_are_read_back() -> None:
+    manifests = parse_manifests(TWO_DOCUMENTS)
+    again = parse_manifests(to_json_lines(manifests), file="all.jsonl")
+    assert [it.object for it in again] == [it.object for it in manifests]
+    assert [it.source.line for it in again] == [1, 2]
+    assert again[1].source.line_of("spec.cohortName") == 2
+
+
+def test_json_values_on_one_line_keep_their_own_fields() -> None:
+    one, two = parse_manifests('{"apiVersion":"v1","kind":"A"} {"apiVersion":"v1",\n"kind":"B"}')
+    assert (one.source.line_of("kind"), two.source.line_of("kind")) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("2026-01-01", "2026-01-01"),
+        ("007x", "007x"),
+        ("y", "y"),
+        ("'no'", "no"),
+        ("!!str no", "no"),
+        ("'017'", "017"),
+        ("'12:30:00'", "12:30:00"),
+        ("0", 0),
+        ("-3", -3),
+        ("1.0", 1),
+        ("1e3", 1000),
+        ("0.1", 0.1),
+        ("1.5.2", "1.5.2"),
+        ("200m", "200m"),
+        ("36Gi", "36Gi"),
+        ("{1: a, true: b}", {"1": "a", "true": "b"}),
+        ("{a: &x {b: 1}, c: *x}", {"a": {"b": 1}, "c": {"b": 1}}),
+        ("{base: &x {b: 1, c: 2}, d: {<<: *x, c: 3}}", {"base": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}}),
+    ],
+)
+def test_values_are_those_of_kubernetes(text: str, value: object) -> None:
+    found = _data(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("yes", 'write "yes" for the text, or true for the truth value'),
+        ("Off", 'write "Off" for the text, or false for the truth value'),
+        ("017", 'write "017" for the text, or a decimal number without leading zeros'),
+        ("08", 'write "08" for the text, or a decimal number without leading zeros'),
+        ("1_000", 'write "1_000" for the text, or a decimal number without leading zeros'),
+        ("12:30:00", 'write "12:30:00" for the text, or a decimal number without leading zeros'),
+        ("0x1F", 'write "0x1F" for the text, or a decimal number without leading zeros'),
+        ("0o17", 'write "0o17" for the text, or a decimal number without leading zeros'),
+        (".nan", 'write ".nan" for the text, or a decimal number without leading zeros'),
+        ("1e999", 'write "1e999" if it is a text'),
+    ],
+)
+def test_bare_values_that_yaml_misreads_are_errors_that_show_the_quotes(text: str, remedy: str) -> None:
+    problem = _only(f"apiVersion: v1\nkind: ConfigMap\ndata:\n  a: [{{b: {text}}}]\n")
+    assert (problem.field, problem.value, problem.remedy) == ("data.a[0].b", text, remedy)
+    assert (problem.file, problem.document, problem.line, problem.column) == ("a.yaml", 1, 4, 11)
+
+
+def test_bare_word_as_a_key_is_an_error() -> None:
+    problem = _only("apiVersion: v1\nkind: A\non: {push: 1}\n")
+    assert (problem.field, problem.remedy) == ("on", 'write "on" for the text')
+
+
+def test_key_that_occurs_twice_is_an_error_with_both_lines() -> None:
+    problem = _only("apiVersion: v1\nkind: A\nspec:\n  a: 1\n  b: 2\n  a: 3\n")
+    assert (problem.field, problem.line) == ("spec.a", 6)
+    assert problem.remedy == "remove one of the two: the first one is in line 4"
+    assert "occurs twice" in _only('{"apiVersion": "v1", "kind": "A", "a": 1, "a": 2}', "a.json").message
+
+
+def test_all_problems_of_a_text_are_found_at_once() -> None:
+    with pytest.raises(ManifestError) as caught:
+        parse_manifests("kind: A\nb: no\n---\napiVersion: v1\nkind: B\nc: 010\n---\n- a\n---\nx: [1\n")
+    assert [(it.document, it.line) for it in caught.value.problems] == [(1, 2), (1, 1), (2, 6), (3, 8), (4, 11)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "remedy"),
+    [
+        ("a: b: c\n", 1, 5, "put the value in quotes if it contains ': ', else check the indentation"),
+        ("a:\n\tb: c\n", 2, 1, "indent with spaces, never with a tab; put values that start with @, ` or % in quotes"),
+        ("a: 'x\n", 2, 1, "close the quote"),
+        ("a: *x\n", 1, 4, "define the anchor (&name) above the alias (*name), in the same document"),
+        ("a: \x01\n", 1, 4, "remove the character, or write it as an escape in double quotes"),
+        ("{{- if .x }}\na: 1\n", 1, 0, "this looks like a template: render it first, with `helm template` say"),
+    ],
+)
+def test_yaml_that_is_broken_names_place_and_remedy(text: str, line: int, column: int, remedy: str) -> None:
+    problem = _only(text)
+    assert problem.message.startswith("this is not YAML: ")
+    assert problem.remedy == remedy
+    if column:
+        assert (problem.line, problem.column) == (line, column)
+
+
+def test_template_that_happens_to_be_yaml_is_recognised() -> None:
+    problem = _only("apiVersion: v1\nkind: A\nname: {{ .Values.name }}\n")
+    assert (problem.field, problem.line) == ("name", 3)
+    assert "helm template" in problem.remedy
+
+
+def test_broken_json_is_reported_as_json() -> None:
+    problem = _only('{"apiVersion": "v1",\n "kind": }', "a.json")
+    assert problem.message == "this is not JSON: Expecting value"
+    assert (problem.line, problem.column) == (2, 10)
+
+
+def test_nan_in_json_is_refused() -> None:
+    assert "NaN" in _only('{"apiVersion": "v1", "kind": "A", "x": NaN}', "a.json").message
+
+
+def test_aliases_can_not_multiply_without_bound() -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
+    assert "aliases multiply" in _only("apiVersion: v1\nkind: A\n" + "\n".join(levels)).message
+
+
+def test_alias_of_itself_is_refused() -> None:
+    assert "inside of what it stands for" in _only("apiVersion: v1\nkind: A\na: &x [*x]\n").message
+
+
+def test_deep_nesting_is_refused() -> None:
+    assert "nested too deeply" in _only("[" * 100_000).message
+    assert "nested too deeply" in _only('{"a":' + "[" * 100_000, "a.json").message
+
+
+def test_object_without_kind_names_what_is_missing() -> None:
+    problem = _only("apiVersion: v1\nmetadata: {name: a}\n")
+    assert (problem.field, problem.message, problem.line) == ("kind", "Required value", 1)
+
+
+def test_kustomization_says_how_to_render_it() -> None:
+    assert "kubectl kustomize" in _only("resources: [a.yaml]\n", "base/kustomization.yaml").remedy
+
+
+def test_text_of_other_encodings() -> None:
+    text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"
+    assert parse_manifests(text.encode("utf-16"))[0].object == parse_manifests(text)[0].object
+    assert parse_manifests(b"\xef\xbb\xbf" + text.encode())[0].object == parse_manifests(text)[0].object
+    with pytest.raises(ManifestError, match="byte 16 is not UTF-8"):
+        parse_manifests(b"apiVersion: v1\n#\xff")
+
+
+def test_directory_is_read_in_order_of_names_without_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("b.yml", "a.yaml", "c.json", ".hidden.yaml", "d.txt"):
+        (tmp_path / name).write_text(json.dumps({"apiVersion": "v1", "kind": name.partition(".")[0] or "hidden"}))
+    (tmp_path / "nested").mkdir()
+    (tmp_path / "nested" / "e.yaml").write_text("apiVersion: v1\nkind: e\n")
+    assert [it.object["kind"] for it in read_manifests(tmp_path)] == ["a", "b", "c"]
+    assert [it.object["kind"] for it in read_manifests(str(tmp_path), recursive=True)] == ["a", "b", "c", "e"]
+    assert [it.object["kind"] for it in read_manifests(tmp_path / "d.txt", tmp_path / "a.yaml")] == ["d", "a"]
+
+
+def test_every_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("a: b: c\n")
+    (tmp_path / "empty" / "nested").mkdir(parents=True)
+    with pytest.raises(ManifestError) as caught:
+        read_manifests(tmp_path / "none.yaml", tmp_path / "bad.yaml", tmp_path / "empty")
+    none, bad, empty = caught.value.problems
+    assert none.message == "there is no such file"
+    assert bad.file == str(tmp_path / "bad.yaml")
+    assert empty.remedy == "pass recursive=True to read its directories too"
+
+
+def test_streams_and_standard_input_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(b"apiVersion: v1\nkind: A\n"))
+    monkeypatch.setattr("sys.stdin", stdin)
+    from_stdin, from_text, from_bytes = read_manifests(
+        "-", io.StringIO("apiVersion: v1\nkind: B\n"), io.BytesIO(b"apiVersion: v1\nkind: C\n")
+    )
+    assert str(from_stdin.source) == "<stdin>:1 (document 1)"
+    assert [it.object["kind"] for it in (from_stdin, from_text, from_bytes)] == ["A", "B", "C"]
+
+
+def test_text_in_place_of_a_file_name_is_noticed() -> None:
+    with pytest.raises(ManifestError, match="use parse_manifests"):
+        read_manifests("apiVersion: v1\nkind: A\n")
+
+
+def test_json_lines_take_objects_in_any_form() -> None:
+    queue = LocalQueue("q", namespace="n", cluster_queue="c")
+    lines = to_json_lines([queue, queue.to_manifest(), Manifest(queue.to_manifest())]).splitlines()
+    assert len(lines) == 3
+    assert set(lines) == {lines[0]}
+    assert json.loads(lines[0]) == queue.to_manifest()
+
+
+def test_json_lines_are_ascii_whatever_the_text() -> None:
+    assert to_json_lines([{"a": "\ud800 キュー"}]) == b'{"a":"\\ud800 \\u30ad\\u30e5\\u30fc"}\n'
+    with pytest.raises(ManifestError, match="can not be written as JSON"):
+        to_json_lines([{"kind": "A", "x": float("nan")}])
+
+
+def test_problems_of_a_batch_get_their_places() -> None:
+    manifests = parse_manifests(TWO_DOCUMENTS, file="queues.yaml")
+    error = ManifestError([Problem("Not found", field="spec.resourceGroups[0].flavors[1].name", index=1)])
+    (problem,) = located(error, manifests).problems
+    assert problem.place == "queues.yaml:21 (document 2)"
+    assert problem.object == ObjectRef("ClusterQueue", "a")
+    (untouched,) = located(error, [manifests[0].object, manifests[1].object]).problems
+    assert untouched == error.problems[0]
+
+
+def test_renamed_fields_have_the_lines_of_their_origin() -> None:
+    source = parse_manifests(TWO_DOCUMENTS)[1].source.renamed(("spec.groups", "spec.resourceGroups"), ("", "metadata"))
+    assert source.line_of("spec.groups[0].flavors[1]") == 21
+
+
+def test_manifests_survive_pickling() -> None:
+    manifest = parse_manifests(TWO_DOCUMENTS)[1]
+    assert manifest.source.line_of("spec") == 13
+    copy = pickle.loads(pickle.dumps(manifest))
+    assert copy == manifest
+    assert copy.source.line_of("spec") == 13
+
+
+def test_pure_python_loader_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    import yaml
+
+    from kueuecore import _yaml
+
+    expected = parse_manifests(TWO_DOCUMENTS)
+    monkeypatch.delattr(yaml, "CSafeLoader")
+    monkeypatch.setattr(_yaml, "Loader", _yaml._loader())
+    assert parse_manifests(TWO_DOCUMENTS) == expected
+    assert _only("apiVersion: v1\nkind: A\nb: no\n").line == 3
