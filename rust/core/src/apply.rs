@@ -627,12 +627,11 @@ impl State {
     pub fn item(&self, id: WorkloadId) -> Item {
         let record = self.workloads.get(id);
         let gates = self.config.gates;
-        let requeuing = self.config.wait_for_pods_ready.as_ref().map(|w| w.requeuing_timestamp).unwrap_or_default();
         Item {
             id,
             shape: record.shape,
             priority: effective_priority(&record.workload, gates),
-            time: queue_order_timestamp(&record.workload, requeuing, gates),
+            time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
             uid: Arc::clone(&record.uid),
             backoff_expired: backoff_expired(&record.workload, self.now),
         }

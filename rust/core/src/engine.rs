@@ -32,6 +32,45 @@ pub enum Kind {
     Workload,
 }
 
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 11] = [
+        Kind::Namespace,
+        Kind::ResourceFlavor,
+        Kind::Topology,
+        Kind::Cohort,
+        Kind::ClusterQueue,
+        Kind::LocalQueue,
+        Kind::AdmissionCheck,
+        Kind::WorkloadPriorityClass,
+        Kind::LimitRange,
+        Kind::RuntimeClass,
+        Kind::Workload,
+    ];
+
+    /// The kind in Kubernetes' spelling.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Namespace => "Namespace",
+            Kind::ResourceFlavor => "ResourceFlavor",
+            Kind::Topology => "Topology",
+            Kind::Cohort => "Cohort",
+            Kind::ClusterQueue => "ClusterQueue",
+            Kind::LocalQueue => "LocalQueue",
+            Kind::AdmissionCheck => "AdmissionCheck",
+            Kind::WorkloadPriorityClass => "WorkloadPriorityClass",
+            Kind::LimitRange => "LimitRange",
+            Kind::RuntimeClass => "RuntimeClass",
+            Kind::Workload => "Workload",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 impl Engine {
     /// An engine without objects.
     pub fn new(config: Config) -> Self {
@@ -45,13 +84,20 @@ impl Engine {
         for object in objects {
             self.state.apply(object);
         }
+        self.settle();
+    }
+
+    /// Works out what changed in the quota trees, so that whoever reads sees the numbers of now.
+    fn settle(&mut self) {
+        let state = &mut self.state;
+        state.forest.flush(&state.names);
     }
 
     /// Deletes an object; returns whether it was there.
     pub fn delete(&mut self, kind: Kind, namespace: &str, name: &str, now: Time) -> bool {
         let state = &mut self.state;
         state.now = now;
-        match kind {
+        let found = match kind {
             Kind::Workload => state.delete_workload(namespace, name),
             Kind::ClusterQueue => state.delete_cluster_queue(name),
             Kind::LocalQueue => state.delete_local_queue(namespace, name),
@@ -63,7 +109,9 @@ impl Engine {
             Kind::Namespace => state.remove_namespace(name),
             Kind::LimitRange => state.remove_limit_range(namespace, name),
             Kind::RuntimeClass => state.remove_runtime_class(name),
-        }
+        };
+        self.settle();
+        found
     }
 
     /// One scheduling cycle (rules/05 §6).

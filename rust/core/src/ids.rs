@@ -159,6 +159,11 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
         self.ids.get(value).copied()
     }
 
+    /// All values, in the order in which they were first seen.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.values.iter()
+    }
+
     /// Number of values seen.
     pub fn len(&self) -> usize {
         self.values.len()

@@ -136,7 +136,8 @@ impl Default for Pending {
 }
 
 impl Pending {
-    fn key(&self, item: &Item) -> OrderKey {
+    /// The place that a workload has, or would have, in the heap.
+    pub fn key(&self, item: &Item) -> OrderKey {
         let sticky = self.preemptor.is_some_and(|p| p.sticky && p.id == item.id);
         OrderKey {
             not_sticky: !sticky,

@@ -1,9 +1,14 @@
 //! Quota mathematics on one tree (rules/02 §2): what is available, what adding and removing usage does.
 
 use crate::amount::Amount;
-use crate::tree::{Column, Row, Tree};
+use crate::tree::{Column, Quota, Row, Tree};
 
 impl Tree {
+    /// What the node itself declares.
+    pub fn quota(&self, row: Row, column: Column) -> Quota {
+        self.cell(row, column).quota
+    }
+
     /// `nominalQuota` declared at the node itself.
     pub fn nominal(&self, row: Row, column: Column) -> Amount {
         self.cell(row, column).quota.nominal

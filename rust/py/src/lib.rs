@@ -1,14 +1,39 @@
 //! The Python extension module `kueuecore._core`: conversions, and nothing else.
 #![forbid(unsafe_code)]
 
+mod configuration;
+mod convert;
+mod decision;
+mod engine;
+mod errors;
+mod run;
+
 use pyo3::prelude::*;
 
+/// Objects in, decisions out; `kueuecore.engine` is the front for people.
 #[pymodule(gil_used = false)]
 mod _core {
-    use super::*;
+    #[pymodule_export]
+    use super::configuration::Configuration;
+    #[pymodule_export]
+    use super::decision::Decision;
+    #[pymodule_export]
+    use super::engine::Engine;
+    #[pymodule_export]
+    use super::{_answer, gates};
+}
 
-    #[pymodule_init]
-    fn init(_m: &Bound<'_, PyModule>) -> PyResult<()> {
-        Ok(())
-    }
+/// Every feature gate: name, default, stage, what it does.
+#[pyfunction]
+fn gates() -> Vec<(&'static str, bool, String, &'static str)> {
+    kueuecore::gates::Gate::ALL
+        .iter()
+        .map(|gate| (gate.name(), gate.default_on(), format!("{:?}", gate.stage()), gate.what()))
+        .collect()
+}
+
+/// Answers a recorded case; `None` if its kind is not answered here.
+#[pyfunction]
+fn _answer(py: Python<'_>, case: &[u8]) -> PyResult<Option<Vec<u8>>> {
+    py.detach(|| kueuecore_wire::seam::answer(case)).map_err(pyo3::exceptions::PyValueError::new_err)
 }

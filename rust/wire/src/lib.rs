@@ -14,6 +14,7 @@ pub mod field_error;
 pub mod kinds;
 pub mod names;
 mod read;
+pub mod report;
 pub mod seam;
 pub mod time;
 pub mod validate;

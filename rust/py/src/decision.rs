@@ -1,0 +1,67 @@
+//! What came out of a cycle; nothing is converted before somebody looks.
+
+use std::collections::BTreeMap;
+
+use kueuecore::decision as core;
+use kueuecore_wire::encode;
+use pyo3::prelude::*;
+
+use crate::convert::to_python;
+
+/// The decisions of one cycle.
+#[pyclass(frozen, module = "kueuecore._core")]
+pub struct Decision {
+    pub inner: core::Decision,
+}
+
+type Key = (String, String);
+
+fn key(key: &core::Key) -> Key {
+    (key.0.clone(), key.1.clone())
+}
+
+#[pymethods]
+impl Decision {
+    /// Number of the cycle; 0 if there was none.
+    #[getter]
+    fn cycle(&self) -> u64 {
+        self.inner.cycle
+    }
+
+    /// Numbers of admissions and of heads that stayed pending.
+    fn counts(&self) -> (usize, usize) {
+        (self.inner.admissions.len(), self.inner.pending.len())
+    }
+
+    /// Key, `status.admission`, and whether it is Admitted.
+    fn admissions<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Key, Bound<'py, PyAny>, bool)>> {
+        let rows = self.inner.admissions.iter();
+        rows.map(|a| Ok((key(&a.key), to_python(py, &encode::admission(&a.admission))?, a.is_admitted))).collect()
+    }
+
+    /// Key, ClusterQueue, reason, message, and whether it is parked.
+    fn pending(&self) -> Vec<(Key, String, &'static str, String, bool)> {
+        let rows = self.inner.pending.iter();
+        rows.map(|p| (key(&p.key), p.queue.clone(), p.reason, p.message.clone(), p.parked)).collect()
+    }
+
+    /// Keys of the workloads that were parked with a head of their shape.
+    fn parked(&self) -> Vec<Key> {
+        self.inner.parked.iter().map(key).collect()
+    }
+
+    /// Type, reason, key and message.
+    fn events(&self) -> Vec<(&'static str, &'static str, Key, String)> {
+        self.inner.events.iter().map(|e| (e.kind, e.reason, key(&e.key), e.message.clone())).collect()
+    }
+
+    /// Per ClusterQueue: skipped preemptions.
+    fn skipped_preemptions(&self) -> BTreeMap<String, u32> {
+        self.inner.skipped_preemptions.clone()
+    }
+
+    /// Key, field and message of workloads on which no decision could be made.
+    fn undecided(&self) -> Vec<(Key, String, String)> {
+        self.inner.undecided.iter().map(|u| (key(&u.key), u.field.clone(), u.message.clone())).collect()
+    }
+}

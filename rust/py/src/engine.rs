@@ -1,0 +1,200 @@
+//! The engine behind a lock.
+
+use std::sync::Mutex;
+
+use kueuecore::engine as core;
+use kueuecore::ids::WorkloadId;
+use kueuecore::objects::{Object, Time};
+use kueuecore_wire::decode::{Decoded, Door, decode};
+use kueuecore_wire::report;
+use pyo3::prelude::*;
+
+use crate::configuration::Configuration;
+use crate::convert::to_python;
+use crate::decision::Decision;
+use crate::errors::{manifest_error, unknown_object};
+use crate::run::run;
+
+/// A scheduler that decides and does nothing.
+#[pyclass(frozen, module = "kueuecore._core")]
+pub struct Engine {
+    inner: Mutex<Option<core::Engine>>,
+}
+
+/// Warnings as (index, kind, namespace, name, field, message), foreign objects as (index, apiVersion, kind, namespace,
+/// name).
+type Report = (Vec<(usize, String, String, String, String, String)>, Vec<(usize, String, String, String, String)>);
+
+fn report_of(decoded: &Decoded) -> Report {
+    let warnings = decoded.warnings.iter().map(|w| {
+        let object = w.object.clone();
+        (w.index, object.kind, object.namespace, object.name, w.field.clone(), w.message.clone())
+    });
+    let foreign = decoded.foreign.iter().map(|f| {
+        let f = f.clone();
+        (f.index, f.api_version, f.kind, f.namespace, f.name)
+    });
+    (warnings.collect(), foreign.collect())
+}
+
+fn door(trusted: bool) -> Door {
+    if trusted { Door::Trusted } else { Door::People }
+}
+
+impl Engine {
+    fn on_workload<R: Send>(
+        &self,
+        py: Python<'_>,
+        namespace: &str,
+        name: &str,
+        work: impl FnOnce(&mut core::Engine, WorkloadId) -> R + Send,
+    ) -> PyResult<R> {
+        let found = run(py, &self.inner, |engine| {
+            let id = engine.state.workloads.find(namespace, name)?;
+            Some(work(engine, id))
+        })?;
+        found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
+    }
+}
+
+#[pymethods]
+impl Engine {
+    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default.
+    #[new]
+    fn new(configuration: &Configuration, models_readiness: bool) -> Self {
+        let configuration = &configuration.inner;
+        let config = if models_readiness { configuration.scheduling.clone() } else { configuration.for_simulation() };
+        Self { inner: Mutex::new(Some(core::Engine::new(config))) }
+    }
+
+    /// Applies objects given as JSON at `now` (nanoseconds since 1970). All or nothing.
+    fn apply(&self, py: Python<'_>, data: &[u8], now: i64, trusted: bool) -> PyResult<Report> {
+        let decoded = py.detach(|| decode(data, door(trusted))).map_err(|r| manifest_error(py, &r))?;
+        let report = report_of(&decoded);
+        let objects: Vec<Object> = decoded.objects.into_iter().map(|(object, _)| object).collect();
+        run(py, &self.inner, |engine| engine.apply(objects, Time(now)))?;
+        Ok(report)
+    }
+
+    /// Deletes an object; `False` if there was none.
+    fn delete(&self, py: Python<'_>, kind: &str, namespace: &str, name: &str, now: i64) -> PyResult<bool> {
+        let Some(kind) = core::Kind::from_name(kind) else {
+            return Err(pyo3::exceptions::PyValueError::new_err(format!(
+                "objects of kind {kind:?} are not kept; supported: {}",
+                core::Kind::ALL.map(core::Kind::name).join(", ")
+            )));
+        };
+        run(py, &self.inner, |engine| engine.delete(kind, namespace, name, Time(now)))
+    }
+
+    /// Runs one cycle.
+    fn cycle(&self, py: Python<'_>, now: i64) -> PyResult<Decision> {
+        Ok(Decision { inner: run(py, &self.inner, |engine| engine.cycle(Time(now)))? })
+    }
+
+    /// Marks a workload Finished.
+    fn finish(
+        &self,
+        py: Python<'_>,
+        namespace: &str,
+        name: &str,
+        reason: &str,
+        message: &str,
+        now: i64,
+    ) -> PyResult<bool> {
+        self.on_workload(py, namespace, name, |engine, id| engine.finish(id, reason, message, Time(now)))
+    }
+
+    /// Marks a workload Evicted.
+    fn evict(
+        &self,
+        py: Python<'_>,
+        namespace: &str,
+        name: &str,
+        reason: &str,
+        message: &str,
+        now: i64,
+    ) -> PyResult<bool> {
+        self.on_workload(py, namespace, name, |engine, id| engine.evict(id, reason, message, Time(now)))
+    }
+
+    /// The job of an evicted workload has stopped.
+    fn release(&self, py: Python<'_>, namespace: &str, name: &str, now: i64) -> PyResult<bool> {
+        self.on_workload(py, namespace, name, |engine, id| engine.release(id, Time(now)))
+    }
+
+    /// A reservation of the last cycle could not be written.
+    fn forget(&self, py: Python<'_>, namespace: &str, name: &str, gone: bool, now: i64) -> PyResult<bool> {
+        self.on_workload(py, namespace, name, |engine, id| engine.forget(id, gone, Time(now)))
+    }
+
+    /// Does what was asked for: parked workloads go back to their heaps.
+    fn flush(&self, py: Python<'_>, now: i64) -> PyResult<usize> {
+        run(py, &self.inner, |engine| {
+            engine.state.now = Time(now);
+            engine.state.flush()
+        })
+    }
+
+    /// A copy that shares nothing that changes.
+    fn fork(&self, py: Python<'_>) -> PyResult<Self> {
+        let copy = run(py, &self.inner, |engine| engine.clone())?;
+        Ok(Self { inner: Mutex::new(Some(copy)) })
+    }
+
+    /// Is anything waiting in a ClusterQueue that may admit?
+    fn has_heads(&self, py: Python<'_>) -> PyResult<bool> {
+        run(py, &self.inner, |engine| engine.has_heads())
+    }
+
+    /// Number of workloads.
+    fn n_workloads(&self, py: Python<'_>) -> PyResult<usize> {
+        run(py, &self.inner, |engine| engine.state.workloads.len())
+    }
+
+    /// Where a workload stands, with its status.
+    fn workload<'py>(&self, py: Python<'py>, namespace: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let row = self.on_workload(py, namespace, name, |engine, id| report::workload_row(&engine.state, id))?;
+        to_python(py, &row)
+    }
+
+    /// All workloads, by namespace and name.
+    fn workloads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = run(py, &self.inner, |engine| {
+            let mut all: Vec<_> = engine.state.workloads.iter().map(|(id, r)| (r.key.clone(), id)).collect();
+            all.sort();
+            all.into_iter().map(|(_, id)| report::workload_row(&engine.state, id)).collect()
+        })?;
+        to_python(py, &serde_json::Value::Array(rows))
+    }
+
+    /// Pending workloads of a ClusterQueue in queue order.
+    fn pending<'py>(&self, py: Python<'py>, cluster_queue: &str) -> PyResult<Bound<'py, PyAny>> {
+        let rows = run(py, &self.inner, |engine| report::pending_workloads(&engine.state, cluster_queue))?;
+        let rows = rows.ok_or_else(|| unknown_object(py, "ClusterQueue", "", cluster_queue))?;
+        to_python(py, &serde_json::Value::Array(rows))
+    }
+
+    /// `status` of a ClusterQueue.
+    fn cluster_queue_status<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let status = run(py, &self.inner, |engine| report::cluster_queue_status(&engine.state, name))?;
+        to_python(py, &status.ok_or_else(|| unknown_object(py, "ClusterQueue", "", name))?)
+    }
+
+    /// `status` of a LocalQueue.
+    fn local_queue_status<'py>(&self, py: Python<'py>, namespace: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let status = run(py, &self.inner, |engine| report::local_queue_status(&engine.state, namespace, name))?;
+        to_python(py, &status.ok_or_else(|| unknown_object(py, "LocalQueue", namespace, name))?)
+    }
+
+    /// Quota and usage of every node.
+    fn quota<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = run(py, &self.inner, |engine| report::quota_rows(&engine.state))?;
+        to_python(py, &serde_json::Value::Array(rows.into_iter().map(serde_json::Value::Object).collect()))
+    }
+
+    /// Names of the ClusterQueues.
+    fn cluster_queues(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        run(py, &self.inner, |engine| report::cluster_queue_names(&engine.state))
+    }
+}

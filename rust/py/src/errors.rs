@@ -1,0 +1,93 @@
+//! Rejections and bugs as the exceptions of `kueuecore.errors`.
+
+use kueuecore_wire::configuration::ConfigurationError;
+use kueuecore_wire::field_error::{FieldError, ObjectRef, Rejection};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
+
+/// `ManifestError` with one problem per field error.
+pub fn manifest_error(py: Python<'_>, rejections: &[Rejection]) -> PyErr {
+    let problems = rejections.iter().flat_map(|rejection| {
+        rejection.errors.iter().map(move |error| (error, &rejection.object, Some(rejection.index)))
+    });
+    let problems: PyResult<Vec<_>> =
+        problems.map(|(error, object, index)| problem(py, error, Some(object), index)).collect();
+    raise(py, "ManifestError", problems)
+}
+
+/// `ConfigurationError` with one problem per error.
+pub fn configuration_error(py: Python<'_>, errors: &[ConfigurationError]) -> PyErr {
+    let problems: PyResult<Vec<_>> = errors
+        .iter()
+        .map(|error| match error {
+            ConfigurationError::Field(error) => problem(py, error, None, None),
+            other => {
+                let kwargs = PyDict::new(py);
+                kwargs.set_item("field", other.path())?;
+                let text = other.to_string();
+                let path = other.path();
+                let message = text.strip_prefix(path).map_or(text.as_str(), |rest| rest.trim_start_matches(": "));
+                errors_module(py)?.getattr("Problem")?.call((message,), Some(&kwargs))
+            }
+        })
+        .collect();
+    raise(py, "ConfigurationError", problems)
+}
+
+/// `UnknownObjectError`.
+pub fn unknown_object(py: Python<'_>, kind: &str, namespace: &str, name: &str) -> PyErr {
+    let build = || -> PyResult<Bound<'_, PyAny>> {
+        let module = errors_module(py)?;
+        let object = module.getattr("ObjectRef")?.call1((kind, name, namespace))?;
+        module.getattr("UnknownObjectError")?.call1((object,))
+    };
+    build().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// `EngineBrokenError`; `panic` is what the bug said, if this call met it.
+pub fn engine_broken(py: Python<'_>, panic: Option<&str>) -> PyErr {
+    let build = || -> PyResult<Bound<'_, PyAny>> {
+        let class = errors_module(py)?.getattr("EngineBrokenError")?;
+        match panic {
+            Some(text) => class.call1((format!("a bug in kueuecore broke this engine, please report it: {text}"),)),
+            None => class.call0(),
+        }
+    };
+    build().map_or_else(|error| error, PyErr::from_value)
+}
+
+fn errors_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("kueuecore.errors")
+}
+
+fn raise<'py>(py: Python<'py>, class: &str, problems: PyResult<Vec<Bound<'py, PyAny>>>) -> PyErr {
+    let build = || errors_module(py)?.getattr(class)?.call1((problems?,));
+    build().map_or_else(|error| error, PyErr::from_value)
+}
+
+fn problem<'py>(
+    py: Python<'py>,
+    error: &FieldError,
+    object: Option<&ObjectRef>,
+    index: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let module = errors_module(py)?;
+    let text = error.to_string();
+    let message = text.strip_prefix(&error.path).map_or(text.as_str(), |rest| rest.trim_start_matches(": "));
+    let kwargs = [("field", error.path.as_str())].into_py_dict(py)?;
+    if let Some(value) = &error.value {
+        let json = py.import("json")?;
+        // Strings are rendered quoted, numbers and booleans plain: JSON again; other values stay text.
+        let plain = json
+            .call_method1("loads", (value,))
+            .unwrap_or_else(|_| value.into_pyobject(py).expect("a string").into_any());
+        let is_scalar = !plain.is_instance_of::<PyDict>() && !plain.is_instance_of::<pyo3::types::PyList>();
+        kwargs.set_item("value", if is_scalar { plain } else { value.into_pyobject(py)?.into_any() })?;
+    }
+    if let Some(object) = object.filter(|o| !o.kind.is_empty()) {
+        kwargs
+            .set_item("object", module.getattr("ObjectRef")?.call1((&object.kind, &object.name, &object.namespace))?)?;
+    }
+    kwargs.set_item("index", index)?;
+    module.getattr("Problem")?.call((message,), Some(&kwargs))
+}

@@ -1,0 +1,292 @@
+//! What an engine holds, as JSON: statuses as the API server would show them, queues, quota and usage.
+
+use kueuecore::amount::Amount;
+use kueuecore::apply::Stage;
+use kueuecore::conditions;
+use kueuecore::forest::NodeId;
+use kueuecore::ids::{CohortId, FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use kueuecore::objects::ResourceGroup;
+use kueuecore::resource_names::quantity_from_value;
+use kueuecore::state::State;
+use kueuecore::usage_report::{FlavorUsage, flavor_usages};
+use serde_json::{Map, Value, json};
+
+use crate::encode;
+
+/// A quantity of a resource as Kueue writes it; unlimited is null.
+fn quantity(resource: &str, amount: Amount) -> Value {
+    if amount.is_unlimited() {
+        Value::Null
+    } else {
+        Value::String(quantity_from_value(resource, amount.get(), false).to_string())
+    }
+}
+
+fn usage_list(report: &[FlavorUsage], with_borrowed: bool) -> Value {
+    let resources = |flavor: &FlavorUsage| -> Vec<Value> {
+        flavor
+            .resources
+            .iter()
+            .map(|r| {
+                let mut entry = json!({"name": r.name, "total": quantity(&r.name, r.total)});
+                if with_borrowed {
+                    entry["borrowed"] = quantity(&r.name, r.borrowed);
+                }
+                entry
+            })
+            .collect()
+    };
+    report.iter().map(|f| json!({"name": f.name, "resources": resources(f)})).collect()
+}
+
+fn pair(state: &State, flavor: &str, resource: &str) -> Option<FlavorResourceId> {
+    let flavor = state.names.flavors.find(flavor)?;
+    state.names.find_flavor_resource(flavor, state.names.find_resource(resource)?)
+}
+
+/// `status` of a ClusterQueue (rules/01 §1). `None` if there is no such object.
+#[must_use]
+pub fn cluster_queue_status(state: &State, name: &str) -> Option<Value> {
+    let id = state.find_queue(name)?;
+    let record = &state.queues[id];
+    let object = record.object.as_ref()?;
+    let node = record.node?;
+    let (tree, row) = state.forest.locate(node);
+    let tree = state.forest.tree(tree);
+    let column = |flavor: &str, resource: &str| pair(state, flavor, resource).and_then(|fr| tree.column(fr));
+    let nominal = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.nominal(row, c));
+    let reserved = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.usage(row, c));
+    let admitted =
+        |f: &str, r: &str| pair(state, f, r).and_then(|fr| record.admitted_usage.get(&fr).copied()).unwrap_or_default();
+    let has_cohort = !object.cohort_name.is_empty();
+    let pending = &record.pending;
+    let mut status = json!({
+        "flavorsReservation": usage_list(&flavor_usages(&object.resource_groups, has_cohort, reserved, nominal), true),
+        "flavorsUsage": usage_list(&flavor_usages(&object.resource_groups, has_cohort, admitted, nominal), true),
+        "pendingWorkloads": pending.n_active() + pending.n_inadmissible() + pending.n_inflight(),
+        "reservingWorkloads": record.cached.len(),
+        "admittedWorkloads": record.n_admitted(),
+    });
+    if let Some(activeness) = &record.activeness {
+        status["conditions"] = json!([{
+            "type": "Active",
+            "status": if activeness.is_active() { "True" } else { "False" },
+            "reason": activeness.reason,
+            "message": activeness.message,
+        }]);
+    }
+    if state.config.fair_sharing.is_some() {
+        status["fairSharing"] = json!({"weightedShare": share(state, node)});
+    }
+    Some(status)
+}
+
+/// The rounded weighted share of a node (rules/02 §6).
+fn share(state: &State, node: NodeId) -> i64 {
+    let (tree, row) = state.forest.locate(node);
+    let resources = state.forest.resources_of(tree);
+    state.forest.tree(tree).share(row, state.forest.weight(node), resources, &[]).rounded()
+}
+
+/// Reserved and admitted usage of one LocalQueue with the number of workloads (rules/02 §7).
+struct LocalUsage {
+    reserved: std::collections::BTreeMap<FlavorResourceId, Amount>,
+    admitted: std::collections::BTreeMap<FlavorResourceId, Amount>,
+    n_reserving: usize,
+    n_admitted: usize,
+}
+
+fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
+    let mut usage = LocalUsage {
+        reserved: std::collections::BTreeMap::new(),
+        admitted: std::collections::BTreeMap::new(),
+        n_reserving: 0,
+        n_admitted: 0,
+    };
+    for workload in &state.local_queues[id].workloads {
+        let Some(charge) = state.queues[queue].cached.get(workload) else { continue };
+        usage.n_reserving += 1;
+        usage.n_admitted += usize::from(charge.admitted);
+        for &(fr, amount) in &charge.usage {
+            let total = usage.reserved.entry(fr).or_default();
+            *total = total.plus(amount);
+            if charge.admitted {
+                let total = usage.admitted.entry(fr).or_default();
+                *total = total.plus(amount);
+            }
+        }
+    }
+    usage
+}
+
+/// `status` of a LocalQueue. `None` if there is no such object.
+#[must_use]
+pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<Value> {
+    let id = state.names.local_queues.find(&(namespace.to_owned(), name.to_owned()))?;
+    let object = state.local_queues[id].object.as_ref()?;
+    let queue = state.find_queue(&object.cluster_queue);
+    let pending = state.local_queues[id].workloads.iter().filter(|w| state.workloads.get(**w).queued_in.is_some());
+    let mut status = json!({"pendingWorkloads": pending.count()});
+    let Some(queue) = queue else {
+        status["reservingWorkloads"] = json!(0);
+        status["admittedWorkloads"] = json!(0);
+        status["flavorsReservation"] = json!([]);
+        status["flavorsUsage"] = json!([]);
+        return Some(status);
+    };
+    let usage = local_usage(state, id, queue);
+    let groups: &[ResourceGroup] =
+        state.queues[queue].object.as_ref().map_or(&[], |object| object.resource_groups.as_slice());
+    let list = |of: &std::collections::BTreeMap<FlavorResourceId, Amount>| {
+        let used = |f: &str, r: &str| pair(state, f, r).and_then(|fr| of.get(&fr).copied()).unwrap_or_default();
+        usage_list(&flavor_usages(groups, false, used, |_, _| Amount::ZERO), false)
+    };
+    status["reservingWorkloads"] = json!(usage.n_reserving);
+    status["admittedWorkloads"] = json!(usage.n_admitted);
+    status["flavorsReservation"] = list(&usage.reserved);
+    status["flavorsUsage"] = list(&usage.admitted);
+    Some(status)
+}
+
+/// Quota and usage of every node, as columns: one row per node and flavor-resource that the node or a descendant
+/// declares or uses. Amounts are quantities in text; null is unlimited, and where a limit is absent.
+#[must_use]
+pub fn quota_rows(state: &State) -> Vec<Map<String, Value>> {
+    let mut rows = Vec::new();
+    for name in sorted(state.names.queues.iter()) {
+        let Some(id) = state.find_queue(name) else { continue };
+        if let Some(node) = state.queues[id].node {
+            node_rows(state, "ClusterQueue", name, node, &mut rows);
+        }
+    }
+    for name in sorted(state.names.cohorts.iter()) {
+        let id: Option<CohortId> = state.names.cohorts.find(name.as_str());
+        if let Some(node) = id.and_then(|id| state.cohorts[id].node) {
+            node_rows(state, "Cohort", name, node, &mut rows);
+        }
+    }
+    rows
+}
+
+/// The names of the ClusterQueues that exist, sorted.
+#[must_use]
+pub fn cluster_queue_names(state: &State) -> Vec<String> {
+    sorted(state.names.queues.iter()).into_iter().filter(|name| state.find_queue(name).is_some()).cloned().collect()
+}
+
+fn sorted<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+fn node_rows(state: &State, kind: &str, name: &str, node: NodeId, rows: &mut Vec<Map<String, Value>>) {
+    let (tree, row) = state.forest.locate(node);
+    let tree = state.forest.tree(tree);
+    let parent = state.forest.parent(node).and_then(|p| state.owners.get(&p)).and_then(|owner| match owner {
+        kueuecore::state::Owner::Cohort(id) => Some(state.names.cohorts[*id].clone()),
+        kueuecore::state::Owner::Queue(_) => None,
+    });
+    let mut of_node: Vec<(String, String, usize)> = Vec::new();
+    for (column, &fr) in tree.columns().iter().enumerate() {
+        if tree.is_declared(row, column) || tree.usage(row, column) != Amount::ZERO {
+            let (flavor, resource) = state.names.parts(fr);
+            of_node.push((state.names.flavors[flavor].clone(), state.names.resource_text(resource).to_owned(), column));
+        }
+    }
+    of_node.sort();
+    for (flavor, resource, column) in of_node {
+        let quota = tree.quota(row, column);
+        let amount = |a: Amount| quantity(&resource, a);
+        let over = tree.usage(row, column).minus(tree.subtree_quota(row, column)).max(Amount::ZERO);
+        let borrowed = if parent.is_some() { over } else { Amount::ZERO };
+        let value = json!({
+            "kind": kind,
+            "name": name,
+            "parent": parent,
+            "flavor": flavor,
+            "resource": resource,
+            "nominal": amount(quota.nominal),
+            "borrowingLimit": quota.borrowing_limit.map_or(Value::Null, amount),
+            "lendingLimit": quota.lending_limit.map_or(Value::Null, amount),
+            "subtreeQuota": amount(tree.subtree_quota(row, column)),
+            "usage": amount(tree.usage(row, column)),
+            "available": amount(tree.available(row, column)),
+            "potentialAvailable": amount(tree.potential_available(row, column)),
+            "borrowed": amount(borrowed),
+        });
+        if let Value::Object(map) = value {
+            rows.push(map);
+        }
+    }
+}
+
+/// The pending workloads of a ClusterQueue in queue order, parked ones included (rules/12 §2). `None` if there is no
+/// such object.
+#[must_use]
+pub fn pending_workloads(state: &State, name: &str) -> Option<Vec<Value>> {
+    let queue = state.find_queue(name)?;
+    let pending = &state.queues[queue].pending;
+    let mut all: Vec<(WorkloadId, &str)> = pending.active().map(|id| (id, "active")).collect();
+    all.extend(pending.inadmissible().map(|id| (id, "inadmissible")));
+    let mut keyed: Vec<_> = all.into_iter().map(|(id, place)| (pending.key(&state.item(id)), id, place)).collect();
+    keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut in_local_queue: std::collections::BTreeMap<LocalQueueId, usize> = std::collections::BTreeMap::new();
+    let rows = keyed.into_iter().enumerate().map(|(position, (_, id, place))| {
+        let record = state.workloads.get(id);
+        let local = in_local_queue.entry(record.local_queue).or_default();
+        let row = json!({
+            "namespace": record.key.0,
+            "name": record.key.1,
+            "priority": record.workload.priority.unwrap_or_default(),
+            "localQueue": record.workload.queue_name,
+            "positionInClusterQueue": position,
+            "positionInLocalQueue": *local,
+            "place": place,
+        });
+        *local += 1;
+        row
+    });
+    Some(rows.collect())
+}
+
+/// The short word for where a workload stands, its ClusterQueue, and Kueue's message.
+#[must_use]
+pub fn workload_row(state: &State, id: WorkloadId) -> Value {
+    let record = state.workloads.get(id);
+    let workload = &record.workload;
+    let stage = match Stage::of(workload) {
+        Stage::Pending => "Pending",
+        Stage::QuotaReserved => "QuotaReserved",
+        Stage::Admitted => "Admitted",
+        Stage::Finished => "Finished",
+    };
+    let admitted_by = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
+    let queue = admitted_by.or_else(|| {
+        let local_queue = state.local_queues[record.local_queue].object.as_ref()?;
+        Some(local_queue.cluster_queue.clone())
+    });
+    let condition = |kind: &str| conditions::find(&workload.status.conditions, kind);
+    let told = [conditions::FINISHED, conditions::EVICTED, conditions::ADMITTED, conditions::QUOTA_RESERVED]
+        .iter()
+        .filter_map(|kind| condition(kind))
+        .find(|c| c.status == kueuecore::objects::ConditionStatus::True)
+        .filter(|_| stage != "Pending")
+        .or_else(|| condition(conditions::QUOTA_RESERVED));
+    let place = record.queued_in.map(|queue| {
+        let pending = &state.queues[queue].pending;
+        if pending.is_active(id) { "active" } else { "inadmissible" }
+    });
+    json!({
+        "namespace": record.key.0,
+        "name": record.key.1,
+        "stage": stage,
+        "localQueue": workload.queue_name,
+        "clusterQueue": queue,
+        "priority": workload.priority.unwrap_or_default(),
+        "reason": told.map_or("", |c| c.reason.as_str()),
+        "message": told.map_or("", |c| c.message.as_str()),
+        "place": place,
+        "status": encode::workload_status(&workload.status),
+    })
+}
