@@ -11,15 +11,19 @@ mod status;
 mod workload;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
+use kueuecore::gates::Gates;
 use kueuecore::objects::{Admission, Meta, Object, OtherKind, WorkloadStatus};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::field_error::{FieldError, ObjectRef, Rejection, rendered};
+use crate::field_error::{FieldError, ObjectRef, Rejection, quoted, rendered};
 use crate::kinds::{KUEUE_GROUP, Kind, group_of};
+use crate::schema::{self, Schema};
+use crate::{defaults, validate};
 
 /// How much the sender is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,14 +75,30 @@ pub struct Foreign {
 
 /// Decodes one object, a `List` (of any kind), a JSON array of objects, or several objects one after another
 /// (newline-delimited JSON).
+/// Feature gates are at their defaults; [`decode_with`] takes others.
 ///
 /// # Errors
 /// Every object that is refused, with all that is wrong with it; nothing is taken from a batch with a refused object.
 pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
-    let mut batch = Batch { door, next_index: 0, decoded: Decoded::default(), rejections: Vec::new() };
+    decode_with(data, door, &Gates::default())
+}
+
+/// [`decode`] with other feature gates; they only count at [`Door::People`].
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_with(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec<Rejection>> {
+    let mut batch = Batch {
+        door,
+        gates,
+        schemas: BTreeMap::new(),
+        next_index: 0,
+        decoded: Decoded::default(),
+        rejections: Vec::new(),
+    };
     for item in serde_json::Deserializer::from_slice(data).into_iter::<&RawValue>() {
         match item {
-            Ok(raw) => batch.take(raw.get(), None),
+            Ok(raw) => batch.take(raw.get(), None, 0),
             Err(error) => {
                 batch.reject(ObjectRef::default(), vec![FieldError::invalid("", "", format!("not JSON: {error}"))]);
                 break;
@@ -92,17 +112,17 @@ pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
 ///
 /// # Errors
 /// What is wrong with its shape, or with its kind.
-pub fn decode_value(value: &Value) -> Result<Object, Rejection> {
+pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
     match decode(value.to_string().as_bytes(), Door::Trusted) {
         Ok(decoded) => match decoded.objects.into_iter().next() {
             Some((object, _)) => Ok(object),
-            None => Err(Rejection {
+            None => Err(Box::new(Rejection {
                 index: 0,
                 object: ObjectRef::default(),
                 errors: vec![FieldError::invalid("", rendered(value), "must be an object of a supported kind")],
-            }),
+            })),
         },
-        Err(mut rejections) => Err(rejections.swap_remove(0)),
+        Err(mut rejections) => Err(Box::new(rejections.swap_remove(0))),
     }
 }
 
@@ -120,6 +140,11 @@ pub fn workload_status(value: &Value) -> Result<WorkloadStatus, FieldError> {
 /// The first field with a wrong shape; its path starts at the admission.
 pub fn admission(value: &Value) -> Result<Admission, FieldError> {
     typed_value::<status::AdmissionWire>(value).map(Into::into)
+}
+
+/// One of the `podSetUpdates` of an admission check, kept as text in the status.
+pub(crate) fn pod_set_updates(text: &str) -> Vec<status::PodSetUpdate> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// The kind of a decoded object.
@@ -187,19 +212,29 @@ struct HeadMeta {
     namespace: Option<String>,
 }
 
-struct Batch {
+/// Lists may stand in lists; the bound keeps hostile input from exhausting the stack.
+const MAX_LIST_DEPTH: usize = 16;
+
+struct Batch<'g> {
     door: Door,
+    gates: &'g Gates,
+    /// By kind and whether it is an old version; built when first met.
+    schemas: BTreeMap<(Kind, bool), Schema>,
     next_index: usize,
     decoded: Decoded,
     rejections: Vec<Rejection>,
 }
 
-impl Batch {
+impl Batch<'_> {
     /// Takes an object, or a list of objects. `inherited` is the version and kind of the list around it, which
     /// its entries need not repeat.
-    fn take(&mut self, raw: &str, inherited: Option<(&str, &str)>) {
+    fn take(&mut self, raw: &str, inherited: Option<(&str, &str)>, depth: usize) {
+        if depth > MAX_LIST_DEPTH {
+            let detail = format!("must not be nested in more than {MAX_LIST_DEPTH} lists");
+            return self.reject(ObjectRef::default(), vec![FieldError::invalid("", "", detail)]);
+        }
         if raw.starts_with('[') {
-            return self.take_all(raw, "", inherited);
+            return self.take_all(raw, "", inherited, depth);
         }
         let head: Head<'_> = match serde_json::from_str(raw) {
             Ok(head) => head,
@@ -210,16 +245,16 @@ impl Batch {
         let kind = head.kind.as_deref().or(inherited.map(|(_, kind)| kind)).unwrap_or("");
         if let (Some(items), Some(item_kind)) = (head.items, kind.strip_suffix("List")) {
             let inherited = if item_kind.is_empty() { None } else { Some((api_version, item_kind)) };
-            return self.take_all(items.get(), "items", inherited);
+            return self.take_all(items.get(), "items", inherited, depth);
         }
         self.take_object(raw, api_version, kind, &head);
     }
 
-    fn take_all(&mut self, raw: &str, path: &str, inherited: Option<(&str, &str)>) {
+    fn take_all(&mut self, raw: &str, path: &str, inherited: Option<(&str, &str)>, depth: usize) {
         match serde_json::from_str::<Option<Vec<&RawValue>>>(raw) {
             Ok(items) => {
                 for item in items.unwrap_or_default() {
-                    self.take(item.get(), inherited);
+                    self.take(item.get(), inherited, depth + 1);
                 }
             }
             Err(error) => self.reject_shape(raw, path, without_position(&error.to_string())),
@@ -245,7 +280,7 @@ impl Batch {
         };
         let result = match self.door {
             Door::Trusted => trusted(raw, found, api_version).map_err(|error| vec![error]),
-            Door::People => trusted(raw, found, api_version).map_err(|error| vec![error]),
+            Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, head)),
         };
         match result {
             Ok(object) => {
@@ -254,6 +289,47 @@ impl Batch {
             }
             Err(errors) => self.reject(reference(api_version, kind, head), errors),
         }
+    }
+
+    /// What an API server does with a new manifest: defaults, the schema, conversion, the webhooks.
+    fn manifest(
+        &mut self,
+        raw: &str,
+        kind: Kind,
+        api_version: &str,
+        reference: &ObjectRef,
+    ) -> Result<Object, Vec<FieldError>> {
+        let mut value: Value = serde_json::from_str(raw).map_err(|error| vec![not_json(&error)])?;
+        defaults::namespace(kind, &mut value);
+        // v1alpha1 is no longer served anywhere: it is read as what it became.
+        let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
+        if !old {
+            crate::convert::to_preferred(kind, api_version, &mut value);
+        }
+        let schema = self.schemas.entry((kind, old)).or_insert_with(|| schema::of(kind, old));
+        let unknown = schema.prepare(&mut value);
+        let index = self.next_index;
+        self.decoded.warnings.extend(unknown.into_iter().map(|unknown| Warning {
+            object: reference.clone(),
+            index,
+            message: match unknown.meant {
+                Some(meant) => format!("unknown field {}, did you mean {}?", quoted(&unknown.path), quoted(meant)),
+                None => format!("unknown field {}", quoted(&unknown.path)),
+            },
+            field: unknown.path,
+        }));
+        let errors = validate::manifest(kind, schema, &value);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        if old {
+            crate::convert::to_preferred(kind, api_version, &mut value);
+            self.schemas.entry((kind, false)).or_insert_with(|| schema::of(kind, false)).prepare(&mut value);
+        }
+        let mut object = object(kind, &Source::Value(&value)).map_err(|error| vec![error])?;
+        defaults::webhooks(&mut object, self.gates);
+        let errors = validate::create(&object, self.gates);
+        if errors.is_empty() { Ok(object) } else { Err(errors) }
     }
 
     fn reject_shape(&mut self, raw: &str, path: &str, detail: String) {
@@ -278,12 +354,10 @@ fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> 
     let group = group_of(api_version);
     match Kind::find(group, kind) {
         Some(found) if found.api_versions().contains(&api_version) => Ok(Some(found)),
-        Some(found) => {
-            Err(FieldError::unsupported("apiVersion", crate::field_error::quoted(api_version), found.api_versions()))
-        }
+        Some(found) => Err(FieldError::unsupported("apiVersion", quoted(api_version), found.api_versions())),
         None if group == KUEUE_GROUP => {
             let ours: Vec<&str> = Kind::ALL.into_iter().filter(|k| k.is_kueue()).map(Kind::name).collect();
-            Err(FieldError::unsupported("kind", crate::field_error::quoted(kind), &ours))
+            Err(FieldError::unsupported("kind", quoted(kind), &ours))
         }
         None => Ok(None),
     }
@@ -301,8 +375,7 @@ fn reference(api_version: &str, kind: &str, head: &Head<'_>) -> ObjectRef {
 
 fn trusted(raw: &str, kind: Kind, api_version: &str) -> Result<Object, FieldError> {
     if kind.is_kueue() && api_version != kind.preferred_version() {
-        let mut value: Value =
-            serde_json::from_str(raw).map_err(|e| FieldError::invalid("", "", without_position(&e.to_string())))?;
+        let mut value: Value = serde_json::from_str(raw).map_err(|error| not_json(&error))?;
         crate::convert::to_preferred(kind, api_version, &mut value);
         return object(kind, &Source::Value(&value));
     }
@@ -358,7 +431,7 @@ fn typed<W: DeserializeOwned>(raw: &str) -> Result<W, FieldError> {
             Ok(value) => typed_value::<W>(&value)
                 .err()
                 .unwrap_or_else(|| FieldError::invalid("", "", without_position(&error.to_string()))),
-            Err(error) => FieldError::invalid("", "", without_position(&error.to_string())),
+            Err(error) => not_json(&error),
         }
     })
 }
@@ -379,6 +452,11 @@ fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a
         Segment::Map { key } => value.get(key),
         Segment::Enum { .. } | Segment::Unknown => None,
     })
+}
+
+/// JSON that is well-formed at a glance and yet cannot be read: nested too deep, or text that is no Unicode.
+fn not_json(error: &serde_json::Error) -> FieldError {
+    FieldError::invalid("", "", without_position(&error.to_string()))
 }
 
 /// The message without serde_json's line and column, which count from the start of the object.

@@ -1,1 +1,49 @@
-//! defaults
+//! Defaults that no schema states: the namespace, what Kueue's webhooks change, and LimitRanges.
+//!
+//! Defaults of single fields stand in the schemas (rules/01 §1-6).
+
+use kueuecore::gates::{Gate, Gates};
+use kueuecore::objects::{LimitRangeItem, Object, ResourceList};
+use serde_json::Value;
+
+use crate::kinds::Kind;
+
+/// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does.
+pub fn namespace(kind: Kind, object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let named = metadata.get("namespace").is_some_and(|namespace| !namespace.is_null() && namespace != "");
+    if kind.is_namespaced() && !named {
+        metadata.insert("namespace".to_owned(), Value::from("default"));
+    }
+}
+
+/// What happens to an object on its way in: Kueue drops `minCount` without partial admission (rules/01 §6), the API
+/// server completes LimitRanges.
+pub fn webhooks(object: &mut Object, gates: &Gates) {
+    match object {
+        Object::Workload(workload) if !gates.enabled(Gate::PartialAdmission) => {
+            for pod_set in &mut workload.pod_sets {
+                pod_set.min_count = None;
+            }
+        }
+        Object::LimitRange(range) => range.limits.iter_mut().for_each(limit_range_item),
+        _ => {}
+    }
+}
+
+/// For containers: a missing default limit is the maximum, a missing default request the default limit, else the
+/// minimum.
+fn limit_range_item(item: &mut LimitRangeItem) {
+    if item.kind != "Container" {
+        return;
+    }
+    fill(&mut item.default, &item.max);
+    fill(&mut item.default_request, &item.default);
+    fill(&mut item.default_request, &item.min);
+}
+
+fn fill(resources: &mut ResourceList, from: &ResourceList) {
+    for (name, quantity) in from {
+        resources.entry(name.clone()).or_insert_with(|| quantity.clone());
+    }
+}

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     TooMany,
     /// A text that is too long.
     TooLong,
+    /// A value of the wrong type; reads like [`ErrorKind::Invalid`].
+    TypeInvalid,
 }
 
 impl ErrorKind {
@@ -31,7 +33,7 @@ impl ErrorKind {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            ErrorKind::Invalid => "Invalid value",
+            ErrorKind::Invalid | ErrorKind::TypeInvalid => "Invalid value",
             ErrorKind::Duplicate => "Duplicate value",
             ErrorKind::Unsupported => "Unsupported value",
             ErrorKind::Required => "Required value",
@@ -97,6 +99,19 @@ impl FieldError {
             kind: ErrorKind::TooMany,
             value: Some(actual.to_string()),
             detail: format!("must have at most {max} {noun}"),
+        }
+    }
+}
+
+impl FieldError {
+    /// A text of more than `max` characters; the text is not shown.
+    pub fn too_long(path: impl Into<String>, max: usize) -> Self {
+        let noun = if max == 1 { "byte" } else { "bytes" };
+        Self {
+            path: path.into(),
+            kind: ErrorKind::TooLong,
+            value: None,
+            detail: format!("may not be more than {max} {noun}"),
         }
     }
 }
@@ -190,11 +205,10 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A JSON value as field errors show it; null is shown as `"null"`.
+/// A JSON value as field errors show it.
 #[must_use]
 pub fn rendered(value: &Value) -> String {
     match value {
-        Value::Null => "\"null\"".to_owned(),
         Value::String(text) => quoted(text),
         other => other.to_string(),
     }
@@ -247,7 +261,7 @@ mod tests {
             (json!(true), "true"),
             (json!("a\"b\n"), "\"a\\\"b\\n\""),
             (json!({"b": 1, "a": [null]}), "{\"a\":[null],\"b\":1}"),
-            (json!(null), "\"null\""),
+            (json!(null), "null"),
         ];
         for (value, text) in table {
             assert_eq!(rendered(&value), text);

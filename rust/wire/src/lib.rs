@@ -15,6 +15,8 @@ pub mod kinds;
 pub mod names;
 mod read;
 pub mod report;
+mod schema;
 pub mod seam;
+mod suggest;
 pub mod time;
 pub mod validate;

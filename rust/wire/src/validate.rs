@@ -1,1 +1,83 @@
-//! validate
+//! What an API server with Kueue's webhooks refuses (rules/01 §1-6).
+//!
+//! [`manifest`] is the first half: the schema of the kind, on the JSON. [`create`] and [`update`] are the second half:
+//! rules of the webhooks, on objects, so that objects that were never JSON can be checked too. As in an API server,
+//! the second half runs only where the first found nothing.
+
+mod labels;
+mod metadata;
+mod quotas;
+mod resource_flavor;
+mod update;
+mod workload;
+
+use kueuecore::gates::Gates;
+use kueuecore::objects::Object;
+use serde_json::Value;
+
+use crate::field_error::{ErrorKind, FieldError};
+use crate::kinds::Kind;
+use crate::schema::{self, Schema};
+
+pub use update::update;
+
+/// What the schema of a kind says against a prepared manifest: metadata, shapes, bounds, then the rules over
+/// several fields, unless an error before keeps them from being evaluated.
+pub(crate) fn manifest(kind: Kind, schema: &Schema, object: &Value) -> Vec<FieldError> {
+    let mut errors = metadata::errors(kind, object.get("metadata").unwrap_or(&Value::Null));
+    errors.extend(schema.check(object));
+    if schema::blocks_rules(&errors) {
+        errors.push(FieldError::invalid(
+            WHOLE,
+            "null",
+            "some validation rules were not checked because the object was invalid; correct the existing errors to \
+             complete validation",
+        ));
+        return errors;
+    }
+    errors.extend(schema.check_rules(object).into_iter().map(|mut error| {
+        if error.path.is_empty() {
+            error.path = WHOLE.to_owned();
+        }
+        error
+    }));
+    errors
+}
+
+/// How the API server names the path of a whole object.
+const WHOLE: &str = "<nil>";
+
+/// What Kueue's webhooks say against a new object; empty when they accept it.
+#[must_use]
+pub fn create(object: &Object, gates: &Gates) -> Vec<FieldError> {
+    let errors = match object {
+        Object::ClusterQueue(queue) => quotas::cluster_queue(queue, gates),
+        Object::Cohort(cohort) => quotas::cohort(cohort),
+        Object::ResourceFlavor(flavor) => resource_flavor::errors(flavor),
+        Object::Workload(workload) => workload::errors(workload, None, gates),
+        _ => Vec::new(),
+    };
+    without_repetition(errors)
+}
+
+/// The list without errors that read like an earlier one.
+fn without_repetition(errors: Vec<FieldError>) -> Vec<FieldError> {
+    let mut kept: Vec<FieldError> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !kept.contains(&error) {
+            kept.push(error);
+        }
+    }
+    kept
+}
+
+/// A rule on a part of which the API server shows no value.
+fn unshown(path: &str, detail: &str) -> FieldError {
+    FieldError { path: path.to_owned(), kind: ErrorKind::Invalid, value: None, detail: detail.to_owned() }
+}
+
+const NEGATIVE: &str = "must be greater than or equal to 0";
+const IMMUTABLE: &str = "field is immutable";
+
+#[cfg(test)]
+mod tests;

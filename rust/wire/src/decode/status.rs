@@ -2,10 +2,12 @@
 
 use kueuecore::objects::{
     Admission, AdmissionCheckState, CheckState, Condition, ConditionStatus, EvictionCount, PodSetAssignment,
-    PodSetRequest, PreemptionGateState, ReclaimablePod, RequeueState, ResourceList, StringMap, Time, WorkloadStatus,
+    PodSetRequest, PreemptionGateState, ReclaimablePod, RequeueState, ResourceList, StringMap, Time, Toleration,
+    WorkloadStatus,
 };
 use serde::Deserialize;
 
+use super::pod::TolerationWire;
 use super::workload::NameWire;
 use crate::read::{list, maybe, maybe_time, nil, resources, text, time};
 
@@ -252,4 +254,20 @@ impl From<GateWire> for PreemptionGateState {
     fn from(wire: GateWire) -> Self {
         PreemptionGateState { name: wire.name, position: wire.position, last_transition: wire.last_transition_time }
     }
+}
+
+/// One entry of an admission check's `podSetUpdates`, for validation.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PodSetUpdate {
+    #[serde(deserialize_with = "nil")]
+    pub(crate) name: String,
+    #[serde(deserialize_with = "nil")]
+    pub(crate) labels: StringMap,
+    #[serde(deserialize_with = "nil")]
+    pub(crate) annotations: StringMap,
+    #[serde(deserialize_with = "nil")]
+    pub(crate) node_selector: StringMap,
+    #[serde(deserialize_with = "list::<_, TolerationWire, _>")]
+    pub(crate) tolerations: Vec<Toleration>,
 }

@@ -1,4 +1,4 @@
-use kueuecore::objects::{FungibilityPolicy, PreemptionPolicy, StopPolicy, Time};
+use kueuecore::objects::{BorrowWithinCohort, FungibilityPolicy, Preemption, PreemptionPolicy, StopPolicy, Time};
 use serde_json::json;
 
 use super::*;
@@ -211,4 +211,127 @@ fn every_refused_object_of_a_batch_is_reported() {
     assert!(found.contains("a (object 0) is invalid: apiVersion: Required value"), "{found}");
     assert!(found.contains("Queue (object 2) is invalid: kind: Unsupported value: \"Queue\""), "{found}");
     assert!(found.contains("object 3 is invalid: Invalid value: : not JSON"), "{found}");
+}
+
+fn people(value: &Value) -> Object {
+    let decoded = decode(value.to_string().as_bytes(), Door::People);
+    let decoded = decoded.unwrap_or_else(|rejections| panic!("{}", rejections[0]));
+    assert_eq!(decoded.warnings, []);
+    decoded.objects.into_iter().next().expect("one object").0
+}
+
+#[test]
+fn the_door_for_people_fills_in_defaults() {
+    let never = PreemptionPolicy::Never;
+    for api_version in ["kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"] {
+        let Object::ClusterQueue(queue) = people(
+            &json!({"apiVersion": api_version, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": {"fairSharing": {}, "namespaceSelector": null}}),
+        ) else {
+            panic!("a ClusterQueue")
+        };
+        assert_eq!(
+            queue.preemption,
+            Some(Preemption {
+                reclaim_within_cohort: never,
+                within_cluster_queue: never,
+                borrow_within_cohort: Some(BorrowWithinCohort { policy: never, max_priority_threshold: None }),
+            })
+        );
+        assert_eq!(queue.fair_weight.map(|weight| weight.to_string()).as_deref(), Some("1"));
+        assert_eq!(queue.namespace_selector, None);
+    }
+
+    let Object::Workload(workload) = people(&json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"},
+        "spec": {"podSets": [{"template": {"spec": {"containers": []}}}]},
+    })) else {
+        panic!("a Workload")
+    };
+    assert_eq!(workload.meta.namespace, "default");
+    assert_eq!(workload.active, Some(true));
+    assert_eq!((workload.pod_sets[0].name.as_str(), workload.pod_sets[0].count), ("main", 1));
+
+    let Object::LimitRange(range) = people(&json!({
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": 4}, "min": {"cpu": 1, "memory": 1}, "default": {"memory": 3}}, {"type": "Pod", "max": {"cpu": 4}}]},
+    })) else {
+        panic!("a LimitRange")
+    };
+    let texts = |list: &kueuecore::objects::ResourceList| -> String {
+        list.iter().map(|(name, quantity)| format!("{name}={quantity} ")).collect()
+    };
+    assert_eq!(texts(&range.limits[0].default), "cpu=4 memory=3 ");
+    assert_eq!(texts(&range.limits[0].default_request), "cpu=4 memory=3 ");
+    assert_eq!(texts(&range.limits[1].default), "");
+}
+
+#[test]
+fn older_versions_are_checked_and_converted_at_the_door_for_people() {
+    let queue = |spec: Value| json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec});
+    let Object::ClusterQueue(found) = people(&queue(
+        json!({"cohort": "c", "admissionChecks": ["a"], "flavorFungibility": {"whenCanBorrow": "Borrow"}}),
+    )) else {
+        panic!("a ClusterQueue")
+    };
+    assert_eq!((found.cohort_name.as_str(), found.admission_checks[0].name.as_str()), ("c", "a"));
+    let Object::Cohort(cohort) = people(&json!({
+        "apiVersion": "kueue.x-k8s.io/v1alpha1", "kind": "Cohort", "metadata": {"name": "c"}, "spec": {"parent": "p"},
+    })) else {
+        panic!("a Cohort")
+    };
+    assert_eq!(cohort.parent_name, "p");
+    let workload = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "w"},
+        "spec": {"priorityClassName": "high", "podSets": [{"template": {"spec": {"containers": []}}}]},
+    });
+    let rejections = decode(workload.to_string().as_bytes(), Door::People).expect_err("must be refused");
+    assert_eq!(
+        rejections[0].to_string(),
+        "Workload \"w\" is invalid: spec: Invalid value: priority should not be nil when priorityClassName is set"
+    );
+}
+
+#[test]
+fn a_batch_with_a_refused_object_reports_all_of_them_at_both_doors() {
+    let batch = json!([
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "a"}, "spec": {"parentName": 3}},
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "b"}},
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "c"}, "spec": {"resourceGroups": {}}},
+    ]);
+    for door in [Door::People, Door::Trusted] {
+        let rejections = decode(batch.to_string().as_bytes(), door).expect_err("must be refused");
+        let found: Vec<(usize, &str)> = rejections.iter().map(|r| (r.index, r.object.name.as_str())).collect();
+        assert_eq!(found, [(0, "a"), (2, "c")], "{door:?}");
+    }
+}
+
+#[test]
+fn no_bytes_make_the_decoder_panic() {
+    let sample = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "w", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"priorityClassSource": "a", "podSets": [{"count": 3, "topologyRequest": {"required": "a"}, "template": {"spec": {
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "1500m"}}}]}}}]},
+        "status": {"admission": {"podSetAssignments": [{"topologyAssignment": {"levels": ["a"], "domains": [{"values": [], "count": 1}]}}]}},
+    })
+    .to_string();
+    let mut bytes = sample.clone().into_bytes();
+    for i in 0..bytes.len() {
+        let original = bytes[i];
+        for replacement in [b'"', b'{', b']', b'0', b',', b'\\', 0xff] {
+            bytes[i] = replacement;
+            for door in [Door::People, Door::Trusted] {
+                // Only that it comes back counts.
+                let _ = decode(&bytes, door);
+            }
+        }
+        bytes[i] = original;
+        let _ = decode(&bytes[..i], Door::People);
+    }
+    let deep = "[".repeat(100_000);
+    assert!(decode(deep.as_bytes(), Door::People).is_err());
+    let nested = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let _ = decode(nested.as_bytes(), Door::Trusted);
+    for shape in ["null", "[null]", "{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":{}}", "{\"kind\":3}", "\"x\""] {
+        assert!(decode(shape.as_bytes(), Door::People).is_err(), "{shape}");
+    }
 }

@@ -1,0 +1,291 @@
+//! Kueue's own kinds but the Workload (rules/01 §1-5).
+
+use serde_json::{Value, json};
+
+use super::kubernetes::{label_selector, toleration};
+use super::{
+    Field, Pattern, Schema, any, field, has, int32, int64, items, kind, list, map, object, one_of, quantity, reference,
+    text, text_of, time,
+};
+
+const HOSTNAME: &str = "kubernetes.io/hostname";
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// A kind with a spec, and a status that is not looked into.
+fn with_spec(spec: Schema) -> Schema {
+    kind([field("spec", spec), field("status", any())])
+}
+
+pub(super) fn cluster_queue(old: bool) -> Schema {
+    let mut fields = vec![
+        field("resourceGroups", resource_groups()),
+        field("queueingStrategy", one_of(&["StrictFIFO", "BestEffortFIFO"])).default("BestEffortFIFO"),
+        field("namespaceSelector", label_selector()),
+        field("flavorFungibility", flavor_fungibility(old)).default(json!({})),
+        field("preemption", preemption()).default(json!({})),
+        field("admissionChecksStrategy", admission_checks_strategy(old)),
+        stop_policy(),
+        fair_sharing(),
+        field("admissionScope", admission_scope(old)),
+    ];
+    if old {
+        fields.push(field("cohort", reference()));
+        fields.push(field("admissionChecks", list(text().at_most(316))));
+        return with_spec(
+            object(fields).rule(BORROWING_WITHOUT_COHORT, |spec| has(spec, "cohort") || !has_borrowing_limit(spec)),
+        );
+    }
+    fields.push(field("cohortName", reference()));
+    fields.push(field("concurrentAdmissionPolicy", concurrent_admission()));
+    with_spec(
+        object(fields).rule(BORROWING_WITHOUT_COHORT, |spec| has(spec, "cohortName") || !has_borrowing_limit(spec)),
+    )
+}
+
+const BORROWING_WITHOUT_COHORT: &str = "borrowingLimit must be nil when cohort is empty";
+
+fn has_borrowing_limit(spec: &Value) -> bool {
+    let flavors = items(spec, "resourceGroups").iter().flat_map(|group| items(group, "flavors"));
+    flavors.flat_map(|flavor| items(flavor, "resources")).any(|resource| has(resource, "borrowingLimit"))
+}
+
+fn resource_groups() -> Schema {
+    let resource = object([
+        field("name", text()).required(),
+        field("nominalQuota", quantity()).required(),
+        field("borrowingLimit", quantity()),
+        field("lendingLimit", quantity()),
+    ]);
+    let flavor = object([
+        field("name", reference()).required(),
+        field("resources", list(resource).at_least(1).at_most(64).unique_by(&["name"])).required(),
+    ]);
+    let group = object([
+        field("coveredResources", list(text()).at_least(1).at_most(64)).required(),
+        field("flavors", list(flavor).at_least(1).at_most(64).unique_by(&["name"])).required(),
+    ])
+    .rule("flavors must have the same number of resources as the coveredResources", |group| {
+        let n_covered = items(group, "coveredResources").len();
+        items(group, "flavors").iter().all(|flavor| items(flavor, "resources").len() == n_covered)
+    });
+    list(group).at_most(16)
+}
+
+fn flavor_fungibility(old: bool) -> Schema {
+    let (borrow, preempt): (&[&str], &[&str]) = if old {
+        (&["MayStopSearch", "TryNextFlavor", "Borrow"], &["MayStopSearch", "TryNextFlavor", "Preempt"])
+    } else {
+        (&["MayStopSearch", "TryNextFlavor"], &["MayStopSearch", "TryNextFlavor"])
+    };
+    object([
+        field("whenCanBorrow", one_of(borrow)).default("MayStopSearch"),
+        field("whenCanPreempt", one_of(preempt)).default("TryNextFlavor"),
+        field("preference", one_of(&["BorrowingOverPreemption", "PreemptionOverBorrowing"])),
+    ])
+    .rule(
+        "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor",
+        |fungibility| {
+            let next = |name| text_of(fungibility, name) == "TryNextFlavor";
+            !has(fungibility, "preference") || (next("whenCanBorrow") && next("whenCanPreempt"))
+        },
+    )
+}
+
+fn preemption() -> Schema {
+    let borrow = object([
+        field("policy", one_of(&["Never", "LowerPriority"])).default("Never"),
+        field("maxPriorityThreshold", int32()),
+    ]);
+    object([
+        field("reclaimWithinCohort", one_of(&["Never", "LowerPriority", "Any"])).default("Never"),
+        field("withinClusterQueue", one_of(&["Never", "LowerPriority", "LowerOrNewerEqualPriority"])).default("Never"),
+        field("borrowWithinCohort", borrow).default(json!({})),
+    ])
+    .rule("reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never", |preemption| {
+        let borrows = preemption.get("borrowWithinCohort").is_some_and(|borrow| text_of(borrow, "policy") != "Never");
+        text_of(preemption, "reclaimWithinCohort") != "Never" || !borrows
+    })
+}
+
+fn admission_checks_strategy(old: bool) -> Schema {
+    if old {
+        let rule = object([field("name", text().at_most(316)).required(), field("onFlavors", list(reference()))]);
+        return object([field("admissionChecks", list(rule))]);
+    }
+    let rule = object([
+        field("name", text().at_least(1).at_most(316)).required(),
+        field("onFlavors", list(reference()).at_most(64).unique()),
+    ]);
+    object([field("admissionChecks", list(rule).at_least(1).at_most(64).unique_by(&["name"])).required()])
+}
+
+fn admission_scope(old: bool) -> Schema {
+    let mode = if old { text() } else { one_of(&["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]) };
+    object([field("admissionMode", mode).required()])
+}
+
+fn concurrent_admission() -> Schema {
+    let migration = object([
+        field("mode", one_of(&["TryPreferredFlavors", "RetainFirstAdmission"])).required(),
+        field("constraints", object([field("lastAcceptableFlavorName", reference())])),
+    ]);
+    object([field("migration", migration).required()])
+}
+
+fn stop_policy() -> Field {
+    field("stopPolicy", one_of(&["None", "Hold", "HoldAndDrain"])).default("None")
+}
+
+fn fair_sharing() -> Field {
+    field("fairSharing", object([field("weight", quantity()).default(1)]))
+}
+
+pub(super) fn cohort() -> Schema {
+    with_spec(object([field("parentName", reference()), field("resourceGroups", resource_groups()), fair_sharing()]))
+}
+
+pub(super) fn local_queue() -> Schema {
+    with_spec(object([field("clusterQueue", reference()), stop_policy(), fair_sharing()]))
+}
+
+pub(super) fn resource_flavor() -> Schema {
+    let taint = object([
+        field("key", text()).required(),
+        field("value", text()),
+        field("effect", text()).required(),
+        field("timeAdded", time()),
+    ]);
+    let spec = object([
+        field("nodeLabels", map(text()).at_most(8)),
+        field(
+            "nodeTaints",
+            list(taint)
+                .at_most(8)
+                .rule("supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'", |taints| {
+                    entries(taints).all(|taint| EFFECTS.contains(&text_of(taint, "effect")))
+                }),
+        ),
+        field("tolerations", tolerations()),
+        field("topologyName", reference()),
+    ])
+    .rule("at least one nodeLabel is required when topology is set", |spec| {
+        let n_labels = spec.get("nodeLabels").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+        !has(spec, "topologyName") || n_labels >= 1
+    });
+    kind([field("spec", spec)])
+}
+
+/// At most eight tolerations and their rules, of a flavor or of an admission check's update.
+pub(super) fn tolerations() -> Schema {
+    list(toleration())
+        .at_most(8)
+        .rule("operator must be Exists when 'key' is empty, which means 'match all values and all keys'", |list| {
+            entries(list).all(|t| has(t, "key") || text_of(t, "operator") == "Exists")
+        })
+        .rule("effect must be 'NoExecute' when 'tolerationSeconds' is set", |list| {
+            entries(list).all(|t| !has(t, "tolerationSeconds") || text_of(t, "effect") == "NoExecute")
+        })
+        .rule("supported toleration values: 'Equal'(default), 'Exists'", |list| {
+            entries(list).all(|t| !has(t, "operator") || ["Equal", "Exists"].contains(&text_of(t, "operator")))
+        })
+        .rule("a value must be empty when 'operator' is 'Exists'", |list| {
+            entries(list).all(|t| text_of(t, "operator") != "Exists" || !has(t, "value"))
+        })
+        .rule("supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'", |list| {
+            entries(list).all(|t| !has(t, "effect") || EFFECTS.contains(&text_of(t, "effect")))
+        })
+}
+
+fn entries(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+pub(super) fn topology() -> Schema {
+    let level = object([field("nodeLabel", text().at_least(1).at_most(316).like(Pattern::LabelKey)).required()]);
+    let levels = list(level).at_least(1).at_most(16).rule("must be unique", all_differ).rule(
+        "the kubernetes.io/hostname label can only be used at the lowest level of topology",
+        |levels| {
+            let is_hostname = |level: &Value| text_of(level, "nodeLabel") == HOSTNAME;
+            !entries(levels).any(is_hostname) || entries(levels).last().is_some_and(is_hostname)
+        },
+    );
+    kind([field("spec", object([field("levels", levels).required()]))])
+}
+
+fn all_differ(list: &Value) -> bool {
+    let entries: Vec<&Value> = entries(list).collect();
+    entries.iter().enumerate().all(|(i, entry)| !entries[..i].contains(entry))
+}
+
+pub(super) fn admission_check(old: bool) -> Schema {
+    let least = usize::from(!old);
+    let parameters = object([
+        field("apiGroup", reference().at_least(least)).required(),
+        field("kind", text().at_least(least).at_most(63).like(Pattern::KindName)).required(),
+        field("name", text().at_least(least).at_most(63).like(Pattern::Label)).required(),
+    ]);
+    let controller = if old { text() } else { text().at_least(1).at_most(253) };
+    let mut fields = vec![field("controllerName", controller).required(), field("parameters", parameters)];
+    if old {
+        fields.push(field("retryDelayMinutes", int64()).default(15));
+    }
+    with_spec(object(fields))
+}
+
+pub(super) fn workload_priority_class() -> Schema {
+    kind([field("value", int32()).required(), field("description", text().at_most(2048))])
+}
+
+pub(super) fn multikueue_config(old: bool) -> Schema {
+    let clusters = list(text().at_most(256)).at_least(1).at_most(20);
+    if old {
+        return kind([field("spec", object([field("clusters", clusters.unique()).required()]))]);
+    }
+    kind([field(
+        "spec",
+        object([
+            field("clusters", clusters.rule("must be unique", all_differ)).required(),
+            field("quotaManagement", one_of(&["Manual", "Automated"])),
+        ]),
+    )])
+}
+
+pub(super) fn multikueue_cluster(old: bool) -> Schema {
+    let location = if old { text() } else { text().at_least(1).at_most(256) };
+    let config = object([
+        field("location", location).required(),
+        field("locationType", one_of(&["Secret", "Path"])).default("Secret"),
+    ]);
+    let profile = object([field("name", text().at_least(1).at_most(256)).required()]);
+    if old {
+        return with_spec(object([field("kubeConfig", config).required(), field("clusterProfileRef", profile)]));
+    }
+    let source = object([field("kubeConfig", config), field("clusterProfileRef", profile)])
+        .rule("exactly one of the fields in [kubeConfig clusterProfileRef] must be set", |source| {
+            has(source, "kubeConfig") != has(source, "clusterProfileRef")
+        });
+    with_spec(object([field("clusterSource", source).required()]))
+}
+
+pub(super) fn provisioning_request_config() -> Schema {
+    let update = object([
+        field("key", text().at_least(1).at_most(317).like(Pattern::LabelKey)).required(),
+        field("valueFromProvisioningClassDetail", text().at_least(1).at_most(32768)).required(),
+    ]);
+    let retry = object([
+        field("backoffLimitCount", int32()).default(3),
+        field("backoffBaseSeconds", int32()).default(60),
+        field("backoffMaxSeconds", int32()).default(1800),
+    ]);
+    kind([field(
+        "spec",
+        object([
+            field("provisioningClassName", reference().at_least(1)).required(),
+            field("parameters", map(text().at_most(255)).at_most(100)),
+            field("managedResources", list(text()).at_most(100).unique()),
+            field("retryStrategy", retry).default(json!({})),
+            field("podSetUpdates", object([field("nodeSelector", list(update).at_most(8).unique_by(&["key"]))])),
+            field("podSetMergePolicy", one_of(&["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"])),
+        ]),
+    )])
+}
