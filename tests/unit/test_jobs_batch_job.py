@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 _MIN = "kueue.x-k8s.io/job-min-parallelism"
 _SYNC = "kueue.x-k8s.io/job-completions-equal-parallelism"
 _TAS = "kueue.x-k8s.io/podset-"
+_HUGE = str(2**64)  # no number of 64 bits, so it is a name
 
 SAMPLE = """
 apiVersion: batch/v1
@@ -191,6 +193,7 @@ def test_elastic_job_has_its_generation_in_the_name_and_a_gate() -> None:
         ({"unconstrained-topology": "true"}, {"unconstrained": True}),
         ({"unconstrained-topology": "F"}, {"unconstrained": False}),
         ({"required-topology": "rack", "group-name": "g"}, {"required": "rack", "podSetGroupName": "g"}),
+        ({"preferred-topology": "rack", "group-name": _HUGE}, {"preferred": "rack", "podSetGroupName": _HUGE}),
         (
             {"required-topology": "block", "slice-required-topology": "rack", "slice-size": "4"},
             {"required": "block", "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 4},
@@ -250,6 +253,7 @@ def test_completions_follow_parallelism_only_in_indexed_jobs_where_both_are_equa
     ]
 
 
+_FOUR_LAYERS = json.dumps([{"topology": level, "size": 1} for level in "abcd"])
 _PATH = "spec.template.metadata.annotations"
 
 
@@ -339,6 +343,16 @@ _PATH = "spec.template.metadata.annotations"
                     f"{_PATH}[{_TAS}slice-required-topology-constraints][1].size",
                     "Invalid value: 4: must evenly divide the parent layer size 6",
                 ),
+            ],
+        ),
+        (
+            {"slice-required-topology-constraints": _FOUR_LAYERS},
+            [
+                (
+                    f"{_PATH}[{_TAS}slice-required-topology-constraints]",
+                    f"Invalid value: {json.dumps(_FOUR_LAYERS)}: topology constraints must contain between 1 and 3 "
+                    "entries",
+                )
             ],
         ),
         (

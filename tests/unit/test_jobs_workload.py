@@ -115,8 +115,9 @@ def test_workload_carries_what_the_job_says() -> None:
     assert Workload.from_manifest(workload).queue_name == "user-queue"
 
 
-def test_uid_that_is_no_label_value_is_left_out() -> None:
-    workload = _only(workloads_for([_job(uid="-bad-")]))
+@pytest.mark.parametrize("uid", ["-bad-", "u" * 64])
+def test_uid_that_is_no_label_value_is_left_out(uid: str) -> None:
+    workload = _only(workloads_for([_job(uid=uid)]))
     assert "labels" not in workload["metadata"]
 
 
@@ -270,6 +271,31 @@ def test_job_of_an_external_framework_has_no_workload_of_its_own() -> None:
     assert len(workloads_for([external, _owned_by(external)]).workloads) == 1
 
 
+def test_owner_behind_a_replica_set_is_found() -> None:
+    replica_set: dict[str, Any] = {**_owned_by(_JOB_SET), "apiVersion": "apps/v1", "kind": "ReplicaSet"}
+    child = _owned_by(replica_set)
+    result = workloads_for([_JOB_SET, replica_set, child], configuration=_BOTH)
+    assert result.ignored[-1].reason == 'JobSet "team-a/set" owns it, and has the Workload'
+
+
+def test_job_below_a_job_without_queue_gets_no_defaults() -> None:
+    without_queue = {**_JOB_SET, "metadata": {**_JOB_SET["metadata"], "labels": {}}}
+    queue = LocalQueue("default", namespace="team-a", cluster_queue="c")
+    child = _owned_by(without_queue)
+    high = WorkloadPriorityClass("default", value=4)
+    assert _priority_of_last(high, without_queue, child) == 0
+    del child["metadata"]["labels"]
+    result = workloads_for([queue, without_queue, child], configuration=_BOTH)
+    assert [it.reason for it in result.ignored][1:] == ["it has no label kueue.x-k8s.io/queue-name"]
+
+
+def _priority_of_last(*manifests: Any) -> int:
+    spec: Any = workloads_for(manifests, configuration=_BOTH).workloads[-1].object["spec"]
+    priority = spec["priority"]
+    assert isinstance(priority, int)
+    return priority
+
+
 def test_owner_that_is_missing_or_cyclic_leaves_the_job_alone() -> None:
     assert "is not among the manifests" in _reason(_owned_by(_JOB_SET), configuration=_BOTH)
     cyclic = _job(name="self")
@@ -298,6 +324,8 @@ def test_job_that_has_its_workload_gets_no_second_one() -> None:
     renamed = {**workload, "metadata": {**workload["metadata"], "name": "other"}}
     assert "is among the manifests" in _reason(_job(uid="u"), workload)
     assert "is among the manifests" in _reason(_job(uid="u"), renamed)
+    elsewhere = {**workload, "metadata": {**workload["metadata"], "namespace": "team-b"}}
+    assert len(workloads_for([_job(uid="u"), elsewhere]).workloads) == 1
     # That of an earlier Job of the same name does not count.
     assert len(workloads_for([_job(uid="new"), renamed]).workloads) == 1
 
@@ -307,6 +335,31 @@ def test_prebuilt_workload_is_used() -> None:
     assert _reason(job) == 'it uses the prebuilt Workload "team-a/w", which is not among the manifests'
     workload = Workload("w", namespace="team-a", pod_sets=[])
     assert _reason(job, workload) == 'it uses the prebuilt Workload "team-a/w"'
+
+
+@pytest.mark.parametrize(
+    ("label", "annotation", "gate", "name"),
+    [
+        ("a", "b", True, "b"),
+        ("a", "", True, "a"),
+        ("a", "b", False, "a"),
+        ("", "b" * 64, False, "b" * 64),
+        ("", "b", False, None),
+    ],
+)
+def test_prebuilt_workload_is_named_by_label_or_annotation(
+    label: str, annotation: str, gate: bool, name: str | None
+) -> None:
+    key = "kueue.x-k8s.io/prebuilt-workload-name"
+    labels = {"kueue.x-k8s.io/queue-name": "q", **({key: label} if label else {})}
+    job = _job(labels=labels, annotations={key: annotation})
+    configuration = JobsConfiguration(feature_gates={"WorkloadIdentifierAnnotations": gate})
+    result = workloads_for([job], configuration=configuration)
+    assert result.problems == ()
+    if name is None:
+        assert len(result.workloads) == 1
+    else:
+        assert f'"team-a/{name}"' in result.ignored[0].reason
 
 
 def test_jobs_that_are_over_or_deleted_or_not_enabled_get_none() -> None:
@@ -319,7 +372,8 @@ def test_jobs_that_are_over_or_deleted_or_not_enabled_get_none() -> None:
 
 
 def test_other_objects_are_no_jobs() -> None:
-    assert workloads_for([Namespace("a"), LocalQueue("q", cluster_queue="c")]) == JobsResult((), (), (), ())
+    pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    assert workloads_for([Namespace("a"), LocalQueue("q", cluster_queue="c"), pod]) == JobsResult((), (), (), ())
 
 
 def test_generated_names_are_numbered_and_avoid_those_that_exist() -> None:
@@ -364,6 +418,11 @@ def test_problems_of_the_workload_have_lines_of_the_job() -> None:
             'Invalid value: "User_Queue": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric '
             "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
             r"used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ),
+        (
+            {"labels": {"kueue.x-k8s.io/queue-name": "a" * 254}},
+            "metadata.labels[kueue.x-k8s.io/queue-name]",
+            f'Invalid value: "{"a" * 254}": must be no more than 253 bytes',
         ),
         (
             {"labels": {"kueue.x-k8s.io/max-exec-time-seconds": "0"}},

@@ -37,6 +37,9 @@ spec:
 """
 
 
+_TWO = {"a": 2, "b": 2}
+
+
 def _only(text: str, file: str = "a.yaml") -> Problem:
     with pytest.raises(ManifestError) as caught:
         parse_manifests(text, file=file)
@@ -71,6 +74,7 @@ def test_documents_of_a_text_come_in_order_as_plain_data() -> None:
         ("spec.resourceGroups[0].flavors[0].resources[0].nominalQuota", 20),
         ("spec.resourceGroups[0].flavors[7].name", 16),
         ("spec.cohortName", 13),
+        ("metadata.names", 9),
         ("status", 7),
     ],
 )
@@ -145,12 +149,14 @@ def test_json_values_on_one_line_keep_their_own_fields() -> None:
         ("-3", -3),
         ("1.0", 1),
         ("1e3", 1000),
+        ("1e30", 1e30),
         ("0.1", 0.1),
         ("1.5.2", "1.5.2"),
         ("200m", "200m"),
         ("36Gi", "36Gi"),
         ("{1: a, true: b}", {"1": "a", "true": "b"}),
         ("{a: &x {b: 1}, c: *x}", {"a": {"b": 1}, "c": {"b": 1}}),
+        ("{x: &x {a: 1}, y: &y {a: 2, b: 2}, z: {<<: [*x, *y]}}", {"x": {"a": 1}, "y": _TWO, "z": {"a": 1, "b": 2}}),
         ("{base: &x {b: 1, c: 2}, d: {<<: *x, c: 3}}", {"base": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}}),
     ],
 )

@@ -85,7 +85,7 @@ class JobsResult:
         workloads: A Workload for each job that gets one. Its source is that of the job, so errors about the Workload
             show lines of the job.
         jobs: Those jobs, as the webhooks leave them: with defaults, and suspended.
-        ignored: Jobs that get none, and why.
+        ignored: Jobs that get none, and why. Those of integrations that are off are left out if they name no queue.
         problems: What is wrong with jobs that are rejected.
     """
 
@@ -130,6 +130,8 @@ def workloads_for(manifests: Iterable[ManifestLike], *, configuration: JobsConfi
             ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
         if framework is None:
             continue
+        if framework not in configuration.frameworks and QUEUE_LABEL not in labels_of(manifest.object):
+            continue  # nobody means it for Kueue
         job = names.complete(manifest.object)
         try:
             found = _workload(job, framework, configuration, surroundings)
@@ -167,7 +169,7 @@ def _workload(
         ancestor = managed_ancestor(job, configuration, surroundings)
     except OwnerError as error:
         raise _Ignore(str(error)) from None
-    _apply_webhook_defaults(job, integration, ancestor, configuration, surroundings)
+    _apply_webhook_defaults(job, integration, configuration, surroundings)
     problems = common_problems(job, integration.api_version, integration.kind, configuration)
     problems += integration.validate(job, configuration)
     if problems:
@@ -186,11 +188,7 @@ def _workload(
 
 
 def _apply_webhook_defaults(
-    job: JsonObject,
-    integration: Integration,
-    ancestor: JsonObject | None,
-    configuration: JobsConfiguration,
-    surroundings: Surroundings,
+    job: JsonObject, integration: Integration, configuration: JobsConfiguration, surroundings: Surroundings
 ) -> None:
     """What the mutating webhook does to a new job, in its order (rules/10 §2.2)."""
     namespace = text_at(job, "metadata", "namespace")
@@ -211,7 +209,8 @@ def _apply_webhook_defaults(
     ):
         set_label(job, PRIORITY_CLASS_LABEL, "default")
     managed = labels_of(job).get(QUEUE_LABEL) or (configuration.manage_jobs_without_queue_name and selected)
-    if ancestor is None and managed:
+    if managed:
+        # A job below a managed one would be left as it is, but it is ignored in the end.
         integration.suspend(job)
 
 
@@ -257,7 +256,6 @@ def _paths(integration: Integration, job: JsonObject) -> Sequence[tuple[str, str
         *integration.template_paths(job),
         ("spec.queueName", f"metadata.labels[{QUEUE_LABEL}]"),
         ("spec.priorityClassRef", f"metadata.labels[{PRIORITY_CLASS_LABEL}]"),
-        ("spec", "spec"),
     ]
 
 

@@ -104,7 +104,7 @@ def new_workload(
         "podSets": [_sanitized(it, configuration) for it in pod_sets],
     }
     seconds, _ = go_int(labels.get(MAX_EXEC_TIME_LABEL, ""), bits=32)
-    if seconds is not None and seconds > 0:
+    if seconds is not None:  # what is not positive was rejected
         spec["maximumExecutionTimeSeconds"] = seconds
     spec["active"] = True
     return {
