@@ -120,5 +120,5 @@ $(STAMPS)/profile-$(PROFILE): $(STAMPS)/tools
 
 $(STAMPS)/extension: $(STAMPS)/tools $(STAMPS)/profile-$(PROFILE) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml | toolchain
 	@echo 'building the extension ($(PROFILE))'
-	@. $(VENV)/bin/activate && maturin develop --quiet --profile $(PROFILE) --locked
+	@. $(VENV)/bin/activate && PIP_QUIET=1 maturin develop --quiet --profile $(PROFILE) --locked
 	@touch $@
