@@ -130,3 +130,55 @@ fn slices(topology: &mut Map<String, Value>) {
         json!([{"domainCount": domains.len(), "podCounts": pod_counts, "valuesPerLevel": per_level}]),
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn converted(kind: Kind, spec: Value) -> Value {
+        let mut object = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "spec": spec});
+        to_preferred(kind, "kueue.x-k8s.io/v1beta1", &mut object);
+        assert_eq!(object["apiVersion"], "kueue.x-k8s.io/v1beta2");
+        object["spec"].take()
+    }
+
+    #[test]
+    fn renamed_fields_arrive_under_their_new_names() {
+        let table = [
+            (
+                Kind::ClusterQueue,
+                json!({"cohort": "c", "admissionChecks": [], "admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}}),
+                json!({"cohortName": "c", "admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}}),
+            ),
+            (
+                Kind::ClusterQueue,
+                json!({"admissionChecks": ["b"], "admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}}),
+                json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "b"}]}}),
+            ),
+            (
+                Kind::ClusterQueue,
+                json!({"flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "Preempt"}}),
+                json!({"flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"}}),
+            ),
+            (
+                Kind::Workload,
+                json!({"priorityClassName": "n", "priorityClassSource": "scheduling.k8s.io/priorityclass"}),
+                json!({"priorityClassRef": {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "n"}}),
+            ),
+            (Kind::Workload, json!({"priorityClassName": "n", "priorityClassSource": ""}), json!({})),
+            (
+                Kind::MultiKueueCluster,
+                json!({"kubeConfig": {"location": "l", "locationType": "Path"}}),
+                json!({"clusterSource": {"kubeConfig": {"location": "l", "locationType": "Path"}}}),
+            ),
+            (
+                Kind::MultiKueueCluster,
+                json!({"kubeConfig": {"location": ""}, "clusterProfileRef": {"name": "p"}}),
+                json!({"clusterSource": {"clusterProfileRef": {"name": "p"}}}),
+            ),
+        ];
+        for (kind, old, new) in table {
+            assert_eq!(converted(kind, old.clone()), new, "{old}");
+        }
+    }
+}

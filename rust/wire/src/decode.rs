@@ -14,7 +14,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueuecore::gates::Gates;
-use kueuecore::objects::{Admission, Meta, Object, OtherKind, WorkloadStatus};
+use kueuecore::objects::{
+    Admission, LimitRangeItem, Meta, Object, OtherKind, PodSet, PodSpec, ResourceList, WorkloadStatus,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,7 +25,7 @@ use serde_json::value::RawValue;
 use crate::field_error::{FieldError, ObjectRef, Rejection, quoted, rendered};
 use crate::kinds::{KUEUE_GROUP, Kind, group_of};
 use crate::schema::{self, Schema};
-use crate::{defaults, validate};
+use crate::{convert, defaults, read, validate};
 
 /// How much the sender is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,22 +110,55 @@ pub fn decode_with(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Ve
     if batch.rejections.is_empty() { Ok(batch.decoded) } else { Err(batch.rejections) }
 }
 
-/// Decodes one object that is already a JSON value, through [`Door::Trusted`].
+/// Decodes one object that is already a JSON value, as [`Door::Trusted`] does.
 ///
 /// # Errors
 /// What is wrong with its shape, or with its kind.
 pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
-    match decode(value.to_string().as_bytes(), Door::Trusted) {
-        Ok(decoded) => match decoded.objects.into_iter().next() {
-            Some((object, _)) => Ok(object),
-            None => Err(Box::new(Rejection {
-                index: 0,
-                object: ObjectRef::default(),
-                errors: vec![FieldError::invalid("", rendered(value), "must be an object of a supported kind")],
-            })),
-        },
-        Err(mut rejections) => Err(Box::new(rejections.swap_remove(0))),
-    }
+    let text = |value: &Value, name| value.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
+    let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
+    let decoded = match find_kind(&api_version, &kind) {
+        Ok(Some(found)) => preferred(found, &api_version, &Source::Value(value)),
+        Ok(None) => Err(FieldError::invalid("kind", quoted(&kind), "is not a kind that is read")),
+        Err(error) => Err(error),
+    };
+    decoded.map_err(|error| {
+        let metadata = value.get("metadata").unwrap_or(&Value::Null);
+        let (namespace, name) = (text(metadata, "namespace"), text(metadata, "name"));
+        Box::new(Rejection { index: 0, object: ObjectRef { api_version, kind, namespace, name }, errors: vec![error] })
+    })
+}
+
+/// Decodes a resource list.
+///
+/// # Errors
+/// The first entry that is no quantity; its path is the resource.
+pub fn resource_list(value: &Value) -> Result<ResourceList, FieldError> {
+    typed_value::<read::Resources>(value).map(|resources| resources.0)
+}
+
+/// Decodes a pod's `spec`, nothing defaulted.
+///
+/// # Errors
+/// The first field with a wrong shape; its path starts at the spec.
+pub fn pod_spec(value: &Value) -> Result<PodSpec, FieldError> {
+    typed_value::<pod::PodSpecWire>(value).map(Into::into)
+}
+
+/// Decodes one entry of a Workload's `spec.podSets`, nothing defaulted.
+///
+/// # Errors
+/// The first field with a wrong shape; its path starts at the pod set.
+pub fn pod_set(value: &Value) -> Result<PodSet, FieldError> {
+    typed_value::<workload::PodSetWire>(value).map(Into::into)
+}
+
+/// Decodes one entry of a LimitRange's `spec.limits`, nothing defaulted.
+///
+/// # Errors
+/// The first field with a wrong shape; its path starts at the entry.
+pub fn limit_range_item(value: &Value) -> Result<LimitRangeItem, FieldError> {
+    typed_value::<others::LimitWire>(value).map(Into::into)
 }
 
 /// Decodes a Workload's `status`, nothing defaulted.
@@ -279,7 +314,7 @@ impl Batch<'_> {
             return;
         };
         let result = match self.door {
-            Door::Trusted => trusted(raw, found, api_version).map_err(|error| vec![error]),
+            Door::Trusted => preferred(found, api_version, &Source::Text(raw)).map_err(|error| vec![error]),
             Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, head)),
         };
         match result {
@@ -304,7 +339,7 @@ impl Batch<'_> {
         // v1alpha1 is no longer served anywhere: it is read as what it became.
         let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
         if !old {
-            crate::convert::to_preferred(kind, api_version, &mut value);
+            convert::to_preferred(kind, api_version, &mut value);
         }
         let schema = self.schemas.entry((kind, old)).or_insert_with(|| schema::of(kind, old));
         let unknown = schema.prepare(&mut value);
@@ -323,7 +358,7 @@ impl Batch<'_> {
             return Err(errors);
         }
         if old {
-            crate::convert::to_preferred(kind, api_version, &mut value);
+            convert::to_preferred(kind, api_version, &mut value);
             self.schemas.entry((kind, false)).or_insert_with(|| schema::of(kind, false)).prepare(&mut value);
         }
         let mut object = object(kind, &Source::Value(&value)).map_err(|error| vec![error])?;
@@ -373,13 +408,17 @@ fn reference(api_version: &str, kind: &str, head: &Head<'_>) -> ObjectRef {
     }
 }
 
-fn trusted(raw: &str, kind: Kind, api_version: &str) -> Result<Object, FieldError> {
-    if kind.is_kueue() && api_version != kind.preferred_version() {
-        let mut value: Value = serde_json::from_str(raw).map_err(|error| not_json(&error))?;
-        crate::convert::to_preferred(kind, api_version, &mut value);
-        return object(kind, &Source::Value(&value));
+/// Reads an object of any version, as it is.
+fn preferred(kind: Kind, api_version: &str, source: &Source<'_>) -> Result<Object, FieldError> {
+    if !kind.is_kueue() || api_version == kind.preferred_version() {
+        return object(kind, source);
     }
-    object(kind, &Source::Text(raw))
+    let mut value = match source {
+        Source::Text(raw) => serde_json::from_str(raw).map_err(|error| not_json(&error))?,
+        Source::Value(value) => (*value).clone(),
+    };
+    convert::to_preferred(kind, api_version, &mut value);
+    object(kind, &Source::Value(&value))
 }
 
 /// Where an object is read from.

@@ -119,6 +119,15 @@ pub(crate) fn resources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
     Ok(maybe_resources(deserializer)?.unwrap_or_default())
 }
 
+/// A resource list by itself.
+pub(crate) struct Resources(pub(crate) ResourceList);
+
+impl<'de> Deserialize<'de> for Resources {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        resources(deserializer).map(Resources)
+    }
+}
+
 /// A resource list whose absence counts.
 pub(crate) fn maybe_resources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ResourceList>, D::Error> {
     struct Entries(ResourceList);

@@ -90,8 +90,7 @@ pub(crate) fn of(kind: Kind, old: bool) -> Schema {
         Kind::LimitRange => kubernetes::limit_range(),
         Kind::RuntimeClass => kubernetes::runtime_class(),
         Kind::PriorityClass => kubernetes::priority_class(),
-        Kind::Namespace | Kind::Node => kubernetes::with_spec(any()),
-        Kind::Pod => kubernetes::with_spec(workload::pod_spec()),
+        Kind::Namespace | Kind::Node | Kind::Pod => kubernetes::with_spec(any()),
     }
 }
 

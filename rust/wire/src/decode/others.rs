@@ -174,7 +174,7 @@ struct LimitRangeSpec {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct LimitWire {
+pub(crate) struct LimitWire {
     #[serde(deserialize_with = "nil", rename = "type")]
     kind: String,
     #[serde(deserialize_with = "resources")]

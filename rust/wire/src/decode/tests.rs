@@ -335,3 +335,35 @@ fn no_bytes_make_the_decoder_panic() {
         assert!(decode(shape.as_bytes(), Door::People).is_err(), "{shape}");
     }
 }
+
+#[test]
+fn parts_of_objects_are_read_alone() {
+    let spec =
+        pod_spec(&json!({"containers": [{"name": "c", "resources": {"limits": {"cpu": 2}}}]})).expect("well formed");
+    assert_eq!(spec.containers[0].resources.limits["cpu"].to_string(), "2");
+    assert_eq!(pod_set(&json!({"name": "p", "count": 2})).expect("well formed").count, 2);
+    assert_eq!(limit_range_item(&json!({"type": "Pod", "max": {"cpu": 0.5}})).expect("well formed").kind, "Pod");
+    assert_eq!(resource_list(&Value::Null), Ok(ResourceList::new()));
+    let error = resource_list(&json!({"cpu": "x"})).expect_err("no quantity");
+    assert!(error.to_string().starts_with("cpu: Invalid value: \"x\": "), "{error}");
+}
+
+#[test]
+fn a_value_is_read_as_its_text_is() {
+    for object in [
+        json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": {"cohort": "c"}}),
+        json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "n"}, "spec": {"limits": [{"type": "Pod", "min": {"cpu": 0.5}}]}}),
+    ] {
+        for door in [Door::Trusted, Door::People] {
+            let decoded = decode(object.to_string().as_bytes(), door).expect("well formed");
+            if door == Door::Trusted || object["kind"] == "LimitRange" {
+                assert_eq!(decoded.objects, [(one(&object), 0)]);
+            }
+        }
+    }
+    let found = decode_value(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}));
+    assert_eq!(
+        found.expect_err("foreign").to_string(),
+        "Deployment \"d\" is invalid: kind: Invalid value: \"Deployment\": is not a kind that is read"
+    );
+}

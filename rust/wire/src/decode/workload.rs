@@ -87,7 +87,7 @@ impl From<ClassRefWire> for PriorityClassRef {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct PodSetWire {
+pub(crate) struct PodSetWire {
     #[serde(deserialize_with = "nil")]
     name: String,
     #[serde(deserialize_with = "nil")]

@@ -58,8 +58,9 @@ pub(super) fn label_selector() -> Schema {
     object([field("matchExpressions", list(expression)), field("matchLabels", map(text()))])
 }
 
+// Quantities of Kubernetes' own kinds may be any number, not only integers: they are checked when they are read.
 pub(super) fn limit_range() -> Schema {
-    let quantities = |name| -> Field { field(name, map(quantity())) };
+    let quantities = |name| -> Field { field(name, map(any())) };
     let limit = object([
         field("type", text()).required(),
         quantities("max"),
@@ -74,7 +75,7 @@ pub(super) fn limit_range() -> Schema {
 pub(super) fn runtime_class() -> Schema {
     kind([
         field("handler", text()).required(),
-        field("overhead", object([field("podFixed", map(quantity()))])),
+        field("overhead", object([field("podFixed", map(any()))])),
         field("scheduling", any()),
     ])
 }

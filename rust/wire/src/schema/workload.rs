@@ -115,7 +115,7 @@ fn pod_template() -> Schema {
 }
 
 /// A pod's spec: what scheduling reads with its shape, the rest by name.
-pub(super) fn pod_spec() -> Schema {
+fn pod_spec() -> Schema {
     let mut fields = vec![
         field("containers", list(container()).unique_by(&["name"])).required(),
         field("initContainers", list(container()).unique_by(&["name"])),
