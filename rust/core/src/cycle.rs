@@ -175,7 +175,7 @@ impl State {
     }
 
     /// Topology is not placed here: a workload whose answer depends on it gets none.
-    fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
+    pub fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
         if !self.gate(Gate::TopologyAwareScheduling) {
             return None;
         }
@@ -502,7 +502,7 @@ impl State {
 }
 
 /// The flavors to which a variant is limited, if it is one (concurrent admission).
-fn allowed_flavors(workload: &Workload) -> Option<Vec<String>> {
+pub fn allowed_flavors(workload: &Workload) -> Option<Vec<String>> {
     let text = workload.meta.annotations.get(ALLOWED_FLAVORS)?;
     Some(text.split(',').map(|name| name.trim().to_owned()).collect())
 }

@@ -140,7 +140,7 @@ impl Tournament<'_> {
             let (_, row) = self.forest.locate(child);
             let resources = self.forest.resources_of(entry.tree);
             let share = self.forest.tree(entry.tree).share(row, self.forest.weight(child), resources, &[]);
-            let borrows_what_it_asks_for = share.borrowed.iter().any(|c| requested.contains(c));
+            let borrows_what_it_asks_for = share.borrows_any_of(&requested);
             standings.insert((parent, index), Standing { share, borrows_what_it_asks_for });
             child = parent;
         }

@@ -180,6 +180,11 @@ impl Forest {
         }
     }
 
+    /// Does a ClusterQueue take part in scheduling?
+    pub fn is_active(&self, id: NodeId) -> bool {
+        self.nodes[id].active
+    }
+
     /// `AllocatableResourceGeneration` of a ClusterQueue (rules/02 §4.1).
     pub fn generation(&self, id: NodeId) -> i64 {
         self.nodes[id].generation

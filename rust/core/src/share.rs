@@ -25,6 +25,11 @@ impl Share {
         !self.borrowed.is_empty()
     }
 
+    /// Is the node above its subtree quota on any of these columns?
+    pub fn borrows_any_of(&self, columns: &[Column]) -> bool {
+        self.borrowed.iter().any(|column| columns.contains(column))
+    }
+
     /// `ratio / weight`; infinite for a borrower of weight 0.
     pub fn weighted(&self) -> f64 {
         if self.ratio == 0.0 {

@@ -1,0 +1,195 @@
+//! Flavor assignment of one workload.
+
+use std::collections::BTreeMap;
+
+use kueuecore::amount::Amount;
+use kueuecore::assign::{
+    Assignment, Attempt, Candidate, Context, Nomination, Oracle, PodSetAssignment, Possibility, ReplacedPodSet, Totals,
+    assign as assign_flavors,
+};
+use kueuecore::cycle::allowed_flavors;
+use kueuecore::ids::{FlavorResourceId, WorkloadId};
+use kueuecore::messages;
+use kueuecore::names::Names;
+use kueuecore::objects::PodSet;
+use kueuecore::resource_names::resource_value;
+use kueuecore::state::State;
+use kueuecore::tree::{Row, Tree};
+use serde_json::{Map, Value, json};
+
+use super::values::{
+    by_flavor, entries, flavor_amounts, flavors_of, integer, is_true, items, quantity, requests, text,
+};
+use super::{Answer, Case};
+
+/// Kind `assign`.
+pub(super) fn assign(case: &Case<'_>) -> Answer {
+    let input = case.input;
+    let mut config = case.config.clone();
+    if is_true(input, "enableFairSharing") {
+        config.fair_sharing.get_or_insert_default();
+    }
+    let mut state = case.state_with(config, case.objects.clone());
+    for name in super::values::texts(&input["deletedFlavors"]) {
+        let flavor = state.flavor(name);
+        state.flavors[flavor] = None;
+    }
+    for (name, usage) in entries(&input["usage"]) {
+        let queue = state.find_queue(name).ok_or_else(|| format!("no ClusterQueue {name}"))?;
+        let usage = flavor_amounts(&mut state, usage)?;
+        let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
+        state.forest.charge(node, &usage, true, &state.names);
+    }
+    let queue = state.find_queue(text(input, "clusterQueue")?).ok_or("no such ClusterQueue")?;
+    let workload = state.store_workload(case.workload("workload")?);
+    if state.undecided(queue, workload).is_some() || !input["tasUsage"].is_null() {
+        return Ok(None);
+    }
+    let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
+    let mut oracle = Recorded::read(&mut state, &input["oracle"])?;
+    let replaced = replaced_slice(&mut state, &input["replaceWorkloadSlice"])?;
+    let nomination = nomination(&mut state, &input["nominationMapping"]);
+    state.forest.flush(&state.names);
+    let (tree, row) = state.forest.locate(node);
+    let record = state.workloads.get(workload);
+    let allowed = allowed_flavors(&record.workload);
+    let candidate = Candidate {
+        pod_sets: &record.spec.adjusted,
+        totals: &record.totals,
+        shape: record.shape,
+        resume: None,
+        allowed_flavors: allowed.as_deref(),
+        replaced_slice: replaced.as_deref(),
+        nomination: nomination.as_ref(),
+    };
+    let context = Context {
+        names: &state.names,
+        flavors: &state.flavors,
+        config: &state.config,
+        queue: &state.queues[queue].rules,
+        row,
+        generation: state.forest.generation(node),
+        cycle: state.cycle,
+    };
+    let assignment = assign_flavors(&context, state.forest.tree_mut(tree), &candidate, None, &mut oracle);
+    Ok(Some(dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted)))
+}
+
+/// What the preemption of the case would find.
+struct Recorded {
+    results: BTreeMap<FlavorResourceId, (Possibility, u32)>,
+    default: (Possibility, u32),
+}
+
+impl Oracle for Recorded {
+    fn simulate(&mut self, _: &mut Tree, _: Row, fr: FlavorResourceId, _: Amount) -> (Possibility, u32) {
+        self.results.get(&fr).copied().unwrap_or(self.default)
+    }
+}
+
+impl Recorded {
+    fn read(state: &mut State, oracle: &Value) -> Result<Self, String> {
+        let mut results = BTreeMap::new();
+        for result in items(&oracle["results"]) {
+            let flavor = state.flavor(text(result, "flavor")?);
+            let resource = state.names.resource(text(result, "resource")?);
+            results.insert(state.names.flavor_resource(flavor, resource), possibility(result)?);
+        }
+        Ok(Self { results, default: possibility(&oracle["default"])? })
+    }
+}
+
+fn possibility(result: &Value) -> Result<(Possibility, u32), String> {
+    let all = [Possibility::NoCandidates, Possibility::Preempt, Possibility::Reclaim];
+    let name = text(result, "possibility")?;
+    let found = all.into_iter().find(|p| p.as_str() == name).ok_or_else(|| format!("no possibility: {name}"))?;
+    let level = u32::try_from(integer(result, "borrowing")?).map_err(|e| e.to_string())?;
+    Ok((found, level))
+}
+
+fn replaced_slice(state: &mut State, slice: &Value) -> Result<Option<Vec<ReplacedPodSet>>, String> {
+    if slice.is_null() {
+        return Ok(None);
+    }
+    let mut replaced = Vec::new();
+    for pod_set in items(&slice["totalRequests"]) {
+        let mut requests = Vec::new();
+        for (name, given) in entries(&pod_set["requests"]) {
+            requests.push((state.names.resource(name), resource_value(name, &quantity(given)?)));
+        }
+        let count = i32::try_from(integer(pod_set, "count")?).map_err(|e| e.to_string())?;
+        let flavors = flavors_of(state, &pod_set["flavors"]);
+        let totals = Totals { count, requests, flavors };
+        replaced.push(ReplacedPodSet { name: text(pod_set, "name")?.to_owned(), totals });
+    }
+    Ok(Some(replaced))
+}
+
+fn nomination(state: &mut State, mapping: &Value) -> Option<Nomination> {
+    let mapping = mapping.as_object()?;
+    let of = |(name, flavors): (&String, &Value)| (name.clone(), flavors_of(state, flavors).into_iter().collect());
+    Some(mapping.iter().map(of).collect())
+}
+
+fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
+    let tried = |tried: &Vec<_>| -> Value {
+        tried.iter().map(|&(resource, index)| (names.resource_text(resource).to_owned(), json!(index))).collect()
+    };
+    json!({
+        "mode": assignment.mode().as_str(),
+        "borrowing": assignment.borrowing,
+        "noFitReason": assignment.no_fit_reason.as_str(),
+        "message": messages::assignment(names, assignment, pod_sets),
+        "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
+        "lastTriedFlavorIdx": assignment.resume.tried.iter().map(tried).collect::<Vec<_>>(),
+        "podSets": assignment.pod_sets.iter().map(|ps| pod_set(names, ps, pod_sets)).collect::<Vec<_>>(),
+    })
+}
+
+fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet]) -> Value {
+    let flavors: Map<String, Value> = assigned
+        .flavors
+        .iter()
+        .map(|choice| {
+            let entry = json!({
+                "flavor": names.flavors[choice.flavor],
+                "mode": choice.mode.as_str(),
+                "triedFlavorIdx": choice.tried_index,
+                "borrow": choice.level,
+            });
+            (names.resource_text(choice.resource).to_owned(), entry)
+        })
+        .collect();
+    json!({
+        "name": pod_sets[assigned.index].name,
+        "count": assigned.count,
+        "mode": assigned.mode().as_str(),
+        "flavors": flavors,
+        "reasons": messages::status_reasons(names, assigned),
+        "error": assigned.error,
+        "requests": requests(names, &assigned.requests),
+        "attempts": assigned.attempts.iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
+    })
+}
+
+fn attempt(names: &Names, attempt: &Attempt) -> Value {
+    json!({
+        "flavor": names.flavors[attempt.flavor],
+        "mode": attempt.mode.as_str(),
+        "borrow": attempt.level,
+        "reasons": messages::attempt_reasons(names, &attempt.reasons),
+        "noFitReason": attempt.no_fit_reason.as_str(),
+        "preemptionPossibility": attempt.possibility.map(Possibility::as_str),
+    })
+}
+
+/// Kind `scheduling_hash`.
+pub(super) fn scheduling_hash(case: &Case<'_>) -> Answer {
+    let mut state = case.state();
+    let mut shapes = Vec::new();
+    for workload in items(&case.input["workloads"]) {
+        let id: WorkloadId = state.store_workload(super::workload(workload)?);
+        shapes.push(state.workloads.get(id).shape);
+    }
+    Ok(Some(json!({"same": shapes.windows(2).all(|pair| pair[0] == pair[1])})))
+}

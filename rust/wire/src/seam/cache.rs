@@ -1,0 +1,139 @@
+//! The cache, operation by operation.
+
+use kueuecore::amount::Amount;
+use kueuecore::cache::CacheError;
+use kueuecore::forest::NodeId;
+use kueuecore::objects::Object;
+use kueuecore::state::{Owner, QueueRecord, State};
+use kueuecore::tree::{Column, Row, Tree};
+use serde_json::{Map, Value, json};
+
+use super::values::{by_flavor, items, text};
+use super::{Answer, Case};
+use crate::decode::decode_value;
+
+/// Kind `cache_ops`.
+pub(super) fn cache_ops(case: &Case<'_>) -> Answer {
+    let mut state = case.state();
+    let mut states = Vec::new();
+    for op in items(&case.input["ops"]) {
+        let result = run(&mut state, op)?;
+        state.forest.flush(&state.names);
+        let mut entry = dump(&state);
+        if let Err(error) = result {
+            entry["error"] = json!(error.to_string());
+        }
+        states.push(entry);
+    }
+    Ok(Some(json!({"states": states})))
+}
+
+fn run(state: &mut State, op: &Value) -> Result<Result<(), CacheError>, String> {
+    if op["object"].is_null() {
+        return delete(state, text(op, "op")?, text(op, "name")?);
+    }
+    Ok(match decode_value(&op["object"]).map_err(|e| e.to_string())? {
+        Object::Cohort(cohort) => state.put_cohort(cohort).map(drop),
+        Object::ClusterQueue(queue) => state.put_cluster_queue(queue).map(drop),
+        Object::Workload(workload) => {
+            let id = state.store_workload(*workload);
+            state.put_cached(id);
+            Ok(())
+        }
+        other => {
+            state.apply(other);
+            Ok(())
+        }
+    })
+}
+
+fn delete(state: &mut State, op: &str, name: &str) -> Result<Result<(), CacheError>, String> {
+    match op {
+        "deleteCohort" => {
+            state.delete_cohort(name);
+        }
+        "deleteClusterQueue" => {
+            state.delete_cluster_queue(name);
+        }
+        "terminateClusterQueue" => {
+            if let Some(queue) = state.find_queue(name) {
+                state.terminate_cluster_queue(queue);
+            }
+        }
+        "deleteResourceFlavor" => {
+            state.remove_flavor(name);
+        }
+        "deleteAdmissionCheck" => {
+            state.remove_check(name);
+        }
+        "deleteWorkload" => {
+            let (namespace, name) = name.split_once('/').ok_or_else(|| format!("no key: {name}"))?;
+            if let Some(id) = state.workloads.find(namespace, name) {
+                let result = state.delete_cached(id);
+                state.delete_workload(namespace, name);
+                return Ok(result);
+            }
+        }
+        _ => return Err(format!("no operation: {op}")),
+    }
+    Ok(Ok(()))
+}
+
+fn dump(state: &State) -> Value {
+    let (mut queues, mut cohorts) = (Map::new(), Map::new());
+    for (&node, owner) in &state.owners {
+        match *owner {
+            Owner::Queue(id) => {
+                queues.insert(state.names.queues[id].clone(), queue(state, &state.queues[id], node));
+            }
+            Owner::Cohort(id) => {
+                cohorts.insert(state.names.cohorts[id].clone(), cohort(state, node));
+            }
+        }
+    }
+    json!({"clusterQueues": queues, "cohorts": cohorts})
+}
+
+fn queue(state: &State, record: &QueueRecord, node: NodeId) -> Value {
+    let keys = record.cached.keys().map(|workload| &state.workloads.get(*workload).key);
+    let mut keys: Vec<String> = keys.map(|key| format!("{}/{}", key.0, key.1)).collect();
+    keys.sort();
+    json!({
+        "status": record.status_name(),
+        "cohort": state.forest.parent(node).map(|parent| name_of(state, parent)),
+        "workloads": keys,
+        "usage": column(state, node, Tree::usage),
+        "subtreeQuota": column(state, node, Tree::subtree_quota),
+        "admittedUsage": by_flavor(&state.names, record.admitted_usage.iter().map(|(fr, amount)| (*fr, *amount))),
+        "admittedWorkloads": record.n_admitted(),
+        "allocatableResourceGeneration": state.forest.generation(node),
+        "fairWeight": state.forest.weight(node),
+    })
+}
+
+fn cohort(state: &State, node: NodeId) -> Value {
+    let mut queues: Vec<&str> = state.forest.child_queues(node).map(|queue| name_of(state, queue)).collect();
+    queues.sort_unstable();
+    json!({
+        "parent": state.forest.parent(node).map(|parent| name_of(state, parent)),
+        "subtreeQuota": column(state, node, Tree::subtree_quota),
+        "usage": column(state, node, Tree::usage),
+        "hasCycle": state.forest.has_cycle(node),
+        "clusterQueues": queues,
+    })
+}
+
+fn name_of(state: &State, node: NodeId) -> &str {
+    match state.owners.get(&node) {
+        Some(Owner::Queue(id)) => &state.names.queues[*id],
+        Some(Owner::Cohort(id)) => &state.names.cohorts[*id],
+        None => "",
+    }
+}
+
+fn column(state: &State, node: NodeId, read: fn(&Tree, Row, Column) -> Amount) -> Value {
+    let (tree, row) = state.forest.locate(node);
+    let tree = state.forest.tree(tree);
+    let columns = tree.columns().iter().enumerate().map(|(column, fr)| (*fr, read(tree, row, column)));
+    by_flavor(&state.names, columns.filter(|(_, amount)| *amount != Amount::ZERO))
+}

@@ -1,0 +1,111 @@
+//! One recorded case in, what the engine answers out, both as JSON.
+//!
+//! A private seam for comparing with Kueue: it reads the case, calls the functions that a cycle calls, and writes what
+//! they say. It holds no rule.
+
+mod assign;
+mod cache;
+mod pods;
+mod queues;
+mod quota;
+mod values;
+
+use kueuecore::config::Config;
+use kueuecore::engine::Engine;
+use kueuecore::objects::{Object, Time, Workload};
+use kueuecore::state::State;
+use serde_json::Value;
+
+use crate::configuration::Configuration;
+use crate::decode::{Door, decode, decode_value};
+use crate::time::parse_time;
+
+/// What one case says besides its kind.
+struct Case<'a> {
+    config: Config,
+    now: Time,
+    objects: Vec<Object>,
+    input: &'a Value,
+}
+
+/// An answer, or `None` where the case needs what is not built yet.
+type Answer = Result<Option<Value>, String>;
+
+/// Answers a case, given without its `expect`; `None`: what it needs is not built yet.
+///
+/// # Errors
+/// What is wrong with the case.
+pub fn answer(case: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    let value: Value = serde_json::from_slice(case).map_err(|e| e.to_string())?;
+    let Some(answerer) = answerer(values::text(&value, "kind")?) else { return Ok(None) };
+    let answer = answerer(&Case::read(&value)?)?;
+    answer.map(|answer| serde_json::to_vec(&answer).map_err(|e| e.to_string())).transpose()
+}
+
+fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
+    Some(match kind {
+        "assign" => assign::assign,
+        "scheduling_hash" => assign::scheduling_hash,
+        "quota" => quota::quota,
+        "cache_ops" => cache::cache_ops,
+        "readiness" => queues::readiness,
+        "usage" => queues::usage,
+        "admission_checks" => queues::admission_checks,
+        "queue_order_timestamp" => queues::queue_order_timestamp,
+        "sync_admitted" => queues::sync_admitted,
+        "adjust_resources" => pods::adjust_resources,
+        "limit_range_summary" => pods::limit_range_summary,
+        "limit_range_validation" => pods::limit_range_validation,
+        "validate_limit_range" => pods::validate_limit_range,
+        "validate_resources" => pods::validate_resources,
+        "total_requests" => pods::total_requests,
+        "resource_value" => pods::resource_value,
+        "resource_quantity" => pods::resource_quantity,
+        "amount_from_quantity" => pods::amount_from_quantity,
+        _ => return None,
+    })
+}
+
+impl<'a> Case<'a> {
+    fn read(case: &'a Value) -> Result<Self, String> {
+        let config = Configuration::trusted(&case["config"], &case["featureGates"]).map_err(|e| lines(&e))?;
+        let now = parse_time(values::text(&case["config"], "now")?).ok_or("config.now is no time")?;
+        let objects = match &case["objects"] {
+            Value::Null => Vec::new(),
+            objects => decode(objects.to_string().as_bytes(), Door::Trusted)
+                .map_err(|e| lines(&e))?
+                .objects
+                .into_iter()
+                .map(|(object, _)| object)
+                .collect(),
+        };
+        Ok(Self { config: config.scheduling, now, objects, input: &case["input"] })
+    }
+
+    /// The state with all objects applied.
+    fn state(&self) -> State {
+        self.state_with(self.config.clone(), self.objects.clone())
+    }
+
+    fn state_with(&self, config: Config, objects: Vec<Object>) -> State {
+        let mut engine = Engine::new(config);
+        engine.apply(objects, self.now);
+        engine.state
+    }
+
+    /// A Workload of the input.
+    fn workload(&self, key: &str) -> Result<Workload, String> {
+        workload(&self.input[key])
+    }
+}
+
+fn workload(value: &Value) -> Result<Workload, String> {
+    match decode_value(value).map_err(|e| e.to_string())? {
+        Object::Workload(workload) => Ok(*workload),
+        _ => Err("not a Workload".to_owned()),
+    }
+}
+
+fn lines<E: ToString>(errors: &[E]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

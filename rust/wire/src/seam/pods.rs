@@ -1,0 +1,190 @@
+//! Pod resources: defaults, checks, totals, and single quantities.
+
+use kueuecore::amount::Amount;
+use kueuecore::gates::Gate;
+use kueuecore::objects::{Container, LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources};
+use kueuecore::pods::{self, FieldError, LimitRangeSummary};
+use kueuecore::resource_names;
+use kueuecore::totals::{self, DeviceRequests, PodSetTotals};
+use serde_json::{Map, Value, json};
+
+use super::values::{amount, entries, integer, is_true, quantity, text, texts};
+use super::{Answer, Case, workload};
+use crate::decode::decode_value;
+use crate::encode::resource_list;
+
+/// Kind `adjust_resources`.
+pub(super) fn adjust_resources(case: &Case<'_>) -> Answer {
+    let mut state = case.state();
+    let id = state.store_workload(case.workload("workload")?);
+    let mut answer = case.input["workload"].clone();
+    let shown = answer["spec"]["podSets"].as_array_mut().into_iter().flatten();
+    for (shown, pod_set) in shown.zip(&state.workloads.get(id).spec.adjusted) {
+        show_pod(&mut shown["template"]["spec"], &pod_set.template.spec);
+    }
+    Ok(Some(json!({"workload": answer})))
+}
+
+/// Writes what adjusting may have changed over the pod spec as given.
+fn show_pod(shown: &mut Value, pod: &PodSpec) {
+    if let Some(overhead) = &pod.overhead {
+        shown["overhead"] = resource_list(overhead);
+    }
+    if let Some(of_pod) = &pod.resources {
+        shown["resources"] = resources(of_pod);
+    }
+    show_containers(&mut shown["initContainers"], &pod.init_containers);
+    show_containers(&mut shown["containers"], &pod.containers);
+}
+
+fn show_containers(shown: &mut Value, containers: &[Container]) {
+    for (shown, container) in shown.as_array_mut().into_iter().flatten().zip(containers) {
+        shown["resources"] = resources(&container.resources);
+    }
+}
+
+fn resources(of: &Resources) -> Value {
+    json!({"requests": resource_list(&of.requests), "limits": resource_list(&of.limits)})
+}
+
+/// Kind `limit_range_summary`.
+pub(super) fn limit_range_summary(case: &Case<'_>) -> Answer {
+    let ranges = case.objects.iter().filter_map(|object| match object {
+        Object::LimitRange(range) => Some(range),
+        _ => None,
+    });
+    let summary = pods::summarize(&ranges.collect::<Vec<&LimitRange>>());
+    let shown: Map<String, Value> = summary.by_type.iter().map(|(kind, item)| (kind.clone(), limits(item))).collect();
+    Ok(Some(json!({"summary": shown})))
+}
+
+fn limits(item: &LimitRangeItem) -> Value {
+    json!({
+        "max": resource_list(&item.max),
+        "min": resource_list(&item.min),
+        "default": resource_list(&item.default),
+        "defaultRequest": resource_list(&item.default_request),
+        "maxLimitRequestRatio": resource_list(&item.max_limit_request_ratio),
+    })
+}
+
+/// Kind `limit_range_validation`.
+pub(super) fn limit_range_validation(case: &Case<'_>) -> Answer {
+    let limits = summary(&case.input["summary"])?;
+    let pod = pod_spec(&case.input["podSpec"])?;
+    let errors = pods::pod_limit_range_errors(&pod, text(case.input, "path")?, &limits);
+    Ok(Some(show_errors(&errors)))
+}
+
+/// A summary, read as the one LimitRange that has it.
+fn summary(value: &Value) -> Result<LimitRangeSummary, String> {
+    let limits: Vec<Value> = entries(value)
+        .map(|(kind, item)| {
+            let mut item = item.clone();
+            item["type"] = json!(kind);
+            item
+        })
+        .collect();
+    let range = json!({"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": limits}});
+    match decode_value(&range).map_err(|e| e.to_string())? {
+        Object::LimitRange(range) => Ok(pods::summarize(&[&range])),
+        _ => Err("not a LimitRange".to_owned()),
+    }
+}
+
+/// A pod spec, read as that of a workload.
+fn pod_spec(value: &Value) -> Result<PodSpec, String> {
+    let around = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "spec": {"podSets": [{"template": {"spec": value}}]},
+    });
+    let pod_set = workload(&around)?.pod_sets.into_iter().next().ok_or("no pod set")?;
+    Ok(pod_set.template.spec)
+}
+
+/// Kind `validate_limit_range`.
+pub(super) fn validate_limit_range(case: &Case<'_>) -> Answer {
+    let workload = case.workload("workload")?;
+    let limits = case.state().limit_summary(&workload.meta.namespace);
+    Ok(Some(show_errors(&pods::limit_range_errors(&workload.pod_sets, &limits))))
+}
+
+/// Kind `validate_resources`.
+pub(super) fn validate_resources(case: &Case<'_>) -> Answer {
+    Ok(Some(show_errors(&pods::resource_errors(&case.workload("workload")?.pod_sets))))
+}
+
+fn show_errors(errors: &[FieldError]) -> Value {
+    let mut shown = Vec::with_capacity(errors.len());
+    for error in errors {
+        shown.push(json!({
+            "type": "FieldValueInvalid",
+            "field": error.field,
+            "badValue": error.resources,
+            "detail": error.detail,
+        }));
+    }
+    json!({"errors": shown})
+}
+
+/// Kind `total_requests`.
+pub(super) fn total_requests(case: &Case<'_>) -> Answer {
+    let kept = is_true(case.input, "preserveTotalRequests");
+    let current = case.workload("workload")?;
+    let (counted, devices) =
+        if kept { (case.workload("initial")?, devices(&case.input["dra"])?) } else { (current.clone(), None) };
+    let assignments = current.status.admission.iter().flat_map(|admission| &admission.pod_set_assignments);
+    if assignments.into_iter().any(|assignment| !assignment.topology_assignment.is_empty()) {
+        return Ok(None);
+    }
+    let reclaimable = case.config.gates.enabled(Gate::ReclaimablePods);
+    let totals =
+        totals::totals(&counted.pod_sets, &counted.status, &case.config.resources, reclaimable, devices.as_ref());
+    Ok(Some(json!({
+        "clusterQueue": current.status.admission.map(|admission| admission.cluster_queue),
+        "totalRequests": totals.iter().map(show_totals).collect::<Vec<_>>(),
+    })))
+}
+
+fn devices(dra: &Value) -> Result<Option<DeviceRequests>, String> {
+    if dra.is_null() {
+        return Ok(None);
+    }
+    let mut devices = DeviceRequests::default();
+    for (pod_set, given) in entries(&dra["preprocessedResources"]) {
+        let list: Result<ResourceList, String> =
+            entries(given).map(|(name, value)| Ok((name.clone(), quantity(value)?))).collect();
+        devices.added.insert(pod_set.clone(), list?);
+    }
+    for (pod_set, names) in entries(&dra["replacedExtendedResources"]) {
+        devices.replaced.insert(pod_set.clone(), texts(names).map(str::to_owned).collect());
+    }
+    Ok(Some(devices))
+}
+
+fn show_totals(totals: &PodSetTotals) -> Value {
+    let requests: Map<String, Value> =
+        totals.requests.iter().map(|(name, value)| (name.clone(), amount(name, Amount::new(*value)))).collect();
+    json!({"name": totals.name, "count": totals.count, "requests": requests, "flavors": totals.flavors})
+}
+
+/// Kind `resource_value`.
+pub(super) fn resource_value(case: &Case<'_>) -> Answer {
+    let value = resource_names::resource_value(text(case.input, "resource")?, &quantity(&case.input["quantity"])?);
+    Ok(Some(json!({"value": value})))
+}
+
+/// Kind `resource_quantity`.
+pub(super) fn resource_quantity(case: &Case<'_>) -> Answer {
+    let (resource, value) = (text(case.input, "resource")?, integer(case.input, "value")?);
+    let quantity = resource_names::quantity_from_value(resource, value, is_true(case.input, "binaryFormatted"));
+    Ok(Some(json!({"quantity": quantity.to_string()})))
+}
+
+/// Kind `amount_from_quantity`.
+pub(super) fn amount_from_quantity(case: &Case<'_>) -> Answer {
+    let given = quantity(&case.input["quantity"])?;
+    let amount = resource_names::amount_from_quantity(text(case.input, "resource")?, &given);
+    Ok(Some(json!({"amount": if amount.is_unlimited() { json!("unlimited") } else { json!(amount.get()) }})))
+}
