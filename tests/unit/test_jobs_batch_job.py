@@ -168,6 +168,25 @@ def test_last_value_of_a_variable_counts() -> None:
     assert spec["initContainers"][0]["env"] == expected
 
 
+def test_bare_fractions_become_texts() -> None:
+    resources = {"requests": {"cpu": 0.5, "memory": 1}, "limits": {"cpu": 0.00001}}
+    job = _job(
+        template={
+            "spec": {
+                "containers": [{"name": "c", "resources": resources}],
+                "overhead": {"cpu": 0.25},
+                "resources": {"requests": {"cpu": 1.5}},
+            }
+        }
+    )
+    spec = _pod_set(job)["template"]["spec"]
+    assert spec["containers"][0]["resources"] == {
+        "requests": {"cpu": "0.5", "memory": 1},
+        "limits": {"cpu": "0.00001"},
+    }
+    assert (spec["overhead"], spec["resources"]) == ({"cpu": "0.25"}, {"requests": {"cpu": "1.5"}})
+
+
 def test_elastic_job_has_its_generation_in_the_name_and_a_gate() -> None:
     job = _job({"kueue.x-k8s.io/elastic-job": "true"}, parallelism=3)
     job["metadata"]["generation"] = 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.errors import Problem
@@ -153,17 +154,39 @@ def _sanitized(pod_set: JsonObject, configuration: JobsConfiguration) -> JsonObj
     spec = dict(object_at(template, "spec"))
     for key in ("initContainers", "containers"):
         if key in spec:
-            spec[key] = [_with_last_values(container) for container in list_at(spec, key)]
+            spec[key] = [_container(container) for container in list_at(spec, key)]
+    for key, convert in (("overhead", _amounts), ("resources", _resources)):
+        if key in spec:
+            spec[key] = convert(spec[key])
     template["spec"] = spec
     result["template"] = template
     return result
 
 
-def _with_last_values(container: JsonValue) -> JsonValue:
+def _container(container: JsonValue) -> JsonValue:
     """The container with each variable once: at its first position, with its last value."""
-    if not isinstance(container, dict) or not container.get("env"):
+    if not isinstance(container, dict):
         return container
-    last: dict[str, JsonValue] = {}
-    for variable in list_at(container, "env"):
-        last[text_at(variable, "name")] = variable
-    return {**container, "env": list(last.values())}
+    result = dict(container)
+    if container.get("env"):
+        last = {text_at(variable, "name"): variable for variable in list_at(container, "env")}
+        result["env"] = list(last.values())
+    if "resources" in container:
+        result["resources"] = _resources(container["resources"])
+    return result
+
+
+def _resources(resources: JsonValue) -> JsonValue:
+    if not isinstance(resources, dict):
+        return resources
+    converted: JsonObject = {key: _amounts(resources[key]) for key in ("requests", "limits") if key in resources}
+    return {**resources, **converted}
+
+
+def _amounts(amounts: JsonValue) -> JsonValue:
+    """The amounts with texts for fractions: a Job may have a bare 0.5, a Workload may not."""
+    if not isinstance(amounts, dict):
+        return amounts
+    return {
+        name: f"{Decimal(repr(amount)):f}" if isinstance(amount, float) else amount for name, amount in amounts.items()
+    }

@@ -299,11 +299,11 @@ def _take_quantity(value: object, name: str) -> str:
 
 
 def _read_quantity(value: JsonValue, path: str) -> str:
-    # YAML gives a float for a bare 0.5, and Kubernetes reads its digits: so do we.
     try:
-        return _take_quantity(repr(value) if isinstance(value, float) else value, path.rpartition(".")[2])
+        return _take_quantity(value, path)
     except (TypeError, ValueError):
-        remedy = 'write one such as "2", "500m" or "10Gi"'
+        # The API server takes texts and whole numbers here, not a bare 0.5.
+        remedy = f'write "{value}"' if isinstance(value, float) else 'write one such as "2", "500m" or "10Gi"'
         raise _Mismatch(path, f"Invalid value: {_show(value)}: this is no quantity", value, remedy) from None
 
 
