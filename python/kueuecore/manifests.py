@@ -323,7 +323,8 @@ def _from_yaml(text: str, file: str) -> tuple[Manifest, ...]:
             if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
                 continue
             value, found = convert(node, text_length=len(text))
-            problems.extend(replace(problem, file=file, document=document) for problem in found)
+            about = object_ref(value) if isinstance(value, dict) and text_at(value, "kind") else None
+            problems.extend(replace(problem, file=file, document=document, object=about) for problem in found)
             source = Source(file, document, node.start_mark.line + 1, shared)
             _flatten(value, source, manifests, problems)
     except yaml.YAMLError as error:
