@@ -6,6 +6,8 @@ use crate::objects::{
     Admission, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, ResourceGroup, Time, Workload,
 };
 
+const SECOND_NS: i64 = 1_000_000_000;
+
 /// The flavors of all resource groups.
 #[must_use]
 pub fn all_flavors(groups: &[ResourceGroup]) -> BTreeSet<&str> {
@@ -70,6 +72,34 @@ pub fn has_all_checks_ready(workload: &Workload) -> bool {
 #[must_use]
 pub fn has_all_checks(workload: &Workload, required: &BTreeSet<String>) -> bool {
     required.iter().all(|name| workload.status.admission_checks.iter().any(|c| c.name == *name))
+}
+
+/// The checks in this state, by name, in the words of an eviction; `None` if there is none (rules/07 §3).
+#[must_use]
+pub fn describe_checks(workload: &Workload, state: CheckState) -> Option<String> {
+    let mut checks: Vec<&AdmissionCheckState> =
+        workload.status.admission_checks.iter().filter(|c| c.state == state).collect();
+    checks.sort_by(|a, b| a.name.cmp(&b.name));
+    let noun = if checks.len() > 1 { "AdmissionChecks" } else { "AdmissionCheck" };
+    let parts: Vec<String> =
+        checks
+            .iter()
+            .map(|c| {
+                if c.message.is_empty() { format!("\"{}\"", c.name) } else { format!("\"{}\" ({})", c.name, c.message) }
+            })
+            .collect();
+    (!parts.is_empty()).then(|| format!("{noun} in {state:?} state: {}", parts.join("; ")))
+}
+
+/// The latest time that a check in Retry asks to wait for; `None` if none asks (rules/07 §3).
+#[must_use]
+pub fn retry_time(workload: &Workload) -> Option<Time> {
+    let retries = workload.status.admission_checks.iter().filter(|c| c.state == CheckState::Retry);
+    let times = retries.filter(|c| c.last_transition != Time::ABSENT).filter_map(|c| {
+        let after_ns = i64::from(c.requeue_after_seconds?).saturating_mul(SECOND_NS);
+        Some(Time(c.last_transition.0.saturating_add(after_ns)))
+    });
+    times.max()
 }
 
 /// Makes `status.admissionChecks` list what is required; returns whether it changed.

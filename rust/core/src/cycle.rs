@@ -381,7 +381,7 @@ impl State {
             let wait = queued_wait(&record.workload, self.now);
             cycle.decision.events.push(Event {
                 kind: "Normal",
-                reason: "QuotaReserved",
+                reason: "QuotaReserved".into(),
                 key: Arc::clone(&record.key),
                 message: truncate(
                     &messages::quota_reserved_event(&admission.cluster_queue, wait, &considered),
@@ -407,8 +407,8 @@ impl State {
         self.unqueue(id);
         self.put_cached(id);
         if is_admitted {
-            let message = messages::admitted_event(&admission.cluster_queue);
-            decision.events.push(Event { kind: "Normal", reason: "Admitted", key: Arc::clone(&key), message });
+            let message = messages::admitted_event(&admission.cluster_queue, 0);
+            decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: Arc::clone(&key), message });
         }
         self.unconfirmed.insert(id, before);
         decision.admissions.push(Admitted { key, admission: Arc::new(admission), is_admitted });
@@ -443,7 +443,7 @@ impl State {
         let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
         decision.events.push(Event {
             kind: "Warning",
-            reason,
+            reason: reason.into(),
             key: Arc::clone(&record.key),
             message: truncate(&entry.message, conditions::MAX_EVENT_MESSAGE),
         });

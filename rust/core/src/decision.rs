@@ -1,5 +1,6 @@
 //! What came out of a cycle, as plain data.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ pub struct Event {
     /// `Normal` or `Warning`.
     pub kind: &'static str,
     /// Its reason.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The workload.
     pub key: Key,
     /// Its message, at most 1024 bytes.

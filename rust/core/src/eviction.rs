@@ -3,6 +3,7 @@
 
 use crate::conditions::{self, condition, find, find_false, find_true, is_true};
 use crate::gates::{Gate, Gates};
+use crate::messages;
 use crate::objects::{AdmissionCheckState, CheckState, Condition, ConditionStatus, EvictionCount, Time, Workload};
 use crate::queue_order::{has_quota_reservation, is_evicted, is_finished, requeue_at};
 use crate::reasons;
@@ -36,6 +37,13 @@ pub fn evict(workload: &mut Workload, reason: &str, cause: &str, message: &str, 
         status.resource_requests.clear();
     }
     count_eviction(&mut status.evictions, reason, cause)
+}
+
+/// The reason of the event that tells an eviction, such as `EvictedDueToDeactivatedDueToAdmissionCheck`.
+#[must_use]
+pub fn event_reason(reason: &str, cause: &str) -> String {
+    let evicted = reasons::with_cause(conditions::EVICTED, reason);
+    if reason == reasons::DEACTIVATED { reasons::with_cause(&evicted, cause) } else { evicted }
 }
 
 /// Writes an eviction by preemption, with condition Preempted for `preempted_reason`; returns as [`evict`].
@@ -138,8 +146,8 @@ pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
         return None;
     }
     let (cause, message) = match target {
-        Some(target) => (target.reason, format!("The workload is deactivated due to {}", target.message)),
-        None => (String::new(), "The workload is deactivated".to_owned()),
+        Some(target) => (target.reason, format!("{} due to {}", messages::DEACTIVATED, target.message)),
+        None => (String::new(), messages::DEACTIVATED.to_owned()),
     };
     evict(workload, reasons::DEACTIVATED, &cause, &message, now);
     Some(cause)

@@ -29,11 +29,14 @@ pub mod quantity;
 pub mod queue_order;
 pub mod quota;
 pub mod reasons;
+pub mod reconcile;
 pub mod reservation;
 pub mod resource_names;
 pub mod selectors;
 pub mod share;
 pub mod state;
+#[cfg(test)]
+pub mod testing;
 pub mod totals;
 pub mod tree;
 pub mod usage_report;

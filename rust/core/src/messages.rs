@@ -18,6 +18,13 @@ pub const PREEMPTION_GATED: &str = "Workload requires preemption, but it's gated
 /// Not all admitted workloads are ready.
 pub const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
 
+/// `spec.active` is false.
+pub const DEACTIVATED: &str = "The workload is deactivated";
+/// Parked with an equivalent workload that failed.
+pub const BYPASSED: &str = "Bypassed scheduling evaluation because an equivalent workload recently failed";
+/// Not looked at yet, or again.
+pub const PENDING_EVALUATION: &str = "Workload is pending evaluation in the scheduling queue";
+
 /// `ClusterQueue X is inactive`.
 pub fn inactive(queue: &str) -> String {
     format!("ClusterQueue {queue} is inactive")
@@ -39,9 +46,10 @@ pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> Stri
     message
 }
 
-/// The event of an admission right after the reservation.
-pub fn admitted_event(queue: &str) -> String {
-    format!("Admitted by ClusterQueue {queue}, wait time since reservation was 0s")
+/// The event of an admission; `wait_ns` since the reservation.
+pub fn admitted_event(queue: &str, wait_ns: i64) -> String {
+    let seconds = wait_ns as f64 / 1e9;
+    format!("Admitted by ClusterQueue {queue}, wait time since reservation was {seconds:.0}s")
 }
 
 /// A quantity of a resource as Kueue prints it.

@@ -447,6 +447,8 @@ pub struct PodSpec {
     pub overhead: Option<ResourceList>,
     /// Pod-level `resources`.
     pub resources: Option<Resources>,
+    /// Does `resourceClaims` name a claim or a template?
+    pub has_resource_claims: bool,
     /// What only equality looks at, as compact JSON with sorted keys: affinity, topologySpreadConstraints,
     /// resourceClaims. Empty when all are absent.
     pub opaque: String,

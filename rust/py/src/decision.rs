@@ -1,5 +1,6 @@
 //! What came out of a cycle; nothing is converted before somebody looks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueuecore::decision as core;
@@ -51,8 +52,8 @@ impl Decision {
     }
 
     /// Type, reason, key and message.
-    fn events(&self) -> Vec<(&'static str, &'static str, Key, String)> {
-        self.inner.events.iter().map(|e| (e.kind, e.reason, key(&e.key), e.message.clone())).collect()
+    fn events(&self) -> Vec<(&'static str, Cow<'static, str>, Key, String)> {
+        self.inner.events.iter().map(|e| (e.kind, e.reason.clone(), key(&e.key), e.message.clone())).collect()
     }
 
     /// Per ClusterQueue: skipped preemptions.

@@ -61,6 +61,7 @@ pub(crate) struct PodSpecWire {
 
 impl From<PodSpecWire> for PodSpec {
     fn from(wire: PodSpecWire) -> Self {
+        let has_resource_claims = wire.resource_claims.as_array().is_some_and(|claims| claims.iter().any(names_claim));
         let opaque = opaque([
             ("affinity", wire.affinity.whole),
             ("topologySpreadConstraints", wire.topology_spread_constraints),
@@ -77,9 +78,17 @@ impl From<PodSpecWire> for PodSpec {
             priority: wire.priority,
             overhead: wire.overhead,
             resources: wire.resources,
+            has_resource_claims,
             opaque,
         }
     }
+}
+
+/// Does an entry of `resourceClaims` name a claim or a template?
+fn names_claim(entry: &Value) -> bool {
+    ["resourceClaimName", "resourceClaimTemplateName"]
+        .iter()
+        .any(|field| entry.get(field).is_some_and(|name| !name.is_null()))
 }
 
 /// The parts that are present, as one JSON object; empty when there is none.

@@ -1,0 +1,75 @@
+//! Whether a workload may take part at all: backoffs, deactivation, devices (rules/07 §3, §8, §9).
+
+use crate::checks::retry_time;
+use crate::conditions::{EVICTED, find};
+use crate::eviction::{deactivate, event_reason, requeue_if_due, set_requeued};
+use crate::gates::Gate;
+use crate::objects::Workload;
+use crate::queue_order::{is_active, requeue_at};
+use crate::reasons;
+use crate::reservation::unset_quota_reservation;
+
+use super::{Pass, is_deactivation_target};
+
+const NO_DEVICES: &str = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+
+impl Pass<'_> {
+    /// A check that asks for a retry later sets the time before the eviction, which the next pass does.
+    pub(super) fn note_retry_time(&mut self, workload: &mut Workload) -> bool {
+        let Some(at) = retry_time(workload).filter(|at| *at > self.now) else { return false };
+        if requeue_at(workload).is_some_and(|already| already >= at) {
+            return false;
+        }
+        workload.status.requeue_state.get_or_insert_default().requeue_at = Some(at);
+        true
+    }
+
+    /// Without gate KueueDRAIntegration a workload with resource claims is not admitted.
+    pub(super) fn refuse_devices(&mut self, workload: &mut Workload) -> bool {
+        let refused = self.is_pending(workload)
+            && !self.gate(Gate::KueueDRAIntegration)
+            && self.gate(Gate::KueueDRARejectWorkloadsWhenDRADisabled)
+            && self.record.spec.original.iter().any(|pod_set| pod_set.template.spec.has_resource_claims);
+        if refused {
+            let gates = self.state.config.gates;
+            let reason = reasons::unadmitted(reasons::MISCONFIGURED, reasons::INADMISSIBLE, gates);
+            unset_quota_reservation(workload, reason, NO_DEVICES, self.now, gates);
+            set_requeued(workload, false, reasons::INADMISSIBLE, NO_DEVICES, self.now);
+        }
+        refused
+    }
+
+    /// What follows from `spec.active` and from a backoff.
+    pub(super) fn follow_activity(&mut self, workload: &mut Workload) -> bool {
+        if !is_active(workload) {
+            return self.deactivate(workload);
+        }
+        if is_deactivation_target(workload) {
+            workload.active = Some(false);
+            workload.meta.generation += 1;
+            return true;
+        }
+        match requeue_at(workload) {
+            Some(at) if at > self.now => return true,
+            Some(_) if self.is_pending(workload) => {
+                if let Some(state) = &mut workload.status.requeue_state {
+                    state.requeue_at = None;
+                }
+                return true;
+            }
+            _ => {}
+        }
+        requeue_if_due(workload, self.now)
+    }
+
+    fn deactivate(&mut self, workload: &mut Workload) -> bool {
+        let had_admission = workload.status.admission.is_some();
+        let had_requeue_state = workload.status.requeue_state.is_some();
+        let Some(cause) = deactivate(workload, self.now) else { return had_requeue_state };
+        if had_admission {
+            let message = find(&workload.status.conditions, EVICTED).map_or(String::new(), |c| c.message.clone());
+            self.event("Normal", event_reason(reasons::DEACTIVATED, &cause), &message);
+        }
+        true
+    }
+}

@@ -1,0 +1,237 @@
+//! What Kueue's workload controller writes into a status outside of cycles (rules/07 §12).
+//!
+//! One pass looks at one workload and ends with the first step that writes, as an update of the object would bring the
+//! next pass. Pod readiness, provisioning, device classes and the retention of finished workloads are not told here.
+
+mod active;
+mod reserved;
+#[cfg(test)]
+mod tests;
+mod unadmitted;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::apply::Stage;
+use crate::checks::{required_checks, sync_admission_checks};
+use crate::conditions::{self, MAX_EVENT_MESSAGE, find, is_true, truncate};
+use crate::decision::Event;
+use crate::eviction::{self, Restarted, requeue_after_restart};
+use crate::gates::Gate;
+use crate::ids::{QueueId, WorkloadId};
+use crate::messages;
+use crate::objects::{ClusterQueue, LocalQueue, StopPolicy, Time, Workload};
+use crate::queue_order::{has_quota_reservation, is_active, is_admitted, is_finished, requeue_at};
+use crate::reservation::sync_admitted;
+use crate::state::State;
+use crate::workloads::Record;
+
+/// More passes than any workload needs: Kueue's own steps lead to rest in five or six.
+const MAX_PASSES: usize = 32;
+/// The label with the UID of the job that a workload was made for.
+const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
+/// The label of a parent, which has no checks of its own (concurrent admission).
+const CONCURRENT_ADMISSION_PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
+
+impl State {
+    /// Writes what follows for a workload from its queues, checks, activity and the time, and moves it between queue
+    /// and cache accordingly. Returns the events; without a change since the last call nothing is written.
+    pub fn reconcile(&mut self, id: WorkloadId, now: Time) -> Vec<Event> {
+        self.now = now;
+        let mut events = Vec::new();
+        for _ in 0..MAX_PASSES {
+            let mut workload = self.workloads.get(id).workload.clone();
+            let mut pass = Pass::new(self, id, now);
+            pass.run(&mut workload);
+            if workload == self.workloads.get(id).workload {
+                return events;
+            }
+            events.append(&mut pass.events);
+            let old = self.workloads.get(id).clone();
+            self.workloads.get_mut(id).workload = workload;
+            self.settle_status_change(id, &old);
+        }
+        debug_assert!(false, "the passes over a workload come to rest");
+        events
+    }
+
+    /// [`State::reconcile`] for every workload, in the order of namespace and name.
+    pub fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
+        let mut all: Vec<_> = self.workloads.iter().map(|(id, record)| (Arc::clone(&record.key), id)).collect();
+        all.sort();
+        all.into_iter().flat_map(|(_, id)| self.reconcile(id, now)).collect()
+    }
+
+    /// The next time after `now` at which time alone changes something: a backoff or a maximum execution time ends.
+    pub fn next_wake(&self, now: Time) -> Option<Time> {
+        let times = self.workloads.iter().filter_map(|(_, record)| wake(&record.workload, now));
+        times.min()
+    }
+}
+
+/// When this workload is to be looked at again, if nothing else happens.
+fn wake(workload: &Workload, now: Time) -> Option<Time> {
+    if is_finished(workload) || !is_active(workload) {
+        return None;
+    }
+    let backoff = requeue_at(workload).filter(|at| *at > now);
+    // During a backoff nothing else is looked at.
+    backoff.or_else(|| reserved::execution_end(workload).filter(|at| *at > now))
+}
+
+/// One pass over one workload: what it stands in, and the events so far.
+struct Pass<'a> {
+    state: &'a State,
+    record: &'a Record,
+    id: WorkloadId,
+    now: Time,
+    /// Its LocalQueue, if there is one.
+    local_queue: Option<&'a LocalQueue>,
+    /// What its LocalQueue points to; empty if that is missing or stopped (rules/05 §2).
+    cluster_queue_name: &'a str,
+    /// The ClusterQueue of that name, if there is one.
+    cluster_queue: Option<(QueueId, &'a ClusterQueue)>,
+    events: Vec<Event>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(state: &'a State, id: WorkloadId, now: Time) -> Self {
+        let record = state.workloads.get(id);
+        let local_queue = &state.local_queues[record.local_queue];
+        let cluster_queue = state.queue_of(id).and_then(|queue| Some((queue, state.queues[queue].object.as_deref()?)));
+        Self {
+            state,
+            record,
+            id,
+            now,
+            local_queue: local_queue.object.as_deref(),
+            cluster_queue_name: local_queue.running().map_or("", |queue| queue.cluster_queue.as_str()),
+            cluster_queue,
+            events: Vec::new(),
+        }
+    }
+
+    /// The steps in Kueue's order; the first that says so ends the pass.
+    fn run(&mut self, workload: &mut Workload) {
+        let _ended = self.finish_orphan(workload)
+            || self.end_finished(workload)
+            || self.note_retry_time(workload)
+            || self.refuse_devices(workload)
+            || self.follow_activity(workload)
+            || self.requeue_restarted_local_queue(workload)
+            || self.follow_admission_gate(workload)
+            || self.requeue_restarted_cluster_queue(workload)
+            || self.sync_checks(workload)
+            || self.sync_conditions(workload)
+            || self.end_reservation(workload);
+    }
+
+    fn gate(&self, gate: Gate) -> bool {
+        self.state.gate(gate)
+    }
+
+    fn event(&mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>, message: &str) {
+        let message = truncate(message, MAX_EVENT_MESSAGE);
+        self.events.push(Event { kind, reason: reason.into(), key: Arc::clone(&self.record.key), message });
+    }
+
+    /// A workload whose job is gone is finished.
+    fn finish_orphan(&mut self, workload: &mut Workload) -> bool {
+        let meta = &workload.meta;
+        if !meta.owners.is_empty() {
+            return false;
+        }
+        if meta.deleting {
+            // Nothing keeps it any more.
+            return true;
+        }
+        let orphan = meta.labels.get(JOB_UID).is_some_and(|uid| !uid.is_empty());
+        if orphan && self.gate(Gate::FinishOrphanedWorkloads) {
+            eviction::finish(workload, "OwnerNotFound", "The workload's owner no longer exists", self.now);
+        }
+        false
+    }
+
+    fn end_finished(&mut self, workload: &mut Workload) -> bool {
+        if self.gate(Gate::MultiKueueOrchestratedPreemption) {
+            sync_preemption_gates(workload, self.now);
+        }
+        is_finished(workload)
+    }
+
+    /// Back in the queue once its LocalQueue runs again.
+    fn requeue_restarted_local_queue(&mut self, workload: &mut Workload) -> bool {
+        self.local_queue.is_some_and(|queue| queue.stop_policy == StopPolicy::None)
+            && requeue_after_restart(workload, Restarted::LocalQueue, self.now)
+    }
+
+    /// Back in the queue once its ClusterQueue runs again.
+    fn requeue_restarted_cluster_queue(&mut self, workload: &mut Workload) -> bool {
+        self.cluster_queue.is_some_and(|(_, queue)| queue.stop_policy == StopPolicy::None)
+            && requeue_after_restart(workload, Restarted::ClusterQueue, self.now)
+    }
+
+    /// The list of checks follows the ClusterQueue (rules/07 §2).
+    fn sync_checks(&mut self, workload: &mut Workload) -> bool {
+        let Some((_, queue)) = self.cluster_queue else { return false };
+        !self.has_no_checks(workload) && sync_admission_checks(workload, &required_checks(queue, workload), self.now)
+    }
+
+    /// Is it the parent of variants, which has no checks of its own?
+    fn has_no_checks(&self, workload: &Workload) -> bool {
+        self.gate(Gate::ConcurrentAdmission)
+            && workload.meta.labels.get(CONCURRENT_ADMISSION_PARENT).is_some_and(|value| value == "true")
+    }
+
+    /// Why it has no quota, and condition Admitted; an Admitted workload is left alone, for only the loss of its quota
+    /// ends that. Never ends the pass.
+    fn sync_conditions(&mut self, workload: &mut Workload) -> bool {
+        if is_admitted(workload) {
+            return false;
+        }
+        if !has_quota_reservation(workload) {
+            self.explain_unreserved(workload);
+        }
+        sync_admitted(workload, self.now, self.state.config.gates);
+        if is_admitted(workload) {
+            let queue = workload.status.admission.as_ref().map_or("", |a| a.cluster_queue.as_str());
+            let since = find(&workload.status.conditions, conditions::QUOTA_RESERVED).map(|c| c.last_transition);
+            let message = messages::admitted_event(queue, self.now.since(since.unwrap_or(self.now)));
+            self.event("Normal", "Admitted", &message);
+        }
+        false
+    }
+
+    fn is_pending(&self, workload: &Workload) -> bool {
+        Stage::of(workload) == Stage::Pending
+    }
+
+    /// Evicts, and tells so if there was an admission to lose.
+    fn evict(&mut self, workload: &mut Workload, reason: &'static str, message: &str) {
+        let had_admission = workload.status.admission.is_some();
+        eviction::evict(workload, reason, "", message, self.now);
+        if had_admission {
+            self.event("Normal", eviction::event_reason(reason, ""), message);
+        }
+    }
+}
+
+/// Every preemption gate of the spec has a state, closed at first; others have none.
+fn sync_preemption_gates(workload: &mut Workload, now: Time) {
+    let (gates, states) = (&workload.preemption_gates, &mut workload.status.preemption_gates);
+    states.retain(|state| gates.contains(&state.name));
+    for name in gates {
+        if !states.iter().any(|state| state.name == *name) {
+            states.push(crate::objects::PreemptionGateState {
+                name: name.clone(),
+                position: "Closed".to_owned(),
+                last_transition: now,
+            });
+        }
+    }
+}
+
+/// Is Kueue about to deactivate it?
+fn is_deactivation_target(workload: &Workload) -> bool {
+    is_true(&workload.status.conditions, conditions::DEACTIVATION_TARGET)
+}

@@ -1,0 +1,105 @@
+//! What ends a reservation or an admission: checks, stopped queues, time (rules/07 §3, §7, §10).
+
+use crate::checks::describe_checks;
+use crate::conditions::{self, find_true};
+use crate::eviction::set_deactivation_target;
+use crate::objects::{CheckState, StopPolicy, Time, Workload};
+use crate::queue_order::{has_quota_reservation, is_admitted, is_evicted};
+use crate::reasons;
+use crate::reservation::unset_quota_reservation;
+
+use super::{Pass, is_deactivation_target};
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+impl Pass<'_> {
+    /// Looks at a workload that holds quota; always the last step.
+    pub(super) fn end_reservation(&mut self, workload: &mut Workload) -> bool {
+        has_quota_reservation(workload)
+            && (self.follow_checks(workload)
+                || self.follow_local_queue(workload)
+                || self.follow_cluster_queue(workload)
+                || self.end_execution(workload))
+    }
+
+    /// A rejection deactivates, otherwise a retry evicts.
+    fn follow_checks(&mut self, workload: &mut Workload) -> bool {
+        if self.has_no_checks(workload) || is_evicted(workload) {
+            return false;
+        }
+        if let Some(message) = describe_checks(workload, CheckState::Rejected) {
+            if set_deactivation_target(workload, reasons::ADMISSION_CHECK, &message, self.now) {
+                self.event("Warning", "AdmissionCheckRejected", &format!("Deactivated due to {message}"));
+            }
+            return true;
+        }
+        let Some(message) = describe_checks(workload, CheckState::Retry) else { return false };
+        self.evict(workload, reasons::ADMISSION_CHECK, &format!("Evicted due to {message}"));
+        true
+    }
+
+    fn follow_local_queue(&mut self, workload: &mut Workload) -> bool {
+        let policy = self.local_queue.map_or(StopPolicy::None, |queue| queue.stop_policy);
+        if is_admitted(workload) {
+            return self.drain(workload, policy, reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped");
+        }
+        let name = workload.queue_name.clone();
+        let gone = self.local_queue.is_none_or(|queue| queue.meta.deleting);
+        self.cancel_reservation(workload, gone, policy, &format!("LocalQueue {name}"))
+    }
+
+    fn follow_cluster_queue(&mut self, workload: &mut Workload) -> bool {
+        let policy = self.cluster_queue.map_or(StopPolicy::None, |(_, queue)| queue.stop_policy);
+        if is_admitted(workload) {
+            return self.drain(workload, policy, reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped");
+        }
+        let gone = self.cluster_queue.is_none_or(|(_, queue)| queue.meta.deleting);
+        let name = format!("ClusterQueue {}", self.cluster_queue_name);
+        self.cancel_reservation(workload, gone, policy, &name)
+    }
+
+    /// An admitted workload runs on, unless its queue is drained.
+    fn drain(&mut self, workload: &mut Workload, policy: StopPolicy, reason: &'static str, message: &str) -> bool {
+        if policy != StopPolicy::HoldAndDrain || is_evicted(workload) {
+            return false;
+        }
+        self.evict(workload, reason, message);
+        true
+    }
+
+    /// A workload that waits for checks loses its quota with its queue, without an eviction.
+    fn cancel_reservation(&mut self, workload: &mut Workload, gone: bool, policy: StopPolicy, queue: &str) -> bool {
+        let (reason, message) = if gone {
+            (reasons::MISCONFIGURED, format!("{queue} is terminating or missing"))
+        } else if policy != StopPolicy::None {
+            (reasons::SUSPENDED, format!("{queue} is stopped"))
+        } else {
+            return false;
+        };
+        let gates = self.state.config.gates;
+        let reason = reasons::unadmitted(reason, reasons::INADMISSIBLE, gates);
+        unset_quota_reservation(workload, reason, &message, self.now, gates);
+        true
+    }
+
+    /// Running longer than `maximumExecutionTimeSeconds` deactivates.
+    fn end_execution(&mut self, workload: &mut Workload) -> bool {
+        if is_deactivation_target(workload) || execution_end(workload).is_none_or(|end| end > self.now) {
+            return false;
+        }
+        let seconds = workload.maximum_execution_time_seconds.unwrap_or_default();
+        let reason = reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED;
+        set_deactivation_target(workload, reason, "exceeding the maximum execution time", self.now);
+        workload.status.accumulated_past_execution_time_seconds = None;
+        self.event("Warning", reason, &format!("The maximum execution time ({seconds}s) exceeded"));
+        true
+    }
+}
+
+/// When an admitted workload will have used up its maximum execution time; earlier admissions count (rules/07 §7).
+pub(super) fn execution_end(workload: &Workload) -> Option<Time> {
+    let admitted = find_true(&workload.status.conditions, conditions::ADMITTED)?;
+    let past = workload.status.accumulated_past_execution_time_seconds.unwrap_or(0);
+    let left = i64::from(workload.maximum_execution_time_seconds?) - i64::from(past);
+    Some(Time(admitted.last_transition.0.saturating_add(left.saturating_mul(SECOND_NS))))
+}

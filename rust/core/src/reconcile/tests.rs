@@ -1,0 +1,511 @@
+use crate::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED};
+use crate::config::Config;
+use crate::engine::Kind;
+use crate::gates::{Gate, Gates};
+use crate::objects::{CheckState, Object, RequeueState, StopPolicy, Workload};
+use crate::queue_order::ADMISSION_GATED_BY;
+use crate::testing::{World, at, check, local_queue, rules, workload};
+
+const NO_EVENTS: [&str; 0] = [];
+const DOES_NOT_FIT: &str = "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, \
+                            previously considered podsets requests (0) + current podset request (11) > maximum \
+                            capacity (10)";
+
+fn world() -> World {
+    World::new(Config::default())
+}
+
+fn world_with(gate: Gate, on: bool) -> World {
+    World::new(Config { gates: Gates::default().with(gate, on), ..Config::default() })
+}
+
+/// A world with checks `a` and `b` on ClusterQueue `cq`, and `w` that has reserved quota.
+fn reserved() -> World {
+    let mut world = world();
+    world.apply([check("a"), check("b")]);
+    world.change_cluster_queue(|cq| cq.admission_checks = rules(&["a", "b"]));
+    world.submit(workload("w", "1"));
+    world.cycle();
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    world
+}
+
+/// A world in which `w` is admitted.
+fn admitted() -> World {
+    let mut world = world();
+    world.submit(workload("w", "1"));
+    world.cycle();
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    world.now = at(100);
+    world
+}
+
+fn ready(world: &mut World) {
+    world.answer("w", "a", CheckState::Ready, "");
+    world.answer("w", "b", CheckState::Ready, "");
+}
+
+/// The job of `w` has stopped.
+fn release(world: &mut World) {
+    let id = world.id("w");
+    assert!(world.engine.release(id, world.now));
+}
+
+fn is_waiting(world: &World) -> bool {
+    let queue = world.engine.state.find_queue("cq").expect("it exists");
+    world.engine.state.queues[queue].pending.is_active(world.id("w"))
+}
+
+#[test]
+fn a_new_workload_has_no_conditions_unless_its_status_is_to_be_explicit() {
+    let mut quiet = world();
+    quiet.submit(workload("w", "1"));
+    assert_eq!(quiet.reconcile(), NO_EVENTS);
+    assert_eq!(quiet.get("w").status.conditions, []);
+
+    let mut explicit = world_with(Gate::UnadmittedWorkloadsExplicitStatus, true);
+    explicit.submit(workload("w", "1"));
+    explicit.reconcile();
+    let expected = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
+    assert_eq!(explicit.condition("w", QUOTA_RESERVED), expected);
+    assert_eq!(explicit.condition("w", ADMITTED), "False NoReservation: The workload has no reservation");
+}
+
+#[test]
+fn a_queue_that_is_missing_or_stopped_is_told_first_match_first() {
+    type Change = fn(&mut World);
+    let table: [(Change, &str, &str); 6] = [
+        (|w| w.delete(Kind::LocalQueue, "lq"), "Misconfigured", "LocalQueue lq doesn't exist"),
+        (|w| w.change_local_queue(|lq| lq.stop_policy = StopPolicy::Hold), "Suspended", "LocalQueue lq is inactive"),
+        (|w| w.delete(Kind::ClusterQueue, "cq"), "Misconfigured", "ClusterQueue cq doesn't exist"),
+        (
+            |w| w.change_cluster_queue(|cq| cq.stop_policy = StopPolicy::HoldAndDrain),
+            "Suspended",
+            "ClusterQueue cq is inactive",
+        ),
+        (
+            |w| assert!(w.engine.delete(Kind::ResourceFlavor, "", "default", w.now)),
+            "Suspended",
+            "ClusterQueue cq is inactive",
+        ),
+        (
+            |w| {
+                w.change_cluster_queue(|cq| cq.stop_policy = StopPolicy::Hold);
+                w.change_local_queue(|lq| lq.stop_policy = StopPolicy::HoldAndDrain);
+            },
+            "Suspended",
+            "LocalQueue lq is inactive",
+        ),
+    ];
+    for (change, reason, message) in table {
+        for (observable, reason) in [(true, reason), (false, "Inadmissible")] {
+            let mut world = world_with(Gate::UnadmittedWorkloadsObservability, observable);
+            world.submit(workload("w", "1"));
+            change(&mut world);
+            assert_eq!(world.reconcile(), NO_EVENTS);
+            assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False {reason}: {message}"));
+            let admitted = if observable { "False NoReservation: The workload has no reservation" } else { "" };
+            assert_eq!(world.condition("w", ADMITTED), admitted);
+        }
+    }
+}
+
+#[test]
+fn a_cause_that_is_gone_leaves_the_workload_to_be_evaluated() {
+    let mut world = world();
+    let mut elsewhere = workload("w", "1");
+    elsewhere.queue_name = "other".to_owned();
+    world.submit(elsewhere);
+    world.reconcile();
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False Misconfigured: LocalQueue other doesn't exist");
+    world.apply([Object::LocalQueue(local_queue("other", "cq"))]);
+    world.reconcile();
+    let expected = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
+    assert_eq!(world.cycle().admissions.len(), 1);
+}
+
+#[test]
+fn namespace_and_requests_that_do_not_suit_are_told() {
+    let mut mismatch = world();
+    mismatch.change_cluster_queue(|cq| cq.namespace_selector = None);
+    mismatch.submit(workload("w", "1"));
+    mismatch.reconcile();
+    let expected = "False Misconfigured: workload namespace doesn't match ClusterQueue selector";
+    assert_eq!(mismatch.condition("w", QUOTA_RESERVED), expected);
+
+    let mut above_limit = world();
+    let mut greedy = workload("w", "2");
+    let resources = &mut greedy.pod_sets[0].template.spec.containers[0].resources;
+    resources.limits.insert("cpu".to_owned(), crate::testing::quantity("1"));
+    above_limit.submit(greedy);
+    above_limit.reconcile();
+    let expected = "False Misconfigured: resources validation failed: \
+                    spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not exceed \
+                    its limits";
+    assert_eq!(above_limit.condition("w", QUOTA_RESERVED), expected);
+}
+
+#[test]
+fn what_a_cycle_said_stands_until_the_next_one() {
+    let mut world = world();
+    world.submit(workload("w", "11"));
+    world.cycle();
+    let told = format!("False ExceedsMaxQuota: {DOES_NOT_FIT}");
+    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    world.reconcile();
+    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+}
+
+#[test]
+fn a_workload_that_is_parked_unseen_gets_the_reason_of_its_kind() {
+    let mut world = world_with(Gate::UnadmittedWorkloadsExplicitStatus, true);
+    world.submit(workload("first", "11"));
+    world.submit(workload("second", "11"));
+    world.cycle();
+    world.reconcile();
+    assert_eq!(world.condition("first", QUOTA_RESERVED), format!("False ExceedsMaxQuota: {DOES_NOT_FIT}"));
+    let bypassed = "Bypassed scheduling evaluation because an equivalent workload recently failed";
+    assert_eq!(world.condition("second", QUOTA_RESERVED), format!("False ExceedsMaxQuota: {bypassed}"));
+}
+
+#[test]
+fn an_admission_gate_is_told_and_its_end_too() {
+    let mut world = world();
+    let mut gated = workload("w", "1");
+    gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());
+    world.submit(gated);
+    assert_eq!(world.reconcile(), ["Normal AdmissionGated: Workload admission is gated by: audit"]);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False AdmissionGated: Admission is gated by: audit");
+    assert_eq!(world.cycle().cycle, 0);
+    world.change("w", |w| w.meta.annotations.clear());
+    assert_eq!(world.reconcile(), ["Normal AdmissionGateCleared: Admission gate cleared, workload is now admissible"]);
+    let expected = "False PendingEvaluation: AdmissionGatedBy cleared, waiting for quota reservation";
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
+    assert_eq!(world.cycle().admissions.len(), 1);
+}
+
+#[test]
+fn a_missing_queue_is_told_before_an_admission_gate() {
+    let mut world = world();
+    let mut gated = workload("w", "1");
+    gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());
+    world.submit(gated);
+    world.reconcile();
+    world.delete(Kind::LocalQueue, "lq");
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False Misconfigured: LocalQueue lq doesn't exist");
+    world.change_local_queue(|_| {});
+    assert_eq!(world.reconcile(), ["Normal AdmissionGated: Workload admission is gated by: audit"]);
+}
+
+#[test]
+fn a_reserved_workload_lists_its_checks_and_is_admitted_once_all_are_ready() {
+    let mut world = world();
+    world.apply([check("a"), check("b")]);
+    world.change_cluster_queue(|cq| cq.admission_checks = rules(&["b", "a"]));
+    world.submit(workload("w", "1"));
+    world.cycle();
+    assert_eq!(world.condition("w", ADMITTED), "");
+    world.reconcile();
+    let listed: Vec<_> = world.get("w").status.admission_checks.iter().map(|c| (c.name.as_str(), c.state)).collect();
+    assert_eq!(listed, [("a", CheckState::Pending), ("b", CheckState::Pending)]);
+    let waiting = "False UnsatisfiedAdmissionChecks: The workload has not all checks ready";
+    assert_eq!(world.condition("w", ADMITTED), waiting);
+
+    world.now = at(42);
+    world.answer("w", "a", CheckState::Ready, "");
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    world.answer("w", "b", CheckState::Ready, "");
+    assert_eq!(
+        world.reconcile(),
+        ["Normal Admitted: Admitted by ClusterQueue cq, wait time since reservation was 32s"]
+    );
+    assert_eq!(world.condition("w", ADMITTED), "True Admitted: The workload is admitted");
+    let queue = world.engine.state.find_queue("cq").expect("it exists");
+    assert_eq!(world.engine.state.queues[queue].n_admitted(), 1);
+}
+
+#[test]
+fn checks_can_be_ready_before_quota_is_reserved() {
+    let mut world = world();
+    world.apply([check("a")]);
+    world.change_cluster_queue(|cq| cq.admission_checks = rules(&["a"]));
+    world.submit(workload("w", "1"));
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.get("w").status.admission_checks.len(), 1);
+    world.answer("w", "a", CheckState::Ready, "");
+    assert!(world.cycle().admissions[0].is_admitted);
+}
+
+#[test]
+fn a_stopped_queue_takes_a_reservation_back_without_evicting() {
+    for policy in [StopPolicy::Hold, StopPolicy::HoldAndDrain] {
+        let mut local = reserved();
+        local.change_local_queue(|lq| lq.stop_policy = policy);
+        let mut whole = reserved();
+        whole.change_cluster_queue(|cq| cq.stop_policy = policy);
+        for (mut world, message) in [(local, "LocalQueue lq is inactive"), (whole, "ClusterQueue cq is inactive")] {
+            assert_eq!(world.reconcile(), NO_EVENTS);
+            assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False Suspended: {message}"));
+            assert_eq!(world.condition("w", ADMITTED), "False NoReservation: The workload has no reservation");
+            assert_eq!((world.condition("w", EVICTED), world.condition("w", REQUEUED)), <_>::default());
+            assert_eq!(world.get("w").status.admission, None);
+            let queue = world.engine.state.find_queue("cq").expect("it exists");
+            assert!(world.engine.state.queues[queue].cached.is_empty());
+        }
+    }
+}
+
+#[test]
+fn without_granular_reasons_a_cancelled_reservation_names_the_stop() {
+    let mut world = world_with(Gate::UnadmittedWorkloadsObservability, false);
+    world.apply([check("a")]);
+    world.change_cluster_queue(|cq| cq.admission_checks = rules(&["a"]));
+    world.submit(workload("w", "1"));
+    world.cycle();
+    world.reconcile();
+    world.change_cluster_queue(|cq| cq.meta.deleting = true);
+    world.reconcile();
+    // The ClusterQueue admits nothing any more, which the next pass tells.
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False Inadmissible: ClusterQueue cq is inactive");
+    assert_eq!(world.get("w").status.admission, None);
+}
+
+#[test]
+fn hold_lets_admitted_workloads_run() {
+    let mut world = admitted();
+    world.change_cluster_queue(|cq| cq.stop_policy = StopPolicy::Hold);
+    world.change_local_queue(|lq| lq.stop_policy = StopPolicy::Hold);
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.condition("w", EVICTED), "");
+}
+
+#[test]
+fn draining_evicts_admitted_workloads_and_a_restart_brings_them_back() {
+    type Set = fn(&mut World, StopPolicy);
+    let table: [(Set, &str); 2] = [
+        (|w, policy| w.change_cluster_queue(|cq| cq.stop_policy = policy), "ClusterQueue"),
+        (|w, policy| w.change_local_queue(|lq| lq.stop_policy = policy), "LocalQueue"),
+    ];
+    for (set, kind) in table {
+        let mut world = admitted();
+        set(&mut world, StopPolicy::HoldAndDrain);
+        let event = format!("Normal EvictedDueTo{kind}Stopped: The {kind} is stopped");
+        assert_eq!(world.reconcile(), [event]);
+        assert_eq!(world.condition("w", EVICTED), format!("True {kind}Stopped: The {kind} is stopped"));
+        // The quota is held until the job has stopped.
+        assert_eq!(world.condition("w", QUOTA_RESERVED), "True QuotaReserved: Quota reserved in ClusterQueue cq");
+        release(&mut world);
+        world.reconcile();
+        assert_eq!(world.condition("w", REQUEUED), format!("False {kind}Stopped: The {kind} is stopped"));
+        let lower = if kind == "LocalQueue" { "lq" } else { "cq" };
+        assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False Suspended: {kind} {lower} is inactive"));
+        assert_eq!(world.get("w").status.accumulated_past_execution_time_seconds, Some(90));
+
+        world.now = at(200);
+        set(&mut world, StopPolicy::None);
+        assert_eq!(world.reconcile(), NO_EVENTS);
+        let restarted = format!("True {kind}Restarted: The {kind} was restarted after being stopped");
+        assert_eq!(world.condition("w", REQUEUED), restarted);
+        assert!(is_waiting(&world));
+        assert_eq!(world.cycle().admissions.len(), 1);
+    }
+}
+
+#[test]
+fn an_admitted_workload_survives_the_end_of_its_queues() {
+    let mut world = admitted();
+    world.delete(Kind::LocalQueue, "lq");
+    world.delete(Kind::ClusterQueue, "cq");
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.condition("w", ADMITTED), "True Admitted: The workload is admitted");
+}
+
+#[test]
+fn a_rejection_deactivates_and_beats_a_retry() {
+    let mut world = reserved();
+    world.answer("w", "b", CheckState::Retry, "");
+    world.answer("w", "a", CheckState::Rejected, "no such nodes");
+    let why = "AdmissionCheck in Rejected state: \"a\" (no such nodes)";
+    let evicted = format!("The workload is deactivated due to {why}");
+    assert_eq!(
+        world.reconcile(),
+        [
+            format!("Warning AdmissionCheckRejected: Deactivated due to {why}"),
+            format!("Normal EvictedDueToDeactivatedDueToAdmissionCheck: {evicted}"),
+        ]
+    );
+    assert_eq!(world.condition("w", EVICTED), format!("True DeactivatedDueToAdmissionCheck: {evicted}"));
+    assert_eq!(world.condition("w", DEACTIVATION_TARGET), "");
+    let w = world.get("w");
+    assert_eq!((w.active, w.meta.generation), (Some(false), 2));
+    let reset = &w.status.admission_checks[0];
+    assert_eq!(
+        (reset.state, reset.message.as_str()),
+        (CheckState::Pending, "Reset to Pending after eviction. Previously: Rejected")
+    );
+    let eviction = &w.status.evictions[0];
+    assert_eq!((eviction.reason.as_str(), eviction.underlying_cause.as_str()), ("Deactivated", "AdmissionCheck"));
+    release(&mut world);
+    world.reconcile();
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False Deactivated: The workload is deactivated");
+    assert!(!is_waiting(&world));
+}
+
+#[test]
+fn a_retry_evicts_with_all_checks_that_ask_for_it() {
+    let mut world = reserved();
+    ready(&mut world);
+    world.reconcile();
+    world.answer("w", "b", CheckState::Retry, "later");
+    world.answer("w", "a", CheckState::Retry, "");
+    let message = "Evicted due to AdmissionChecks in Retry state: \"a\"; \"b\" (later)";
+    assert_eq!(world.reconcile(), [format!("Normal EvictedDueToAdmissionCheck: {message}")]);
+    assert_eq!(world.get("w").status.admission_checks[0].retry_count, Some(1));
+    world.now = at(300);
+    release(&mut world);
+    world.reconcile();
+    assert_eq!(world.condition("w", REQUEUED), "True BackoffFinished: The workload backoff was finished");
+    // The message of the eviction stays until the next cycle.
+    assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False PendingEvaluation: {message}"));
+    assert!(is_waiting(&world));
+}
+
+#[test]
+fn a_retry_that_asks_to_wait_holds_the_quota_until_then() {
+    let mut world = reserved();
+    world.answer("w", "a", CheckState::Retry, "");
+    world.change("w", |w| w.status.admission_checks[0].requeue_after_seconds = Some(60));
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    let state = RequeueState { count: None, requeue_at: Some(at(70)) };
+    assert_eq!(world.get("w").status.requeue_state, Some(state));
+    assert_eq!((world.condition("w", EVICTED), world.engine.state.next_wake(world.now)), (String::new(), Some(at(70))));
+    world.now = at(70);
+    let message = "Evicted due to AdmissionCheck in Retry state: \"a\"";
+    assert_eq!(world.reconcile(), [format!("Normal EvictedDueToAdmissionCheck: {message}")]);
+    release(&mut world);
+    world.reconcile();
+    assert_eq!(world.condition("w", REQUEUED), "True BackoffFinished: The workload backoff was finished");
+    assert_eq!((world.engine.state.next_wake(world.now), is_waiting(&world)), (None, true));
+}
+
+#[test]
+fn a_backoff_keeps_a_workload_out_until_it_is_over() {
+    let mut world = admitted();
+    let (id, now) = (world.id("w"), world.now);
+    assert!(world.engine.evict(id, "PodsReadyTimeout", "slow", now));
+    world.change("w", |w| {
+        w.status.requeue_state = Some(RequeueState { count: Some(1), requeue_at: Some(at(160)) });
+    });
+    release(&mut world);
+    world.reconcile();
+    assert_eq!(world.condition("w", REQUEUED), "False PodsReadyTimeout: slow");
+    assert_eq!(world.engine.state.next_wake(world.now), Some(at(160)));
+    world.now = at(159);
+    world.reconcile();
+    assert!(!is_waiting(&world));
+    world.now = at(160);
+    world.reconcile();
+    assert_eq!(world.condition("w", REQUEUED), "True BackoffFinished: The workload backoff was finished");
+    let state = RequeueState { count: Some(1), requeue_at: None };
+    assert_eq!((world.get("w").status.requeue_state.clone(), is_waiting(&world)), (Some(state), true));
+}
+
+#[test]
+fn a_user_deactivates_and_reactivates() {
+    let mut world = admitted();
+    world.change("w", |w| w.active = Some(false));
+    let event = "Normal EvictedDueToDeactivated: The workload is deactivated";
+    assert_eq!(world.reconcile(), [event]);
+    assert_eq!(world.condition("w", EVICTED), "True Deactivated: The workload is deactivated");
+    release(&mut world);
+    world.reconcile();
+    assert_eq!(world.condition("w", REQUEUED), "False Deactivated: The workload is deactivated");
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False Deactivated: The workload is deactivated");
+    world.change("w", |w| w.active = Some(true));
+    world.reconcile();
+    assert_eq!(world.condition("w", REQUEUED), "True Reactivated: The workload was reactivated");
+    let expected = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
+    assert!(is_waiting(&world));
+}
+
+#[test]
+fn a_pending_workload_is_deactivated_without_an_event() {
+    let mut world = world();
+    world.submit(Workload { active: Some(false), ..workload("w", "1") });
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.condition("w", EVICTED), "True Deactivated: The workload is deactivated");
+}
+
+#[test]
+fn running_too_long_deactivates() {
+    let mut world = world();
+    world.submit(Workload { maximum_execution_time_seconds: Some(60), ..workload("w", "1") });
+    world.cycle();
+    world.change("w", |w| w.status.accumulated_past_execution_time_seconds = Some(20));
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.engine.state.next_wake(world.now), Some(at(50)));
+    world.now = at(50);
+    let message = "The workload is deactivated due to exceeding the maximum execution time";
+    assert_eq!(
+        world.reconcile(),
+        [
+            "Warning MaximumExecutionTimeExceeded: The maximum execution time (60s) exceeded".to_owned(),
+            format!("Normal EvictedDueToDeactivatedDueToMaximumExecutionTimeExceeded: {message}"),
+        ]
+    );
+    assert_eq!(world.get("w").status.accumulated_past_execution_time_seconds, None);
+    assert_eq!(world.engine.state.next_wake(world.now), None);
+}
+
+#[test]
+fn a_workload_on_hold_stays_so_whatever_its_queues() {
+    let mut world = admitted();
+    let hold = |w: &mut Workload| {
+        let gates = Gates::default();
+        crate::reservation::unset_quota_reservation(w, "OnHold", "scaled to zero", at(100), gates);
+    };
+    world.change("w", hold);
+    world.delete(Kind::LocalQueue, "lq");
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False OnHold: scaled to zero");
+}
+
+#[test]
+fn resource_claims_are_refused_without_their_gate() {
+    let mut claims = workload("w", "1");
+    claims.pod_sets[0].template.spec.has_resource_claims = true;
+    let mut world = world_with(Gate::KueueDRAIntegration, false);
+    world.submit(claims.clone());
+    world.reconcile();
+    let message = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+    assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False Misconfigured: {message}"));
+    assert_eq!(world.condition("w", REQUEUED), format!("False Inadmissible: {message}"));
+}
+
+#[test]
+fn a_workload_whose_job_is_gone_is_finished() {
+    let mut orphan = workload("w", "1");
+    orphan.meta.labels.insert("kueue.x-k8s.io/job-uid".to_owned(), "u".to_owned());
+    let mut world = world();
+    world.submit(orphan);
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.condition("w", "Finished"), "True OwnerNotFound: The workload's owner no longer exists");
+    assert!(!is_waiting(&world));
+}
+
+#[test]
+fn preemption_gates_of_the_spec_get_a_state() {
+    let mut world = world_with(Gate::MultiKueueOrchestratedPreemption, true);
+    world.submit(Workload { preemption_gates: vec!["g".to_owned()], ..workload("w", "1") });
+    world.reconcile();
+    let states = |w: &World| -> Vec<(String, String)> {
+        w.get("w").status.preemption_gates.iter().map(|g| (g.name.clone(), g.position.clone())).collect()
+    };
+    assert_eq!(states(&world), [("g".to_owned(), "Closed".to_owned())]);
+    world.change("w", |w| w.preemption_gates.clear());
+    world.reconcile();
+    assert_eq!(states(&world), []);
+}

@@ -1,0 +1,167 @@
+//! Why a workload has no quota, outside of what a cycle finds out (rules/07 §11).
+
+use std::borrow::Cow;
+
+use crate::conditions::{self, find};
+use crate::gates::Gate;
+use crate::messages;
+use crate::objects::{Condition, ConditionStatus, StopPolicy, Workload};
+use crate::pods::check_resources;
+use crate::queue_order::{admission_gated_by, has_quota_reservation, is_active, is_on_hold};
+use crate::reasons;
+use crate::reservation::{set, unset_quota_reservation};
+use crate::selectors::selects;
+
+use super::Pass;
+
+/// Reason and message.
+type Because = (Cow<'static, str>, String);
+
+impl Pass<'_> {
+    /// Sets condition QuotaReserved to why there is no quota, if there is something to say.
+    pub(super) fn explain_unreserved(&mut self, workload: &mut Workload) {
+        let because = if self.gate(Gate::UnadmittedWorkloadsObservability) {
+            self.because(workload)
+        } else {
+            self.queue_blocker(workload).map(|(_, message)| (reasons::INADMISSIBLE.into(), message))
+        };
+        if let Some((reason, message)) = because {
+            let kind = conditions::QUOTA_RESERVED;
+            set(workload, kind, ConditionStatus::False, &reason, &message, self.now);
+        }
+    }
+
+    /// The first row that holds (rules/07 §11).
+    fn because(&self, workload: &Workload) -> Option<Because> {
+        let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED);
+        let as_told = |told: &Condition| (Cow::Owned(told.reason.clone()), told.message.clone());
+        if !is_active(workload) {
+            return Some((reasons::DEACTIVATED.into(), messages::DEACTIVATED.to_owned()));
+        }
+        if is_on_hold(workload) {
+            return told.map(as_told);
+        }
+        if let Some((reason, message)) = self.queue_blocker(workload).or_else(|| self.misfit(workload)) {
+            return Some((reason.into(), message));
+        }
+        if let Some(by) = admission_gated_by(workload, self.state.config.gates) {
+            return Some((reasons::ADMISSION_GATED.into(), format!("Admission is gated by: {by}")));
+        }
+        if let Some(reason) = self.parked_reason(told) {
+            return Some((reason.into(), messages::BYPASSED.to_owned()));
+        }
+        match told {
+            // What a cycle said stands until the next one.
+            Some(told) if is_of_cycle(&told.reason) => Some(as_told(told)),
+            None if !self.gate(Gate::UnadmittedWorkloadsExplicitStatus) => None,
+            _ => Some((reasons::PENDING_EVALUATION.into(), messages::PENDING_EVALUATION.to_owned())),
+        }
+    }
+
+    /// The queue that is missing or does not admit.
+    fn queue_blocker(&self, workload: &Workload) -> Option<(&'static str, String)> {
+        let name = &workload.queue_name;
+        let Some(local_queue) = self.local_queue else {
+            return Some((reasons::MISCONFIGURED, format!("LocalQueue {name} doesn't exist")));
+        };
+        if local_queue.stop_policy != StopPolicy::None {
+            return Some((reasons::SUSPENDED, format!("LocalQueue {name} is inactive")));
+        }
+        let name = self.cluster_queue_name;
+        match self.cluster_queue {
+            None => Some((reasons::MISCONFIGURED, format!("ClusterQueue {name} doesn't exist"))),
+            Some((queue, _)) if !self.state.queues[queue].is_active() => {
+                Some((reasons::SUSPENDED, messages::inactive(name)))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// What of the workload itself does not suit: its namespace, its requests. Unlike in a cycle the pod sets are
+    /// taken as applied, without the defaults of LimitRanges.
+    fn misfit(&self, workload: &Workload) -> Option<(&'static str, String)> {
+        let (_, queue) = self.cluster_queue?;
+        let namespace = &workload.meta.namespace;
+        let message = match self.state.namespace_labels(namespace) {
+            None => messages::namespace_missing(namespace),
+            Some(labels) if !selects(queue.namespace_selector.as_ref(), labels) => {
+                messages::NAMESPACE_MISMATCH.to_owned()
+            }
+            Some(_) => {
+                let limits = self.state.limit_summary(namespace);
+                check_resources(&self.record.spec.original, &limits).err()?.to_string()
+            }
+        };
+        Some((reasons::MISCONFIGURED, message))
+    }
+
+    /// Why an equivalent workload failed with which this one was parked (rules/05 §4); asked only while nothing more
+    /// telling is known.
+    fn parked_reason(&self, told: Option<&Condition>) -> Option<&'static str> {
+        let open = match told.map(|told| told.reason.as_str()) {
+            None => self.gate(Gate::UnadmittedWorkloadsExplicitStatus),
+            Some("" | reasons::PENDING_EVALUATION | reasons::PENDING | reasons::SUSPENDED | reasons::DEACTIVATED) => {
+                true
+            }
+            Some(_) => false,
+        };
+        if !open || !self.gate(Gate::SchedulingEquivalenceHashing) {
+            return None;
+        }
+        let pending = &self.state.queues[self.cluster_queue?.0].pending;
+        pending.is_inadmissible(self.id).then(|| pending.parked_reason(self.record.shape)).flatten()
+    }
+
+    /// Takes note of the annotation that gates admission, and of its end. Ends the pass if it wrote.
+    pub(super) fn follow_admission_gate(&mut self, workload: &mut Workload) -> bool {
+        let gates = self.state.config.gates;
+        if !gates.enabled(Gate::AdmissionGatedBy) {
+            return false;
+        }
+        let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)
+            .is_some_and(|told| told.reason == reasons::ADMISSION_GATED);
+        match admission_gated_by(workload, gates).map(str::to_owned) {
+            None if told => {
+                let reason = reasons::unadmitted(reasons::PENDING_EVALUATION, reasons::PENDING, gates);
+                let message = "AdmissionGatedBy cleared, waiting for quota reservation";
+                unset_quota_reservation(workload, reason, message, self.now, gates);
+                self.event("Normal", "AdmissionGateCleared", "Admission gate cleared, workload is now admissible");
+                true
+            }
+            Some(by) if !told && !self.outranks_gate(workload) => {
+                let message = format!("Admission is gated by: {by}");
+                unset_quota_reservation(workload, reasons::ADMISSION_GATED, &message, self.now, gates);
+                self.event("Normal", "AdmissionGated", &format!("Workload admission is gated by: {by}"));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Would the condition be set to something else right away? Kueue then writes both in turn for ever; here what
+    /// comes first in rules/07 §11 stays.
+    fn outranks_gate(&self, workload: &Workload) -> bool {
+        if has_quota_reservation(workload) {
+            return false;
+        }
+        if !self.gate(Gate::UnadmittedWorkloadsObservability) {
+            return self.queue_blocker(workload).is_some();
+        }
+        !is_active(workload)
+            || !is_on_hold(workload) && (self.queue_blocker(workload).is_some() || self.misfit(workload).is_some())
+    }
+}
+
+/// Is it a reason that a cycle writes, or an eviction, and that stands until the next cycle?
+fn is_of_cycle(reason: &str) -> bool {
+    matches!(
+        reason,
+        reasons::WAITING_FOR_QUOTA
+            | reasons::NO_MATCHING_FLAVOR
+            | reasons::EXCEEDS_MAX_QUOTA
+            | reasons::TOPOLOGY_PLACEMENT_FAILED
+            | reasons::WAITING_FOR_PREEMPTED_WORKLOADS
+            | reasons::WAITING_FOR_PODS_READY
+            | reasons::PENDING_EVALUATION
+    )
+}

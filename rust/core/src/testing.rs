@@ -1,0 +1,187 @@
+//! Small worlds for tests: a namespace, a flavor, a ClusterQueue and a LocalQueue, and workloads that ask for CPUs.
+
+use crate::config::Config;
+use crate::decision::{Decision, Event};
+use crate::engine::{Engine, Kind};
+use crate::ids::WorkloadId;
+use crate::objects::{
+    AdmissionCheck, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, Condition, ConditionStatus,
+    Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor, ResourceGroup,
+    ResourceQuota, Time, Workload,
+};
+use crate::quantity::Quantity;
+
+/// A second after `Time(0)`.
+pub const SECOND: i64 = 1_000_000_000;
+
+/// The time `seconds` after the beginning.
+pub fn at(seconds: i64) -> Time {
+    Time(seconds * SECOND)
+}
+
+/// Metadata of a cluster-scoped object.
+pub fn meta(name: &str) -> Meta {
+    Meta { name: name.to_owned(), uid: format!("uid-{name}"), created: at(0), generation: 1, ..Meta::default() }
+}
+
+/// Metadata in namespace `ns`.
+pub fn namespaced(name: &str) -> Meta {
+    Meta { namespace: "ns".to_owned(), ..meta(name) }
+}
+
+/// A quantity that is known to be one.
+pub fn quantity(text: &str) -> Quantity {
+    text.parse().expect("a quantity")
+}
+
+/// An active check.
+pub fn check(name: &str) -> Object {
+    Object::AdmissionCheck(AdmissionCheck { meta: meta(name), controller_name: "c".to_owned(), active: true })
+}
+
+/// A ClusterQueue with `cpu` of flavor `default` for every namespace.
+pub fn cluster_queue(name: &str, cpu: &str) -> ClusterQueue {
+    let quota = ResourceQuota {
+        name: "cpu".to_owned(),
+        nominal_quota: quantity(cpu),
+        borrowing_limit: None,
+        lending_limit: None,
+    };
+    let flavor = FlavorQuotas { name: "default".to_owned(), resources: vec![quota] };
+    ClusterQueue {
+        meta: meta(name),
+        resource_groups: vec![ResourceGroup { covered_resources: vec!["cpu".to_owned()], flavors: vec![flavor] }],
+        namespace_selector: Some(LabelSelector::default()),
+        ..ClusterQueue::default()
+    }
+}
+
+/// Checks for all flavors.
+pub fn rules(checks: &[&str]) -> Vec<AdmissionCheckRule> {
+    checks.iter().map(|name| AdmissionCheckRule { name: (*name).to_owned(), on_flavors: Vec::new() }).collect()
+}
+
+/// LocalQueue `ns/name`.
+pub fn local_queue(name: &str, cluster_queue: &str) -> LocalQueue {
+    LocalQueue { meta: namespaced(name), cluster_queue: cluster_queue.to_owned(), ..LocalQueue::default() }
+}
+
+/// Workload `ns/name` in LocalQueue `lq`: one pod with one container that asks for `cpu`.
+pub fn workload(name: &str, cpu: &str) -> Workload {
+    let mut container = Container { name: "c".to_owned(), ..Container::default() };
+    container.resources.requests.insert("cpu".to_owned(), quantity(cpu));
+    let mut pod_set = PodSet { name: "main".to_owned(), count: 1, ..PodSet::default() };
+    pod_set.template.spec.containers.push(container);
+    Workload { meta: namespaced(name), pod_sets: vec![pod_set], queue_name: "lq".to_owned(), ..Workload::default() }
+}
+
+/// An engine, and what one says to it in tests.
+pub struct World {
+    /// The engine.
+    pub engine: Engine,
+    /// The time of what comes next.
+    pub now: Time,
+}
+
+impl World {
+    /// Namespace `ns`, flavor `default`, ClusterQueue `cq` with 10 CPUs and LocalQueue `ns/lq`.
+    pub fn new(config: Config) -> Self {
+        let mut world = Self { engine: Engine::new(config), now: at(10) };
+        world.apply([
+            Object::Namespace(meta("ns")),
+            Object::ResourceFlavor(ResourceFlavor { meta: meta("default"), ..ResourceFlavor::default() }),
+            Object::ClusterQueue(cluster_queue("cq", "10")),
+            Object::LocalQueue(local_queue("lq", "cq")),
+        ]);
+        world
+    }
+
+    /// Applies objects now.
+    pub fn apply<const N: usize>(&mut self, objects: [Object; N]) {
+        self.engine.apply(objects.into(), self.now);
+    }
+
+    /// Applies a workload now.
+    pub fn submit(&mut self, workload: Workload) {
+        self.apply([Object::Workload(Box::new(workload))]);
+    }
+
+    /// Changes ClusterQueue `cq`.
+    pub fn change_cluster_queue(&mut self, change: impl FnOnce(&mut ClusterQueue)) {
+        let id = self.engine.state.find_queue("cq").expect("it exists");
+        let mut object = ClusterQueue::clone(self.engine.state.queues[id].object.as_ref().expect("it exists"));
+        change(&mut object);
+        self.apply([Object::ClusterQueue(object)]);
+    }
+
+    /// Changes LocalQueue `ns/lq`, which points to `cq`.
+    pub fn change_local_queue(&mut self, change: impl FnOnce(&mut LocalQueue)) {
+        let mut object = local_queue("lq", "cq");
+        change(&mut object);
+        self.apply([Object::LocalQueue(object)]);
+    }
+
+    /// Changes a workload, status included.
+    pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Workload)) {
+        let mut object = self.engine.state.workload_object(self.id(name));
+        change(&mut object);
+        self.submit(object);
+    }
+
+    /// Deletes a queue.
+    pub fn delete(&mut self, kind: Kind, name: &str) {
+        assert!(self.engine.delete(kind, "ns", name, self.now));
+    }
+
+    /// One cycle.
+    pub fn cycle(&mut self) -> Decision {
+        self.engine.cycle(self.now)
+    }
+
+    /// Reconciles all workloads; a second time nothing may be left to do. The events as `kind reason: message`.
+    pub fn reconcile(&mut self) -> Vec<String> {
+        let events = self.engine.state.reconcile_all(self.now);
+        let before: Vec<Workload> = self.engine.state.workloads.iter().map(|(_, r)| r.workload.clone()).collect();
+        assert_eq!(self.engine.state.reconcile_all(self.now), Vec::<Event>::new());
+        let after: Vec<Workload> = self.engine.state.workloads.iter().map(|(_, r)| r.workload.clone()).collect();
+        assert_eq!(before, after);
+        events.iter().map(|e| format!("{} {}: {}", e.kind, e.reason, e.message)).collect()
+    }
+
+    /// The id of workload `ns/name`.
+    pub fn id(&self, name: &str) -> WorkloadId {
+        self.engine.state.workloads.find("ns", name).expect("a workload of this name")
+    }
+
+    /// Workload `ns/name`, without its pod sets.
+    pub fn get(&self, name: &str) -> &Workload {
+        &self.engine.state.workloads.get(self.id(name)).workload
+    }
+
+    /// A condition as `status reason: message`; empty if there is none.
+    pub fn condition(&self, name: &str, kind: &str) -> String {
+        let found = self.get(name).status.conditions.iter().find(|c| c.kind == kind);
+        found.map_or(String::new(), |c: &Condition| {
+            let status = match c.status {
+                ConditionStatus::True => "True",
+                ConditionStatus::False => "False",
+                ConditionStatus::Unknown => "Unknown",
+            };
+            format!("{status} {}: {}", c.reason, c.message)
+        })
+    }
+
+    /// Answers a check of a workload.
+    pub fn answer(&mut self, name: &str, check: &str, state: CheckState, message: &str) {
+        let now = self.now;
+        self.change(name, |w| {
+            let answer = AdmissionCheckState {
+                name: check.to_owned(),
+                state,
+                message: message.to_owned(),
+                ..AdmissionCheckState::default()
+            };
+            crate::checks::set_check_state(&mut w.status.admission_checks, answer, now);
+        });
+    }
+}
