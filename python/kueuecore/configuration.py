@@ -1,0 +1,140 @@
+"""Kueue's Configuration file (rules/11): the settings that a scheduler is started with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from kueuecore import _core
+from kueuecore.errors import ConfigurationError, ManifestError
+from kueuecore.manifests import JsonObject, located, parse_manifests, to_json_lines
+
+__all__ = ["Configuration", "FeatureGate", "feature_gates"]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGate:
+    """A feature gate of Kueue.
+
+    Args:
+        name: Name, such as `PartialAdmission`.
+        default: Is it on by default?
+        stage: Alpha, Beta, GA or Deprecated.
+        what: What it does when on.
+    """
+
+    name: str
+    default: bool
+    stage: str
+    what: str
+
+
+def feature_gates() -> tuple[FeatureGate, ...]:
+    """Every feature gate of the Kueue whose decisions these are, in the order of its documentation.
+
+    Example:
+        >>> next(gate.default for gate in feature_gates() if gate.name == "PartialAdmission")
+        True
+    """
+    return tuple(FeatureGate(*row) for row in _core.gates())
+
+
+class Configuration:
+    """A Configuration with every default filled in; without arguments, what Kueue does without a file.
+
+    Example:
+        >>> Configuration().is_enabled("PartialAdmission")
+        True
+        >>> configuration = Configuration.parse('''
+        ... apiVersion: config.kueue.x-k8s.io/v1beta2
+        ... kind: Configuration
+        ... featureGates: {PartialAdmission: false}
+        ... ''')
+        >>> configuration.is_enabled("PartialAdmission")
+        False
+    """
+
+    def __init__(self) -> None:
+        self._core = _core.Configuration()
+
+    @classmethod
+    def _of(cls, core: _core.Configuration) -> Configuration:
+        configuration = cls.__new__(cls)
+        configuration._core = core
+        return configuration
+
+    @classmethod
+    def parse(
+        cls, text: str | bytes, *, feature_gates: Mapping[str, bool] | None = None, file: str = "<string>"
+    ) -> Configuration:
+        """Read a Configuration, v1beta2 or v1beta1, YAML or JSON (rules/11 §1).
+
+        Args:
+            text: The file's contents: one document.
+            feature_gates: Gates as on Kueue's command line; not together with `featureGates` in the file.
+            file: The name that errors show.
+
+        Raises:
+            ConfigurationError: Everything that is wrong, with the lines where it stands.
+        """
+        try:
+            manifests = parse_manifests(text, file=file)
+        except ManifestError as error:
+            raise ConfigurationError(error.problems) from None
+        if len(manifests) != 1:
+            raise ConfigurationError.of(
+                f"{len(manifests)} documents", remedy="give one document of kind Configuration", file=file
+            )
+        try:
+            return cls._of(_core.Configuration.read(to_json_lines(manifests), dict(feature_gates or {})))
+        except ConfigurationError as error:
+            raise located(error.with_problems([replace(p, index=0) for p in error.problems]), manifests) from None
+
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None
+    ) -> Configuration:
+        """Read a Configuration file; see `parse`."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=os.fspath(path)) from None
+        return cls.parse(data, feature_gates=feature_gates, file=os.fspath(path))
+
+    @classmethod
+    def trusted(cls, settings: Mapping[str, object], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
+        """Take settings as they are, without validation: those of a running Kueue, say.
+
+        Args:
+            settings: Fields of a Configuration in v1beta2.
+            feature_gates: The gates as they are in effect.
+        """
+        core = _core.Configuration.trusted(
+            json.dumps(dict(settings)).encode(), json.dumps(dict(feature_gates or {})).encode()
+        )
+        return cls._of(core)
+
+    def is_enabled(self, gate: str) -> bool:
+        """Is a feature gate on?
+
+        Raises:
+            KeyError: Kueue has no such gate.
+        """
+        enabled = self._core.gate(gate)
+        if enabled is None:
+            raise KeyError(gate)
+        return enabled
+
+    @property
+    def names_wait_for_pods_ready(self) -> bool:
+        """Did the file name `waitForPodsReady` itself? Kueue turns it on by default (rules/11 §2.1)."""
+        return self._core.names_wait_for_pods_ready
+
+    def to_dict(self) -> JsonObject:
+        """The whole file in v1beta2 with every default, as plain data."""
+        return cast("JsonObject", self._core.to_dict())
+

@@ -1,0 +1,109 @@
+"""Recorded cases of the real Kueue: what this project decides for the same input. Holds no rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kueuecore import _core
+from kueuecore.configuration import Configuration
+from kueuecore.engine import Engine
+
+__all__ = ["answer"]
+
+
+def answer(case: Mapping[str, Any], by: str = "engine") -> dict[str, Any]:
+    """Answer a recorded case.
+
+    Args:
+        case: A case without its `expect`.
+        by: Who answers: `engine`.
+
+    Raises:
+        NotImplementedError: What the case needs is not built yet.
+
+    Returns:
+        What we decide, in the shape of `expect`.
+    """
+    if by != "engine":
+        raise NotImplementedError(f"answers by {by}")
+    kind = case["kind"]
+    if kind == "cycle":
+        return _cycle(case)
+    if kind == "cycles":
+        return _cycles(case)
+    found = _core._answer(json.dumps(case).encode())
+    if found is None:
+        raise NotImplementedError(f"cases of kind {kind}")
+    answered: dict[str, Any] = json.loads(found)
+    return answered
+
+
+def _engine(case: Mapping[str, Any]) -> tuple[Engine, str]:
+    config = dict(case.get("config", {}))
+    now = config.pop("now")
+    if "admissionFairSharing" in config:
+        raise NotImplementedError("admission fair sharing")
+    configuration = Configuration.trusted(config, feature_gates=case.get("featureGates"))
+    engine = Engine(configuration)
+    engine.apply(case.get("objects", ()), now=now, trusted=True)
+    return engine, now
+
+
+def _cycle(case: Mapping[str, Any]) -> dict[str, Any]:
+    engine, now = _engine(case)
+    given = case.get("input", {})
+    if "concurrentUpdate" in given:
+        raise NotImplementedError("concurrent updates")
+    return _run(engine, now, given.get("admissionError"))
+
+
+def _cycles(case: Mapping[str, Any]) -> dict[str, Any]:
+    engine, now = _engine(case)
+    given = case["input"]
+    cycles = []
+    for step in given["steps"]:
+        match step["op"]:
+            case "cycle":
+                cycles.append(_run(engine, now))
+            case "update":
+                engine._core._update_in_cache(json.dumps(step["object"]).encode(), engine.now)
+            case "delete":
+                namespace, _, name = step["key"].partition("/")
+                engine.delete(step["kind"], name, namespace=namespace)
+            case "requeueInadmissible":
+                engine._core._flush(engine.now)
+    return {"cycles": cycles}
+
+
+def _run(engine: Engine, now: str, admission_error: str | None = None) -> dict[str, Any]:
+    decision = engine.cycle(now)
+    refused = set()
+    if admission_error is not None:
+        for admission in decision.admissions:
+            refused.add(admission.key)
+            gone = admission_error == "NotFound"
+            engine.forget(admission.name, namespace=admission.namespace, now=now, gone=gone)
+    workloads = engine.workloads()
+    active = {name for name in engine.cluster_queues() if engine.cluster_queue(name).is_active}
+    queues: dict[str, dict[str, list[str]]] = {"active": {}, "inadmissible": {}}
+    for name in engine.cluster_queues():
+        for workload in engine.pending(name):
+            queues[workload.place].setdefault(name, []).append(workload.key)
+    return {
+        "workloads": [{"key": w.key, "status": w.status} for w in workloads],
+        "admissions": {
+            w.key: w.status["admission"]
+            for w in workloads
+            if "admission" in w.status and w.cluster_queue in active and w.stage in ("QuotaReserved", "Admitted")
+        },
+        "queued": queues["active"],
+        "inadmissible": queues["inadmissible"],
+        "events": [
+            {"type": e.type, "reason": e.reason, "key": e.key, "message": e.message}
+            for e in decision.events
+            if e.key not in refused
+        ],
+        "skippedPreemptions": dict(decision.skipped_preemptions),
+    }

@@ -1,0 +1,195 @@
+"""What a scheduling cycle decided, as plain frozen data.
+
+A [`Decision`][kueuecore.decisions.Decision] holds on to the engine's own result and makes Python objects of it only
+when they are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from kueuecore import _core
+
+__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetAdmission:
+    """What one pod set got (`status.admission.podSetAssignments[]`).
+
+    Args:
+        name: Name of the pod set.
+        count: Pods that may start; fewer than asked for after partial admission (rules/03 §9.1).
+        flavors: Resource to flavor.
+        resource_usage: Resource to the total of the pod set, as a quantity.
+    """
+
+    name: str
+    count: int
+    flavors: Mapping[str, str]
+    resource_usage: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A workload that got quota (rules/05 §6.4).
+
+    Args:
+        namespace: Namespace of the workload.
+        name: Name of the workload.
+        cluster_queue: The ClusterQueue whose quota it holds.
+        pod_sets: What each pod set got.
+        is_admitted: May it start? False while admission checks are open.
+    """
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    pod_sets: tuple[PodSetAdmission, ...]
+    is_admitted: bool
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A head that stayed pending (rules/05 §6.5).
+
+    Args:
+        namespace: Namespace of the workload.
+        name: Name of the workload.
+        cluster_queue: The ClusterQueue in which it waits.
+        reason: Reason of its condition QuotaReserved, such as `WaitingForQuota`.
+        message: Kueue's message.
+        is_parked: Is it left aside until something changes? Otherwise it is tried again in the next cycle.
+    """
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    reason: str
+    message: str
+    is_parked: bool
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes event that Kueue would emit.
+
+    Args:
+        type: `Normal` or `Warning`.
+        reason: Reason, such as `QuotaReserved`.
+        namespace: Namespace of the workload that it is about.
+        name: Name of the workload.
+        message: Message, at most 1024 bytes.
+    """
+
+    type: str
+    reason: str
+    namespace: str
+    name: str
+    message: str
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A workload on which no decision is made, because it needs what is not built yet.
+
+    Args:
+        namespace: Namespace of the workload.
+        name: Name of the workload.
+        field: The field that asks for it.
+        message: What is missing.
+    """
+
+    namespace: str
+    name: str
+    field: str
+    message: str
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    def __str__(self) -> str:
+        return f'Workload "{self.key}": {self.field}: {self.message}; it stays undecided'
+
+
+class Decision:
+    """The decisions of one cycle (rules/05 §6). Everything is worked out when it is first looked at."""
+
+    def __init__(self, core: _core.Decision) -> None:
+        self._core = core
+
+    @property
+    def cycle(self) -> int:
+        """Number of the cycle, from 1; 0 if no ClusterQueue had a head, so that there was none."""
+        return self._core.cycle
+
+    @cached_property
+    def admissions(self) -> tuple[Admission, ...]:
+        """The workloads that got quota, in the order in which they were decided on."""
+        return tuple(
+            Admission(
+                namespace,
+                name,
+                admission["clusterQueue"],
+                tuple(
+                    PodSetAdmission(
+                        pod_set["name"],
+                        pod_set.get("count", 0),
+                        MappingProxyType(pod_set.get("flavors", {})),
+                        MappingProxyType(pod_set.get("resourceUsage", {})),
+                    )
+                    for pod_set in admission.get("podSetAssignments", ())
+                ),
+                is_admitted,
+            )
+            for (namespace, name), admission, is_admitted in self._core.admissions()
+        )
+
+    @cached_property
+    def pending(self) -> tuple[Pending, ...]:
+        """The heads that stayed pending, in the order in which they were decided on."""
+        return tuple(Pending(*key, *rest) for key, *rest in self._core.pending())
+
+    @cached_property
+    def parked(self) -> tuple[str, ...]:
+        """Keys of the workloads that were parked unseen, because one of the same shape failed (rules/05 §4)."""
+        return tuple("/".join(key) for key in self._core.parked())
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """The events of the cycle."""
+        return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in self._core.events())
+
+    @cached_property
+    def skipped_preemptions(self) -> Mapping[str, int]:
+        """Per ClusterQueue: preemptions that were skipped because of other entries of the cycle."""
+        return MappingProxyType(self._core.skipped_preemptions())
+
+    @cached_property
+    def undecided(self) -> tuple[Undecided, ...]:
+        """The heads on which no decision could be made."""
+        return tuple(Undecided(*key, field, message) for key, field, message in self._core.undecided())
+
+    def __repr__(self) -> str:
+        n_admissions, n_pending = self._core.counts()
+        return f"<Decision of cycle {self.cycle}: {n_admissions} admitted, {n_pending} pending>"

@@ -1,0 +1,388 @@
+"""The engine: Kubernetes objects in, a cycle, Kueue's decisions out. Nothing is done to any cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kueuecore import _core
+from kueuecore.configuration import Configuration
+from kueuecore.decisions import Decision
+from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.manifests import Manifest, ManifestLike, located, parse_manifests, to_json_lines
+from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["Applied", "Engine", "Objects"]
+
+Objects: TypeAlias = str | bytes | bytearray | memoryview | ManifestLike | Iterable[ManifestLike]
+"""Objects for `Engine.apply`: YAML or JSON text, JSON bytes, one object or many in any form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What `Engine.apply` has to say about a batch that it took.
+
+    Args:
+        warnings: Fields that nobody knows, with a suggestion where one is close.
+        foreign: Objects of kinds that the engine does not read, such as a Deployment.
+    """
+
+    warnings: tuple[Problem, ...]
+    foreign: tuple[ObjectRef, ...]
+
+
+class Engine:
+    """Kueue's scheduler as an object. Safe to use from several threads; each call is done before the next begins.
+
+    Args:
+        configuration: Kueue's Configuration; by default what Kueue does without a file.
+        models_readiness: Do pods become ready here? Otherwise `waitForPodsReady`, which Kueue has on by default, only
+            counts if the Configuration names it (rules/11 §2.1).
+
+    Example:
+        >>> engine = Engine()
+        >>> applied = engine.apply('''
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default-flavor}}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: ClusterQueue
+        ... metadata: {name: cluster-queue}
+        ... spec:
+        ...   namespaceSelector: {}
+        ...   resourceGroups:
+        ...   - coveredResources: [cpu]
+        ...     flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 9}]}]
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: LocalQueue
+        ... metadata: {namespace: default, name: user-queue}
+        ... spec: {clusterQueue: cluster-queue}
+        ... ---
+        ... {apiVersion: v1, kind: Namespace, metadata: {name: default}}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: Workload
+        ... metadata: {namespace: default, name: sample}
+        ... spec:
+        ...   queueName: user-queue
+        ...   podSets:
+        ...   - name: main
+        ...     count: 3
+        ...     template:
+        ...       spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}], restartPolicy: Never}
+        ... ''')
+        >>> decision = engine.cycle("2026-01-01T00:00:00Z")
+        >>> decision.admissions[0].key, dict(decision.admissions[0].pod_sets[0].resource_usage)
+        ('default/sample', {'cpu': '3'})
+        >>> engine.cluster_queue("cluster-queue").admitted_workloads
+        1
+    """
+
+    def __init__(self, configuration: Configuration | None = None, *, models_readiness: bool = False) -> None:
+        self._configuration = configuration or Configuration()
+        self._core = _core.Engine(self._configuration._core, models_readiness)
+        self._now = 0
+        self._lock = threading.Lock()
+
+    @property
+    def configuration(self) -> Configuration:
+        """The Configuration that it was made with."""
+        return self._configuration
+
+    @property
+    def now(self) -> int:
+        """The latest time that any call named, in nanoseconds since 1970; 0 before the first."""
+        return self._now
+
+    def _at(self, now: TimeLike | None) -> int:
+        with self._lock:
+            if now is not None:
+                self._now = nanoseconds(now)
+            return self._now
+
+    # Objects.
+
+    def apply(self, objects: Objects, *, now: TimeLike | None = None, trusted: bool = False) -> Applied:
+        """Create objects, or take over their newer versions. All or nothing; their order does not matter.
+
+        Args:
+            objects: YAML or JSON text, JSON bytes (one object, a `List`, an array, or one object a line), one object or
+                many: manifests, dicts, objects of `kueuecore.objects`.
+            now: When it happened; by default the latest time that any call named.
+            trusted: Take the objects as they are, without defaults and validation: those of a watch or a dump, which an
+                API server has checked.
+
+        Raises:
+            ManifestError: Everything that is wrong with any of the objects (rules/01). Nothing was applied then.
+
+        Returns:
+            Warnings, and the objects that are none of Kueue's.
+        """
+        manifests: tuple[ManifestLike, ...] = ()
+        if isinstance(objects, bytes | bytearray | memoryview):
+            data = bytes(objects)
+        else:
+            manifests = _manifests(objects)
+            data = to_json_lines(manifests)
+        try:
+            warnings, foreign = self._core.apply(data, self._at(now), trusted)
+        except ManifestError as error:
+            raise located(error, manifests) from None
+        problems = [
+            Problem(message, field=field, object=ObjectRef(kind, name, namespace), index=index)
+            for index, kind, namespace, name, field, message in warnings
+        ]
+        if problems:
+            problems = list(located(ManifestError(problems), manifests).problems)
+        refs = tuple(ObjectRef(kind, name, namespace) for _, _, kind, namespace, name in foreign)
+        return Applied(tuple(problems), refs)
+
+    def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
+        """Delete an object. What a deleted Workload held is free again.
+
+        Args:
+            kind: Kind, such as `Workload`.
+            name: Name.
+            namespace: Namespace of a namespaced kind.
+            now: When it happened; by default the latest time that any call named.
+
+        Raises:
+            ValueError: Objects of this kind are not kept.
+
+        Returns:
+            Was it there?
+        """
+        return self._core.delete(kind, namespace, name, self._at(now))
+
+    # Scheduling.
+
+    def cycle(self, now: TimeLike) -> Decision:
+        """Run one scheduling cycle: take the head of every ClusterQueue and decide on each (rules/05 §6).
+
+        Args:
+            now: The time of the cycle: conditions get it, backoffs are measured against it.
+
+        Returns:
+            The decisions. The engine takes them for done: admitted workloads hold their quota from now on.
+        """
+        return Decision(self._core.cycle(self._at(now)))
+
+    @property
+    def has_heads(self) -> bool:
+        """Is anything waiting in the heap of a ClusterQueue that may admit, so that a cycle has something to do?"""
+        return self._core.has_heads()
+
+    def finish(
+        self,
+        name: str,
+        *,
+        namespace: str,
+        now: TimeLike,
+        reason: str = "Succeeded",
+        message: str = "Job finished successfully",
+    ) -> bool:
+        """A workload's job has ended: it is Finished, and its quota is free.
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+
+        Returns:
+            False if it had finished before.
+        """
+        return self._core.finish(namespace, name, reason, message, self._at(now))
+
+    def evict(
+        self,
+        name: str,
+        *,
+        namespace: str,
+        now: TimeLike,
+        reason: str = "Preempted",
+        message: str = "",
+        stopped: bool = True,
+    ) -> bool:
+        """Evict a workload (rules/04 §8, §9).
+
+        Args:
+            name: Name of the Workload.
+            namespace: Its namespace.
+            now: When it happens.
+            reason: Reason of the condition Evicted, such as `Preempted` or `NodeFailures`; with others it is not
+                requeued by itself.
+            message: Message of the condition.
+            stopped: Has its job stopped at once, so that its quota is free? Otherwise call `release` when it has.
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+
+        Returns:
+            False if it was evicted before.
+        """
+        at = self._at(now)
+        evicted = self._core.evict(namespace, name, reason, message, at)
+        if stopped:
+            self._core.release(namespace, name, at)
+        return evicted
+
+    def release(self, name: str, *, namespace: str, now: TimeLike) -> bool:
+        """The job of an evicted workload has stopped: its quota is free, and it is pending again (rules/04 §9).
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+        """
+        return self._core.release(namespace, name, self._at(now))
+
+    def forget(self, name: str, *, namespace: str, now: TimeLike, gone: bool = False) -> bool:
+        """A reservation of the last cycle could not be written: the workload is as it was before that cycle.
+
+        Args:
+            name: Name of the Workload.
+            namespace: Its namespace.
+            now: When it happens.
+            gone: Does the Workload no longer exist? Then it is deleted, else it goes back to its queue.
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+
+        Returns:
+            False if the last cycle reserved nothing for it.
+        """
+        return self._core.forget(namespace, name, gone, self._at(now))
+
+    def fork(self) -> Engine:
+        """A copy that shares nothing that changes: what happens to one is not seen by the other."""
+        copy = Engine.__new__(Engine)
+        copy._configuration = self._configuration
+        copy._core = self._core.fork()
+        copy._now = self._now
+        copy._lock = threading.Lock()
+        return copy
+
+    # What it holds.
+
+    def workload(self, name: str, *, namespace: str) -> WorkloadState:
+        """Where a workload stands.
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+        """
+        return _workload(self._core.workload(namespace, name))
+
+    def workloads(self) -> tuple[WorkloadState, ...]:
+        """All workloads, by namespace and name."""
+        return tuple(_workload(row) for row in self._core.workloads())
+
+    def __len__(self) -> int:
+        """Number of workloads."""
+        return self._core.n_workloads()
+
+    def __bool__(self) -> bool:
+        """True: an engine without workloads is an engine."""
+        return True
+
+    def pending(self, cluster_queue: str) -> tuple[PendingWorkload, ...]:
+        """The pending workloads of a ClusterQueue in queue order, parked ones included (rules/12 §2).
+
+        Raises:
+            UnknownObjectError: There is no such ClusterQueue.
+        """
+        return tuple(
+            PendingWorkload(
+                row["namespace"],
+                row["name"],
+                row["priority"],
+                row["localQueue"],
+                row["positionInClusterQueue"],
+                row["positionInLocalQueue"],
+                row["place"],
+            )
+            for row in self._core.pending(cluster_queue)
+        )
+
+    def cluster_queues(self) -> tuple[str, ...]:
+        """The names of the ClusterQueues, sorted."""
+        return tuple(self._core.cluster_queues())
+
+    def cluster_queue(self, name: str) -> ClusterQueueState:
+        """Status of a ClusterQueue.
+
+        Raises:
+            UnknownObjectError: There is no such ClusterQueue.
+        """
+        status = self._core.cluster_queue_status(name)
+        active = next(iter(status.get("conditions", ())), {})
+        return ClusterQueueState(
+            name,
+            active.get("status") == "True",
+            active.get("reason", ""),
+            active.get("message", ""),
+            status["pendingWorkloads"],
+            status["reservingWorkloads"],
+            status["admittedWorkloads"],
+            status,
+        )
+
+    def local_queue(self, name: str, *, namespace: str) -> LocalQueueState:
+        """Status of a LocalQueue.
+
+        Raises:
+            UnknownObjectError: There is no such LocalQueue.
+        """
+        status = self._core.local_queue_status(namespace, name)
+        return LocalQueueState(
+            namespace,
+            name,
+            status["pendingWorkloads"],
+            status["reservingWorkloads"],
+            status["admittedWorkloads"],
+            status,
+        )
+
+    def quota(self) -> tuple[QuotaRow, ...]:
+        """Quota and usage of every ClusterQueue and Cohort, per flavor and resource (rules/02 §2)."""
+        return tuple(
+            QuotaRow(
+                row["kind"],
+                row["name"],
+                row["parent"],
+                row["flavor"],
+                row["resource"],
+                row["nominal"],
+                row["borrowingLimit"],
+                row["lendingLimit"],
+                row["subtreeQuota"],
+                row["usage"],
+                row["available"],
+                row["potentialAvailable"],
+                row["borrowed"],
+            )
+            for row in self._core.quota()
+        )
+
+
+def _manifests(objects: str | ManifestLike | Iterable[ManifestLike]) -> tuple[ManifestLike, ...]:
+    if isinstance(objects, str):
+        return parse_manifests(objects)
+    if isinstance(objects, Manifest | Mapping):
+        return (objects,)
+    if isinstance(objects, Iterable):
+        return tuple(objects)
+    return (objects,)
+
+
+def _workload(row: Mapping[str, object]) -> WorkloadState:
+    return WorkloadState(
+        row["namespace"],
+        row["name"],
+        Stage(row["stage"]),
+        row["localQueue"],
+        row["clusterQueue"],
+        row["priority"],
+        row["reason"],
+        row["message"],
+        row["place"],
+        row["status"],
+    )
