@@ -3,6 +3,7 @@
 //! Two doors: [`Door::Trusted`] takes what an API server has already checked, [`Door::People`] does the API
 //! server's work first: shapes, defaults, validation, and a warning for every field that nobody knows.
 
+mod batch;
 mod meta;
 mod others;
 mod pod;
@@ -10,22 +11,16 @@ mod quotas;
 mod status;
 mod workload;
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 use kueuecore::gates::Gates;
 use kueuecore::objects::{
     Admission, LimitRangeItem, Meta, Object, OtherKind, PodSet, PodSpec, ResourceList, WorkloadStatus,
 };
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::field_error::{FieldError, ObjectRef, Rejection, quoted, rendered};
+use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, quoted, rendered};
 use crate::kinds::{KUEUE_GROUP, Kind, group_of};
-use crate::schema::{self, Schema};
-use crate::{convert, defaults, read, validate};
+use crate::{convert, read};
 
 /// How much the sender is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,24 +85,7 @@ pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
 /// # Errors
 /// As [`decode`].
 pub fn decode_with(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec<Rejection>> {
-    let mut batch = Batch {
-        door,
-        gates,
-        schemas: BTreeMap::new(),
-        next_index: 0,
-        decoded: Decoded::default(),
-        rejections: Vec::new(),
-    };
-    for item in serde_json::Deserializer::from_slice(data).into_iter::<&RawValue>() {
-        match item {
-            Ok(raw) => batch.take(raw.get(), None, 0),
-            Err(error) => {
-                batch.reject(ObjectRef::default(), vec![FieldError::invalid("", "", format!("not JSON: {error}"))]);
-                break;
-            }
-        }
-    }
-    if batch.rejections.is_empty() { Ok(batch.decoded) } else { Err(batch.rejections) }
+    batch::run(data, door, gates)
 }
 
 /// Decodes one object that is already a JSON value, as [`Door::Trusted`] does.
@@ -226,158 +204,6 @@ pub fn meta_of(object: &Object) -> &Meta {
     }
 }
 
-/// What must be known of an object before it can be read.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Head<'a> {
-    #[serde(borrow)]
-    api_version: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
-    items: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct HeadMeta {
-    name: Option<String>,
-    namespace: Option<String>,
-}
-
-/// Lists may stand in lists; the bound keeps hostile input from exhausting the stack.
-const MAX_LIST_DEPTH: usize = 16;
-
-struct Batch<'g> {
-    door: Door,
-    gates: &'g Gates,
-    /// By kind and whether it is an old version; built when first met.
-    schemas: BTreeMap<(Kind, bool), Schema>,
-    next_index: usize,
-    decoded: Decoded,
-    rejections: Vec<Rejection>,
-}
-
-impl Batch<'_> {
-    /// Takes an object, or a list of objects. `inherited` is the version and kind of the list around it, which
-    /// its entries need not repeat.
-    fn take(&mut self, raw: &str, inherited: Option<(&str, &str)>, depth: usize) {
-        if depth > MAX_LIST_DEPTH {
-            let detail = format!("must not be nested in more than {MAX_LIST_DEPTH} lists");
-            return self.reject(ObjectRef::default(), vec![FieldError::invalid("", "", detail)]);
-        }
-        if raw.starts_with('[') {
-            return self.take_all(raw, "", inherited, depth);
-        }
-        let head: Head<'_> = match serde_json::from_str(raw) {
-            Ok(head) => head,
-            Err(_) if !raw.starts_with('{') => return self.reject_shape(raw, "", "must be an object".to_owned()),
-            Err(error) => return self.reject_shape(raw, "", without_position(&error.to_string())),
-        };
-        let api_version = head.api_version.as_deref().or(inherited.map(|(version, _)| version)).unwrap_or("");
-        let kind = head.kind.as_deref().or(inherited.map(|(_, kind)| kind)).unwrap_or("");
-        if let (Some(items), Some(item_kind)) = (head.items, kind.strip_suffix("List")) {
-            let inherited = if item_kind.is_empty() { None } else { Some((api_version, item_kind)) };
-            return self.take_all(items.get(), "items", inherited, depth);
-        }
-        self.take_object(raw, api_version, kind, &head);
-    }
-
-    fn take_all(&mut self, raw: &str, path: &str, inherited: Option<(&str, &str)>, depth: usize) {
-        match serde_json::from_str::<Option<Vec<&RawValue>>>(raw) {
-            Ok(items) => {
-                for item in items.unwrap_or_default() {
-                    self.take(item.get(), inherited, depth + 1);
-                }
-            }
-            Err(error) => self.reject_shape(raw, path, without_position(&error.to_string())),
-        }
-    }
-
-    fn take_object(&mut self, raw: &str, api_version: &str, kind: &str, head: &Head<'_>) {
-        let found = match find_kind(api_version, kind) {
-            Ok(found) => found,
-            Err(error) => return self.reject(reference(api_version, kind, head), vec![error]),
-        };
-        let Some(found) = found else {
-            let of = reference(api_version, kind, head);
-            self.decoded.foreign.push(Foreign {
-                index: self.next_index,
-                api_version: of.api_version,
-                kind: of.kind,
-                namespace: of.namespace,
-                name: of.name,
-            });
-            self.next_index += 1;
-            return;
-        };
-        let result = match self.door {
-            Door::Trusted => preferred(found, api_version, &Source::Text(raw)).map_err(|error| vec![error]),
-            Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, head)),
-        };
-        match result {
-            Ok(object) => {
-                self.decoded.objects.push((object, self.next_index));
-                self.next_index += 1;
-            }
-            Err(errors) => self.reject(reference(api_version, kind, head), errors),
-        }
-    }
-
-    /// What an API server does with a new manifest: defaults, the schema, conversion, the webhooks.
-    fn manifest(
-        &mut self,
-        raw: &str,
-        kind: Kind,
-        api_version: &str,
-        reference: &ObjectRef,
-    ) -> Result<Object, Vec<FieldError>> {
-        let mut value: Value = serde_json::from_str(raw).map_err(|error| vec![not_json(&error)])?;
-        defaults::namespace(kind, &mut value);
-        // v1alpha1 is no longer served anywhere: it is read as what it became.
-        let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
-        if !old {
-            convert::to_preferred(kind, api_version, &mut value);
-        }
-        let schema = self.schemas.entry((kind, old)).or_insert_with(|| schema::of(kind, old));
-        let unknown = schema.prepare(&mut value);
-        let index = self.next_index;
-        self.decoded.warnings.extend(unknown.into_iter().map(|unknown| Warning {
-            object: reference.clone(),
-            index,
-            message: match unknown.meant {
-                Some(meant) => format!("unknown field {}, did you mean {}?", quoted(&unknown.path), quoted(meant)),
-                None => format!("unknown field {}", quoted(&unknown.path)),
-            },
-            field: unknown.path,
-        }));
-        let errors = validate::manifest(kind, schema, &value);
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        if old {
-            convert::to_preferred(kind, api_version, &mut value);
-            self.schemas.entry((kind, false)).or_insert_with(|| schema::of(kind, false)).prepare(&mut value);
-        }
-        let mut object = object(kind, &Source::Value(&value)).map_err(|error| vec![error])?;
-        defaults::webhooks(&mut object, self.gates);
-        let errors = validate::create(&object, self.gates);
-        if errors.is_empty() { Ok(object) } else { Err(errors) }
-    }
-
-    fn reject_shape(&mut self, raw: &str, path: &str, detail: String) {
-        let value = serde_json::from_str::<Value>(raw).unwrap_or_default();
-        self.reject(ObjectRef::default(), vec![FieldError::invalid(path, rendered(&value), detail)]);
-    }
-
-    fn reject(&mut self, object: ObjectRef, errors: Vec<FieldError>) {
-        self.rejections.push(Rejection { index: self.next_index, object, errors });
-        self.next_index += 1;
-    }
-}
-
 /// The kind to read; `None` for one that is not ours.
 fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> {
     if kind.is_empty() {
@@ -395,16 +221,6 @@ fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> 
             Err(FieldError::unsupported("kind", quoted(kind), &ours))
         }
         None => Ok(None),
-    }
-}
-
-fn reference(api_version: &str, kind: &str, head: &Head<'_>) -> ObjectRef {
-    let meta: HeadMeta = head.metadata.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    ObjectRef {
-        api_version: api_version.to_owned(),
-        kind: kind.to_owned(),
-        namespace: meta.namespace.unwrap_or_default(),
-        name: meta.name.unwrap_or_default(),
     }
 }
 
@@ -469,7 +285,7 @@ fn typed<W: DeserializeOwned>(raw: &str) -> Result<W, FieldError> {
             // A duplicate key is an error of the text alone: a value keeps only the last one.
             Ok(value) => typed_value::<W>(&value)
                 .err()
-                .unwrap_or_else(|| FieldError::invalid("", "", without_position(&error.to_string()))),
+                .unwrap_or_else(|| FieldError::unshown("", without_position(&error.to_string()))),
             Err(error) => not_json(&error),
         }
     })
@@ -477,10 +293,11 @@ fn typed<W: DeserializeOwned>(raw: &str) -> Result<W, FieldError> {
 
 fn typed_value<W: DeserializeOwned>(value: &Value) -> Result<W, FieldError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let offending = at_path(value, error.path()).map_or_else(String::new, rendered);
+        let offending = at_path(value, error.path()).map(rendered);
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
-        FieldError::invalid(path, offending, without_position(&error.inner().to_string()))
+        let detail = without_position(&error.inner().to_string());
+        FieldError { path, kind: ErrorKind::Invalid, value: offending, detail }
     })
 }
 
@@ -495,7 +312,7 @@ fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a
 
 /// JSON that is well-formed at a glance and yet cannot be read: nested too deep, or text that is no Unicode.
 fn not_json(error: &serde_json::Error) -> FieldError {
-    FieldError::invalid("", "", without_position(&error.to_string()))
+    FieldError::unshown("", without_position(&error.to_string()))
 }
 
 /// The message without serde_json's line and column, which count from the start of the object.

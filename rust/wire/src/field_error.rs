@@ -64,6 +64,11 @@ impl FieldError {
         Self { path: path.into(), kind: ErrorKind::Invalid, value: Some(value.into()), detail: detail.into() }
     }
 
+    /// An invalid part of which no value is shown.
+    pub fn unshown(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { path: path.into(), kind: ErrorKind::Invalid, value: None, detail: detail.into() }
+    }
+
     /// A value that stands there twice.
     pub fn duplicate(path: impl Into<String>, value: impl Into<String>) -> Self {
         Self { path: path.into(), kind: ErrorKind::Duplicate, value: Some(value.into()), detail: String::new() }
@@ -239,6 +244,7 @@ mod tests {
                 FieldError::invalid("spec.a", "-1", "must be greater than or equal to 0"),
                 "spec.a: Invalid value: -1: must be greater than or equal to 0",
             ),
+            (FieldError::unshown("spec", "no"), "spec: Invalid value: no"),
             (FieldError::duplicate("spec.a[1]", quoted("x")), "spec.a[1]: Duplicate value: \"x\""),
             (
                 FieldError::unsupported("spec.a", quoted("x"), &["y", "z"]),

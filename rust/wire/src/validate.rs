@@ -15,7 +15,7 @@ use kueuecore::gates::Gates;
 use kueuecore::objects::Object;
 use serde_json::Value;
 
-use crate::field_error::{ErrorKind, FieldError};
+use crate::field_error::FieldError;
 use crate::kinds::Kind;
 use crate::schema::{self, Schema};
 
@@ -69,11 +69,6 @@ fn without_repetition(errors: Vec<FieldError>) -> Vec<FieldError> {
         }
     }
     kept
-}
-
-/// A rule on a part of which the API server shows no value.
-fn unshown(path: &str, detail: &str) -> FieldError {
-    FieldError { path: path.to_owned(), kind: ErrorKind::Invalid, value: None, detail: detail.to_owned() }
 }
 
 const NEGATIVE: &str = "must be greater than or equal to 0";

@@ -210,7 +210,7 @@ fn every_refused_object_of_a_batch_is_reported() {
     );
     assert!(found.contains("a (object 0) is invalid: apiVersion: Required value"), "{found}");
     assert!(found.contains("Queue (object 2) is invalid: kind: Unsupported value: \"Queue\""), "{found}");
-    assert!(found.contains("object 3 is invalid: Invalid value: : not JSON"), "{found}");
+    assert!(found.contains("object 3 is invalid: Invalid value: not JSON"), "{found}");
 }
 
 fn people(value: &Value) -> Object {

@@ -164,7 +164,7 @@ fn preemption(queue: &ClusterQueue) -> Option<FieldError> {
     if preemption.reclaim_within_cohort != PreemptionPolicy::Never || borrow.policy == PreemptionPolicy::Never {
         return None;
     }
-    Some(super::unshown("spec.preemption", "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"))
+    Some(FieldError::unshown("spec.preemption", "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"))
 }
 
 /// A preference that is the default cannot be told from none here; the schema's rule can.

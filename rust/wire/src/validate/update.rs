@@ -9,7 +9,7 @@ use kueuecore::objects::{
 
 use super::quotas::{cluster_queue_spec, flavor_names, on_flavors};
 use super::workload::{GATED_BY, annotation, gated_by_update, is_elastic, is_reserved, is_true};
-use super::{IMMUTABLE, WHOLE, unshown, without_repetition};
+use super::{IMMUTABLE, WHOLE, without_repetition};
 use crate::encode;
 use crate::field_error::{FieldError, quoted};
 
@@ -54,7 +54,7 @@ fn resource_flavor(old: &ResourceFlavor, new: &ResourceFlavor) -> Vec<FieldError
     if old.topology_name.is_empty() || old.topology_name == new.topology_name {
         return Vec::new();
     }
-    vec![unshown("spec", "topologyName is immutable when topologyName is set")]
+    vec![FieldError::unshown("spec", "topologyName is immutable when topologyName is set")]
 }
 
 fn topology(old: &Topology, new: &Topology) -> Vec<FieldError> {
@@ -64,7 +64,7 @@ fn topology(old: &Topology, new: &Topology) -> Vec<FieldError> {
     }
     let detail =
         "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change";
-    vec![unshown("spec.levels", detail)]
+    vec![FieldError::unshown("spec.levels", detail)]
 }
 
 /// A check keeps flavors that the ClusterQueue does not have if neither the one nor the other changed.
@@ -89,7 +89,7 @@ fn flavors_of_check<'a>(queue: &'a ClusterQueue, name: &str) -> Option<BTreeSet<
 /// The rules of the CustomResourceDefinition that compare with the state before.
 fn workload_schema(old: &Workload, new: &Workload) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let mut refuse = |path: &str, detail: &str| errors.push(unshown(path, detail));
+    let mut refuse = |path: &str, detail: &str| errors.push(FieldError::unshown(path, detail));
     if is_reserved(old) {
         match (&old.priority_class, &new.priority_class) {
             (None, None) => {}
@@ -149,7 +149,7 @@ fn workload(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldError> {
 /// Elastic workloads may shrink.
 fn pod_sets(old: &[PodSet], new: &[PodSet], gates: &Gates) -> Vec<FieldError> {
     if old.len() != new.len() {
-        return vec![unshown("spec.podSets", IMMUTABLE)];
+        return vec![FieldError::unshown("spec.podSets", IMMUTABLE)];
     }
     let may_shrink = gates.enabled(Gate::ElasticJobsViaWorkloadSlices);
     let mut errors = Vec::new();
@@ -157,7 +157,7 @@ fn pod_sets(old: &[PodSet], new: &[PodSet], gates: &Gates) -> Vec<FieldError> {
         let shrunk = may_shrink && new.count < old.count;
         let same = if shrunk { *old == PodSet { count: old.count, ..new.clone() } } else { old == new };
         if !same {
-            errors.push(unshown(&format!("spec.podSets.{i}"), IMMUTABLE));
+            errors.push(FieldError::unshown(format!("spec.podSets.{i}"), IMMUTABLE));
         }
     }
     errors

@@ -6,9 +6,9 @@ use kueuecore::gates::{Gate, Gates};
 use kueuecore::objects::{Condition, ConditionStatus, Container, PodSet, ResourceList, TopologyRequest, Workload};
 use serde_json::Value;
 
+use super::labels;
 use super::quotas::negative;
 use super::resource_flavor::tolerations;
-use super::{labels, unshown};
 use crate::decode::pod_set_updates;
 use crate::field_error::{FieldError, quoted, rendered};
 use crate::names::dns1123_subdomain_errors;
@@ -165,7 +165,10 @@ fn admission(workload: &Workload, before: Option<&Workload>) -> Vec<FieldError> 
     }
     // The schema has this rule too; objects that were never JSON meet it here.
     if admission.pod_set_assignments.len() != workload.pod_sets.len() {
-        errors.push(unshown(super::WHOLE, "podSetAssignments must have the same number of podSets as the spec"));
+        errors.push(FieldError::unshown(
+            super::WHOLE,
+            "podSetAssignments must have the same number of podSets as the spec",
+        ));
     }
     errors
 }

@@ -1,0 +1,124 @@
+//! Flavors, topologies and the kinds with a schema alone.
+
+use kueuecore::gates::Gates;
+use serde_json::{Value, json};
+
+use super::*;
+
+#[test]
+fn flavors_and_topologies_are_refused_with_the_reason() {
+    let flavor = |spec| kueue("ResourceFlavor", spec);
+    let topology = |labels: &[&str]| {
+        let levels: Vec<Value> = labels.iter().map(|label| json!({"nodeLabel": label})).collect();
+        kueue("Topology", json!({"levels": levels}))
+    };
+    let tolerations = |toleration: Value| flavor(json!({"tolerations": [toleration]}));
+    let many: serde_json::Map<String, Value> = (0..9).map(|i| (format!("l{i}"), json!("v"))).collect();
+    check(
+        &[
+            (
+                flavor(json!({"topologyName": "t"})),
+                "spec: Invalid value: at least one nodeLabel is required when topology is set",
+            ),
+            (flavor(json!({"topologyName": "t", "nodeLabels": {"a": "b"}})), "accepted"),
+            (
+                flavor(
+                    json!({"nodeTaints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "value": "v", "effect": "NoSchedule"}]}),
+                ),
+                "spec.nodeTaints[1]: Duplicate value: {\"key\":\"a\",\"value\":\"v\",\"effect\":\"NoSchedule\"}: taints must be unique by key and effect pair",
+            ),
+            (
+                flavor(json!({"nodeTaints": [{"key": "a", "effect": "No"}]})),
+                "spec.nodeTaints: Invalid value: supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'",
+            ),
+            (
+                tolerations(json!({"operator": "Equal"})),
+                "spec.tolerations: Invalid value: operator must be Exists when 'key' is empty, which means 'match all values and all keys'",
+            ),
+            (
+                tolerations(json!({"key": "a", "tolerationSeconds": 1, "effect": "NoSchedule"})),
+                "spec.tolerations: Invalid value: effect must be 'NoExecute' when 'tolerationSeconds' is set",
+            ),
+            (
+                tolerations(json!({"key": "a", "operator": "Gt"})),
+                "spec.tolerations: Invalid value: supported toleration values: 'Equal'(default), 'Exists'",
+            ),
+            (
+                tolerations(json!({"key": "a", "operator": "Exists", "value": "v"})),
+                "spec.tolerations: Invalid value: a value must be empty when 'operator' is 'Exists'",
+            ),
+            (
+                tolerations(json!({"key": "a", "effect": "No"})),
+                "spec.tolerations: Invalid value: supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'",
+            ),
+            (
+                flavor(json!({"nodeLabels": many})),
+                "spec.nodeLabels: Too many: 9: must have at most 8 items\n<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
+            ),
+            (topology(&["a", "kubernetes.io/hostname"]), "accepted"),
+            (topology(&["a", "a"]), "spec.levels: Invalid value: must be unique"),
+            (
+                topology(&["kubernetes.io/hostname", "a"]),
+                "spec.levels: Invalid value: the kubernetes.io/hostname label can only be used at the lowest level of topology",
+            ),
+            (topology(&[]), "spec.levels: Invalid value: 0: spec.levels in body should have at least 1 items"),
+        ],
+        &Gates::default(),
+    );
+}
+
+#[test]
+fn the_other_kinds_are_refused_with_the_reason() {
+    let blocked = "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+    let object = |kind: &str, body: Value| {
+        let mut object = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "x"}});
+        for (name, value) in body.as_object().into_iter().flatten() {
+            object[name] = value.clone();
+        }
+        object
+    };
+    check(
+        &[
+            (object("WorkloadPriorityClass", json!({"value": 3})), "accepted"),
+            (object("WorkloadPriorityClass", json!({})), &format!("value: Required value\n{blocked}")),
+            (
+                object("WorkloadPriorityClass", json!({"value": 3_000_000_000_i64})),
+                "value: Invalid value: 3000000000: Checked value must be of type integer with format int32 in value",
+            ),
+            (
+                object("WorkloadPriorityClass", json!({"value": 1, "description": "d".repeat(2049)})),
+                &format!("description: Too long: may not be more than 2048 bytes\n{blocked}"),
+            ),
+            (
+                object("AdmissionCheck", json!({"spec": {"controllerName": ""}})),
+                "spec.controllerName: Invalid value: \"\": spec.controllerName in body should be at least 1 chars long",
+            ),
+            (
+                object("MultiKueueConfig", json!({"spec": {"clusters": ["a", "a"]}})),
+                "spec.clusters: Invalid value: must be unique",
+            ),
+            (
+                object("MultiKueueCluster", json!({"spec": {"clusterSource": {}}})),
+                "spec.clusterSource: Invalid value: exactly one of the fields in [kubeConfig clusterProfileRef] must be set",
+            ),
+            (
+                object("MultiKueueCluster", json!({"spec": {}})),
+                &format!("spec.clusterSource: Required value\n{blocked}"),
+            ),
+            (
+                object(
+                    "ProvisioningRequestConfig",
+                    json!({"spec": {"provisioningClassName": "c", "managedResources": ["a", "a"]}}),
+                ),
+                "spec.managedResources[1]: Duplicate value: \"a\"",
+            ),
+            (
+                object("ClusterQueue", json!({"spec": "x"})),
+                &format!("spec: Invalid value: \"string\": spec in body must be of type object: \"string\"\n{blocked}"),
+            ),
+        ],
+        &Gates::default(),
+    );
+    let beta1 = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "MultiKueueConfig", "metadata": {"name": "x"}, "spec": {"clusters": ["a", "a"]}});
+    assert_eq!(refused(&beta1, &Gates::default()), "spec.clusters[1]: Duplicate value: \"a\"");
+}
