@@ -8,13 +8,15 @@ use serde_json::Value;
 
 use crate::kinds::Kind;
 
-/// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does.
-pub fn namespace(kind: Kind, object: &mut Value) {
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+/// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does, and takes the
+/// namespace off an object of another kind, as the API server does. Gives the namespace that was taken off.
+pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut)?;
     let named = metadata.get("namespace").is_some_and(|namespace| !namespace.is_null() && namespace != "");
     if kind.is_namespaced() && !named {
         metadata.insert("namespace".to_owned(), Value::from("default"));
     }
+    if !kind.is_namespaced() && named { metadata.remove("namespace") } else { None }
 }
 
 /// What happens to an object on its way in: Kueue drops `minCount` without partial admission (rules/01 §6), the API

@@ -146,7 +146,14 @@ impl Batch<'_> {
         reference: &ObjectRef,
     ) -> Result<Object, Vec<FieldError>> {
         let mut value: Value = serde_json::from_str(raw).map_err(|error| vec![not_json(&error)])?;
-        defaults::namespace(kind, &mut value);
+        if let Some(namespace) = defaults::namespace(kind, &mut value) {
+            self.decoded.warnings.push(Warning {
+                object: reference.clone(),
+                index: self.next_index,
+                field: "metadata.namespace".to_owned(),
+                message: format!("namespace {} is ignored: a {} has none", rendered(&namespace), kind.name()),
+            });
+        }
         // v1alpha1 is no longer served anywhere: it is read as what it became.
         let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
         if !old {

@@ -38,17 +38,17 @@ fn name_errors(kind: Kind, name: &str) -> Vec<String> {
     if kind == Kind::Namespace { dns1123_label_errors(name) } else { dns1123_subdomain_errors(name) }
 }
 
+/// Objects of other kinds have lost theirs before.
 fn namespace(kind: Kind, namespace: &str) -> Vec<FieldError> {
     let path = "metadata.namespace";
-    match (kind.is_namespaced(), namespace.is_empty()) {
-        (true, true) => vec![FieldError::required(path, "")],
-        (true, false) => dns1123_label_errors(namespace)
-            .into_iter()
-            .map(|detail| FieldError::invalid(path, quoted(namespace), detail))
-            .collect(),
-        (false, false) => vec![FieldError::forbidden(path, "not allowed on this type")],
-        (false, true) => Vec::new(),
+    if !kind.is_namespaced() {
+        return Vec::new();
     }
+    if namespace.is_empty() {
+        return vec![FieldError::required(path, "")];
+    }
+    let complaints = dns1123_label_errors(namespace).into_iter();
+    complaints.map(|detail| FieldError::invalid(path, quoted(namespace), detail)).collect()
 }
 
 /// The texts of a map; what is no text is the schema's business.

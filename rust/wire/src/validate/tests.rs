@@ -109,10 +109,6 @@ fn metadata_is_checked() {
     let rows = [
         (with(json!({"generateName": "x-"})), "accepted".to_owned()),
         (with(json!({})), format!("metadata.name: Required value: name or generateName is required{blocked}")),
-        (
-            with(json!({"name": "x", "namespace": "ns"})),
-            "metadata.namespace: Forbidden: not allowed on this type".to_owned(),
-        ),
     ];
     for (object, expected) in rows {
         assert_eq!(refused(&object, &Gates::default()), expected);
@@ -120,4 +116,15 @@ fn metadata_is_checked() {
     let found = refused(&with(json!({"name": "A_b", "labels": {"a": "b c"}})), &Gates::default());
     assert!(found.starts_with("metadata.name: Invalid value: \"A_b\": a lowercase RFC 1123 subdomain"), "{found}");
     assert!(found.contains("\nmetadata.labels: Invalid value: \"b c\": a valid label"), "{found}");
+}
+
+#[test]
+fn a_namespace_that_means_nothing_is_dropped_with_a_warning() {
+    let mut object = kueue("Cohort", json!({}));
+    object["metadata"]["namespace"] = json!("ns");
+    let decoded = people(&object, &Gates::default()).expect("well formed");
+    let (Object::Cohort(cohort), _) = &decoded.objects[0] else { panic!("a Cohort") };
+    assert_eq!(cohort.meta.namespace, "");
+    assert_eq!(decoded.warnings[0].field, "metadata.namespace");
+    assert_eq!(decoded.warnings[0].message, "namespace \"ns\" is ignored: a Cohort has none");
 }
