@@ -54,9 +54,23 @@ def _engine(case: Mapping[str, Any]) -> tuple[Engine, str]:
 def _cycle(case: Mapping[str, Any]) -> dict[str, Any]:
     engine, now = _engine(case)
     given = case.get("input", {})
+    if "secondPass" in given:
+        raise NotImplementedError("second passes")
+    result = _run(engine, now, given.get("admissionError"))
     if "concurrentUpdate" in given:
-        raise NotImplementedError("concurrent updates")
-    return _run(engine, now, given.get("admissionError"))
+        # Somebody else writes labels while the scheduler writes the status: both are in the object afterwards.
+        update = given["concurrentUpdate"]
+        workload = next(w for w in result["workloads"] if w["key"] == update["key"])
+        written = next(o for o in case["objects"] if o["kind"] == "Workload" and _key(o) == update["key"])
+        metadata = {**written["metadata"], "labels": update["labels"]}
+        engine.apply({**written, "metadata": metadata, "status": workload["status"]}, now=now, trusted=True)
+        result |= {k: v for k, v in _state(engine).items() if k != "events"}
+        next(w for w in result["workloads"] if w["key"] == update["key"])["labels"] = update["labels"]
+    return result
+
+
+def _key(manifest: Mapping[str, Any]) -> str:
+    return f"{manifest['metadata'].get('namespace', '')}/{manifest['metadata']['name']}"
 
 
 def _cycles(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,6 +99,18 @@ def _run(engine: Engine, now: str, admission_error: str | None = None) -> dict[s
             refused.add(admission.key)
             gone = admission_error == "NotFound"
             engine.forget(admission.name, namespace=admission.namespace, now=now, gone=gone)
+    return {
+        **_state(engine),
+        "events": [
+            {"type": e.type, "reason": e.reason, "key": e.key, "message": e.message}
+            for e in decision.events
+            if e.key not in refused
+        ],
+        "skippedPreemptions": dict(decision.skipped_preemptions),
+    }
+
+
+def _state(engine: Engine) -> dict[str, Any]:
     workloads = engine.workloads()
     active = {name for name in engine.cluster_queues() if engine.cluster_queue(name).is_active}
     queues: dict[str, dict[str, list[str]]] = {"active": {}, "inadmissible": {}}
@@ -100,10 +126,4 @@ def _run(engine: Engine, now: str, admission_error: str | None = None) -> dict[s
         },
         "queued": queues["active"],
         "inadmissible": queues["inadmissible"],
-        "events": [
-            {"type": e.type, "reason": e.reason, "key": e.key, "message": e.message}
-            for e in decision.events
-            if e.key not in refused
-        ],
-        "skippedPreemptions": dict(decision.skipped_preemptions),
     }

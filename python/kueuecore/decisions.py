@@ -143,6 +143,11 @@ class Decision:
         """Number of the cycle, from 1; 0 if no ClusterQueue had a head, so that there was none."""
         return self._core.cycle
 
+    @property
+    def has_changed_something(self) -> bool:
+        """Did the cycle change anything but messages: a reservation, or what is in a heap or parked?"""
+        return self._core.has_changed_something
+
     @cached_property
     def admissions(self) -> tuple[Admission, ...]:
         """The workloads that got quota, in the order in which they were decided on."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from kueuecore import _core
 from kueuecore.configuration import Configuration
-from kueuecore.decisions import Decision
+from kueuecore.decisions import Decision, Event
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.manifests import Manifest, ManifestLike, located, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
@@ -170,6 +170,23 @@ class Engine:
         """
         return Decision(self._core.cycle(self._at(now)))
 
+    def reconcile(self, now: TimeLike) -> tuple[Event, ...]:
+        """Write what Kueue's workload controller writes outside of cycles (rules/07): why a workload is not even queued,
+        evictions by stop policies, Admitted once all checks are ready. Call it after `apply` and after each cycle.
+
+        Args:
+            now: The time of what is written.
+
+        Returns:
+            The events.
+        """
+        rows = self._core.reconcile(self._at(now))
+        return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in rows)
+
+    def next_wake(self) -> int | None:
+        """When time alone will change something, a backoff that ends, in nanoseconds since 1970; `None`: never."""
+        return self._core.next_wake(self._now)
+
     @property
     def has_heads(self) -> bool:
         """Is anything waiting in the heap of a ClusterQueue that may admit, so that a cycle has something to do?"""
@@ -242,7 +259,7 @@ class Engine:
             name: Name of the Workload.
             namespace: Its namespace.
             now: When it happens.
-            gone: Does the Workload no longer exist? Then it is deleted, else it goes back to its queue.
+            gone: Does the Workload no longer exist? Then it is not queued again, and its deletion is to follow.
 
         Raises:
             UnknownObjectError: There is no such Workload.

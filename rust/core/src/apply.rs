@@ -517,16 +517,12 @@ impl State {
         self.now = now;
         self.request_flush_for(id);
         let _ = self.delete_cached(id);
-        let local_queue = before.local_queue;
         if let Some(admission) = &self.workloads.get(id).workload.status.admission {
             let queue = self.queue(&admission.cluster_queue.clone());
             self.queues[queue].named_by.remove(&id);
         }
         *self.workloads.get_mut(id) = Record { queued_in: None, cached_in: None, ..before };
         if gone {
-            let key = self.workloads.get(id).key.clone();
-            self.local_queues[local_queue].workloads.remove(&id);
-            self.delete_workload(&key.0, &key.1);
             return;
         }
         self.refresh_totals(id);

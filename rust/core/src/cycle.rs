@@ -50,15 +50,16 @@ impl State {
     pub fn run_cycle(&mut self, now: Time) -> Decision {
         self.now = now;
         self.unconfirmed.clear();
-        self.flush();
+        let unparked = self.flush();
         self.forest.flush(&self.names);
         let heads = self.heads();
         if heads.is_empty() {
-            return Decision::default();
+            return Decision { unparked, ..Decision::default() };
         }
         self.cycle += 1;
         let mut cycle = Cycle::default();
         cycle.decision.cycle = self.cycle;
+        cycle.decision.unparked = unparked;
         let (mut entries, not_nominated) = self.nominate(heads, &mut cycle);
         self.process_in_order(&mut entries, &mut cycle);
         for (tree, mark) in std::mem::take(&mut cycle.marks) {
@@ -184,7 +185,7 @@ impl State {
         let flavors = || self.queues[queue].rules.groups.iter().flat_map(|g| &g.flavors);
         let places =
             |flavor: &crate::ids::FlavorId| self.flavors[*flavor].as_ref().is_some_and(|f| !f.topology_name.is_empty());
-        let (field, message) = if asks {
+        let (field, message) = if asks && flavors().any(places) {
             let index = record.spec.original.iter().position(assign::requests_topology).unwrap_or_default();
             (
                 format!("spec.podSets[{index}].topologyRequest"),

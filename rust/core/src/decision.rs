@@ -26,6 +26,18 @@ pub struct Decision {
     pub skipped_preemptions: BTreeMap<String, u32>,
     /// Workloads on which no decision could be made.
     pub undecided: Vec<Undecided>,
+    /// How many parked workloads went back to their heaps before the heads were taken.
+    pub unparked: usize,
+}
+
+impl Decision {
+    /// Did the cycle change anything but messages: a reservation, or the contents of a heap or of what is parked?
+    pub fn has_changed_something(&self) -> bool {
+        self.unparked > 0
+            || !self.admissions.is_empty()
+            || !self.parked.is_empty()
+            || self.pending.iter().any(|kept| kept.parked)
+    }
 }
 
 /// A workload that got quota.

@@ -2,7 +2,7 @@
 
 use crate::apply::Stage;
 use crate::config::Config;
-use crate::decision::Decision;
+use crate::decision::{Decision, Event};
 use crate::eviction;
 use crate::ids::WorkloadId;
 use crate::objects::{Object, Time};
@@ -119,6 +119,14 @@ impl Engine {
         self.state.run_cycle(now)
     }
 
+    /// Writes what Kueue's workload controller writes outside of cycles, and what follows from that (rules/07).
+    pub fn reconcile(&mut self, now: Time) -> Vec<Event> {
+        self.state.now = now;
+        let events = self.state.reconcile_all(now);
+        self.settle();
+        events
+    }
+
     /// Marks a workload Finished and frees what it held; `false` if it had finished before.
     pub fn finish(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
         self.change(id, now, |workload| eviction::finish(workload, reason, message, now))
@@ -136,7 +144,7 @@ impl Engine {
     }
 
     /// The API server refused to write a reservation of the last cycle. `gone`: the workload no longer exists. The
-    /// workload is as it was before the cycle, and back in its queue unless it is gone (rules/05 §6.4 step 12).
+    /// workload is as it was before the cycle, and queued again unless it is gone (rules/05 §6.4 step 12).
     pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
         let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
         self.state.forget_reservation(id, before, gone, now);

@@ -17,6 +17,14 @@ pub struct Decision {
 
 type Key = (String, String);
 
+/// Type, reason, key and message of an event.
+pub type EventRow = (&'static str, String, Key, String);
+
+/// An event as Python gets it.
+pub fn event_row(event: &core::Event) -> EventRow {
+    (event.kind, event.reason.to_string(), key(&event.key), event.message.clone())
+}
+
 fn key(key: &core::Key) -> Key {
     (key.0.clone(), key.1.clone())
 }
@@ -27,6 +35,12 @@ impl Decision {
     #[getter]
     fn cycle(&self) -> u64 {
         self.inner.cycle
+    }
+
+    /// Did the cycle change anything but messages?
+    #[getter]
+    fn has_changed_something(&self) -> bool {
+        self.inner.has_changed_something()
     }
 
     /// Numbers of admissions and of heads that stayed pending.

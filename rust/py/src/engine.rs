@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::configuration::Configuration;
 use crate::convert::to_python;
-use crate::decision::Decision;
+use crate::decision::{Decision, EventRow, event_row};
 use crate::errors::{manifest_error, unknown_object};
 use crate::run::run;
 
@@ -126,6 +126,17 @@ impl Engine {
     /// A reservation of the last cycle could not be written.
     fn forget(&self, py: Python<'_>, namespace: &str, name: &str, gone: bool, now: i64) -> PyResult<bool> {
         self.on_workload(py, namespace, name, |engine, id| engine.forget(id, gone, Time(now)))
+    }
+
+    /// Writes what Kueue's workload controller writes outside of cycles; the events, as `Decision.events`.
+    fn reconcile(&self, py: Python<'_>, now: i64) -> PyResult<Vec<EventRow>> {
+        let events = run(py, &self.inner, |engine| engine.reconcile(Time(now)))?;
+        Ok(events.iter().map(event_row).collect())
+    }
+
+    /// When time alone will change something, in nanoseconds since 1970.
+    fn next_wake(&self, py: Python<'_>, now: i64) -> PyResult<Option<i64>> {
+        run(py, &self.inner, |engine| engine.state.next_wake(Time(now)).map(|time| time.0))
     }
 
     /// Does what was asked for: parked workloads go back to their heaps.

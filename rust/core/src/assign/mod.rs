@@ -333,6 +333,11 @@ pub fn assign(
             break;
         }
     }
+    if assignment.mode() != Mode::NoFit {
+        for pod_set in assignment.pod_sets.iter_mut().filter(|ps| ps.count > 0) {
+            pod_set.error = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]);
+        }
+    }
     if context.gate(Gate::UnadmittedWorkloadsObservability) && assignment.mode() == Mode::NoFit {
         assignment.no_fit_reason = no_fit_reason(&assignment, context.queue);
     }

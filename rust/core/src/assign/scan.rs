@@ -8,6 +8,7 @@ use super::{
 };
 use crate::ids::FlavorId;
 use crate::objects::PodSet;
+use crate::pods::pod_requests;
 use crate::selectors;
 
 /// What the scan found.
@@ -165,7 +166,7 @@ fn unsuitable(
         if context.gate(Gate::TopologyAwareScheduling) {
             let wants = requests_topology(pod_set);
             let has = !object.topology_name.is_empty();
-            if wants && !has && !requests.is_empty() {
+            if wants && !has && requests_any(pod_set, requests, context) {
                 return Ok(Some(Reason::TopologyUnsupported(flavor)));
             }
             if !wants && has && !all_topology(context) {
@@ -187,6 +188,25 @@ fn unsuitable(
         }
     }
     Ok(None)
+}
+
+/// Do the pods themselves, before any transformation, request one of these resources?
+fn requests_any(pod_set: &PodSet, covered: &[(ResourceId, i64)], context: &Context<'_>) -> bool {
+    let own = pod_requests(&pod_set.template.spec);
+    covered.iter().any(|(resource, _)| own.contains_key(context.names.resource_text(*resource)))
+}
+
+/// Why a pod set that needs topology has none to be placed in: the ClusterQueue has no topology-aware flavor
+/// (rules/03 §3).
+pub(super) fn lacks_topology(context: &Context<'_>, pod_set: &PodSet) -> Option<String> {
+    let has_topology = |flavor: &FlavorId| {
+        let object = context.flavors.get(*flavor).and_then(Option::as_ref);
+        object.is_some_and(|f| !f.topology_name.is_empty())
+    };
+    let none_has = !context.queue.groups.iter().flat_map(|g| &g.flavors).any(has_topology);
+    let wants = requests_topology(pod_set) || all_topology(context);
+    (context.gate(Gate::TopologyAwareScheduling) && wants && none_has)
+        .then(|| "workload requires Topology, but there is no TAS cache information".to_owned())
 }
 
 /// Are all flavors of the ClusterQueue topology-aware, so that every workload uses topology (rules/03 §5 rule 2)?
