@@ -93,6 +93,43 @@ impl Engine {
         state.forest.flush(&state.names);
     }
 
+    /// The stored version of the object with the same kind and name.
+    pub fn stored(&self, object: &Object) -> Option<Object> {
+        let state = &self.state;
+        match object {
+            Object::ResourceFlavor(o) => {
+                let id = state.names.flavors.find(&o.meta.name)?;
+                state.flavors.get(id)?.as_deref().cloned().map(Object::ResourceFlavor)
+            }
+            Object::Topology(o) => state.topologies.get(&o.meta.name).cloned().map(Object::Topology),
+            Object::Cohort(o) => {
+                let id = state.names.cohorts.find(&o.meta.name)?;
+                state.cohorts[id].object.as_deref().cloned().map(Object::Cohort)
+            }
+            Object::ClusterQueue(o) => {
+                let id = state.names.queues.find(&o.meta.name)?;
+                state.queues[id].object.as_deref().cloned().map(Object::ClusterQueue)
+            }
+            Object::LocalQueue(o) => {
+                let id = state.names.local_queues.find(&(o.meta.namespace.clone(), o.meta.name.clone()))?;
+                state.local_queues[id].object.as_deref().cloned().map(Object::LocalQueue)
+            }
+            Object::AdmissionCheck(o) => state.checks.get(&o.meta.name).cloned().map(Object::AdmissionCheck),
+            Object::WorkloadPriorityClass(o) => {
+                state.workload_priority_classes.get(&o.meta.name).cloned().map(Object::WorkloadPriorityClass)
+            }
+            Object::LimitRange(o) => {
+                state.limit_ranges.get(&o.meta.namespace)?.get(&o.meta.name).cloned().map(Object::LimitRange)
+            }
+            Object::RuntimeClass(o) => state.runtime_classes.get(&o.meta.name).cloned().map(Object::RuntimeClass),
+            Object::Workload(o) => {
+                let id = state.workloads.find(&o.meta.namespace, &o.meta.name)?;
+                Some(Object::Workload(Box::new(state.workload_object(id))))
+            }
+            Object::Namespace(_) | Object::PriorityClass(_) | Object::Other { .. } => None,
+        }
+    }
+
     /// Deletes an object; returns whether it was there.
     pub fn delete(&mut self, kind: Kind, namespace: &str, name: &str, now: Time) -> bool {
         let state = &mut self.state;

@@ -3,10 +3,13 @@
 use std::sync::Mutex;
 
 use kueuecore::engine as core;
+use kueuecore::gates::Gates;
 use kueuecore::ids::WorkloadId;
 use kueuecore::objects::{Object, Time};
-use kueuecore_wire::decode::{Decoded, Door, decode};
-use kueuecore_wire::report;
+use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
+use kueuecore_wire::defaults::storing;
+use kueuecore_wire::field_error::{Rejection, object_ref};
+use kueuecore_wire::{report, validate};
 use pyo3::prelude::*;
 
 use crate::configuration::Configuration;
@@ -41,6 +44,19 @@ fn door(trusted: bool) -> Door {
     if trusted { Door::Trusted } else { Door::People }
 }
 
+/// Changes of stored objects that an API server with Kueue's webhooks would refuse.
+fn refuse_updates(stored: &[Option<Object>], decoded: &Decoded, gates: &Gates) -> Result<(), Vec<Rejection>> {
+    let rejections: Vec<Rejection> = stored
+        .iter()
+        .zip(&decoded.objects)
+        .filter_map(|(old, (object, index))| {
+            let errors = validate::update(old.as_ref()?, object, gates);
+            (!errors.is_empty()).then(|| Rejection { index: *index, object: object_ref(object), errors })
+        })
+        .collect();
+    if rejections.is_empty() { Ok(()) } else { Err(rejections) }
+}
+
 impl Engine {
     fn on_workload<R: Send>(
         &self,
@@ -69,11 +85,21 @@ impl Engine {
 
     /// Applies objects given as JSON at `now` (nanoseconds since 1970). All or nothing.
     fn apply(&self, py: Python<'_>, data: &[u8], now: i64, trusted: bool) -> PyResult<Report> {
-        let decoded = py.detach(|| decode(data, door(trusted))).map_err(|r| manifest_error(py, &r))?;
-        let report = report_of(&decoded);
-        let objects: Vec<Object> = decoded.objects.into_iter().map(|(object, _)| object).collect();
-        run(py, &self.inner, |engine| engine.apply(objects, Time(now)))?;
-        Ok(report)
+        let applied = run(py, &self.inner, |engine| {
+            let gates = engine.state.config.gates;
+            let mut decoded = decode_with(data, door(trusted), &gates)?;
+            let report = report_of(&decoded);
+            if !trusted {
+                let stored: Vec<_> = decoded.objects.iter().map(|(object, _)| engine.stored(object)).collect();
+                refuse_updates(&stored, &decoded, &gates)?;
+                for (old, (object, _)) in stored.iter().zip(&mut decoded.objects) {
+                    storing(old.as_ref(), object, Time(now));
+                }
+            }
+            engine.apply(decoded.objects.into_iter().map(|(object, _)| object).collect(), Time(now));
+            Ok(report)
+        })?;
+        applied.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
     }
 
     /// Deletes an object; `False` if there was none.

@@ -3,7 +3,7 @@
 //! Defaults of single fields stand in the schemas (rules/01 §1-6).
 
 use kueuecore::gates::{Gate, Gates};
-use kueuecore::objects::{LimitRangeItem, Object, ResourceList};
+use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadStatus};
 use serde_json::Value;
 
 use crate::kinds::Kind;
@@ -48,4 +48,49 @@ fn fill(resources: &mut ResourceList, from: &ResourceList) {
     for (name, quantity) in from {
         resources.entry(name.clone()).or_insert_with(|| quantity.clone());
     }
+}
+
+/// What an API server fills in when it stores an object for people: the creation time of a new one; of an update,
+/// identity and status of the stored one, and a generation more if a Workload's spec changed.
+pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
+    if let (Some(Object::Workload(old)), Object::Workload(new)) = (stored, &mut *object) {
+        if new.status == WorkloadStatus::default() {
+            new.status.clone_from(&old.status);
+        }
+        let spec_of = |w: &Workload| Workload { meta: Meta::default(), status: WorkloadStatus::default(), ..w.clone() };
+        let changed = spec_of(old) != spec_of(new);
+        new.meta.generation = new.meta.generation.max(old.meta.generation + i64::from(changed));
+    }
+    let Some(meta) = meta_mut(object) else { return };
+    match stored.map(crate::decode::meta_of) {
+        Some(old) => {
+            meta.created = old.created;
+            if meta.uid.is_empty() {
+                meta.uid.clone_from(&old.uid);
+            }
+        }
+        None => {
+            if meta.created == Time::ABSENT {
+                // Kubernetes stores times in whole seconds.
+                meta.created = Time(now.0.div_euclid(1_000_000_000) * 1_000_000_000);
+            }
+            meta.generation = meta.generation.max(1);
+        }
+    }
+}
+
+fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
+    Some(match object {
+        Object::Namespace(_) | Object::Other { .. } => return None,
+        Object::ResourceFlavor(o) => &mut o.meta,
+        Object::Topology(o) => &mut o.meta,
+        Object::Cohort(o) => &mut o.meta,
+        Object::ClusterQueue(o) => &mut o.meta,
+        Object::LocalQueue(o) => &mut o.meta,
+        Object::AdmissionCheck(o) => &mut o.meta,
+        Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &mut o.meta,
+        Object::LimitRange(o) => &mut o.meta,
+        Object::RuntimeClass(o) => &mut o.meta,
+        Object::Workload(o) => &mut o.meta,
+    })
 }
