@@ -82,6 +82,9 @@ impl State {
         let id = self.names.namespaces.intern(name);
         let old = self.namespaces.ensure(id).replace(Arc::new(labels));
         let new = self.namespaces[id].clone();
+        if new != old {
+            self.touch_namespace(name);
+        }
         for queue in self.existing_queues() {
             let selector = self.queues[queue].object.as_ref().and_then(|o| o.namespace_selector.clone());
             let selects = |labels: &Option<Arc<StringMap>>| {
@@ -96,6 +99,7 @@ impl State {
     /// Removes a namespace; its workloads are no longer nominated.
     pub fn remove_namespace(&mut self, name: &str) -> bool {
         let id = self.names.namespaces.find(name);
+        self.touch_namespace(name);
         id.is_some_and(|id| self.namespaces.ensure(id).take().is_some())
     }
 
@@ -268,17 +272,21 @@ impl State {
         let name = object.meta.name.clone();
         let id = self.queue(&name);
         let is_new = self.queues[id].object.is_none();
-        if object.meta.deleting {
-            self.terminate_cluster_queue(id);
-        }
         let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
         self.queues[id].pending.strategy = object.queueing_strategy;
         // A cycle is no reason to forget the object: it is settled once the cycle is broken.
+        let deleting = object.meta.deleting;
         let _ = self.put_cluster_queue(object);
+        if deleting {
+            self.terminate_cluster_queue(id);
+        }
         if is_new {
             for queue in self.queues[id].local_queues.clone() {
                 self.queue_workloads_of(queue);
             }
+        }
+        if is_new || changed || self.queues[id].terminating {
+            self.touch_cluster_queue(id);
         }
         if is_new || changed {
             self.request_flush(id);
@@ -289,6 +297,7 @@ impl State {
     pub fn delete_cluster_queue(&mut self, name: &str) -> bool {
         let Some(id) = self.find_queue(name) else { return false };
         self.remove_cluster_queue(id);
+        self.touch_cluster_queue(id);
         let pending = std::mem::take(&mut self.queues[id].pending);
         for workload in pending.active().chain(pending.inadmissible()) {
             self.workloads.get_mut(workload).queued_in = None;
@@ -321,6 +330,7 @@ impl State {
         }
         self.queues[queue].local_queues.insert(id);
         self.local_queues[id].object = Some(Arc::new(object));
+        self.touch_local_queue(id);
         self.queue_workloads_of(id);
     }
 
@@ -331,6 +341,7 @@ impl State {
             return false;
         };
         self.unqueue_workloads_of(id);
+        self.touch_local_queue(id);
         let object = self.local_queues[id].object.take().expect("looked up above");
         if let Some(queue) = self.names.queues.find(&object.cluster_queue) {
             self.queues[queue].local_queues.remove(&id);
@@ -406,6 +417,7 @@ impl State {
                 evaluated_generation: None,
             }),
         };
+        self.agenda.touch(id);
         self.local_queues[local_queue].workloads.insert(id);
         if let Some(named) = named {
             let queue = self.queue(&named);
@@ -486,6 +498,8 @@ impl State {
             }
             return id;
         };
+        // What the API server says now stands, whether it has the reservation or not.
+        self.unconfirmed.remove(&id);
         let old = self.workloads.get(id).clone();
         self.store_workload(workload);
         self.settle_change(id, &old);
@@ -494,6 +508,7 @@ impl State {
 
     /// The same after its status alone was changed in place.
     pub fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
+        self.agenda.touch(id);
         let named = |r: &Record| r.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let (before, now) = (named(old), named(self.workloads.get(id)));
         if before != now {
@@ -525,6 +540,7 @@ impl State {
         if gone {
             return;
         }
+        self.agenda.touch(id);
         self.refresh_totals(id);
         if let Some(queue) = self.queue_of(id) {
             let item = self.item(id);
@@ -640,6 +656,9 @@ impl State {
         let _ = self.delete_cached(id);
         self.unqueue(id);
         let record = self.workloads.remove(id);
+        self.agenda.forget(id);
+        // Its slot may soon be another's.
+        self.unconfirmed.remove(&id);
         self.local_queues[record.local_queue].workloads.remove(&id);
         if let Some(admission) = &record.workload.status.admission {
             let queue = self.queue(&admission.cluster_queue);

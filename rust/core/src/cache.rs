@@ -221,6 +221,9 @@ impl State {
         let in_snapshot = is_active && !self.forest.has_cycle(node);
         self.forest.set_active(node, in_snapshot);
         self.queues[id].activeness = Some(activeness);
+        if is_active != was_active {
+            self.touch_cluster_queue(id);
+        }
         is_active && !was_active
     }
 

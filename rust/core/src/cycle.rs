@@ -404,6 +404,7 @@ impl State {
         let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
         record.resume = None;
         let key = Arc::clone(&record.key);
+        self.agenda.touch(id);
         self.queues[queue].named_by.insert(id);
         self.unqueue(id);
         self.put_cached(id);
@@ -436,6 +437,7 @@ impl State {
         let gates = self.config.gates;
         let requests = self.resource_requests(entry.workload);
         let queue = self.names.queues[entry.queue].clone();
+        self.agenda.touch(entry.workload);
         let record = self.workloads.get_mut(entry.workload);
         keep_pending(&mut record.workload, entry.reason, &entry.message, requests, now, gates);
         if entry.status == EntryStatus::PreemptionGated {
@@ -476,7 +478,10 @@ impl State {
         let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
         let pending = &mut self.queues[queue].pending;
         let parked = pending.requeue(&item, reason, quota_reserved_reason, pending_flavors, generation, hashing);
-        decision.parked.extend(parked.into_iter().map(|id| Arc::clone(&self.workloads.get(id).key)));
+        for id in parked {
+            self.agenda.touch(id);
+            decision.parked.push(Arc::clone(&self.workloads.get(id).key));
+        }
         self.workloads.get_mut(workload).queued_in = Some(queue);
         self.note_waiting(queue);
         self.queues[queue].pending.is_inadmissible(workload)

@@ -224,3 +224,6 @@ fn rank(object: &Object) -> u8 {
         Object::Other { .. } => 10,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -151,6 +151,8 @@ pub struct State {
     pub owners: BTreeMap<NodeId, Owner>,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
     pub unconfirmed: BTreeMap<WorkloadId, Record>,
+    /// Which workloads are to be reconciled.
+    pub agenda: crate::reconcile::Agenda,
     /// Number of cycles so far.
     pub cycle: u64,
     /// Time of the last call that had one.

@@ -34,6 +34,11 @@ pub fn quantity(text: &str) -> Quantity {
     text.parse().expect("a quantity")
 }
 
+/// A flavor without labels and taints.
+pub fn flavor(name: &str) -> Object {
+    Object::ResourceFlavor(ResourceFlavor { meta: meta(name), ..ResourceFlavor::default() })
+}
+
 /// An active check.
 pub fn check(name: &str) -> Object {
     Object::AdmissionCheck(AdmissionCheck { meta: meta(name), controller_name: "c".to_owned(), active: true })
@@ -89,7 +94,7 @@ impl World {
         let mut world = Self { engine: Engine::new(config), now: at(10) };
         world.apply([
             Object::Namespace(meta("ns")),
-            Object::ResourceFlavor(ResourceFlavor { meta: meta("default"), ..ResourceFlavor::default() }),
+            flavor("default"),
             Object::ClusterQueue(cluster_queue("cq", "10")),
             Object::LocalQueue(local_queue("lq", "cq")),
         ]);
@@ -138,13 +143,17 @@ impl World {
         self.engine.cycle(self.now)
     }
 
-    /// Reconciles all workloads; a second time nothing may be left to do. The events as `kind reason: message`.
+    /// Reconciles all workloads; in none of them may anything be left to do. The events as `kind reason: message`.
     pub fn reconcile(&mut self) -> Vec<String> {
         let events = self.engine.state.reconcile_all(self.now);
-        let before: Vec<Workload> = self.engine.state.workloads.iter().map(|(_, r)| r.workload.clone()).collect();
-        assert_eq!(self.engine.state.reconcile_all(self.now), Vec::<Event>::new());
-        let after: Vec<Workload> = self.engine.state.workloads.iter().map(|(_, r)| r.workload.clone()).collect();
-        assert_eq!(before, after);
+        let all = |world: &Self| -> Vec<(WorkloadId, Workload)> {
+            world.engine.state.workloads.iter().map(|(id, r)| (id, r.workload.clone())).collect()
+        };
+        let before = all(self);
+        for (id, _) in &before {
+            assert_eq!(self.engine.state.reconcile(*id, self.now), Vec::<Event>::new());
+        }
+        assert_eq!(before, all(self));
         events.iter().map(|e| format!("{} {}: {}", e.kind, e.reason, e.message)).collect()
     }
 

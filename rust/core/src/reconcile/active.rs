@@ -17,7 +17,8 @@ impl Pass<'_> {
     /// A check that asks for a retry later sets the time before the eviction, which the next pass does.
     pub(super) fn note_retry_time(&mut self, workload: &mut Workload) -> bool {
         let Some(at) = retry_time(workload).filter(|at| *at > self.now) else { return false };
-        if requeue_at(workload).is_some_and(|already| already >= at) {
+        // An inactive workload has no backoff: Kueue would set it and remove it in turn until that time.
+        if !is_active(workload) || requeue_at(workload).is_some_and(|already| already >= at) {
             return false;
         }
         workload.status.requeue_state.get_or_insert_default().requeue_at = Some(at);

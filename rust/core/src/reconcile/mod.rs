@@ -4,10 +4,13 @@
 //! next pass. Pod readiness, provisioning, device classes and the retention of finished workloads are not told here.
 
 mod active;
+mod agenda;
 mod reserved;
 #[cfg(test)]
 mod tests;
 mod unadmitted;
+
+pub use agenda::Agenda;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +21,7 @@ use crate::conditions::{self, MAX_EVENT_MESSAGE, find, is_true, truncate};
 use crate::decision::Event;
 use crate::eviction::{self, Restarted, requeue_after_restart};
 use crate::gates::Gate;
-use crate::ids::{QueueId, WorkloadId};
+use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::messages;
 use crate::objects::{ClusterQueue, LocalQueue, StopPolicy, Time, Workload};
 use crate::queue_order::{has_quota_reservation, is_active, is_admitted, is_finished, requeue_at};
@@ -44,6 +47,7 @@ impl State {
             let mut pass = Pass::new(self, id, now);
             pass.run(&mut workload);
             if workload == self.workloads.get(id).workload {
+                self.agenda.settled(id, wake(&workload, now));
                 return events;
             }
             events.append(&mut pass.events);
@@ -55,27 +59,52 @@ impl State {
         events
     }
 
-    /// [`State::reconcile`] for every workload, in the order of namespace and name.
+    /// [`State::reconcile`] for every workload for which something may have changed since, in the order of namespace
+    /// and name. For all others it would write nothing.
     pub fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
-        let mut all: Vec<_> = self.workloads.iter().map(|(id, record)| (Arc::clone(&record.key), id)).collect();
-        all.sort();
-        all.into_iter().flat_map(|(_, id)| self.reconcile(id, now)).collect()
+        let due = self.agenda.due(now);
+        let mut due: Vec<_> = due.into_iter().map(|id| (Arc::clone(&self.workloads.get(id).key), id)).collect();
+        due.sort();
+        due.into_iter().flat_map(|(_, id)| self.reconcile(id, now)).collect()
     }
 
     /// The next time after `now` at which time alone changes something: a backoff or a maximum execution time ends.
     pub fn next_wake(&self, now: Time) -> Option<Time> {
-        let times = self.workloads.iter().filter_map(|(_, record)| wake(&record.workload, now));
-        times.min()
+        let touched = self.agenda.touched().filter_map(|id| wake(&self.workloads.get(id).workload, now));
+        touched.chain(self.agenda.next_alarm(now)).min()
+    }
+
+    /// Something has changed for all workloads of a LocalQueue.
+    pub(crate) fn touch_local_queue(&mut self, id: LocalQueueId) {
+        for &workload in &self.local_queues[id].workloads {
+            self.agenda.touch(workload);
+        }
+    }
+
+    /// Something has changed for all workloads that wait for a ClusterQueue or hold its quota.
+    pub(crate) fn touch_cluster_queue(&mut self, id: QueueId) {
+        for local_queue in self.queues[id].local_queues.clone() {
+            self.touch_local_queue(local_queue);
+        }
+    }
+
+    /// Something has changed for all workloads of a namespace.
+    pub(crate) fn touch_namespace(&mut self, name: &str) {
+        for (id, record) in self.workloads.iter() {
+            if record.key.0 == name {
+                self.agenda.touch(id);
+            }
+        }
     }
 }
 
 /// When this workload is to be looked at again, if nothing else happens.
 fn wake(workload: &Workload, now: Time) -> Option<Time> {
-    if is_finished(workload) || !is_active(workload) {
+    if is_finished(workload) {
         return None;
     }
-    let backoff = requeue_at(workload).filter(|at| *at > now);
-    // During a backoff nothing else is looked at.
+    // During a backoff nothing else is looked at. An inactive workload has none, yet its job may still run.
+    let backoff = requeue_at(workload).filter(|at| is_active(workload) && *at > now);
     backoff.or_else(|| reserved::execution_end(workload).filter(|at| *at > now))
 }
 

@@ -2,9 +2,11 @@ use crate::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, 
 use crate::config::Config;
 use crate::engine::Kind;
 use crate::gates::{Gate, Gates};
-use crate::objects::{CheckState, Object, RequeueState, StopPolicy, Workload};
+use crate::objects::{CheckState, ClusterQueue, Meta, Object, RequeueState, StopPolicy, Time, Workload};
 use crate::queue_order::ADMISSION_GATED_BY;
-use crate::testing::{World, at, check, local_queue, rules, workload};
+use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};
+
+use proptest::prelude::*;
 
 const NO_EVENTS: [&str; 0] = [];
 const DOES_NOT_FIT: &str = "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, \
@@ -432,6 +434,17 @@ fn a_user_deactivates_and_reactivates() {
 }
 
 #[test]
+fn a_retry_sets_no_backoff_for_an_inactive_workload() {
+    let mut world = reserved();
+    world.change("w", |w| w.active = Some(false));
+    world.reconcile();
+    world.answer("w", "a", CheckState::Retry, "");
+    world.change("w", |w| w.status.admission_checks[0].requeue_after_seconds = Some(60));
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.get("w").status.requeue_state, None);
+}
+
+#[test]
 fn a_pending_workload_is_deactivated_without_an_event() {
     let mut world = world();
     world.submit(Workload { active: Some(false), ..workload("w", "1") });
@@ -457,6 +470,8 @@ fn running_too_long_deactivates() {
         ]
     );
     assert_eq!(world.get("w").status.accumulated_past_execution_time_seconds, None);
+    release(&mut world);
+    world.reconcile();
     assert_eq!(world.engine.state.next_wake(world.now), None);
 }
 
@@ -508,4 +523,71 @@ fn preemption_gates_of_the_spec_get_a_state() {
     world.change("w", |w| w.preemption_gates.clear());
     world.reconcile();
     assert_eq!(states(&world), []);
+}
+
+/// Does one of many things to a world.
+fn happen(world: &mut World, what: u8, which: u8) {
+    let name = ["u", "v", "w"][usize::from(which % 3)];
+    let policy = [StopPolicy::None, StopPolicy::Hold, StopPolicy::HoldAndDrain][usize::from(which % 3)];
+    let known = world.engine.state.workloads.find("ns", name).is_some();
+    match what {
+        0 => world.submit(workload(name, ["1", "6", "11"][usize::from(which / 3 % 3)])),
+        1 | 2 => drop(world.cycle()),
+        3 => world.change_local_queue(|lq| lq.stop_policy = policy),
+        4 => drop(world.engine.delete(Kind::LocalQueue, "ns", "lq", world.now)),
+        5 => world.apply([Object::ClusterQueue(ClusterQueue {
+            stop_policy: policy,
+            admission_checks: rules(&["a"][..usize::from(which / 3 % 2)]),
+            ..cluster_queue("cq", "10")
+        })]),
+        6 => drop(world.engine.delete(Kind::ClusterQueue, "", "cq", world.now)),
+        7 => drop(world.engine.delete(Kind::ResourceFlavor, "", "default", world.now)),
+        8 => world.apply([flavor("default")]),
+        9 => world.apply([check("a")]),
+        10 => drop(world.engine.delete(Kind::AdmissionCheck, "", "a", world.now)),
+        11 if known => {
+            let state = [CheckState::Ready, CheckState::Retry, CheckState::Rejected][usize::from(which / 3 % 3)];
+            world.answer(name, "a", state, "");
+            world.change(name, |w| w.status.admission_checks[0].requeue_after_seconds = Some(i32::from(which) - 9));
+        }
+        12 if known => world.change(name, |w| w.active = Some(which >= 9)),
+        13 if known => drop(world.engine.release(world.id(name), world.now)),
+        14 if known => drop(world.engine.delete(Kind::Workload, "ns", name, world.now)),
+        15 => drop(world.engine.delete(Kind::Namespace, "", "ns", world.now)),
+        16 => world.apply([Object::Namespace(meta("ns"))]),
+        17 if known => world.change(name, |w| w.maximum_execution_time_seconds = Some(i32::from(which) + 1)),
+        18 if known => world.change(name, |w| {
+            w.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "x"[..usize::from(which / 3 % 2)].to_owned());
+        }),
+        19 => world.apply([Object::ClusterQueue(ClusterQueue {
+            meta: Meta { deleting: true, ..meta("cq") },
+            ..cluster_queue("cq", "10")
+        })]),
+        20 if known => drop(world.engine.forget(world.id(name), which >= 9, world.now)),
+        _ => world.now = Time(world.now.0 + i64::from(which) * SECOND),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// [`World::reconcile`] looks at every workload after those that are due, and nothing may be left to do.
+    #[test]
+    fn whatever_happens_only_what_is_due_needs_a_look(
+        history in proptest::collection::vec((0..24_u8, 0..18_u8), 1..60),
+        granular: bool,
+        explicit: bool,
+    ) {
+        let gates = Gates::default()
+            .with(Gate::UnadmittedWorkloadsObservability, granular)
+            .with(Gate::UnadmittedWorkloadsExplicitStatus, explicit);
+        let mut world = World::new(Config { gates, ..Config::default() });
+        for (what, which) in history {
+            happen(&mut world, what, which);
+            world.reconcile();
+            let wake = world.engine.state.next_wake(world.now);
+            let earliest = world.engine.state.workloads.iter().filter_map(|(_, r)| super::wake(&r.workload, world.now));
+            prop_assert_eq!(wake, earliest.min());
+        }
+    }
 }

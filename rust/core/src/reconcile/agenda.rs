@@ -1,0 +1,54 @@
+//! Which workloads are worth a look: what happened to them since the last one, and when time will.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ids::WorkloadId;
+use crate::objects::Time;
+
+/// What is to be reconciled, so that nobody else needs to be looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Agenda {
+    touched: BTreeSet<WorkloadId>,
+    alarms: BTreeSet<(Time, WorkloadId)>,
+    alarm_of: BTreeMap<WorkloadId, Time>,
+}
+
+impl Agenda {
+    /// Something has changed that may change what its status is to say.
+    pub fn touch(&mut self, id: WorkloadId) {
+        self.touched.insert(id);
+    }
+
+    /// The workload is gone.
+    pub fn forget(&mut self, id: WorkloadId) {
+        self.settled(id, None);
+    }
+
+    /// It has been looked at; time alone changes something at `wake`.
+    pub fn settled(&mut self, id: WorkloadId, wake: Option<Time>) {
+        self.touched.remove(&id);
+        if let Some(old) = self.alarm_of.remove(&id) {
+            self.alarms.remove(&(old, id));
+        }
+        if let Some(at) = wake {
+            self.alarm_of.insert(id, at);
+            self.alarms.insert((at, id));
+        }
+    }
+
+    /// The workloads to look at now.
+    pub fn due(&self, now: Time) -> BTreeSet<WorkloadId> {
+        let rung = self.alarms.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id);
+        rung.chain(self.touched.iter().copied()).collect()
+    }
+
+    /// The workloads to which something has happened.
+    pub fn touched(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.touched.iter().copied()
+    }
+
+    /// The first time after `now` that is set for a workload to which nothing has happened.
+    pub fn next_alarm(&self, now: Time) -> Option<Time> {
+        self.alarms.iter().find(|(at, id)| *at > now && !self.touched.contains(id)).map(|(at, _)| *at)
+    }
+}
