@@ -514,3 +514,6 @@ fn no_fit_reason(assignment: &Assignment, queue: &QueueRules) -> NoFitReason {
     }
     overall
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,7 +57,7 @@ pub(super) fn find_flavor(
             found.reasons.push(reason);
             continue;
         }
-        match unsuitable(context, candidate, members, flavor, &requests) {
+        match unsuitable(context, candidate, members, flavor, &group.covered) {
             Ok(None) => {}
             Ok(Some(reason)) => {
                 found.attempts.push(no_fit_attempt(context, flavor, vec![reason.clone()]));
@@ -156,7 +156,7 @@ fn unsuitable(
     candidate: &Candidate<'_>,
     members: &[usize],
     flavor: FlavorId,
-    requests: &[(ResourceId, i64)],
+    covered: &[ResourceId],
 ) -> Result<Option<Reason>, String> {
     let Some(object) = context.flavors.get(flavor).and_then(Option::as_ref) else {
         return Ok(Some(Reason::FlavorNotFound(flavor)));
@@ -166,7 +166,7 @@ fn unsuitable(
         if context.gate(Gate::TopologyAwareScheduling) {
             let wants = requests_topology(pod_set);
             let has = !object.topology_name.is_empty();
-            if wants && !has && requests_any(pod_set, requests, context) {
+            if wants && !has && requests_any(pod_set, covered, context) {
                 return Ok(Some(Reason::TopologyUnsupported(flavor)));
             }
             if !wants && has && !all_topology(context) {
@@ -191,9 +191,9 @@ fn unsuitable(
 }
 
 /// Do the pods themselves, before any transformation, request one of these resources?
-fn requests_any(pod_set: &PodSet, covered: &[(ResourceId, i64)], context: &Context<'_>) -> bool {
+fn requests_any(pod_set: &PodSet, covered: &[ResourceId], context: &Context<'_>) -> bool {
     let own = pod_requests(&pod_set.template.spec);
-    covered.iter().any(|(resource, _)| own.contains_key(context.names.resource_text(*resource)))
+    covered.iter().any(|resource| own.contains_key(context.names.resource_text(*resource)))
 }
 
 /// Why a pod set that needs topology has none to be placed in: the ClusterQueue has no topology-aware flavor

@@ -1,0 +1,84 @@
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::objects::{
+    ClusterQueue, Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor,
+    ResourceGroup, ResourceQuota, Resources, Time, TopologyRequest, Workload,
+};
+use crate::quantity::Quantity;
+
+fn meta(namespace: &str, name: &str) -> Meta {
+    Meta { namespace: namespace.to_owned(), name: name.to_owned(), ..Meta::default() }
+}
+
+fn quantity(text: &str) -> Quantity {
+    Quantity::parse(text).expect("a quantity")
+}
+
+/// Quota for 9 units of each of these resources in flavor `plain`.
+fn group(resources: &[&str]) -> ResourceGroup {
+    let quota = |name: &&str| ResourceQuota {
+        name: (*name).to_owned(),
+        nominal_quota: quantity("9"),
+        borrowing_limit: None,
+        lending_limit: None,
+    };
+    let plain = FlavorQuotas { name: "plain".to_owned(), resources: resources.iter().map(quota).collect() };
+    ResourceGroup { covered_resources: resources.iter().map(|r| (*r).to_owned()).collect(), flavors: vec![plain] }
+}
+
+/// One pod that requests one `cpu`, or nothing.
+fn pod_set(requests_cpu: bool, topology: bool) -> PodSet {
+    let mut pod_set = PodSet { name: "main".to_owned(), count: 1, ..PodSet::default() };
+    let requests = if requests_cpu { [("cpu".to_owned(), quantity("1"))].into() } else { [].into() };
+    let resources = Resources { requests, ..Resources::default() };
+    pod_set.template.spec.containers = vec![Container { resources, ..Container::default() }];
+    pod_set.topology_request =
+        topology.then(|| TopologyRequest { required: Some("rack".to_owned()), ..TopologyRequest::default() });
+    pod_set
+}
+
+/// The message with which the workload is kept pending; empty if it is admitted.
+fn message(groups: Vec<ResourceGroup>, pod_set: PodSet) -> String {
+    let mut engine = Engine::new(Config::default());
+    let queue = ClusterQueue {
+        meta: meta("", "cq"),
+        resource_groups: groups,
+        namespace_selector: Some(LabelSelector::default()),
+        ..ClusterQueue::default()
+    };
+    let local = LocalQueue { meta: meta("ns", "lq"), cluster_queue: "cq".to_owned(), ..LocalQueue::default() };
+    let workload = Workload {
+        meta: meta("ns", "wl"),
+        queue_name: "lq".to_owned(),
+        pod_sets: vec![pod_set],
+        ..Workload::default()
+    };
+    let objects = vec![
+        Object::Namespace(meta("", "ns")),
+        Object::ResourceFlavor(ResourceFlavor { meta: meta("", "plain"), ..ResourceFlavor::default() }),
+        Object::ClusterQueue(queue),
+        Object::LocalQueue(local),
+        Object::Workload(Box::new(workload)),
+    ];
+    engine.apply(objects, Time(0));
+    let decision = engine.cycle(Time(0));
+    assert!(decision.undecided.is_empty(), "no flavor has a topology, so nothing is left open");
+    decision.pending.first().map(|kept| kept.message.clone()).unwrap_or_default()
+}
+
+#[test]
+fn pods_that_ask_for_topology_do_not_get_a_flavor_without_one() {
+    let expected = "couldn't assign flavors to pod set main: Flavor \"plain\" does not support TopologyAwareScheduling";
+    assert_eq!(message(vec![group(&["cpu"])], pod_set(true, true)), expected);
+    assert_eq!(message(vec![group(&["cpu"])], pod_set(true, false)), "");
+}
+
+#[test]
+fn pods_without_requests_fail_where_topology_is_asked_for_and_no_flavor_has_one() {
+    let expected = "failed to assign flavors to pod set main: workload requires Topology, but there is no TAS cache \
+                    information";
+    assert_eq!(message(vec![group(&["cpu"])], pod_set(false, true)), expected);
+    // A ClusterQueue without any flavor counts as topology-aware.
+    assert_eq!(message(Vec::new(), pod_set(false, false)), expected);
+    assert_eq!(message(vec![group(&["cpu"])], pod_set(false, false)), "");
+}
