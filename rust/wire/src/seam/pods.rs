@@ -2,7 +2,7 @@
 
 use kueuecore::amount::Amount;
 use kueuecore::gates::Gate;
-use kueuecore::objects::{Container, LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources};
+use kueuecore::objects::{LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources};
 use kueuecore::pods::{self, FieldError, LimitRangeSummary};
 use kueuecore::resource_names;
 use kueuecore::totals::{self, DeviceRequests, PodSetTotals};
@@ -18,28 +18,28 @@ pub(super) fn adjust_resources(case: &Case<'_>) -> Answer {
     let mut state = case.state();
     let id = state.store_workload(case.workload("workload")?);
     let mut answer = case.input["workload"].clone();
-    let shown = answer["spec"]["podSets"].as_array_mut().into_iter().flatten();
-    for (shown, pod_set) in shown.zip(&state.workloads.get(id).spec.adjusted) {
-        show_pod(&mut shown["template"]["spec"], &pod_set.template.spec);
+    for (i, pod_set) in state.workloads.get(id).spec.adjusted.iter().enumerate() {
+        if let Some(shown) = answer.pointer_mut(&format!("/spec/podSets/{i}/template/spec")) {
+            show_pod(shown, &pod_set.template.spec);
+        }
     }
     Ok(Some(json!({"workload": answer})))
 }
 
 /// Writes what adjusting may have changed over the pod spec as given.
 fn show_pod(shown: &mut Value, pod: &PodSpec) {
+    let Some(shown) = shown.as_object_mut() else { return };
     if let Some(overhead) = &pod.overhead {
-        shown["overhead"] = resource_list(overhead);
+        shown.insert("overhead".to_owned(), resource_list(overhead));
     }
     if let Some(of_pod) = &pod.resources {
-        shown["resources"] = resources(of_pod);
+        shown.insert("resources".to_owned(), resources(of_pod));
     }
-    show_containers(&mut shown["initContainers"], &pod.init_containers);
-    show_containers(&mut shown["containers"], &pod.containers);
-}
-
-fn show_containers(shown: &mut Value, containers: &[Container]) {
-    for (shown, container) in shown.as_array_mut().into_iter().flatten().zip(containers) {
-        shown["resources"] = resources(&container.resources);
+    for (key, containers) in [("initContainers", &pod.init_containers), ("containers", &pod.containers)] {
+        let shown = shown.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten();
+        for (shown, container) in shown.filter_map(Value::as_object_mut).zip(containers) {
+            shown.insert("resources".to_owned(), resources(&container.resources));
+        }
     }
 }
 
@@ -80,9 +80,9 @@ pub(super) fn limit_range_validation(case: &Case<'_>) -> Answer {
 fn summary(value: &Value) -> Result<LimitRangeSummary, String> {
     let limits: Vec<Value> = entries(value)
         .map(|(kind, item)| {
-            let mut item = item.clone();
-            item["type"] = json!(kind);
-            item
+            let mut item = item.as_object().cloned().unwrap_or_default();
+            item.insert("type".to_owned(), json!(kind));
+            Value::Object(item)
         })
         .collect();
     let range = json!({"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": limits}});
