@@ -2,7 +2,9 @@ use crate::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, 
 use crate::config::Config;
 use crate::engine::Kind;
 use crate::gates::{Gate, Gates};
-use crate::objects::{CheckState, ClusterQueue, Meta, Object, RequeueState, StopPolicy, Time, Workload};
+use crate::objects::{
+    CheckState, ClusterQueue, LimitRange, LimitRangeItem, Meta, Object, RequeueState, StopPolicy, Time, Workload,
+};
 use crate::queue_order::ADMISSION_GATED_BY;
 use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};
 
@@ -146,6 +148,24 @@ fn namespace_and_requests_that_do_not_suit_are_told() {
                     spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not exceed \
                     its limits";
     assert_eq!(above_limit.condition("w", QUOTA_RESERVED), expected);
+}
+
+#[test]
+fn limits_that_only_a_limit_range_sets_are_for_the_cycle_to_tell() {
+    let mut world = world();
+    let mut item = LimitRangeItem { kind: "Container".to_owned(), ..LimitRangeItem::default() };
+    item.default.insert("cpu".to_owned(), crate::testing::quantity("1"));
+    let meta = crate::testing::namespaced("limits");
+    world.apply([Object::LimitRange(LimitRange { meta, limits: vec![item] })]);
+    world.submit(workload("w", "2"));
+    world.cycle();
+    let told = "False Misconfigured: resources validation failed: \
+                spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not exceed its \
+                limits";
+    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    world.reconcile();
+    let expected = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
 }
 
 #[test]
@@ -313,6 +333,16 @@ fn draining_evicts_admitted_workloads_and_a_restart_brings_them_back() {
         assert!(is_waiting(&world));
         assert_eq!(world.cycle().admissions.len(), 1);
     }
+}
+
+#[test]
+fn behind_a_stopped_local_queue_the_cluster_queue_drains_nobody() {
+    let mut world = admitted();
+    world.change_local_queue(|lq| lq.stop_policy = StopPolicy::Hold);
+    world.change_cluster_queue(|cq| cq.stop_policy = StopPolicy::HoldAndDrain);
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    world.change_local_queue(|_| {});
+    assert_eq!(world.reconcile(), ["Normal EvictedDueToClusterQueueStopped: The ClusterQueue is stopped"]);
 }
 
 #[test]
