@@ -1,1 +1,93 @@
-"""The scheduling core of Kueue as a library: objects in, decisions out, nothing done."""
+"""The scheduling core of Kueue as a library: objects in, decisions out, nothing done.
+
+Make an `Engine`, `apply` objects, ask for a `cycle`, read the `Decision`. Everything here is imported when it is first
+used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kueuecore import objects as objects
+    from kueuecore.configuration import Configuration as Configuration
+    from kueuecore.configuration import FeatureGate as FeatureGate
+    from kueuecore.configuration import feature_gates as feature_gates
+    from kueuecore.decisions import Admission as Admission
+    from kueuecore.decisions import Decision as Decision
+    from kueuecore.decisions import Event as Event
+    from kueuecore.decisions import Pending as Pending
+    from kueuecore.decisions import PodSetAdmission as PodSetAdmission
+    from kueuecore.decisions import Undecided as Undecided
+    from kueuecore.engine import Applied as Applied
+    from kueuecore.engine import Engine as Engine
+    from kueuecore.errors import ConfigurationError as ConfigurationError
+    from kueuecore.errors import EngineBrokenError as EngineBrokenError
+    from kueuecore.errors import KueuecoreError as KueuecoreError
+    from kueuecore.errors import ManifestError as ManifestError
+    from kueuecore.errors import ObjectRef as ObjectRef
+    from kueuecore.errors import Problem as Problem
+    from kueuecore.errors import UnknownObjectError as UnknownObjectError
+    from kueuecore.manifests import Manifest as Manifest
+    from kueuecore.manifests import parse_manifests as parse_manifests
+    from kueuecore.manifests import read_manifests as read_manifests
+    from kueuecore.settling import Ending as Ending
+    from kueuecore.settling import Settled as Settled
+    from kueuecore.settling import settle as settle
+    from kueuecore.states import ClusterQueueState as ClusterQueueState
+    from kueuecore.states import LocalQueueState as LocalQueueState
+    from kueuecore.states import PendingWorkload as PendingWorkload
+    from kueuecore.states import QuotaRow as QuotaRow
+    from kueuecore.states import Stage as Stage
+    from kueuecore.states import WorkloadState as WorkloadState
+    from kueuecore.version import KUEUE_COMMIT as KUEUE_COMMIT
+    from kueuecore.version import KUEUE_VERSION as KUEUE_VERSION
+    from kueuecore.world import World as World
+
+    __version__: str
+
+# In reading order: the module that each public name comes from.
+_MODULES = {
+    "kueuecore.engine": ("Engine", "Applied"),
+    "kueuecore.configuration": ("Configuration", "FeatureGate", "feature_gates"),
+    "kueuecore.decisions": ("Decision", "Admission", "PodSetAdmission", "Pending", "Event", "Undecided"),
+    "kueuecore.states": (
+        "Stage",
+        "WorkloadState",
+        "PendingWorkload",
+        "ClusterQueueState",
+        "LocalQueueState",
+        "QuotaRow",
+    ),
+    "kueuecore.settling": ("settle", "Settled", "Ending"),
+    "kueuecore.world": ("World",),
+    "kueuecore.manifests": ("Manifest", "read_manifests", "parse_manifests"),
+    "kueuecore.errors": (
+        "KueuecoreError",
+        "ManifestError",
+        "ConfigurationError",
+        "UnknownObjectError",
+        "EngineBrokenError",
+        "Problem",
+        "ObjectRef",
+    ),
+    "kueuecore.version": ("KUEUE_VERSION", "KUEUE_COMMIT"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOMES, "__version__", "objects"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("kueuecore.version").version()
+    if name == "objects":
+        return import_module("kueuecore.objects")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kueuecore' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,7 @@
+"""`python -m kueuecore` is the command `kueuecore`."""
+
+import sys
+
+from kueuecore.cli import main
+
+sys.exit(main())

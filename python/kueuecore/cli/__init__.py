@@ -1,0 +1,158 @@
+"""The command `kueuecore`: what Kueue would decide on some manifests, without a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.run import gates, run
+from kueuecore.errors import ManifestError
+from kueuecore.times import nanoseconds
+from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+
+__all__ = ["ExitCode", "main"]
+
+_DESCRIPTION = """\
+Decides what Kueue would decide on the objects in some manifests: which workloads get
+quota, from which flavors, and why the others wait. No cluster is asked, none is changed."""
+
+_RUN_DESCRIPTION = """\
+Reads manifests, runs scheduling cycles until nothing changes any more, and shows the outcome.
+Time stands still, no workload finishes, and what is evicted stops at once.
+
+Read are Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses and
+PriorityClasses; batch/v1 Jobs become Workloads first."""
+
+_RUN_EPILOG = """\
+examples:
+  kueuecore run queues.yaml jobs.yaml         what would become of these jobs?
+  kueuecore run -R manifests/ -o wide         a directory and those in it, with more columns
+  kueuecore run . --feature-gates PartialAdmission=false
+  kueuecore run manifests/ --fail-on-pending  a test for CI
+  kubectl get -A -o yaml ns,clusterqueues,cohorts,resourceflavors,localqueues,workloads \\
+    | kueuecore run - --trusted               what would a running Kueue do next?
+  kueuecore run . -o json | jq -r '.workloads[] | select(.status == "Pending").message'
+
+exit codes:
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: Its arguments; by default those of the process.
+
+    Returns:
+        The exit code, one of `ExitCode`.
+    """
+    try:
+        code = _main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads on, `head` say. Python would complain when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except ManifestError as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+        n_problems = len(error.problems)
+        print(f"kueuecore: {n_problems} problem{'' if n_problems == 1 else 's'}, nothing was decided", file=sys.stderr)
+        return ExitCode.BAD_INPUT
+    except Exception:
+        traceback.print_exc()
+        print("kueuecore: this is a bug, please report it", file=sys.stderr)
+        return ExitCode.BUG
+    return code
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as end:  # --help, --version, or wrong usage, which argparse has told
+        return end.code if isinstance(end.code, int) else ExitCode.OK
+    code: int = options.command(options)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="kueuecore", description=_DESCRIPTION, formatter_class=formatter)
+    about = f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}"
+    parser.add_argument("--version", action="version", version=about)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    add = commands.add_parser(
+        "run",
+        help="what becomes of the workloads in some manifests",
+        description=_RUN_DESCRIPTION,
+        epilog=_RUN_EPILOG + "\n".join(f"  {code.value:<4} {code.meaning}" for code in ExitCode),
+        formatter_class=formatter,
+    )
+    add.set_defaults(command=run)
+    add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
+    given = add.add_argument_group("what goes in")
+    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
+    given.add_argument("--config", metavar="FILE", help="Kueue's Configuration; by default that of a Kueue without one")
+    given.add_argument(
+        "--feature-gates",
+        metavar="A=true,B=false",
+        type=_feature_gates,
+        action="extend",
+        default=[],
+        help="feature gates of Kueue; `kueuecore gates` lists them",
+    )
+    given.add_argument(
+        "--now",
+        metavar="TIME",
+        type=_time,
+        help="when all this happens, as 2026-01-01T00:00:00Z; by default the newest time in the "
+        "objects, or 1970-01-01T00:00:00Z if they have none, so that the same objects always "
+        "give the same output",
+    )
+    given.add_argument(
+        "--trusted",
+        action="store_true",
+        help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
+    )
+    shown = add.add_argument_group("what comes out")
+    shown.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
+    shown.add_argument("--events", action="store_true", help="show the events too (always in json)")
+    shown.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
+    shown.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
+    shown.add_argument("-q", "--quiet", action="store_true", help="no notes and warnings on stderr")
+    shown.add_argument(
+        "--fail-on-pending", action="store_true", help="exit with 1 if a workload is still pending in the end"
+    )
+
+    add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
+    add.set_defaults(command=gates)
+    add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
+    return parser
+
+
+_OUTPUT_HELP = """table (the default); wide: more columns, nothing wrapped; json: one document with everything;
+yaml: the objects with the status that Kueue would write"""
+
+
+def _feature_gates(text: str) -> list[tuple[str, bool]]:
+    found = []
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals or value.lower() not in ("true", "false"):
+            raise argparse.ArgumentTypeError(f"{part!r} is not of the form Name=true or Name=false")
+        found.append((name.strip(), value.lower() == "true"))
+    return found
+
+
+def _time(text: str) -> int:
+    try:
+        return nanoseconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,151 @@
+"""The outcome of a run as JSON and as YAML, for programs. `docs/cli.md` describes both."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore.cli.outcome import Outcome, Row
+from kueuecore.times import format_time
+from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+from kueuecore.world import DEFAULT_NAMESPACE
+
+__all__ = ["SCHEMA", "json_document", "yaml_documents"]
+
+SCHEMA = 1
+"""Number of the form of the JSON document: a field that changes or goes away raises it, a new one does not."""
+
+_NUMBER = re.compile(r"[-+]?[.\d_]*\d[.\d_]*([eE][-+]?\d+)?")
+
+
+def json_document(outcome: Outcome) -> str:
+    """The outcome as one JSON document."""
+    document = {
+        "schema": SCHEMA,
+        "kueuecore": version(),
+        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        "now": format_time(outcome.now),
+        "ending": str(outcome.settled.ending),
+        "cycles": len(outcome.settled.decisions),
+        "nextWake": None if (wake := outcome.engine.next_wake()) is None else format_time(wake),
+        "counts": dict(outcome.counts),
+        "workloads": [_workload(row) for row in outcome.workloads],
+        "clusterQueues": [
+            {
+                "name": queue.name,
+                "active": queue.is_active,
+                "reason": queue.reason,
+                "message": queue.message,
+                "pendingWorkloads": queue.pending_workloads,
+                "reservingWorkloads": queue.reserving_workloads,
+                "admittedWorkloads": queue.admitted_workloads,
+            }
+            for queue in outcome.cluster_queues
+        ],
+        "quota": [
+            {
+                "kind": row.kind,
+                "name": row.name,
+                "parent": row.parent,
+                "flavor": row.flavor,
+                "resource": row.resource,
+                "nominal": row.nominal,
+                "borrowingLimit": row.borrowing_limit,
+                "lendingLimit": row.lending_limit,
+                "subtreeQuota": row.subtree_quota,
+                "usage": row.usage,
+                "available": row.available,
+                "potentialAvailable": row.potential_available,
+                "borrowed": row.borrowed,
+            }
+            for row in outcome.quota
+        ],
+        "events": [
+            {
+                "type": event.type,
+                "reason": event.reason,
+                "namespace": event.namespace,
+                "name": event.name,
+                "message": event.message,
+            }
+            for event in outcome.settled.events
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _workload(row: Row) -> JsonObject:
+    state = row.state
+    assigned = state.status.get("admission", {}).get("podSetAssignments", ())
+    return {
+        "namespace": state.namespace,
+        "name": state.name,
+        "owner": row.owner or None,
+        "localQueue": state.local_queue,
+        "clusterQueue": state.cluster_queue,
+        "priority": state.priority,
+        "status": row.status,
+        "place": state.place,
+        "reason": state.reason,
+        "message": row.message,
+        "podSets": [
+            {
+                "name": it["name"],
+                "count": it.get("count", 0),
+                "flavors": dict(it.get("flavors", {})),
+                "resourceUsage": dict(it.get("resourceUsage", {})),
+            }
+            for it in assigned
+        ],
+    }
+
+
+def yaml_documents(outcome: Outcome) -> str:
+    """The objects with the statuses that Kueue would write, one YAML document each."""
+    return "---\n".join(
+        yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)
+        for plain in _with_statuses(outcome)
+    )
+
+
+def _with_statuses(outcome: Outcome) -> Iterator[JsonObject]:
+    engine = outcome.engine
+    workloads = {row.state.key: row.state.status for row in outcome.workloads}
+    for manifest in (*outcome.world.manifests, *outcome.world.workloads):
+        plain = manifest.object
+        name = text_at(plain, "metadata", "name")
+        namespace = text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE
+        status: JsonValue = None
+        if text_at(plain, "apiVersion").startswith("kueue.x-k8s.io/"):
+            match text_at(plain, "kind"):
+                case "Workload":
+                    status = dict(workloads[f"{namespace}/{name}"])
+                case "ClusterQueue":
+                    status = dict(engine.cluster_queue(name).status)
+                case "LocalQueue":
+                    status = dict(engine.local_queue(name, namespace=namespace).status)
+                case _:
+                    pass
+        yield plain if status is None else {**plain, "status": status}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts that another YAML parser might take for numbers in quotes, and no anchors."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, indentless)
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = '"' if _NUMBER.fullmatch(value) else "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)

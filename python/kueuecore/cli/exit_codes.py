@@ -1,0 +1,37 @@
+"""The exit codes of the command."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["ExitCode"]
+
+
+class ExitCode(IntEnum):
+    """What the command exits with."""
+
+    OK = 0
+    PENDING = 1
+    BAD_INPUT = 2
+    UNSETTLED = 3
+    UNDECIDED = 4
+    BUG = 70
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+    @property
+    def meaning(self) -> str:
+        """What it means, in a few words."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.OK: "done, whether workloads are pending or not",
+    ExitCode.PENDING: "a workload is pending in the end (only with --fail-on-pending)",
+    ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would refuse",
+    ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle",
+    ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",
+    ExitCode.BUG: "a bug in kueuecore",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
+    ExitCode.BROKEN_PIPE: "the reader of the output went away",
+}

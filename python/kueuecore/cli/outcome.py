@@ -1,0 +1,111 @@
+"""What a run came to, gathered once for every form of output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.decisions import Undecided
+from kueuecore.engine import Engine
+from kueuecore.settling import Settled
+from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
+from kueuecore.world import DEFAULT_NAMESPACE, World
+
+__all__ = ["Outcome", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A workload, with what its object says beside its state.
+
+    Args:
+        state: Where it stands.
+        owner: The job that it was made for, `Kind/name`; empty if it has none.
+        counts: Pods that each pod set asks for.
+        undecided: Why nothing is decided on it, if that is so.
+    """
+
+    state: WorkloadState
+    owner: str
+    counts: Mapping[str, int]
+    undecided: Undecided | None
+
+    @property
+    def status(self) -> str:
+        """One word: the stage, or `Undecided`."""
+        return "Undecided" if self.undecided else str(self.state.stage)
+
+    @property
+    def message(self) -> str:
+        """Kueue's message, or why there is none."""
+        return f"{self.undecided.field}: {self.undecided.message}" if self.undecided else self.state.message
+
+
+class Outcome:
+    """What a run came to.
+
+    Args:
+        engine: The engine after it.
+        world: The objects that were given.
+        settled: What happened.
+        now: The time at which it happened, in nanoseconds since 1970.
+    """
+
+    def __init__(self, engine: Engine, world: World, settled: Settled, now: int) -> None:
+        self.engine = engine
+        self.world = world
+        self.settled = settled
+        self.now = now
+
+    @cached_property
+    def workloads(self) -> tuple[Row, ...]:
+        """All workloads, by namespace and name."""
+        objects = {
+            _key(it.object): it.object
+            for it in (*self.world.manifests, *self.world.workloads)
+            if text_at(it.object, "kind") == "Workload"
+        }
+        undecided = {it.key: it for it in self.settled.undecided}
+        rows = []
+        for state in self.engine.workloads():
+            plain = objects.get(state.key, {})
+            left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
+            rows.append(Row(state, _owner(plain), _counts(plain), left_open))
+        return tuple(rows)
+
+    @cached_property
+    def cluster_queues(self) -> tuple[ClusterQueueState, ...]:
+        """All ClusterQueues, by name."""
+        return tuple(map(self.engine.cluster_queue, self.engine.cluster_queues()))
+
+    @cached_property
+    def quota(self) -> tuple[QuotaRow, ...]:
+        """Quota and usage of every ClusterQueue and Cohort."""
+        return self.engine.quota()
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many workloads there are of each status, in the order of their lives; statuses without any left out."""
+        found = Counter(row.status for row in self.workloads)
+        return {status: found[status] for status in ("Undecided", *map(str, Stage)) if found[status]}
+
+
+def _key(plain: JsonObject) -> str:
+    return f"{text_at(plain, 'metadata', 'namespace') or DEFAULT_NAMESPACE}/{text_at(plain, 'metadata', 'name')}"
+
+
+def _owner(plain: JsonObject) -> str:
+    for owner in list_at(plain, "metadata", "ownerReferences"):
+        return f"{text_at(owner, 'kind')}/{text_at(owner, 'name')}"
+    return ""
+
+
+def _counts(plain: JsonObject) -> dict[str, int]:
+    counts = {}
+    for pod_set in map(object_at, list_at(plain, "spec", "podSets")):
+        count = pod_set.get("count", 1)
+        counts[text_at(pod_set, "name") or "main"] = count if isinstance(count, int) else 1
+    return counts

@@ -1,0 +1,164 @@
+"""The outcome of a run as tables, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kueuecore.cli.outcome import Outcome, Row
+from kueuecore.cli.table import Style, table
+from kueuecore.settling import Ending
+from kueuecore.states import QuotaRow, Stage
+from kueuecore.times import format_time
+
+__all__ = ["report"]
+
+_COLORS = {"Admitted": "green", "QuotaReserved": "cyan", "Pending": "yellow", "Finished": "dim", "Undecided": "red"}
+_AMOUNTS = ("NOMINAL", "TOTAL", "USED", "BORROWED", "AVAILABLE", "BORROWING LIMIT", "LENDING LIMIT", "PODS", "PRIORITY")
+
+
+def report(outcome: Outcome, style: Style, *, wide: bool = False, events: bool = False) -> str:
+    """The outcome as text, without a final newline.
+
+    Args:
+        outcome: What a run came to.
+        style: Colour and width.
+        wide: With more columns, and nothing wrapped?
+        events: With the events?
+    """
+    style = style.wide() if wide else style
+    parts = [_summary(outcome, style), _workloads(outcome, style, wide=wide)]
+    parts += [_inactive(outcome, style), *_quota(outcome.quota, style, wide=wide)]
+    if events:
+        parts.append(_events(outcome, style))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _summary(outcome: Outcome, style: Style) -> str:
+    counts = outcome.counts
+    n_workloads, n_cycles = sum(counts.values()), len(outcome.settled.decisions)
+    kinds = ", ".join(f"{n} {style.paint(status, _COLORS[status])}" for status, n in counts.items())
+    first = f"{_plural(n_workloads, 'workload')}{': ' if kinds else ''}{kinds}"
+    match outcome.settled.ending:
+        case Ending.SETTLED:
+            ending = f"settled after {_plural(n_cycles, 'cycle')}"
+        case Ending.REPEATING:
+            ending = f"never settles: after {_plural(n_cycles, 'cycle')} an earlier state came back"
+        case Ending.CYCLE_LIMIT:
+            ending = f"not settled after {_plural(n_cycles, 'cycle')}"
+    lines = [f"{first}; {ending}"]
+    wake = outcome.engine.next_wake()
+    if wake is not None:
+        lines.append(f"time alone changes something at {format_time(wake)}: run again with --now={format_time(wake)}")
+    return "\n".join(lines)
+
+
+def _workloads(outcome: Outcome, style: Style, *, wide: bool) -> str:
+    if not outcome.workloads:
+        return ""
+    header = ["WORKLOAD", "QUEUE", "CLUSTER QUEUE", "STATUS", "PODS", "FLAVORS", "MESSAGE"]
+    if wide:
+        header[1:1] = ["JOB", "PRIORITY"]
+        header[-1:] = ["USAGE", "REASON", "MESSAGE"]
+    rows = []
+    for row in outcome.workloads:
+        state = row.state
+        status = style.paint(row.status, _COLORS[row.status])
+        # That an admitted workload is admitted has been said.
+        message = row.message if wide or state.stage is not Stage.ADMITTED else ""
+        cells = [
+            state.key,
+            state.local_queue or "-",
+            state.cluster_queue or "-",
+            status,
+            _pods(row),
+            _flavors(row),
+            message,
+        ]
+        if wide:
+            cells[1:1] = [row.owner or "-", str(state.priority)]
+            cells[-1:] = [_usage(row), state.reason or "-", message]
+        rows.append(cells)
+    return table(header, rows, style, right=_AMOUNTS)
+
+
+def _pods(row: Row) -> str:
+    """Pods of all pod sets: those that may start of those that are asked for, if they are fewer."""
+    asked = sum(row.counts.values())
+    assigned = row.state.status.get("admission", {}).get("podSetAssignments")
+    given = sum(int(it.get("count", 0)) for it in assigned) if assigned else asked
+    return str(asked) if given == asked else f"{given} of {asked}"
+
+
+def _flavors(row: Row) -> str:
+    """Which flavors were assigned, as short as it is unambiguous."""
+    per_pod_set = {name: _by_flavor(flavors) for name, flavors in row.state.flavors.items()}
+    if not per_pod_set:
+        return "-"
+    texts = list(per_pod_set.values())
+    if all(text == texts[0] for text in texts):
+        return texts[0]
+    return "; ".join(f"{name}: {text}" for name, text in per_pod_set.items())
+
+
+def _by_flavor(flavors: dict[str, str]) -> str:
+    """`spot` if all resources have it, else `spot (cpu, memory), gpu-a (nvidia.com/gpu)`."""
+    resources: dict[str, list[str]] = {}
+    for resource, flavor in flavors.items():
+        resources.setdefault(flavor, []).append(resource)
+    if len(resources) <= 1:
+        return next(iter(resources), "-")
+    return ", ".join(f"{flavor} ({', '.join(names)})" for flavor, names in resources.items())
+
+
+def _usage(row: Row) -> str:
+    assigned = row.state.status.get("admission", {}).get("podSetAssignments", ())
+    texts = [
+        (f"{it['name']}: " if len(assigned) > 1 else "")
+        + ", ".join(f"{resource} {amount}" for resource, amount in it.get("resourceUsage", {}).items())
+        for it in assigned
+    ]
+    return "; ".join(texts) or "-"
+
+
+def _inactive(outcome: Outcome, style: Style) -> str:
+    rows = [[queue.name, queue.reason, queue.message] for queue in outcome.cluster_queues if not queue.is_active]
+    return table(["INACTIVE CLUSTER QUEUE", "REASON", "MESSAGE"], rows, style) if rows else ""
+
+
+def _quota(quota: Sequence[QuotaRow], style: Style, *, wide: bool) -> list[str]:
+    queues = [row for row in quota if row.kind == "ClusterQueue"]
+    cohorts = [row for row in quota if row.kind == "Cohort"]
+    limits = wide or any(row.borrowing_limit is not None or row.lending_limit is not None for row in quota)
+    extra = ["BORROWING LIMIT", "LENDING LIMIT"] if limits else []
+    parts = []
+    if queues:
+        header = ["CLUSTER QUEUE", "COHORT", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "AVAILABLE", *extra]
+        parts.append(table(header, [_quota_cells(row, style, limits=limits) for row in queues], style, right=_AMOUNTS))
+    if cohorts:
+        header = ["COHORT", "PARENT", "FLAVOR", "RESOURCE", "NOMINAL", "TOTAL", "USED", "AVAILABLE", *extra]
+        parts.append(table(header, [_quota_cells(row, style, limits=limits) for row in cohorts], style, right=_AMOUNTS))
+    return parts
+
+
+def _quota_cells(row: QuotaRow, style: Style, *, limits: bool) -> list[str]:
+    cells = [row.name, row.parent or "-", row.flavor, row.resource, _amount(row.nominal)]
+    if row.kind == "Cohort":
+        cells += [_amount(row.subtree_quota), _amount(row.usage)]
+    else:
+        borrowed = row.borrowed or "0"
+        cells += [_amount(row.usage), style.paint(borrowed, "yellow") if borrowed != "0" else borrowed]
+    cells.append(_amount(row.available))
+    return [*cells, row.borrowing_limit or "-", row.lending_limit or "-"] if limits else cells
+
+
+def _amount(quantity: str | None) -> str:
+    return "unlimited" if quantity is None else quantity
+
+
+def _events(outcome: Outcome, style: Style) -> str:
+    rows = [[event.type, event.reason, event.key, event.message] for event in outcome.settled.events]
+    return table(["EVENT", "REASON", "WORKLOAD", "MESSAGE"], rows, style) if rows else "no events"
+
+
+def _plural(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,83 @@
+"""The commands themselves: from options to output."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from kueuecore.cli.documents import json_document, yaml_documents
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.outcome import Outcome
+from kueuecore.cli.report import report
+from kueuecore.cli.table import Style, table
+from kueuecore.configuration import Configuration, feature_gates
+from kueuecore.engine import Engine
+from kueuecore.manifests import read_manifests
+from kueuecore.settling import Ending, settle
+from kueuecore.states import Stage
+from kueuecore.world import Applied, World
+
+__all__ = ["gates", "run"]
+
+_EMPTY_CONFIGURATION = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `kueuecore run`; returns the exit code."""
+    configuration = _configuration(options.config, options.feature_gates)
+    manifests = read_manifests(*options.paths, recursive=options.recursive)
+    world = World.of(manifests, configuration=configuration, trusted=options.trusted)
+    newest = world.newest_time()
+    now = options.now if options.now is not None else newest if newest is not None else 0
+    engine = Engine(configuration)
+    applied = world.apply_to(engine, now=now)
+    if not options.quiet:
+        for line in _notes(world, applied):
+            print(line, file=sys.stderr)
+    outcome = Outcome(engine, world, settle(engine, now=now), now)
+    match options.output:
+        case "json":
+            print(json_document(outcome))
+        case "yaml":
+            print(yaml_documents(outcome), end="")
+        case output:
+            style = Style.of(sys.stdout, options.color)
+            print(report(outcome, style, wide=output == "wide", events=options.events))
+    return _exit_code(outcome, fail_on_pending=options.fail_on_pending)
+
+
+def gates(options: argparse.Namespace) -> int:
+    """Run `kueuecore gates`; returns the exit code."""
+    rows = [[gate.name, "on" if gate.default else "off", gate.stage, gate.what] for gate in feature_gates()]
+    print(table(["GATE", "DEFAULT", "STAGE", "WHAT IT DOES"], rows, Style.of(sys.stdout, options.color)))
+    return ExitCode.OK
+
+
+def _configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
+    if file is not None:
+        return Configuration.read(file, feature_gates=dict(gates))
+    return Configuration.parse(_EMPTY_CONFIGURATION, feature_gates=dict(gates), file="--feature-gates")
+
+
+def _notes(world: World, applied: Applied) -> Iterator[str]:
+    for warning in applied.warnings:
+        yield f"warning: {warning}"
+    for ignored in world.ignored:
+        yield f"note: {ignored}; it gets no Workload"
+    if world.namespaces:
+        yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
+    if applied.unread:
+        kinds = ", ".join(f"{kind} ({n})" for kind, n in applied.unread.items())
+        hint = "; name the Configuration with --config" if "Configuration" in applied.unread else ""
+        yield f"warning: these kinds are not read: {kinds}{hint}"
+
+
+def _exit_code(outcome: Outcome, *, fail_on_pending: bool) -> ExitCode:
+    if outcome.settled.ending is not Ending.SETTLED:
+        return ExitCode.UNSETTLED
+    if any(row.undecided for row in outcome.workloads):
+        return ExitCode.UNDECIDED
+    if fail_on_pending and any(row.state.stage is Stage.PENDING for row in outcome.workloads):
+        return ExitCode.PENDING
+    return ExitCode.OK

@@ -1,0 +1,162 @@
+"""Cycle after cycle at one moment, until nothing changes any more: what a cluster comes to if nothing else happens."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import chain
+
+from kueuecore.decisions import Decision, Event, Undecided
+from kueuecore.engine import Engine
+from kueuecore.states import Stage, WorkloadState
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["Ending", "Settled", "settle"]
+
+
+class Ending(StrEnum):
+    """Why `settle` ended."""
+
+    SETTLED = "Settled"
+    """Nothing changes any more."""
+    REPEATING = "Repeating"
+    """Workloads evict each other in a circle: the same state came back after an eviction."""
+    CYCLE_LIMIT = "CycleLimit"
+    """It was still changing after `max_cycles`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What happened until nothing changed any more. The engine holds the state that came of it.
+
+    Args:
+        ending: Why it ended.
+        decisions: The decision of every cycle, in order.
+        undecided: Workloads on which no decision could be made, each once.
+    """
+
+    ending: Ending
+    decisions: tuple[Decision, ...]
+    undecided: tuple[Undecided, ...]
+    _log: tuple[tuple[Event, ...] | Decision, ...] = field(repr=False)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All events, of cycles and of what is reconciled between them, in order."""
+        return tuple(chain.from_iterable(_events(entry) for entry in self._log))
+
+
+def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Settled:
+    """Run cycles at one moment until nothing changes: time stands still, and no workload finishes.
+
+    The job of an evicted workload stops at once, so its quota is free for the next cycle. Admission checks stay as
+    they are, so a workload that waits for one stays at `QuotaReserved`.
+
+    Args:
+        engine: The engine; it holds the outcome afterwards.
+        now: The time of everything that happens.
+        max_cycles: Give up after this many cycles.
+
+    Returns:
+        The decisions, the events, and why it ended.
+
+    Example:
+        >>> from kueuecore.engine import Engine
+        >>> settled = settle(Engine(), now="2026-01-01T00:00:00Z")
+        >>> settled.ending, len(settled.decisions)
+        (<Ending.SETTLED: 'Settled'>, 0)
+    """
+    at = nanoseconds(now)
+    log: list[tuple[Event, ...] | Decision] = []
+    decisions: list[Decision] = []
+    undecided: dict[str, Undecided] = {}
+    seen: set[int] = set()
+    _reconcile(engine, log, at)
+    if _release(engine, [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)], at):
+        _reconcile(engine, log, at)
+    # A head with flavors that it has not tried yet changes nothing until it has tried them all.
+    patience = 1 + _most_flavors(engine)
+    idle = 0
+    ending = Ending.SETTLED
+    while engine.has_heads and idle < patience:
+        if len(decisions) >= max_cycles:
+            ending = Ending.CYCLE_LIMIT
+            break
+        decision = engine.cycle(at)
+        decisions.append(decision)
+        log.append(decision)
+        for workload in decision.undecided:
+            undecided.setdefault(workload.key, workload)
+        n_released = _release(engine, _evicted(decision.events), at)
+        n_reconciled, n_evicted = _reconcile(engine, log, at)
+        idle = 0 if decision.has_changed_something or n_released or n_reconciled else idle + 1
+        if n_released or n_evicted:
+            state = hash(_fingerprint(engine))
+            if state in seen:
+                ending = Ending.REPEATING
+                break
+            seen.add(state)
+    return Settled(ending, tuple(decisions), tuple(undecided.values()), tuple(log))
+
+
+def _events(entry: tuple[Event, ...] | Decision) -> tuple[Event, ...]:
+    return entry.events if isinstance(entry, Decision) else entry
+
+
+def _reconcile(engine: Engine, log: list[tuple[Event, ...] | Decision], at: int) -> tuple[int, int]:
+    """Reconcile and release until nothing more follows: how many events there were, and how many releases."""
+    n_events = n_released = 0
+    while events := engine.reconcile(at):
+        log.append(events)
+        n_events += len(events)
+        n_released += _release(engine, _evicted(events), at)
+    return n_events, n_released
+
+
+def _evicted(events: Iterable[Event]) -> Iterable[tuple[str, str]]:
+    """Namespace and name of the workloads that events say have been evicted, each once."""
+    told = (event for event in events if event.reason == "Preempted" or event.reason.startswith("Evicted"))
+    return dict.fromkeys((event.namespace, event.name) for event in told)
+
+
+def _release(engine: Engine, workloads: Iterable[tuple[str, str]], at: int) -> int:
+    """Stop the jobs of evicted workloads; returns how many held quota."""
+    return sum(engine.release(name, namespace=namespace, now=at) for namespace, name in workloads)
+
+
+def _is_evicted(workload: WorkloadState) -> bool:
+    """Has it been evicted, and holds its quota still?"""
+    holds = workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+    return holds and _condition_time(workload, "Evicted") is not None
+
+
+def _condition_time(workload: WorkloadState, kind: str) -> str | None:
+    """Since when a condition is True; `None` if it is not."""
+    for condition in workload.status.get("conditions", ()):
+        if condition["type"] == kind and condition["status"] == "True":
+            return str(condition.get("lastTransitionTime", ""))
+    return None
+
+
+def _most_flavors(engine: Engine) -> int:
+    """An upper bound of the flavors in a resource group: the most flavors that any ClusterQueue has."""
+    flavors: dict[str, set[str]] = {}
+    for row in engine.quota():
+        if row.kind == "ClusterQueue":
+            flavors.setdefault(row.name, set()).add(row.flavor)
+    return max(map(len, flavors.values()), default=0)
+
+
+def _fingerprint(engine: Engine) -> Hashable:
+    """Where every workload stands. The time of its eviction belongs to it, because that may change its turn."""
+    return tuple(
+        (
+            workload.key,
+            workload.stage,
+            workload.place,
+            _condition_time(workload, "Evicted"),
+            tuple((name, tuple(flavors.items())) for name, flavors in workload.flavors.items()),
+        )
+        for workload in engine.workloads()
+    )

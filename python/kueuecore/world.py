@@ -1,0 +1,186 @@
+"""From manifests as people write them to what an engine takes: jobs become Workloads, what is implied is added."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
+from kueuecore.configuration import Configuration, feature_gates
+from kueuecore.engine import Engine
+from kueuecore.errors import Problem
+from kueuecore.jobs import INTEGRATIONS, Ignored, JobsConfiguration, workloads_for
+from kueuecore.jobs.owners import FRAMEWORKS
+from kueuecore.manifests import Manifest, object_ref
+from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
+from kueuecore.times import TimeLike, newest_time
+
+__all__ = ["Applied", "World", "jobs_configuration"]
+
+DEFAULT_NAMESPACE = "default"
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+_BUILT = {integration.framework for integration in INTEGRATIONS.values()}
+_NAMESPACED = ("LocalQueue", "Workload", "LimitRange")
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What `World.apply_to` has to say.
+
+    Args:
+        warnings: Fields that nobody knows.
+        unread: Kinds that play no part, and how many objects there are of each.
+    """
+
+    warnings: tuple[Problem, ...]
+    unread: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The objects of some manifests, ready for an engine.
+
+    Args:
+        manifests: The objects as given, in their order, after the Namespaces that were added.
+        workloads: The Workloads of the jobs among them.
+        namespaces: Names of the Namespaces that were added, because an API server has one for each that is used; not
+            `default`, which every cluster has.
+        ignored: Jobs that get no Workload, and why.
+        trusted: Are the objects those of a dump, which an API server has checked?
+
+    Example:
+        >>> from kueuecore.manifests import parse_manifests
+        >>> world = World.of(parse_manifests('''
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: user-queue, namespace: team-a}}
+        ... '''))
+        >>> world.namespaces, [manifest.object["kind"] for manifest in world.manifests]
+        (('team-a',), ['Namespace', 'LocalQueue'])
+    """
+
+    manifests: tuple[Manifest, ...]
+    workloads: tuple[Manifest, ...]
+    namespaces: tuple[str, ...]
+    ignored: tuple[Ignored, ...]
+    trusted: bool
+
+    @classmethod
+    def of(
+        cls, manifests: Sequence[Manifest], *, configuration: Configuration | None = None, trusted: bool = False
+    ) -> World:
+        """Work out what the manifests imply.
+
+        Args:
+            manifests: Objects of any kinds.
+            configuration: Says which jobs are managed.
+            trusted: The objects are those of a dump: no Namespace is added, nothing is checked.
+
+        Raises:
+            ManifestError: A job that Kueue's webhook would refuse.
+        """
+        added = () if trusted else _missing_namespaces(manifests)
+        everything = (*map(_namespace, added), *(manifests if trusted else map(_labelled, manifests)))
+        jobs = workloads_for(everything, configuration=jobs_configuration(configuration or Configuration()))
+        jobs.raise_for_problems()
+        # That a job's Workload was given along with it needs no word.
+        ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
+        named = tuple(name for name in added if name != DEFAULT_NAMESPACE)
+        return cls(everything, jobs.workloads, named, ignored, trusted)
+
+    def newest_time(self) -> int | None:
+        """The newest time of creation or in a status, in nanoseconds since 1970; `None` if no object has any.
+
+        Times to come, such as the end of a backoff, do not count.
+        """
+        times = [newest_time(_past(manifest.object)) for manifest in (*self.manifests, *self.workloads)]
+        return max((time for time in times if time is not None), default=None)
+
+    def apply_to(self, engine: Engine, *, now: TimeLike) -> Applied:
+        """Create all objects at `now`.
+
+        Raises:
+            ManifestError: Everything that is wrong with them.
+        """
+        if self.trusted:
+            applied = engine.apply(self.manifests, now=now, trusted=True)
+            warnings = (*applied.warnings, *engine.apply(self.workloads, now=now).warnings)
+        else:
+            applied = engine.apply((*self.manifests, *self.workloads), now=now)
+            warnings = applied.warnings
+        known = {object_ref(it.manifest.object) for it in self.ignored}
+        known |= {object_ref(it.object) for it in self.manifests if _framework(it.object) in _BUILT}
+        unread = Counter(ref.kind for ref in applied.foreign if ref not in known)
+        return Applied(warnings, dict(sorted(unread.items())))
+
+
+def jobs_configuration(configuration: Configuration) -> JobsConfiguration:
+    """The part of a Configuration that is about jobs.
+
+    Example:
+        >>> list(jobs_configuration(Configuration()).frameworks)
+        ['batch/job']
+    """
+    settings = configuration.to_dict()
+    integrations = object_at(settings, "integrations")
+    return JobsConfiguration(
+        frameworks=_texts(integrations, "frameworks"),
+        external_frameworks=_texts(integrations, "externalFrameworks"),
+        label_keys_to_copy=_texts(integrations, "labelKeysToCopy"),
+        manage_jobs_without_queue_name=settings.get("manageJobsWithoutQueueName") is True,
+        managed_jobs_namespace_selector=_selector(object_at(settings, "managedJobsNamespaceSelector")),
+        feature_gates={gate.name: configuration.is_enabled(gate.name) for gate in feature_gates()},
+    )
+
+
+def _texts(value: JsonValue, key: str) -> list[str]:
+    return [text for text in list_at(value, key) if isinstance(text, str)]
+
+
+def _selector(plain: JsonObject) -> LabelSelector:
+    expressions = [
+        LabelSelectorRequirement(
+            text_at(it, "key"), operator=LabelSelectorOperator(text_at(it, "operator")), values=_texts(it, "values")
+        )
+        for it in list_at(plain, "matchExpressions")
+    ]
+    return LabelSelector(texts_at(plain, "matchLabels"), match_expressions=expressions)
+
+
+def _namespace_of(plain: JsonObject) -> str:
+    return text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE
+
+
+def _framework(plain: JsonObject) -> str | None:
+    """The integration of a job; `None` for what is no job."""
+    return FRAMEWORKS.get((text_at(plain, "apiVersion"), text_at(plain, "kind")))
+
+
+def _missing_namespaces(manifests: Sequence[Manifest]) -> tuple[str, ...]:
+    used, there = set(), set()
+    for manifest in manifests:
+        kind = text_at(manifest.object, "kind")
+        if kind == "Namespace":
+            there.add(text_at(manifest.object, "metadata", "name"))
+        elif kind in _NAMESPACED or _framework(manifest.object) in _BUILT:
+            used.add(_namespace_of(manifest.object))
+    return tuple(sorted(used - there))
+
+
+def _namespace(name: str) -> Manifest:
+    labels: JsonObject = {NAMESPACE_NAME_LABEL: name}
+    return Manifest({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+
+
+def _labelled(manifest: Manifest) -> Manifest:
+    """A Namespace with the label that every API server sets."""
+    plain = manifest.object
+    if text_at(plain, "kind") != "Namespace" or text_at(plain, "apiVersion") != "v1":
+        return manifest
+    metadata = object_at(plain, "metadata")
+    labels: JsonObject = {**object_at(metadata, "labels"), NAMESPACE_NAME_LABEL: text_at(metadata, "name")}
+    return Manifest({**plain, "metadata": {**metadata, "labels": labels}}, manifest.source)
+
+
+def _past(plain: JsonObject) -> list[JsonValue]:
+    status = {key: value for key, value in object_at(plain, "status").items() if key != "requeueState"}
+    return [object_at(plain, "metadata").get("creationTimestamp"), status]
