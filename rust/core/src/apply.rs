@@ -414,6 +414,7 @@ impl State {
                 queued_in: None,
                 cached_in: None,
                 resume: None,
+                queue_time: Time::ABSENT,
                 evaluated_generation: None,
             }),
         };
@@ -537,6 +538,7 @@ impl State {
             self.queues[queue].named_by.remove(&id);
         }
         *self.workloads.get_mut(id) = Record { queued_in: None, cached_in: None, ..before };
+        self.agenda.touch(id);
         if gone {
             return;
         }

@@ -1,5 +1,6 @@
 //! What holds quota: ClusterQueues and Cohorts in the forest, and the workloads that charge them (rules/02 §4, §5).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,11 +9,13 @@ use thiserror::Error;
 use crate::activeness::{self, Lookup};
 use crate::amount::Amount;
 use crate::assign::{QueueRules, Totals};
+use crate::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
 use crate::forest::{NodeId, NodeKind};
 use crate::ids::{CohortId, QueueId, WorkloadId};
 use crate::names::Names;
-use crate::objects::{ClusterQueue, Cohort};
-use crate::queue_order::{has_active_quota_reservation, is_admitted};
+use crate::objects::{ClusterQueue, Cohort, Time};
+use crate::preempt::CandidateKey;
+use crate::queue_order::{effective_priority, has_active_quota_reservation, is_admitted, queue_order_timestamp};
 use crate::state::{Charge, Owner, State, fair_weight};
 use crate::totals;
 use crate::workloads::intern_totals;
@@ -139,6 +142,7 @@ impl State {
         record.terminating = false;
         record.rules = Arc::default();
         record.cached.clear();
+        record.candidates.clear();
         record.admitted_usage.clear();
         self.owners.remove(&node);
         let parent = self.forest.parent(node);
@@ -265,7 +269,9 @@ impl State {
                 *total = total.plus(amount);
             }
         }
-        self.queues[queue].cached.insert(workload, Charge { usage, admitted });
+        let key = self.candidate_key(workload);
+        self.queues[queue].candidates.insert(key.clone());
+        self.queues[queue].cached.insert(workload, Charge { usage, admitted, candidate: Some(key) });
         true
     }
 
@@ -286,6 +292,9 @@ impl State {
     pub fn uncache(&mut self, workload: WorkloadId) {
         let Some(queue) = self.workloads.get_mut(workload).cached_in.take() else { return };
         let Some(charge) = self.queues[queue].cached.remove(&workload) else { return };
+        if let Some(key) = &charge.candidate {
+            self.queues[queue].candidates.remove(key);
+        }
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
@@ -294,6 +303,36 @@ impl State {
                 let total = self.queues[queue].admitted_usage.entry(fr).or_default();
                 *total = total.minus(amount);
             }
+        }
+    }
+
+    /// Moves a reserving workload to its place among the candidates after its conditions changed.
+    pub fn rank_candidate(&mut self, workload: WorkloadId) {
+        let Some(queue) = self.workloads.get(workload).cached_in else { return };
+        let key = self.candidate_key(workload);
+        let Some(charge) = self.queues[queue].cached.get_mut(&workload) else { return };
+        let old = charge.candidate.replace(key.clone());
+        let candidates = &mut self.queues[queue].candidates;
+        if let Some(old) = old {
+            candidates.remove(&old);
+        }
+        candidates.insert(key);
+    }
+
+    /// The place of a reserving workload among the candidates for preemption (rules/04 §3).
+    fn candidate_key(&mut self, id: WorkloadId) -> CandidateKey {
+        let gates = self.config.gates;
+        let requeuing = self.config.requeuing_timestamp;
+        let record = self.workloads.get_mut(id);
+        record.queue_time = queue_order_timestamp(&record.workload, requeuing, gates);
+        let conditions = &record.workload.status.conditions;
+        let reserved = find_true(conditions, QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition);
+        CandidateKey {
+            not_evicted: !is_true(conditions, EVICTED),
+            priority: effective_priority(&record.workload, gates),
+            reserved: Reverse(reserved),
+            uid: Arc::clone(&record.uid),
+            id,
         }
     }
 

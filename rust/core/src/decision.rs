@@ -16,6 +16,8 @@ pub struct Decision {
     pub cycle: u64,
     /// Workloads that got quota, in the order in which they were decided on.
     pub admissions: Vec<Admitted>,
+    /// Workloads that are preempted: marked, with their quota until they have stopped.
+    pub preemptions: Vec<Preempted>,
     /// Heads that stayed pending, in the order in which they were decided on.
     pub pending: Vec<Kept>,
     /// Workloads that were parked with a head of the same shape, without being looked at (rules/05 §4).
@@ -24,6 +26,8 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// Per ClusterQueue: preemptions that were skipped because of other entries of the cycle (rules/05 §6.4).
     pub skipped_preemptions: BTreeMap<String, u32>,
+    /// Per ClusterQueue: what came of assigning an entry again because its targets were victims already (rules/05 §6.4).
+    pub target_recomputations: BTreeMap<String, BTreeMap<&'static str, u32>>,
     /// Workloads on which no decision could be made.
     pub undecided: Vec<Undecided>,
     /// How many parked workloads went back to their heaps before the heads were taken.
@@ -31,10 +35,11 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Did the cycle change anything but messages: a reservation, or the contents of a heap or of what is parked?
+    /// Did the cycle change anything but messages: a reservation, a preemption, or the contents of a heap or of what is parked?
     pub fn has_changed_something(&self) -> bool {
         self.unparked > 0
             || !self.admissions.is_empty()
+            || !self.preemptions.is_empty()
             || !self.parked.is_empty()
             || self.pending.iter().any(|kept| kept.parked)
     }
@@ -49,6 +54,21 @@ pub struct Admitted {
     pub admission: Arc<Admission>,
     /// Is it Admitted, or does it wait for admission checks?
     pub is_admitted: bool,
+}
+
+/// A workload that is preempted.
+#[derive(Clone, Debug)]
+pub struct Preempted {
+    /// The workload.
+    pub key: Key,
+    /// The ClusterQueue whose quota it holds.
+    pub queue: String,
+    /// For whom.
+    pub preemptor: Key,
+    /// Reason of its condition Preempted.
+    pub reason: &'static str,
+    /// Kueue's message.
+    pub message: String,
 }
 
 /// A head that stayed pending.

@@ -9,6 +9,7 @@ use crate::gates::{Gate, Gates};
 use crate::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::objects::Time;
 use crate::pending::RequeueReason;
+use crate::preempt::{Preemptor, Target};
 use crate::share::Share;
 use crate::tree::Row;
 
@@ -43,6 +44,10 @@ pub struct Entry {
     pub row: Row,
     /// The assignment; `None` if it was not nominated.
     pub assignment: Option<Assignment>,
+    /// The workloads that it would preempt.
+    pub targets: Vec<Target>,
+    /// Does the next scan of flavors begin at the first again?
+    pub starts_over: bool,
     /// Status.
     pub status: EntryStatus,
     /// The message of its condition.
@@ -70,6 +75,12 @@ impl Entry {
             Some(assignment) if !self.has_reservation => assignment.usage.iter().map(|(f, a)| (*f, *a)).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// The entry as the one that needs room.
+    pub fn preemptor(&self) -> Preemptor {
+        let Self { queue, node, tree, row, priority, time, .. } = *self;
+        Preemptor { queue, node, tree, row, priority, time }
     }
 
     fn borrowing(&self) -> u32 {

@@ -264,6 +264,16 @@ impl Forest {
         &mut self.slots[id.0 as usize].as_mut().expect("a tree id in use").tree
     }
 
+    /// Takes a tree out, to try things on it while the forest is read; [`Forest::return_tree`] puts it back.
+    pub fn lend_tree(&mut self, id: TreeId) -> Tree {
+        std::mem::take(self.tree_mut(id))
+    }
+
+    /// Puts a tree back that was taken out.
+    pub fn return_tree(&mut self, id: TreeId, tree: Tree) {
+        *self.tree_mut(id) = tree;
+    }
+
     /// The node of each row of a tree.
     pub fn nodes_of(&self, id: TreeId) -> &[NodeId] {
         &self.slot(id).nodes

@@ -2,11 +2,16 @@
 
 use crate::amount::Amount;
 use crate::assign::{Assignment, Mode, PodSetAssignment, Reason};
+use crate::gates::Gates;
 use crate::ids::ResourceId;
 use crate::names::Names;
-use crate::objects::PodSet;
+use crate::objects::{Meta, PodSet, Workload};
+use crate::queue_order::{base_priority, effective_priority};
+use crate::reasons;
 use crate::resource_names::quantity_from_value;
 
+/// Label with the UID of a workload's job.
+pub const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
 /// Condition messages and event messages of skipped entries (rules/05 §6).
 pub const FAILED_CHECKS: &str = "The workload has failed admission checks";
 /// The namespace does not match the selector of the ClusterQueue.
@@ -15,6 +20,11 @@ pub const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQu
 pub const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
 /// A preemption gate is closed.
 pub const PREEMPTION_GATED: &str = "Workload requires preemption, but it's gated";
+/// Its targets are the victims of another entry.
+pub const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload";
+/// It fits once the victims of other entries are gone.
+pub const FITS_AFTER_PREEMPTIONS: &str = "Workload has overlapping preemption targets with another workload, but will \
+                                          fit after these preemptions complete";
 /// Not all admitted workloads are ready.
 pub const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
 
@@ -50,6 +60,47 @@ pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> Stri
 pub fn admitted_event(queue: &str, wait_ns: i64) -> String {
     let seconds = wait_ns as f64 / 1e9;
     format!("Admitted by ClusterQueue {queue}, wait time since reservation was {seconds:.0}s")
+}
+
+/// What is added to the message of a workload that preempts `n` others (rules/04 §8).
+pub fn pending_preemption(n: usize) -> String {
+    format!(". Pending the preemption of {n} workload(s)")
+}
+
+/// What a preemption is told to be for.
+fn preemption_purpose(reason: &str) -> &'static str {
+    match reason {
+        reasons::IN_CLUSTER_QUEUE => "prioritization in the ClusterQueue",
+        reasons::IN_COHORT_RECLAMATION => "reclamation within the cohort",
+        reasons::IN_COHORT_FAIR_SHARING => "Fair Sharing within the cohort",
+        reasons::IN_COHORT_RECLAIM_WHILE_BORROWING => "reclamation within the cohort while borrowing",
+        _ => "UNKNOWN",
+    }
+}
+
+/// The message of a preemption; the paths lead from the root cohort to the ClusterQueues (rules/04 §8).
+pub fn preempted(preemptor: &Meta, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
+    let known = |text: Option<&str>| match text {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => "UNKNOWN".to_owned(),
+    };
+    format!(
+        "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
+        known(Some(&preemptor.uid)),
+        known(preemptor.labels.get(JOB_UID_LABEL).map(String::as_str)),
+        preemption_purpose(reason),
+        known(Some(preemptor_path)),
+        known(Some(preemptee_path)),
+    )
+}
+
+/// Priorities of both sides, as the events of a preemption end (rules/04 §8).
+pub fn priorities(preemptor: &Workload, preemptee: &Workload, gates: Gates) -> String {
+    let of = |who: &str, workload: &Workload| {
+        let (effective, base) = (effective_priority(workload, gates), base_priority(workload));
+        format!("; {who} effective priority: {effective} (base: {base}, boost: {})", effective - i64::from(base))
+    };
+    of("preemptor", preemptor) + &of("preemptee", preemptee)
 }
 
 /// A quantity of a resource as Kueue prints it.

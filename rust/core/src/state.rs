@@ -17,6 +17,7 @@ use crate::objects::{
 };
 use crate::pending::Pending;
 use crate::pods::LimitRangeSummary;
+use crate::preempt::CandidateKey;
 use crate::quantity::Quantity;
 use crate::resource_names::amount_from_quantity;
 use crate::tree::Quota;
@@ -29,6 +30,8 @@ pub struct Charge {
     pub usage: Vec<(FlavorResourceId, Amount)>,
     /// Is the workload Admitted, not only reserving?
     pub admitted: bool,
+    /// Its place among the candidates for preemption.
+    pub candidate: Option<CandidateKey>,
 }
 
 /// A ClusterQueue, or a name that others use for one.
@@ -50,6 +53,8 @@ pub struct QueueRecord {
     pub pending: Pending,
     /// The workloads that hold its quota.
     pub cached: BTreeMap<WorkloadId, Charge>,
+    /// The same workloads in the order in which they would be preempted (rules/04 §3).
+    pub candidates: BTreeSet<CandidateKey>,
     /// Usage of those that are Admitted.
     pub admitted_usage: BTreeMap<FlavorResourceId, Amount>,
     /// The workloads whose admission names it, counted or not.

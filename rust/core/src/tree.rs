@@ -42,7 +42,10 @@ const NO_ROW: u32 = u32::MAX;
 /// A position in a tree's journal, to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Mark(usize);
+pub struct Mark {
+    length: usize,
+    depth: u32,
+}
 
 /// One tree of cohorts with its ClusterQueues, or a single ClusterQueue without a cohort.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +57,8 @@ pub struct Tree {
     cells: Vec<Cell>,
     usage: Vec<Amount>,
     journal: Vec<(u32, Amount)>,
-    journalling: bool,
+    /// How many marks are open; writes are recorded while there is one.
+    depth: u32,
 }
 
 impl Tree {
@@ -72,7 +76,7 @@ impl Tree {
             cells: vec![Cell::default(); n_cells],
             usage: vec![Amount::ZERO; n_cells],
             journal: Vec::new(),
-            journalling: false,
+            depth: 0,
         }
     }
 
@@ -128,7 +132,7 @@ impl Tree {
     /// The one place where usage is written.
     pub(crate) fn set_usage(&mut self, row: Row, column: Column, value: Amount) {
         let at = self.at(row, column);
-        if self.journalling {
+        if self.depth > 0 {
             self.journal.push((at as u32, self.usage[at]));
         }
         self.usage[at] = value;
@@ -136,23 +140,24 @@ impl Tree {
 
     /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
     pub fn mark(&mut self) -> Mark {
-        self.journalling = true;
-        Mark(self.journal.len())
+        let mark = Mark { length: self.journal.len(), depth: self.depth };
+        self.depth += 1;
+        mark
     }
 
     /// Undoes every write since `mark`, exactly, latest first.
     pub fn rollback(&mut self, mark: Mark) {
-        while self.journal.len() > mark.0 {
+        while self.journal.len() > mark.length {
             let (at, old) = self.journal.pop().expect("longer than the mark");
             self.usage[at as usize] = old;
         }
-        self.journalling = mark.0 > 0;
+        self.depth = mark.depth;
     }
 
     /// Sums up quota and usage from the leaves to the root: `S`, `L` and the usage of cohorts, from the declared
     /// quotas and the usage of the rows in `leaves` (rules/02 §2).
     pub(crate) fn aggregate(&mut self, is_leaf: &[bool]) {
-        debug_assert!(!self.journalling, "no rebuild inside a what-if");
+        debug_assert!(self.depth == 0, "no rebuild inside a what-if");
         let n_columns = self.columns.len();
         for (row, &leaf) in is_leaf.iter().enumerate() {
             for column in 0..n_columns {

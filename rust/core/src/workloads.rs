@@ -8,7 +8,7 @@ use crate::assign::{Resume, Totals};
 use crate::decision::Key;
 use crate::ids::{Id, IdVec, Interner, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use crate::names::Names;
-use crate::objects::{PodSet, PodSpec, Workload};
+use crate::objects::{PodSet, PodSpec, Time, Workload};
 use crate::totals::PodSetTotals;
 
 /// Pod sets that many workloads share: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
@@ -47,6 +47,8 @@ pub struct Record {
     pub cached_in: Option<QueueId>,
     /// Where its scan of flavors stopped.
     pub resume: Option<Box<Resume>>,
+    /// Its queue-order time when it was last charged.
+    pub queue_time: Time,
     /// Its generation when it was last popped.
     pub evaluated_generation: Option<i64>,
 }

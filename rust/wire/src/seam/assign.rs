@@ -7,7 +7,7 @@ use kueuecore::assign::{
     Assignment, Attempt, Candidate, Context, Nomination, Oracle, PodSetAssignment, Possibility, ReplacedPodSet, Totals,
     assign as assign_flavors,
 };
-use kueuecore::cycle::allowed_flavors;
+use kueuecore::nominate::allowed_flavors;
 use kueuecore::ids::{FlavorResourceId, WorkloadId};
 use kueuecore::messages;
 use kueuecore::names::Names;

@@ -1,0 +1,234 @@
+//! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
+
+use std::sync::Arc;
+
+use crate::apply::{ALLOWED_FLAVORS, asks_for_topology};
+use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
+use crate::checks::has_retry_or_rejected_checks;
+use crate::cycle::Cycle;
+use crate::decision::Undecided;
+use crate::entry::{Entry, EntryStatus};
+use crate::gates::Gate;
+use crate::ids::{QueueId, WorkloadId};
+use crate::messages;
+use crate::objects::Workload;
+use crate::pending::RequeueReason;
+use crate::pods::check_resources;
+use crate::preempt::{Demand, Simulation, Target, World, find_targets, remove_workload};
+use crate::queue_order::has_quota_reservation;
+use crate::reasons;
+use crate::selectors::selects;
+use crate::state::State;
+
+impl State {
+    /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
+    pub(crate) fn nominate(
+        &mut self,
+        heads: Vec<(QueueId, WorkloadId)>,
+        cycle: &mut Cycle,
+    ) -> (Vec<Entry>, Vec<Entry>) {
+        let mut entries = Vec::with_capacity(heads.len());
+        let mut not_nominated = Vec::new();
+        for (queue, workload) in heads {
+            let mut entry = self.entry(queue, workload);
+            match self.obstacle(&mut entry) {
+                Some((reason, message)) => {
+                    entry.reason = reason;
+                    entry.message = message;
+                    not_nominated.push(entry);
+                }
+                None => match self.undecided(queue, workload) {
+                    Some(undecided) => {
+                        entry.silent = true;
+                        cycle.decision.undecided.push(undecided);
+                        not_nominated.push(entry);
+                    }
+                    None => {
+                        let (assignment, targets) = self.find_assignment(&entry, None, cycle);
+                        entry.targets = targets;
+                        let record = self.workloads.get(workload);
+                        entry.message = messages::assignment(&self.names, &assignment, &record.spec.adjusted);
+                        entry.assignment = Some(assignment);
+                        entries.push(entry);
+                    }
+                },
+            }
+        }
+        (entries, not_nominated)
+    }
+
+    pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {
+        let record = self.workloads.get(workload);
+        let item = self.item(workload);
+        let node = self.queues[queue].node.expect("only an existing ClusterQueue has heads");
+        let (tree, row) = self.forest.locate(node);
+        Entry {
+            workload,
+            queue,
+            node,
+            tree,
+            row,
+            assignment: None,
+            targets: Vec::new(),
+            starts_over: false,
+            status: EntryStatus::NotNominated,
+            message: String::new(),
+            reason: "",
+            requeue: RequeueReason::Generic,
+            silent: false,
+            has_reservation: has_quota_reservation(&record.workload),
+            is_preemptor: self.queues[queue].pending.is_preemptor(workload, record.workload.meta.generation),
+            priority: item.priority,
+            time: item.time,
+        }
+    }
+
+    /// Why a head is not nominated: reason and message (rules/05 §6.1 rows a to g).
+    pub(crate) fn obstacle(&self, entry: &mut Entry) -> Option<(&'static str, String)> {
+        let record = self.workloads.get(entry.workload);
+        let workload = &record.workload;
+        if has_retry_or_rejected_checks(workload) {
+            return Some((reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.to_owned()));
+        }
+        if self.forest.has_cycle(entry.node) {
+            return Some((reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue])));
+        }
+        let namespace = &workload.meta.namespace;
+        let Some(labels) = self.namespace_labels(namespace) else {
+            return Some((reasons::MISCONFIGURED, messages::namespace_missing(namespace)));
+        };
+        let selector = self.queues[entry.queue].settled.as_ref().and_then(|o| o.namespace_selector.as_ref());
+        if !selects(selector, labels) {
+            entry.requeue = RequeueReason::NamespaceMismatch;
+            return Some((reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.to_owned()));
+        }
+        let limits = self.limit_summary(namespace);
+        if let Err(invalid) = check_resources(&record.spec.adjusted, &limits) {
+            return Some((reasons::MISCONFIGURED, invalid.to_string()));
+        }
+        None
+    }
+
+    /// Topology is not placed here: a workload whose answer depends on it gets none.
+    pub fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
+        if !self.gate(Gate::TopologyAwareScheduling) {
+            return None;
+        }
+        let record = self.workloads.get(workload);
+        let asks = asks_for_topology(&record.spec);
+        let flavors = || self.queues[queue].rules.groups.iter().flat_map(|g| &g.flavors);
+        let places =
+            |flavor: &crate::ids::FlavorId| self.flavors[*flavor].as_ref().is_some_and(|f| !f.topology_name.is_empty());
+        let (field, message) = if asks && flavors().any(places) {
+            let index = record.spec.original.iter().position(assign::requests_topology).unwrap_or_default();
+            (
+                format!("spec.podSets[{index}].topologyRequest"),
+                "asks for topology-aware placement, which is not decided here yet".to_owned(),
+            )
+        } else if flavors().next().is_some() && flavors().all(places) {
+            let flavor = flavors().next().expect("there is one");
+            let name = &self.names.flavors[*flavor];
+            (
+                "spec.podSets".to_owned(),
+                format!(
+                    "could only use flavors with topologyName (ResourceFlavor \"{name}\", spec.topologyName), whose \
+                     placement is not decided here yet"
+                ),
+            )
+        } else {
+            return None;
+        };
+        Some(Undecided { key: Arc::clone(&record.key), field, message })
+    }
+
+    /// The assignment of a head with the workloads that it would preempt: at full counts, or else at the largest reduced
+    /// counts that work (rules/03 §9). `nomination` is given when an earlier assignment is worked out anew, with the
+    /// victims of earlier entries gone.
+    pub(crate) fn find_assignment(
+        &mut self,
+        entry: &Entry,
+        nomination: Option<&Nomination>,
+        cycle: &Cycle,
+    ) -> (Assignment, Vec<Target>) {
+        let generation = self.forest.generation(entry.node);
+        let preserve = self.gate(Gate::FlavorFungibilityPreserveScanProgress);
+        let number = self.cycle;
+        let record = self.workloads.get_mut(entry.workload);
+        let shape = record.shape;
+        let outdated = record.resume.as_ref().is_some_and(|r| r.is_outdated(generation, number, shape, preserve));
+        if outdated || nomination.is_some() {
+            record.resume = None;
+        }
+        let mut tree = self.forest.lend_tree(entry.tree);
+        let record = self.workloads.get(entry.workload);
+        let allowed = allowed_flavors(&record.workload);
+        let candidate = Candidate {
+            pod_sets: &record.spec.adjusted,
+            totals: &record.totals,
+            shape,
+            resume: record.resume.as_deref(),
+            allowed_flavors: allowed.as_deref(),
+            replaced_slice: None,
+            nomination,
+        };
+        let context = Context {
+            names: &self.names,
+            flavors: &self.flavors,
+            config: &self.config,
+            queue: &self.queues[entry.queue].rules,
+            row: entry.row,
+            generation,
+            cycle: number,
+        };
+        let world = World {
+            forest: &self.forest,
+            owners: &self.owners,
+            queues: &self.queues,
+            workloads: &self.workloads,
+            names: &self.names,
+            config: &self.config,
+            excluded: if nomination.is_some() { &cycle.victims } else { &cycle.nobody },
+        };
+        let preemptor = entry.preemptor();
+        let mark = tree.mark();
+        if nomination.is_some() {
+            for &victim in &cycle.victims {
+                let queue = self.workloads.get(victim).cached_in.expect("a victim holds quota");
+                remove_workload(&world, &mut tree, queue, victim);
+            }
+        }
+        let mut oracle = Simulation { world, preemptor };
+        let full = assign::assign(&context, &mut tree, &candidate, None, &mut oracle);
+        let targets_of = |tree: &mut _, assignment: &Assignment| {
+            let requests = assignment.requests_to_preempt_for(&candidate, context.names);
+            let demand = Demand::of_assignment(assignment, &requests, context.names, tree);
+            find_targets(&world, tree, &preemptor, &demand)
+        };
+        let works = |tree: &mut _, assignment: &Assignment| match assignment.mode() {
+            Mode::Fit => Some(Vec::new()),
+            Mode::Preempt => Some(targets_of(tree, assignment)).filter(|targets| !targets.is_empty()),
+            Mode::NoFit | Mode::DeferredFit => None,
+        };
+        let reducible = candidate.pod_sets.iter().any(|ps| ps.min_count.is_some_and(|min| ps.count > min));
+        let result = match works(&mut tree, &full) {
+            Some(targets) => (full, targets),
+            None if reducible && context.config.gates.enabled(Gate::PartialAdmission) => {
+                let reduced = assign::search_counts(candidate.pod_sets, |counts| {
+                    let assignment = assign::assign(&context, &mut tree, &candidate, Some(counts), &mut oracle);
+                    works(&mut tree, &assignment).map(|targets| (assignment, targets))
+                });
+                reduced.unwrap_or((full, Vec::new()))
+            }
+            None => (full, Vec::new()),
+        };
+        tree.rollback(mark);
+        self.forest.return_tree(entry.tree, tree);
+        result
+    }
+}
+
+/// The flavors to which a variant is limited, if it is one (concurrent admission).
+pub fn allowed_flavors(workload: &Workload) -> Option<Vec<String>> {
+    let text = workload.meta.annotations.get(ALLOWED_FLAVORS)?;
+    Some(text.split(',').map(|name| name.trim().to_owned()).collect())
+}

@@ -1,0 +1,243 @@
+//! What becomes of an entry: a reservation, preemptions, or back to the queue with a reason (rules/05 §6.4, §6.5).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::assign::Resume;
+use crate::checks::checks_for_admission;
+use crate::conditions::{self, truncate};
+use crate::cycle::Cycle;
+use crate::decision::{Admitted, Decision, Event, Kept, Key, Preempted};
+use crate::entry::{Entry, EntryStatus};
+use crate::eviction;
+use crate::gates::Gate;
+use crate::ids::{QueueId, WorkloadId};
+use crate::messages;
+use crate::objects::{Admission, PodSetAssignment, PodSetRequest, Time};
+use crate::pending::RequeueReason;
+use crate::preempt::Target;
+use crate::queue_order::{is_admissible, is_evicted, queued_wait};
+use crate::reasons;
+use crate::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
+use crate::resource_names::quantity_from_value;
+use crate::state::{Owner, State};
+
+impl State {
+    /// `status.admission` for an assignment (rules/05 §6.4 step 12).
+    pub(crate) fn admission(&self, entry: &Entry) -> Admission {
+        let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
+        let record = self.workloads.get(entry.workload);
+        let pod_set_assignments = assignment
+            .pod_sets
+            .iter()
+            .map(|pod_set| {
+                let mut result = PodSetAssignment {
+                    name: record.spec.adjusted[pod_set.index].name.clone(),
+                    count: Some(pod_set.count),
+                    ..PodSetAssignment::default()
+                };
+                for choice in &pod_set.flavors {
+                    let resource = self.names.resource_text(choice.resource).to_owned();
+                    let value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
+                    result.resource_usage.insert(resource.clone(), quantity_from_value(&resource, value, false));
+                    result.flavors.insert(resource, self.names.flavors[choice.flavor].clone());
+                }
+                result
+            })
+            .collect();
+        Admission { cluster_queue: self.names.queues[entry.queue].clone(), pod_set_assignments }
+    }
+
+    /// The event of a reservation is worded while the assignment is at hand.
+    pub(crate) fn note_reservation(&self, entry: &Entry, admission: &Admission, cycle: &mut Cycle) {
+        let record = self.workloads.get(entry.workload);
+        if !entry.has_reservation {
+            let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
+            let considered = messages::considered_flavors(&self.names, assignment, &record.spec.adjusted);
+            let wait = queued_wait(&record.workload, self.now);
+            cycle.decision.events.push(Event {
+                kind: "Normal",
+                reason: "QuotaReserved".into(),
+                key: Arc::clone(&record.key),
+                message: truncate(
+                    &messages::quota_reserved_event(&admission.cluster_queue, wait, &considered),
+                    conditions::MAX_EVENT_MESSAGE,
+                ),
+            });
+        }
+        cycle.assumed.push((entry.workload, admission.clone()));
+    }
+
+    /// Writes a reservation and charges it.
+    pub(crate) fn assume(&mut self, id: WorkloadId, admission: Admission, now: Time, decision: &mut Decision) {
+        let queue = self.find_queue(&admission.cluster_queue).expect("the ClusterQueue of a head");
+        let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
+        let required: BTreeSet<String> = checks_for_admission(&object, &admission);
+        let gates = self.config.gates;
+        let before = self.workloads.get(id).clone();
+        let record = self.workloads.get_mut(id);
+        let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
+        record.resume = None;
+        let key = Arc::clone(&record.key);
+        self.agenda.touch(id);
+        self.queues[queue].named_by.insert(id);
+        self.unqueue(id);
+        self.put_cached(id);
+        if is_admitted {
+            let message = messages::admitted_event(&admission.cluster_queue, 0);
+            decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: Arc::clone(&key), message });
+        }
+        self.unconfirmed.insert(id, before);
+        decision.admissions.push(Admitted { key, admission: Arc::new(admission), is_admitted });
+    }
+
+    /// Marks a victim; it holds its quota until its job has stopped (rules/04 §8).
+    pub(crate) fn write_preemption(
+        &mut self,
+        target: Target,
+        preemptor: WorkloadId,
+        queue: QueueId,
+        now: Time,
+        decision: &mut Decision,
+    ) {
+        let gates = self.config.gates;
+        let (to, from) = (self.path_of(queue), self.path_of(target.queue));
+        let preemptor = self.workloads.get(preemptor);
+        let message = messages::preempted(&preemptor.workload.meta, target.reason, &to, &from);
+        let victim = self.workloads.get(target.workload);
+        let preempted = Preempted {
+            key: Arc::clone(&victim.key),
+            queue: self.names.queues[target.queue].clone(),
+            preemptor: Arc::clone(&preemptor.key),
+            reason: target.reason,
+            message: message.clone(),
+        };
+        // One that is on its way out already is only waited for.
+        if !is_evicted(&victim.workload) {
+            let priorities = messages::priorities(&preemptor.workload, &victim.workload, gates);
+            let (ns, name) = &*victim.key;
+            let uid = &victim.workload.meta.uid;
+            let told = format!(
+                "Preempted workload {ns}/{name} (UID: {uid}) in ClusterQueue {}{priorities}",
+                self.names.queues[target.queue]
+            );
+            let event = |reason: &'static str, key: &Key, message: String| Event {
+                kind: "Normal",
+                reason: reason.into(),
+                key: Arc::clone(key),
+                message,
+            };
+            let evicted = truncate(&message, conditions::MAX_EVENT_MESSAGE);
+            decision.events.push(event("EvictedDueToPreempted", &victim.key, evicted));
+            decision.events.push(event("Preempted", &victim.key, format!("{message}{priorities}")));
+            decision.events.push(event("PreemptedWorkload", &preemptor.key, told));
+            let record = self.workloads.get_mut(target.workload);
+            eviction::preempt(&mut record.workload, target.reason, &message, now);
+            self.rank_candidate(target.workload);
+            self.agenda.touch(target.workload);
+            decision.preemptions.push(preempted);
+        }
+    }
+
+    /// The path of a ClusterQueue from the root of its tree.
+    fn path_of(&self, queue: QueueId) -> String {
+        let Some(node) = self.queues[queue].node else { return String::new() };
+        let mut names = vec![self.names.queues[queue].as_str()];
+        for ancestor in self.forest.path(node).skip(1) {
+            if let Some(Owner::Cohort(id)) = self.owners.get(&ancestor) {
+                names.push(&self.names.cohorts[*id]);
+            }
+        }
+        names.iter().rev().map(|name| format!("/{name}")).collect()
+    }
+
+    /// Gives a head back to its queue and writes why (rules/05 §6.5).
+    pub(crate) fn requeue(&mut self, entry: Entry, now: Time, decision: &mut Decision) {
+        let mut reason = entry.requeue;
+        if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
+            reason = RequeueReason::FailedAfterNomination;
+        }
+        let keeps_progress = !entry.starts_over
+            && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
+        if let Some(assignment) = entry.assignment {
+            let resume: Option<Box<Resume>> = keeps_progress.then(|| Box::new(assignment.resume));
+            self.workloads.get_mut(entry.workload).resume = resume;
+        }
+        let parked = self.put_back(entry.workload, entry.queue, reason, entry.reason, decision);
+        let written =
+            matches!(entry.status, EntryStatus::NotNominated | EntryStatus::Skipped | EntryStatus::PreemptionGated);
+        if !written || entry.silent {
+            return;
+        }
+        let gates = self.config.gates;
+        let requests = self.resource_requests(entry.workload);
+        let queue = self.names.queues[entry.queue].clone();
+        self.agenda.touch(entry.workload);
+        let record = self.workloads.get_mut(entry.workload);
+        keep_pending(&mut record.workload, entry.reason, &entry.message, requests, now, gates);
+        if entry.status == EntryStatus::PreemptionGated {
+            block_on_preemption_gates(&mut record.workload, &entry.message, now);
+        }
+        let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
+        decision.events.push(Event {
+            kind: "Warning",
+            reason: reason.into(),
+            key: Arc::clone(&record.key),
+            message: truncate(&entry.message, conditions::MAX_EVENT_MESSAGE),
+        });
+        let key = Arc::clone(&record.key);
+        decision.pending.push(Kept { key, queue, reason, message: entry.message, parked });
+    }
+
+    /// The queue's part of a requeue. Returns whether the workload is parked now.
+    pub(crate) fn put_back(
+        &mut self,
+        workload: WorkloadId,
+        from: QueueId,
+        reason: RequeueReason,
+        quota_reserved_reason: &'static str,
+        decision: &mut Decision,
+    ) -> bool {
+        let record = self.workloads.get(workload);
+        let admissible = is_admissible(&record.workload, self.config.gates);
+        let Some(queue) = self.queue_of(workload).filter(|_| admissible) else {
+            self.queues[from].pending.delete(workload);
+            self.workloads.get_mut(workload).queued_in = None;
+            return false;
+        };
+        self.refresh_totals(workload);
+        let record = self.workloads.get(workload);
+        let pending_flavors = record.resume.as_ref().is_some_and(|r| r.has_pending_flavors());
+        let generation = record.evaluated_generation.unwrap_or_default();
+        let item = self.item(workload);
+        let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
+        let pending = &mut self.queues[queue].pending;
+        let parked = pending.requeue(&item, reason, quota_reserved_reason, pending_flavors, generation, hashing);
+        for id in parked {
+            self.agenda.touch(id);
+            decision.parked.push(Arc::clone(&self.workloads.get(id).key));
+        }
+        self.workloads.get_mut(workload).queued_in = Some(queue);
+        self.note_waiting(queue);
+        self.queues[queue].pending.is_inadmissible(workload)
+    }
+
+    /// `status.resourceRequests`: the totals per pod set.
+    pub fn resource_requests(&self, workload: WorkloadId) -> Vec<PodSetRequest> {
+        let record = self.workloads.get(workload);
+        let totals = record.spec.adjusted.iter().zip(record.totals.iter());
+        totals
+            .map(|(pod_set, totals)| PodSetRequest {
+                name: pod_set.name.clone(),
+                resources: totals
+                    .requests
+                    .iter()
+                    .map(|&(resource, value)| {
+                        let name = self.names.resource_text(resource);
+                        (name.to_owned(), quantity_from_value(name, value, false))
+                    })
+                    .collect(),
+            })
+            .collect()
+    }
+}

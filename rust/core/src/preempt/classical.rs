@@ -1,0 +1,211 @@
+//! Classical preemption, hierarchical cohorts included (rules/04 §4).
+
+use super::candidates::{Candidate, Merged, allowed};
+use super::{Demand, Preemptor, Target, World, borrow_within_cohort, minimise, remove_workload};
+use crate::amount::Amount;
+use crate::forest::NodeId;
+use crate::objects::{Preemption, PreemptionPolicy};
+use crate::reasons;
+use crate::tree::{Row, Tree};
+
+/// How a candidate may be preempted (rules/04 §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// In the preemptor's own ClusterQueue.
+    WithinQueue,
+    /// The preemptor is closer to the quota.
+    Hierarchical,
+    /// Only if the preemptor will not borrow.
+    NoBorrow,
+    /// Even if the preemptor borrows.
+    WhileBorrowing,
+}
+
+impl Kind {
+    fn reason(self) -> &'static str {
+        match self {
+            Kind::WithinQueue => reasons::IN_CLUSTER_QUEUE,
+            Kind::Hierarchical | Kind::NoBorrow => reasons::IN_COHORT_RECLAMATION,
+            Kind::WhileBorrowing => reasons::IN_COHORT_RECLAIM_WHILE_BORROWING,
+        }
+    }
+}
+
+/// A ClusterQueue with candidates.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    node: NodeId,
+    /// Does the preemptor have a hierarchical advantage over it?
+    advantage: bool,
+    /// The lowest common ancestor with the preemptor.
+    ancestor: Option<NodeId>,
+}
+
+pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
+    let Some(preemption) = world.queues[preemptor.queue].rules.preemption.clone() else { return Vec::new() };
+    let others = collect(world, tree, preemptor, demand, &preemption);
+    let search = Search { world, preemptor, demand, preemption: &preemption, others: &others };
+    for allow_borrowing in search.attempts(tree) {
+        let mark = tree.mark();
+        if let Some(mut targets) = search.attempt(tree, allow_borrowing) {
+            minimise(world, tree, preemptor, demand, allow_borrowing, &mut targets);
+            tree.rollback(mark);
+            return targets;
+        }
+        tree.rollback(mark);
+    }
+    Vec::new()
+}
+
+/// The other ClusterQueues whose workloads may be candidates, ancestor by ancestor (rules/04 §4.2).
+fn collect(
+    world: &World<'_>,
+    tree: &Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    preemption: &Preemption,
+) -> Vec<Source> {
+    let mut sources = Vec::new();
+    if preemption.reclaim_within_cohort == PreemptionPolicy::Never {
+        return sources;
+    }
+    let mut remaining = demand.requests.clone();
+    let mut advantage = fits_in_quota(tree, preemptor.row, &mut remaining);
+    let mut visited = preemptor.node;
+    while let Some(ancestor) = world.forest.parent(visited) {
+        let mut todo = vec![ancestor];
+        while let Some(cohort) = todo.pop() {
+            for queue in world.forest.child_queues(cohort) {
+                let is_other = queue != preemptor.node && world.forest.is_active(queue);
+                if is_other && !demand.is_within_nominal(tree, world.row(queue)) {
+                    sources.push(Source { node: queue, advantage, ancestor: Some(ancestor) });
+                }
+            }
+            let children = world.forest.child_cohorts(cohort).filter(|&child| child != visited);
+            todo.extend(children.filter(|&child| !demand.is_within_nominal(tree, world.row(child))));
+        }
+        advantage |= fits_in_quota(tree, world.row(ancestor), &mut remaining);
+        visited = ancestor;
+    }
+    sources
+}
+
+/// Does all of it fit into the node's subtree quota? What exceeds its free local quota remains (rules/02 §2.4).
+fn fits_in_quota(tree: &Tree, row: Row, remaining: &mut [(Option<usize>, Amount)]) -> bool {
+    let mut fits = true;
+    for (column, amount) in remaining {
+        match *column {
+            Some(column) => {
+                fits &= !tree.borrowing_with(row, column, *amount);
+                *amount = amount.minus(tree.local_available(row, column)).max(Amount::ZERO);
+            }
+            None => fits &= *amount <= Amount::ZERO,
+        }
+    }
+    fits
+}
+
+struct Search<'a> {
+    world: &'a World<'a>,
+    preemptor: &'a Preemptor,
+    demand: &'a Demand,
+    preemption: &'a Preemption,
+    others: &'a [Source],
+}
+
+impl<'a> Search<'a> {
+    /// Candidates with advantage, candidates by priority, candidates of the own ClusterQueue.
+    fn streams(&self, tree: &Tree) -> [(Merged<'a>, Vec<Source>); 3] {
+        let of = |sources: Vec<Source>, policy: PreemptionPolicy| {
+            let streams = sources.iter().map(|source| {
+                let queue = self.world.queue_at(source.node).expect("sources are ClusterQueues");
+                let keys = allowed(*self.world, tree, self.preemptor, self.demand, queue, policy);
+                (queue, Box::new(keys) as Box<dyn Iterator<Item = _>>)
+            });
+            (Merged::new(streams.collect()), sources)
+        };
+        let with = |advantage: bool| self.others.iter().filter(|s| s.advantage == advantage).copied().collect();
+        let own = vec![Source { node: self.preemptor.node, advantage: false, ancestor: None }];
+        [
+            of(with(true), self.preemption.reclaim_within_cohort),
+            of(with(false), self.preemption.reclaim_within_cohort),
+            of(own, self.preemption.within_cluster_queue),
+        ]
+    }
+
+    /// Which attempts are made: is borrowing allowed in each (rules/04 §4.3)?
+    fn attempts(&self, tree: &Tree) -> Vec<bool> {
+        let [hierarchy, priority, _] = self.streams(tree);
+        let forbidden = borrow_within_cohort(self.preemption).is_none();
+        let row = self.preemptor.row;
+        let under = self.demand.contested.iter().all(|&c| tree.nominal(row, c) > tree.usage(row, c));
+        let no_others = hierarchy.0.peek().is_none() && priority.0.peek().is_none();
+        if no_others || (forbidden && !under) {
+            vec![true]
+        } else if forbidden && hierarchy.0.peek().is_none() {
+            vec![false, true]
+        } else {
+            vec![true, false]
+        }
+    }
+
+    fn kind(&self, candidate: &Candidate<'_>, source: &Source) -> Kind {
+        if source.node == self.preemptor.node {
+            return Kind::WithinQueue;
+        }
+        if source.advantage {
+            return Kind::Hierarchical;
+        }
+        let Some(threshold) = borrow_within_cohort(self.preemption) else { return Kind::NoBorrow };
+        let priority = candidate.key.priority;
+        let above = threshold.is_some_and(|threshold| priority > i64::from(threshold));
+        if priority >= self.preemptor.priority || above { Kind::NoBorrow } else { Kind::WhileBorrowing }
+    }
+
+    /// Removes candidates until the preemptor fits (rules/04 §4.4).
+    fn attempt(&self, tree: &mut Tree, allow_borrowing: bool) -> Option<Vec<Target>> {
+        let mut targets = Vec::new();
+        let mut streams = self.streams(tree);
+        for evicted in [true, false] {
+            for (stream, sources) in &mut streams {
+                while stream.peek().is_some_and(|key| !evicted || !key.not_evicted) {
+                    let candidate = stream.next().expect("peeked");
+                    let source = &sources[candidate.source];
+                    let kind = self.kind(&candidate, source);
+                    if self.is_skipped(tree, source, kind, allow_borrowing) {
+                        continue;
+                    }
+                    remove_workload(self.world, tree, candidate.queue, candidate.key.id);
+                    let (workload, queue) = (candidate.key.id, candidate.queue);
+                    targets.push(Target { workload, queue, reason: kind.reason() });
+                    if self.demand.fits(tree, self.preemptor.row, allow_borrowing) {
+                        return Some(targets);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Is nothing to be gained any more by preempting there?
+    fn is_skipped(&self, tree: &Tree, source: &Source, kind: Kind, allow_borrowing: bool) -> bool {
+        if kind == Kind::WithinQueue {
+            return false;
+        }
+        if allow_borrowing && kind == Kind::NoBorrow {
+            return true;
+        }
+        // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
+        let mut node = source.node;
+        while Some(node) != source.ancestor {
+            if self.demand.is_within_nominal(tree, self.world.row(node)) {
+                return true;
+            }
+            match self.world.forest.parent(node) {
+                Some(parent) => node = parent,
+                None => return false,
+            }
+        }
+        false
+    }
+}

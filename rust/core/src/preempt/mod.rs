@@ -1,0 +1,229 @@
+//! Preemption: who gives way to a pending workload (rules/04).
+//!
+//! A search removes candidates from the quota tree until the workload fits, puts back those that were not needed, and
+//! leaves the tree as it was.
+
+mod candidates;
+mod classical;
+mod fair;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use candidates::CandidateKey;
+
+use crate::amount::Amount;
+use crate::assign::{Assignment, Mode, Oracle, Possibility};
+use crate::config::{Config, PreemptionStrategy};
+use crate::forest::{Forest, NodeId, TreeId};
+use crate::gates::Gate;
+use crate::ids::{FlavorResourceId, IdVec, QueueId, WorkloadId};
+use crate::names::Names;
+use crate::objects::{Preemption, Time};
+use crate::state::{Owner, QueueRecord};
+use crate::tree::{Column, Row, Tree};
+use crate::workloads::Workloads;
+
+/// What a search reads; the quota tree itself is apart, because the search tries things out on it.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// Who belongs to whom.
+    pub forest: &'a Forest,
+    /// Whose node it is.
+    pub owners: &'a BTreeMap<NodeId, Owner>,
+    /// ClusterQueues with their candidates.
+    pub queues: &'a IdVec<QueueId, QueueRecord>,
+    /// Workloads.
+    pub workloads: &'a Workloads,
+    /// Names.
+    pub names: &'a Names,
+    /// Configuration.
+    pub config: &'a Config,
+    /// Workloads that count as gone: the victims of earlier entries of the cycle.
+    pub excluded: &'a BTreeSet<WorkloadId>,
+}
+
+impl World<'_> {
+    fn queue_at(&self, node: NodeId) -> Option<QueueId> {
+        match self.owners.get(&node) {
+            Some(Owner::Queue(queue)) => Some(*queue),
+            _ => None,
+        }
+    }
+
+    fn row(&self, node: NodeId) -> Row {
+        self.forest.locate(node).1
+    }
+}
+
+/// The workload that needs room.
+#[derive(Clone, Copy, Debug)]
+pub struct Preemptor {
+    /// Its ClusterQueue.
+    pub queue: QueueId,
+    /// The node of the ClusterQueue.
+    pub node: NodeId,
+    /// Its tree.
+    pub tree: TreeId,
+    /// Its row.
+    pub row: Row,
+    /// Effective priority.
+    pub priority: i64,
+    /// Queue-order time.
+    pub time: Time,
+}
+
+/// A workload that is to give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// The ClusterQueue whose quota it holds.
+    pub queue: QueueId,
+    /// Reason of its condition Preempted.
+    pub reason: &'static str,
+}
+
+/// What room is needed for.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    /// `F`: the flavor-resources on which preemption is needed.
+    pub contested: Vec<Column>,
+    /// `R`: all that the workload asks for; a column that the tree does not have offers nothing.
+    pub requests: Vec<(Option<Column>, Amount)>,
+}
+
+impl Demand {
+    /// The demand of an assignment of mode Preempt (rules/04 §1).
+    pub fn of_assignment(
+        assignment: &Assignment,
+        requests: &[(FlavorResourceId, Amount)],
+        names: &Names,
+        tree: &Tree,
+    ) -> Self {
+        let contested: BTreeSet<Column> = assignment
+            .pod_sets
+            .iter()
+            .flat_map(|ps| &ps.flavors)
+            .filter(|choice| choice.mode == Mode::Preempt)
+            .filter_map(|choice| names.find_flavor_resource(choice.flavor, choice.resource))
+            .filter_map(|fr| tree.column(fr))
+            .collect();
+        let requests = requests.iter().map(|&(fr, amount)| (tree.column(fr), amount)).collect();
+        Self { contested: contested.into_iter().collect(), requests }
+    }
+
+    fn is_within_nominal(&self, tree: &Tree, row: Row) -> bool {
+        self.contested.iter().all(|&c| tree.subtree_quota(row, c) >= tree.usage(row, c))
+    }
+
+    /// Does all of it fit, with or without borrowing (rules/04 §4.4)?
+    fn fits(&self, tree: &Tree, row: Row, allow_borrowing: bool) -> bool {
+        self.requests.iter().all(|&(column, amount)| match column {
+            None => amount <= Amount::ZERO,
+            Some(column) => {
+                (allow_borrowing || !tree.borrowing_with(row, column, amount)) && amount <= tree.available(row, column)
+            }
+        })
+    }
+}
+
+/// The workloads to preempt, in the order in which Kueue gives them; none if no set of candidates makes enough room.
+pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
+    let mark = tree.mark();
+    let targets = match &world.config.fair_sharing {
+        None => classical::find_targets(world, tree, preemptor, demand),
+        Some(fair_sharing) => {
+            let both = [PreemptionStrategy::LessThanOrEqualToFinalShare, PreemptionStrategy::LessThanInitialShare];
+            let strategies: &[PreemptionStrategy] =
+                if fair_sharing.preemption_strategies.is_empty() { &both } else { &fair_sharing.preemption_strategies };
+            fair::find_targets(world, tree, preemptor, demand, strategies)
+        }
+    };
+    tree.rollback(mark);
+    targets
+}
+
+/// Takes what a workload charges out of the tree.
+pub fn remove_workload(world: &World<'_>, tree: &mut Tree, queue: QueueId, workload: WorkloadId) {
+    change_usage(world, tree, queue, workload, Tree::remove_usage);
+}
+
+fn put_back(world: &World<'_>, tree: &mut Tree, queue: QueueId, workload: WorkloadId) {
+    change_usage(world, tree, queue, workload, Tree::add_usage);
+}
+
+fn change_usage(
+    world: &World<'_>,
+    tree: &mut Tree,
+    queue: QueueId,
+    workload: WorkloadId,
+    change: impl Fn(&mut Tree, Row, Column, Amount),
+) {
+    let record = &world.queues[queue];
+    let (Some(charge), Some(node)) = (record.cached.get(&workload), record.node) else { return };
+    let row = world.row(node);
+    for &(fr, amount) in &charge.usage {
+        if let Some(column) = tree.column(fr) {
+            change(tree, row, column, amount);
+        }
+    }
+}
+
+/// Drops the targets that are not needed, last added first; a dropped one leaves its place to the last of the list
+/// (rules/04 §4.5). The tree has all targets removed before and those that stay after.
+fn minimise(
+    world: &World<'_>,
+    tree: &mut Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    allow_borrowing: bool,
+    targets: &mut Vec<Target>,
+) {
+    for i in (0..targets.len().saturating_sub(1)).rev() {
+        let target = targets[i];
+        put_back(world, tree, target.queue, target.workload);
+        if demand.fits(tree, preemptor.row, allow_borrowing) {
+            targets.swap_remove(i);
+        } else {
+            remove_workload(world, tree, target.queue, target.workload);
+        }
+    }
+}
+
+/// May the preemptor's ClusterQueue preempt in other ClusterQueues while it borrows (rules/04 §4.1)?
+fn borrow_within_cohort(preemption: &Preemption) -> Option<Option<i32>> {
+    use crate::objects::PreemptionPolicy::Never;
+    let configured = preemption.borrow_within_cohort.as_ref()?;
+    (configured.policy != Never).then_some(configured.max_priority_threshold)
+}
+
+/// The oracle of flavor assignment: a search for one flavor-resource (rules/04 §6).
+pub struct Simulation<'a> {
+    /// What the search reads.
+    pub world: World<'a>,
+    /// The workload that needs room.
+    pub preemptor: Preemptor,
+}
+
+impl Oracle for Simulation<'_> {
+    fn simulate(&mut self, tree: &mut Tree, row: Row, fr: FlavorResourceId, amount: Amount) -> (Possibility, u32) {
+        let Some(column) = tree.column(fr) else { return (Possibility::NoCandidates, 0) };
+        let demand = Demand { contested: vec![column], requests: vec![(Some(column), amount)] };
+        let targets = find_targets(&self.world, tree, &self.preemptor, &demand);
+        if targets.is_empty() {
+            return (Possibility::NoCandidates, tree.borrowing_level(row, column, amount).0);
+        }
+        let mark = tree.mark();
+        for target in &targets {
+            remove_workload(&self.world, tree, target.queue, target.workload);
+        }
+        let level = tree.borrowing_level(row, column, amount).0;
+        tree.rollback(mark);
+        let own = targets.iter().any(|t| t.queue == self.preemptor.queue);
+        (if own { Possibility::Preempt } else { Possibility::Reclaim }, level)
+    }
+}
+
+fn within_nominal_gate(world: &World<'_>) -> bool {
+    world.config.gates.enabled(Gate::FairSharingPreemptWithinNominal)
+}
