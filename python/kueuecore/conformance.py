@@ -107,6 +107,7 @@ def _run(engine: Engine, now: str, admission_error: str | None = None) -> dict[s
             if e.key not in refused
         ],
         "skippedPreemptions": dict(decision.skipped_preemptions),
+        "preemptionTargetRecomputations": {name: dict(n) for name, n in decision.target_recomputations.items()},
     }
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from kueuecore import _core
 
-__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Undecided"]
+__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Preemption", "Undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,32 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption:
+    """A workload that has to give way: it is marked, and holds its quota until its job has stopped (rules/04 §8).
+
+    Args:
+        namespace: Namespace of the victim.
+        name: Name of the victim.
+        cluster_queue: The ClusterQueue whose quota it holds.
+        preemptor: Key of the workload that needs the room.
+        reason: Reason of its condition Preempted, such as `InClusterQueue` or `InCohortReclamation`.
+        message: Kueue's message.
+    """
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    preemptor: str
+    reason: str
+    message: str
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A Kubernetes event that Kueue would emit.
 
@@ -145,7 +171,7 @@ class Decision:
 
     @property
     def has_changed_something(self) -> bool:
-        """Did the cycle change anything but messages: a reservation, or what is in a heap or parked?"""
+        """Did the cycle change anything but messages: a reservation, a preemption, or what is in a heap or parked?"""
         return self._core.has_changed_something
 
     @cached_property
@@ -171,6 +197,14 @@ class Decision:
         )
 
     @cached_property
+    def preemptions(self) -> tuple[Preemption, ...]:
+        """The workloads that have to give way."""
+        return tuple(
+            Preemption(*key, cluster_queue, "/".join(preemptor), reason, message)
+            for key, cluster_queue, preemptor, reason, message in self._core.preemptions()
+        )
+
+    @cached_property
     def pending(self) -> tuple[Pending, ...]:
         """The heads that stayed pending, in the order in which they were decided on."""
         return tuple(Pending(*key, *rest) for key, *rest in self._core.pending())
@@ -191,10 +225,16 @@ class Decision:
         return MappingProxyType(self._core.skipped_preemptions())
 
     @cached_property
+    def target_recomputations(self) -> Mapping[str, Mapping[str, int]]:
+        """Per ClusterQueue: how often an entry was assigned again because its targets were victims of another, by what
+        came of it: `new_targets`, `deferred_fit` or `skipped` (rules/05 §6.4)."""
+        return MappingProxyType(self._core.target_recomputations())
+
+    @cached_property
     def undecided(self) -> tuple[Undecided, ...]:
         """The heads on which no decision could be made."""
         return tuple(Undecided(*key, field, message) for key, field, message in self._core.undecided())
 
     def __repr__(self) -> str:
-        n_admissions, n_pending = self._core.counts()
-        return f"<Decision of cycle {self.cycle}: {n_admissions} admitted, {n_pending} pending>"
+        n_admissions, n_preemptions, n_pending = self._core.counts()
+        return f"<Decision of cycle {self.cycle}: {n_admissions} admitted, {n_preemptions} preempted, {n_pending} pending>"

@@ -43,15 +43,26 @@ impl Decision {
         self.inner.has_changed_something()
     }
 
-    /// Numbers of admissions and of heads that stayed pending.
-    fn counts(&self) -> (usize, usize) {
-        (self.inner.admissions.len(), self.inner.pending.len())
+    /// Numbers of admissions, of preemptions, and of heads that stayed pending.
+    fn counts(&self) -> (usize, usize, usize) {
+        (self.inner.admissions.len(), self.inner.preemptions.len(), self.inner.pending.len())
     }
 
     /// Key, `status.admission`, and whether it is Admitted.
     fn admissions<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Key, Bound<'py, PyAny>, bool)>> {
         let rows = self.inner.admissions.iter();
         rows.map(|a| Ok((key(&a.key), to_python(py, &encode::admission(&a.admission))?, a.is_admitted))).collect()
+    }
+
+    /// Key, ClusterQueue, key of the preemptor, reason and message.
+    fn preemptions(&self) -> Vec<(Key, String, Key, &'static str, String)> {
+        let rows = self.inner.preemptions.iter();
+        rows.map(|p| (key(&p.key), p.queue.clone(), key(&p.preemptor), p.reason, p.message.clone())).collect()
+    }
+
+    /// Per ClusterQueue: what came of assigning entries again.
+    fn target_recomputations(&self) -> BTreeMap<String, BTreeMap<&'static str, u32>> {
+        self.inner.target_recomputations.clone()
     }
 
     /// Key, ClusterQueue, reason, message, and whether it is parked.

@@ -7,10 +7,10 @@ use kueuecore::assign::{
     Assignment, Attempt, Candidate, Context, Nomination, Oracle, PodSetAssignment, Possibility, ReplacedPodSet, Totals,
     assign as assign_flavors,
 };
-use kueuecore::nominate::allowed_flavors;
 use kueuecore::ids::{FlavorResourceId, WorkloadId};
 use kueuecore::messages;
 use kueuecore::names::Names;
+use kueuecore::nominate::allowed_flavors;
 use kueuecore::objects::PodSet;
 use kueuecore::resource_names::resource_value;
 use kueuecore::state::State;
