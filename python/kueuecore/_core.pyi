@@ -1,12 +1,13 @@
 # The extension: rust/py. What it does is told in the modules that use it; `make types` compares this file with it.
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 __all__ = ["Configuration", "Decision", "Engine", "_answer", "gates"]
 
-_Key = tuple[str, str]
+_Key: TypeAlias = tuple[str, str]
 
 def gates() -> list[tuple[str, bool, str, str]]: ...
 def _answer(case: bytes) -> bytes | None: ...
+
 @final
 class Configuration:
     def __new__(cls) -> Configuration: ...

@@ -95,9 +95,7 @@ class Configuration:
             raise located(error.with_problems([replace(p, index=0) for p in error.problems]), manifests) from None
 
     @classmethod
-    def read(
-        cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None
-    ) -> Configuration:
+    def read(cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
         """Read a Configuration file; see `parse`."""
         try:
             data = Path(path).read_bytes()
@@ -106,7 +104,9 @@ class Configuration:
         return cls.parse(data, feature_gates=feature_gates, file=os.fspath(path))
 
     @classmethod
-    def trusted(cls, settings: Mapping[str, object], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
+    def trusted(
+        cls, settings: Mapping[str, object], *, feature_gates: Mapping[str, bool] | None = None
+    ) -> Configuration:
         """Take settings as they are, without validation: those of a running Kueue, say.
 
         Args:
@@ -137,4 +137,3 @@ class Configuration:
     def to_dict(self) -> JsonObject:
         """The whole file in v1beta2 with every default, as plain data."""
         return cast("JsonObject", self._core.to_dict())
-

@@ -207,7 +207,8 @@ class Decision:
     @cached_property
     def pending(self) -> tuple[Pending, ...]:
         """The heads that stayed pending, in the order in which they were decided on."""
-        return tuple(Pending(*key, *rest) for key, *rest in self._core.pending())
+        rows = self._core.pending()
+        return tuple(Pending(*key, queue, reason, message, parked) for key, queue, reason, message, parked in rows)
 
     @cached_property
     def parked(self) -> tuple[str, ...]:
@@ -226,8 +227,10 @@ class Decision:
 
     @cached_property
     def target_recomputations(self) -> Mapping[str, Mapping[str, int]]:
-        """Per ClusterQueue: how often an entry was assigned again because its targets were victims of another, by what
-        came of it: `new_targets`, `deferred_fit` or `skipped` (rules/05 §6.4)."""
+        """Per ClusterQueue: how often an entry was assigned again, its targets being victims of another (rules/05 §6.4).
+
+        By what came of it: `new_targets`, `deferred_fit` or `skipped`.
+        """
         return MappingProxyType(self._core.target_recomputations())
 
     @cached_property
@@ -237,4 +240,5 @@ class Decision:
 
     def __repr__(self) -> str:
         n_admissions, n_preemptions, n_pending = self._core.counts()
-        return f"<Decision of cycle {self.cycle}: {n_admissions} admitted, {n_preemptions} preempted, {n_pending} pending>"
+        counts = f"{n_admissions} admitted, {n_preemptions} preempted, {n_pending} pending"
+        return f"<Decision of cycle {self.cycle}: {counts}>"

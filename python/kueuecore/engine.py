@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kueuecore import _core
 from kueuecore.configuration import Configuration
@@ -171,8 +171,10 @@ class Engine:
         return Decision(self._core.cycle(self._at(now)))
 
     def reconcile(self, now: TimeLike) -> tuple[Event, ...]:
-        """Write what Kueue's workload controller writes outside of cycles (rules/07): why a workload is not even queued,
-        evictions by stop policies, Admitted once all checks are ready. Call it after `apply` and after each cycle.
+        """Write what Kueue's workload controller writes outside of cycles (rules/07).
+
+        Why a workload is not even queued, evictions by stop policies, Admitted once all checks are ready: call it after
+        `apply` and after each cycle.
 
         Args:
             now: The time of what is written.
@@ -330,7 +332,7 @@ class Engine:
             UnknownObjectError: There is no such ClusterQueue.
         """
         status = self._core.cluster_queue_status(name)
-        active = next(iter(status.get("conditions", ())), {})
+        active: dict[str, Any] = next(iter(status.get("conditions", ())), {})
         return ClusterQueueState(
             name,
             active.get("status") == "True",
@@ -390,7 +392,7 @@ def _manifests(objects: str | ManifestLike | Iterable[ManifestLike]) -> tuple[Ma
     return (objects,)
 
 
-def _workload(row: Mapping[str, object]) -> WorkloadState:
+def _workload(row: Mapping[str, Any]) -> WorkloadState:
     return WorkloadState(
         row["namespace"],
         row["name"],

@@ -89,8 +89,9 @@ class PendingWorkload:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
-    """Quota and usage of one node for one flavor and resource (rules/02 §2). Amounts are quantities; `None` is
-    unlimited, and where a limit is absent.
+    """Quota and usage of one node for one flavor and resource (rules/02 §2).
+
+    Amounts are quantities; `None` is unlimited, and where a limit is absent.
 
     Args:
         kind: `ClusterQueue` or `Cohort`.
