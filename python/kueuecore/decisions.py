@@ -227,7 +227,7 @@ class Decision:
 
     @cached_property
     def target_recomputations(self) -> Mapping[str, Mapping[str, int]]:
-        """Per ClusterQueue: how often an entry was assigned again, its targets being victims of another (rules/05 §6.4).
+        """Per ClusterQueue: how often an entry was assigned again for overlapping targets (rules/05 §6.4).
 
         By what came of it: `new_targets`, `deferred_fit` or `skipped`.
         """

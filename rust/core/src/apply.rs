@@ -647,6 +647,7 @@ impl State {
             priority: effective_priority(&record.workload, gates),
             time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
             uid: Arc::clone(&record.uid),
+            key: Arc::clone(&record.key),
             backoff_expired: backoff_expired(&record.workload, self.now),
         }
     }

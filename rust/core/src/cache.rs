@@ -332,6 +332,7 @@ impl State {
             priority: effective_priority(&record.workload, gates),
             reserved: Reverse(reserved),
             uid: Arc::clone(&record.uid),
+            key: Arc::clone(&record.key),
             id,
         }
     }

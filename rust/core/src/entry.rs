@@ -198,6 +198,7 @@ impl Tournament<'_> {
         if self.gates.enabled(Gate::PrioritySortingWithinCohort) && first.priority != second.priority {
             return first.priority > second.priority;
         }
-        first.time < second.time
+        // Kueue leaves a full tie open; entries stand in the order of their ClusterQueues' names.
+        (first.time, a) < (second.time, b)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::decision::Key;
 use crate::ids::{ShapeId, WorkloadId};
 use crate::objects::{QueueingStrategy, Time};
 
@@ -19,7 +20,9 @@ pub struct OrderKey {
     pub time: Time,
     /// UID.
     pub uid: Arc<str>,
-    /// Only for objects without UID; the table's slot.
+    /// Namespace and name, for objects without UID.
+    pub key: Key,
+    /// The workload; the fields before are unique.
     pub id: WorkloadId,
 }
 
@@ -86,6 +89,8 @@ pub struct Item {
     pub time: Time,
     /// Its UID.
     pub uid: Arc<str>,
+    /// Namespace and name.
+    pub key: Key,
     /// May it be queued now (rules/05 §2.1 rule 3)?
     pub backoff_expired: bool,
 }
@@ -144,6 +149,7 @@ impl Pending {
             negated_priority: item.priority.saturating_neg(),
             time: item.time,
             uid: Arc::clone(&item.uid),
+            key: Arc::clone(&item.key),
             id: item.id,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::{Demand, Preemptor, World};
+use crate::decision::Key;
 use crate::ids::{QueueId, WorkloadId};
 use crate::objects::{PreemptionPolicy, Time};
 use crate::tree::Tree;
@@ -20,7 +21,9 @@ pub struct CandidateKey {
     pub reserved: Reverse<Time>,
     /// UID.
     pub uid: Arc<str>,
-    /// Only for objects without UID.
+    /// Namespace and name, for objects without UID.
+    pub key: Key,
+    /// The workload; the fields before are unique.
     pub id: WorkloadId,
 }
 
