@@ -1,7 +1,20 @@
 //! The scheduling core of Kueue as a library: objects in, decisions out, nothing done.
 //!
-//! The crate knows no Python, no JSON, no clock and no randomness. `objects` are what comes in,
-//! `engine` is the front, `cycle` is one scheduling cycle, and everything else is a rule.
+//! The crate knows no Python, no JSON, no clock and no randomness. Every rule cites its text in `docs/rules`.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`objects`], [`config`], [`gates`] | what comes in |
+//! | [`engine`], [`decision`] | the front, and what comes out |
+//! | [`state`] | all tables: names to ids, the quota forest, queues, workloads |
+//! | [`apply`], [`cache`], [`reconcile`] | what events do, what holds quota, what is written outside of cycles |
+//! | [`cycle`], [`nominate`], [`entry`], `outcome` | one scheduling cycle: its steps, its heads, their order, what becomes of them |
+//! | [`assign`] | which flavors a workload would use |
+//! | [`preempt`] | who gives way |
+//! | [`pending`] | the queue of one ClusterQueue |
+//! | [`forest`], [`tree`], [`quota`], [`share`] | who belongs to whom, quota in dense columns, its mathematics, fair shares |
+//! | [`pods`], [`totals`], [`quantity`], [`amount`] | what pods ask for, in Kubernetes' numbers |
+//! | [`reservation`], [`eviction`], [`conditions`], [`messages`] | what is written into a status, word for word |
 #![forbid(unsafe_code)]
 
 pub mod activeness;
