@@ -1,5 +1,6 @@
 //! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::apply::{ALLOWED_FLAVORS, asks_for_topology};
@@ -14,7 +15,7 @@ use crate::messages;
 use crate::objects::Workload;
 use crate::pending::RequeueReason;
 use crate::pods::check_resources;
-use crate::preempt::{Demand, Simulation, Target, World, find_targets, remove_workload};
+use crate::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets, remove_workload};
 use crate::queue_order::has_quota_reservation;
 use crate::reasons;
 use crate::selectors::selects;
@@ -81,6 +82,17 @@ impl State {
             priority: item.priority,
             time: item.time,
         }
+    }
+
+    /// A workload as the one that needs room in a ClusterQueue that exists.
+    pub fn preemptor(&self, queue: QueueId, workload: WorkloadId) -> Preemptor {
+        self.entry(queue, workload).preemptor()
+    }
+
+    /// What a search for workloads to preempt reads.
+    pub fn world<'a>(&'a self, excluded: &'a BTreeSet<WorkloadId>) -> World<'a> {
+        let Self { forest, owners, queues, workloads, names, config, .. } = self;
+        World { forest, owners, queues, workloads, names, config, excluded }
     }
 
     /// Why a head is not nominated: reason and message (rules/05 §6.1 rows a to g).
@@ -180,15 +192,7 @@ impl State {
             generation,
             cycle: number,
         };
-        let world = World {
-            forest: &self.forest,
-            owners: &self.owners,
-            queues: &self.queues,
-            workloads: &self.workloads,
-            names: &self.names,
-            config: &self.config,
-            excluded: if nomination.is_some() { &cycle.victims } else { &cycle.nobody },
-        };
+        let world = self.world(if nomination.is_some() { &cycle.victims } else { &cycle.nobody });
         let preemptor = entry.preemptor();
         let mark = tree.mark();
         if nomination.is_some() {

@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Marks a victim; it holds its quota until its job has stopped (rules/04 §8).
-    pub(crate) fn write_preemption(
+    pub fn write_preemption(
         &mut self,
         target: Target,
         preemptor: WorkloadId,

@@ -6,6 +6,7 @@
 mod assign;
 mod cache;
 mod pods;
+mod preempt;
 mod queues;
 mod quota;
 mod values;
@@ -46,6 +47,7 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
     Some(match kind {
         "assign" => assign::assign,
         "scheduling_hash" => assign::scheduling_hash,
+        "preempt" => preempt::preempt,
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,
         "readiness" => queues::readiness,

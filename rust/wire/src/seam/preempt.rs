@@ -1,0 +1,114 @@
+//! Who gives way to one workload, and what is written of it.
+
+use std::collections::BTreeSet;
+
+use kueuecore::assign::{Assignment, Candidate, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Resume};
+use kueuecore::decision::Decision;
+use kueuecore::ids::{QueueId, WorkloadId};
+use kueuecore::preempt::{Demand, Target, find_targets};
+use kueuecore::state::State;
+use serde_json::{Value, json};
+
+use super::values::{entries, integer, items, text};
+use super::{Answer, Case};
+use crate::encode;
+
+/// Kind `preempt`.
+pub(super) fn preempt(case: &Case<'_>) -> Answer {
+    let mut state = case.state();
+    let queue = state.find_queue(text(case.input, "clusterQueue")?).ok_or("no such ClusterQueue")?;
+    let workload = state.store_workload(case.workload("workload")?);
+    if state.workloads.get(workload).workload.status.admission.is_some() {
+        let totals = state.reserved_totals(workload);
+        state.workloads.get_mut(workload).totals = totals;
+    }
+    let assignment = assignment(&mut state, workload, &case.input["assignment"])?;
+    state.forest.flush(&state.names);
+    let targets = targets(&mut state, queue, workload, &assignment);
+    let mut decision = Decision::default();
+    for &target in &targets {
+        state.write_preemption(target, workload, queue, case.now, &mut decision);
+    }
+    Ok(Some(dump(&state, &targets)))
+}
+
+fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, assignment: &Assignment) -> Vec<Target> {
+    let preemptor = state.preemptor(queue, workload);
+    let mut tree = state.forest.lend_tree(preemptor.tree);
+    let record = state.workloads.get(workload);
+    let candidate = Candidate {
+        pod_sets: &record.spec.adjusted,
+        totals: &record.totals,
+        shape: record.shape,
+        resume: None,
+        allowed_flavors: None,
+        replaced_slice: None,
+        nomination: None,
+    };
+    let requests = assignment.requests_to_preempt_for(&candidate, &state.names);
+    let demand = Demand::of_assignment(assignment, &requests, &state.names, &tree);
+    let targets = find_targets(&state.world(&BTreeSet::new()), &mut tree, &preemptor, &demand);
+    state.forest.return_tree(preemptor.tree, tree);
+    targets
+}
+
+fn assignment(state: &mut State, workload: WorkloadId, given: &Value) -> Result<Assignment, String> {
+    let mut assignment = Assignment {
+        pod_sets: Vec::new(),
+        borrowing: 0,
+        usage: std::collections::BTreeMap::new(),
+        resume: Resume::default(),
+        no_fit_reason: NoFitReason::None,
+        override_mode: None,
+    };
+    for pod_set in items(&given["podSets"]) {
+        let name = text(pod_set, "name")?;
+        let adjusted = &state.workloads.get(workload).spec.adjusted;
+        let index = adjusted.iter().position(|ps| ps.name == name).ok_or_else(|| format!("no pod set {name}"))?;
+        let mut flavors = Vec::new();
+        for (resource, choice) in entries(&pod_set["flavors"]) {
+            flavors.push(FlavorChoice {
+                resource: state.names.resource(resource),
+                flavor: state.flavor(text(choice, "flavor")?),
+                mode: mode(text(choice, "mode")?)?,
+                level: 0,
+                tried_index: 0,
+            });
+        }
+        assignment.pod_sets.push(PodSetAssignment {
+            index,
+            count: i32::try_from(integer(pod_set, "count")?).map_err(|e| e.to_string())?,
+            requests: Vec::new(),
+            flavors,
+            reasons: Vec::new(),
+            error: None,
+            attempts: std::sync::Arc::default(),
+        });
+    }
+    Ok(assignment)
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    let all = [Mode::NoFit, Mode::Preempt, Mode::DeferredFit, Mode::Fit];
+    all.into_iter().find(|mode| mode.as_str() == name).ok_or_else(|| format!("no mode: {name}"))
+}
+
+fn dump(state: &State, targets: &[Target]) -> Value {
+    let key = |id: WorkloadId| {
+        let (namespace, name) = &*state.workloads.get(id).key;
+        format!("{namespace}/{name}")
+    };
+    let mut by_key: Vec<(String, WorkloadId)> = targets.iter().map(|t| (key(t.workload), t.workload)).collect();
+    by_key.sort();
+    let status = |id: WorkloadId| encode::workload_status(&state.workloads.get(id).workload.status);
+    json!({
+        "ordered": true,
+        "targets": targets.iter().map(|t| json!({
+            "key": key(t.workload),
+            "reason": t.reason,
+            "clusterQueue": state.names.queues[t.queue],
+        })).collect::<Vec<_>>(),
+        "preempted": targets.len(),
+        "workloads": by_key.iter().map(|(key, id)| json!({"key": key, "status": status(*id)})).collect::<Vec<_>>(),
+    })
+}
