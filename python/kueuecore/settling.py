@@ -79,11 +79,14 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
     patience = 1 + _most_flavors(engine)
     idle = 0
     ending = Ending.SETTLED
-    while engine.has_heads and idle < patience:
+    while idle < patience:
         if len(decisions) >= max_cycles:
             ending = Ending.CYCLE_LIMIT
             break
+        # Freed quota brings parked workloads back only in the next cycle, so ask that rather than what has heads now.
         decision = engine.cycle(at)
+        if decision.cycle == 0:
+            break
         decisions.append(decision)
         log.append(decision)
         for workload in decision.undecided:

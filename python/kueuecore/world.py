@@ -42,8 +42,8 @@ class World:
     """The objects of some manifests, ready for an engine.
 
     Args:
-        manifests: The objects as given, in their order, after the Namespaces that were added.
-        workloads: The Workloads of the jobs among them.
+        manifests: All objects in the order given: added Namespaces first, the Workload of a job after the job.
+        made: Those of them that were made of jobs.
         namespaces: Names of the Namespaces that were added, because an API server has one for each that is used; not
             `default`, which every cluster has.
         ignored: Jobs that get no Workload, and why.
@@ -59,7 +59,7 @@ class World:
     """
 
     manifests: tuple[Manifest, ...]
-    workloads: tuple[Manifest, ...]
+    made: tuple[Manifest, ...]
     namespaces: tuple[str, ...]
     ignored: tuple[Ignored, ...]
     trusted: bool
@@ -85,14 +85,14 @@ class World:
         # That a job's Workload was given along with it needs no word.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
         named = tuple(name for name in added if name != DEFAULT_NAMESPACE)
-        return cls(everything, jobs.workloads, named, ignored, trusted)
+        return cls(_merged(everything, jobs.workloads), jobs.workloads, named, ignored, trusted)
 
     def newest_time(self) -> int | None:
         """The newest time of creation or in a status, in nanoseconds since 1970; `None` if no object has any.
 
         Times to come, such as the end of a backoff, do not count.
         """
-        times = [newest_time(_past(manifest.object)) for manifest in (*self.manifests, *self.workloads)]
+        times = [newest_time(_past(manifest.object)) for manifest in self.manifests]
         return max((time for time in times if time is not None), default=None)
 
     def apply_to(self, engine: Engine, *, now: TimeLike) -> Applied:
@@ -102,10 +102,11 @@ class World:
             ManifestError: Everything that is wrong with them.
         """
         if self.trusted:
-            applied = engine.apply(self.manifests, now=now, trusted=True)
-            warnings = (*applied.warnings, *engine.apply(self.workloads, now=now).warnings)
+            made = set(map(id, self.made))
+            applied = engine.apply([it for it in self.manifests if id(it) not in made], now=now, trusted=True)
+            warnings = (*applied.warnings, *engine.apply(self.made, now=now).warnings)
         else:
-            applied = engine.apply((*self.manifests, *self.workloads), now=now)
+            applied = engine.apply(self.manifests, now=now)
             warnings = applied.warnings
         known = {object_ref(it.manifest.object) for it in self.ignored}
         known |= {object_ref(it.object) for it in self.manifests if _framework(it.object) in _BUILT}
@@ -148,6 +149,27 @@ def _selector(plain: JsonObject) -> LabelSelector:
 
 def _namespace_of(plain: JsonObject) -> str:
     return text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE
+
+
+def _merged(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> tuple[Manifest, ...]:
+    """Each Workload right after its job: of those that are made at one time, the first in the file goes first."""
+    merged: list[Manifest] = []
+    n_placed = 0
+    for manifest in manifests:
+        merged.append(manifest)
+        if n_placed < len(made) and _is_of(made[n_placed].object, manifest.object):
+            merged.append(made[n_placed])
+            n_placed += 1
+    return (*merged, *made[n_placed:])
+
+
+def _is_of(workload: JsonObject, job: JsonObject) -> bool:
+    owner = object_at(list_at(workload, "metadata", "ownerReferences")[0])
+    if (owner["apiVersion"], owner["kind"]) != (job.get("apiVersion"), job.get("kind")):
+        return False
+    name, prefix = text_at(job, "metadata", "name"), text_at(job, "metadata", "generateName")
+    named = text_at(owner, "name") == name if name else text_at(owner, "name").startswith(prefix)
+    return named and _namespace_of(workload) == _namespace_of(job)
 
 
 def _framework(plain: JsonObject) -> str | None:

@@ -8,8 +8,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from kueuecore.cli.commands import gates, run
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.run import gates, run
 from kueuecore.errors import ManifestError
 from kueuecore.times import nanoseconds
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version

@@ -90,6 +90,7 @@ def _workload(row: Row) -> JsonObject:
         "priority": state.priority,
         "status": row.status,
         "place": state.place,
+        "positionInClusterQueue": row.position,
         "reason": state.reason,
         "message": row.message,
         "podSets": [
@@ -115,7 +116,7 @@ def yaml_documents(outcome: Outcome) -> str:
 def _with_statuses(outcome: Outcome) -> Iterator[JsonObject]:
     engine = outcome.engine
     workloads = {row.state.key: row.state.status for row in outcome.workloads}
-    for manifest in (*outcome.world.manifests, *outcome.world.workloads):
+    for manifest in outcome.world.manifests:
         plain = manifest.object
         name = text_at(plain, "metadata", "name")
         namespace = text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE

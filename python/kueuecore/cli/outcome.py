@@ -25,12 +25,14 @@ class Row:
         state: Where it stands.
         owner: The job that it was made for, `Kind/name`; empty if it has none.
         counts: Pods that each pod set asks for.
+        position: Its position in its ClusterQueue while it is queued there, from 0.
         undecided: Why nothing is decided on it, if that is so.
     """
 
     state: WorkloadState
     owner: str
     counts: Mapping[str, int]
+    position: int | None
     undecided: Undecided | None
 
     @property
@@ -64,16 +66,17 @@ class Outcome:
     def workloads(self) -> tuple[Row, ...]:
         """All workloads, by namespace and name."""
         objects = {
-            _key(it.object): it.object
-            for it in (*self.world.manifests, *self.world.workloads)
-            if text_at(it.object, "kind") == "Workload"
+            _key(it.object): it.object for it in self.world.manifests if text_at(it.object, "kind") == "Workload"
         }
         undecided = {it.key: it for it in self.settled.undecided}
+        queued = [it for queue in self.engine.cluster_queues() for it in self.engine.pending(queue)]
+        positions = {it.key: it.position_in_cluster_queue for it in queued}
         rows = []
         for state in self.engine.workloads():
             plain = objects.get(state.key, {})
             left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
-            rows.append(Row(state, _owner(plain), _counts(plain), left_open))
+            position = positions.get(state.key)
+            rows.append(Row(state, _owner(plain), _counts(plain), position, left_open))
         return tuple(rows)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kueuecore.cli.outcome import Outcome, Row
@@ -13,7 +14,18 @@ from kueuecore.times import format_time
 __all__ = ["report"]
 
 _COLORS = {"Admitted": "green", "QuotaReserved": "cyan", "Pending": "yellow", "Finished": "dim", "Undecided": "red"}
-_AMOUNTS = ("NOMINAL", "TOTAL", "USED", "BORROWED", "AVAILABLE", "BORROWING LIMIT", "LENDING LIMIT", "PODS", "PRIORITY")
+_AMOUNTS = (
+    "NOMINAL",
+    "TOTAL",
+    "USED",
+    "BORROWED",
+    "AVAILABLE",
+    "BORROWING LIMIT",
+    "LENDING LIMIT",
+    "PODS",
+    "PRIORITY",
+    "POSITION",
+)
 
 
 def report(outcome: Outcome, style: Style, *, wide: bool = False, events: bool = False) -> str:
@@ -57,14 +69,13 @@ def _workloads(outcome: Outcome, style: Style, *, wide: bool) -> str:
         return ""
     header = ["WORKLOAD", "QUEUE", "CLUSTER QUEUE", "STATUS", "PODS", "FLAVORS", "MESSAGE"]
     if wide:
-        header[1:1] = ["JOB", "PRIORITY"]
+        header[1:1] = ["JOB", "PRIORITY", "POSITION"]
         header[-1:] = ["USAGE", "REASON", "MESSAGE"]
     rows = []
     for row in outcome.workloads:
         state = row.state
         status = style.paint(row.status, _COLORS[row.status])
-        # That an admitted workload is admitted has been said.
-        message = row.message if wide or state.stage is not Stage.ADMITTED else ""
+        message = _message(row, wide=wide)
         cells = [
             state.key,
             state.local_queue or "-",
@@ -75,10 +86,18 @@ def _workloads(outcome: Outcome, style: Style, *, wide: bool) -> str:
             message,
         ]
         if wide:
-            cells[1:1] = [row.owner or "-", str(state.priority)]
+            cells[1:1] = [row.owner or "-", str(state.priority), "-" if row.position is None else str(row.position)]
             cells[-1:] = [_usage(row), state.reason or "-", message]
         rows.append(cells)
     return table(header, rows, style, right=_AMOUNTS)
+
+
+def _message(row: Row, *, wide: bool) -> str:
+    """Kueue's message; in brackets what is to be said where Kueue says nothing."""
+    if not row.message and row.position is not None:
+        return f"(not considered yet: {_plural(row.position, 'workload')} before it in the queue)"
+    # That an admitted workload is admitted stands in the column before.
+    return row.message if wide or row.state.stage is not Stage.ADMITTED else ""
 
 
 def _pods(row: Row) -> str:
@@ -156,8 +175,14 @@ def _amount(quantity: str | None) -> str:
 
 
 def _events(outcome: Outcome, style: Style) -> str:
-    rows = [[event.type, event.reason, event.key, event.message] for event in outcome.settled.events]
-    return table(["EVENT", "REASON", "WORKLOAD", "MESSAGE"], rows, style) if rows else "no events"
+    """Each event once, where it happened first, with how often it did."""
+    counts = Counter(outcome.settled.events)
+    rows = [[it.type, it.reason, str(n), it.key, it.message] for it, n in counts.items()]
+    return (
+        table(["EVENT", "REASON", "COUNT", "WORKLOAD", "MESSAGE"], rows, style, right=["COUNT"])
+        if rows
+        else "no events"
+    )
 
 
 def _plural(n: int, noun: str) -> str:

@@ -13,8 +13,9 @@ from typing import TextIO
 __all__ = ["Style", "table"]
 
 _GAP = "  "
-# Below this there is no room to wrap: the terminal may do it.
-_NARROWEST = 24
+# With less room than this for the last column, its text goes below the row.
+_NARROWEST = 40
+_INDENT = 4
 _COLORS = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -54,7 +55,7 @@ class Style:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, *, right: Sequence[str] = ()) -> str:
-    r"""A table of aligned columns. The last column is wrapped to the width of the terminal.
+    r"""A table of aligned columns. On a terminal the last column is wrapped, or goes below its row if there is no room.
 
     Args:
         header: Names of the columns.
@@ -74,12 +75,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, *,
     lines = [_line([style.paint(name, "bold") for name in header], widths, header, right)]
     for row in rows:
         *cells, last = row
-        pieces = [last]
-        if room is not None and _NARROWEST <= room < _length(last):
-            pieces = textwrap.wrap(last, room, break_long_words=False, break_on_hyphens=False)
-        lines.append(_line([*cells, pieces[0]], widths, header, right))
-        lines += [" " * before + piece for piece in pieces[1:]]
+        if room is None or _length(last) <= room:
+            lines.append(_line(row, widths, header, right))
+        elif room >= _NARROWEST:
+            first, *rest = _wrapped(last, room)
+            lines.append(_line([*cells, first], widths, header, right))
+            lines += [" " * before + piece for piece in rest]
+        else:
+            lines.append(_line([*cells, ""], widths, header, right))
+            lines += [" " * _INDENT + piece for piece in _wrapped(last, before + room - _INDENT)]
     return "\n".join(lines)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, _INDENT), break_long_words=False, break_on_hyphens=False)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], header: Sequence[str], right: Sequence[str]) -> str:

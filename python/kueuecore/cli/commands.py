@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode
@@ -13,7 +14,8 @@ from kueuecore.cli.report import report
 from kueuecore.cli.table import Style, table
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
-from kueuecore.manifests import read_manifests
+from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.settling import Ending, settle
 from kueuecore.states import Stage
 from kueuecore.world import Applied, World
@@ -26,7 +28,7 @@ _EMPTY_CONFIGURATION = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Config
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
     configuration = _configuration(options.config, options.feature_gates)
-    manifests = read_manifests(*options.paths, recursive=options.recursive)
+    manifests = _manifests(options.paths, recursive=options.recursive)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
@@ -57,7 +59,21 @@ def gates(options: argparse.Namespace) -> int:
 def _configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
     if file is not None:
         return Configuration.read(file, feature_gates=dict(gates))
-    return Configuration.parse(_EMPTY_CONFIGURATION, feature_gates=dict(gates), file="--feature-gates")
+    try:
+        return Configuration.parse(_EMPTY_CONFIGURATION, feature_gates=dict(gates))
+    except ConfigurationError as error:
+        # It can only be about the gates, which stand in no file.
+        raise ConfigurationError([Problem(it.message, field="--feature-gates") for it in error.problems]) from None
+
+
+def _manifests(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
+    try:
+        return read_manifests(*paths, recursive=recursive)
+    except ManifestError as error:
+        # Python's argument is the command's option.
+        raise error.with_problems(
+            [replace(it, remedy=it.remedy.replace("pass recursive=True", "add -R")) for it in error.problems]
+        ) from None
 
 
 def _notes(world: World, applied: Applied) -> Iterator[str]:

@@ -1,0 +1,180 @@
+"""Cycles at one moment until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kueuecore import Ending, Engine, Settled, settle, settling
+from kueuecore.decisions import Decision, Event
+from kueuecore.states import Stage
+from kueuecore.times import TimeLike
+
+NOW = "2026-01-01T00:00:00Z"
+API = "kueue.x-k8s.io/v1beta2"
+
+
+def flavor(name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+
+
+def queues(*flavors: tuple[str, int], **spec: Any) -> list[dict[str, Any]]:
+    quotas = [{"name": name, "resources": [{"name": "cpu", "nominalQuota": quota}]} for name, quota in flavors]
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}},
+        *(flavor(name) for name, _ in flavors),
+        {
+            "apiVersion": API,
+            "kind": "ClusterQueue",
+            "metadata": {"name": "cq"},
+            "spec": {
+                "namespaceSelector": {},
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": quotas}],
+                **spec,
+            },
+        },
+        {
+            "apiVersion": API,
+            "kind": "LocalQueue",
+            "metadata": {"name": "lq", "namespace": "x"},
+            "spec": {"clusterQueue": "cq"},
+        },
+    ]
+
+
+def workload(name: str, cpu: int, **spec: Any) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+    pod_sets = [{"name": "main", "count": 1, "template": template}]
+    return {
+        "apiVersion": API,
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "x"},
+        "spec": {"queueName": "lq", "podSets": pod_sets, **spec},
+    }
+
+
+def settled(objects: Sequence[dict[str, Any]]) -> tuple[Engine, Settled]:
+    engine = Engine()
+    engine.apply(objects, now=NOW)
+    return engine, settle(engine, now=NOW)
+
+
+def stages(engine: Engine) -> dict[str, Stage]:
+    return {state.name: state.stage for state in engine.workloads()}
+
+
+def test_everything_that_fits_is_admitted_and_the_rest_waits() -> None:
+    engine, result = settled([*queues(("default", 5)), *(workload(f"w{i}", 2) for i in range(4))])
+    assert stages(engine) == {"w0": "Admitted", "w1": "Admitted", "w2": "Pending", "w3": "Pending"}
+    assert result.ending is Ending.SETTLED
+    assert [admission.name for decision in result.decisions for admission in decision.admissions] == ["w0", "w1"]
+    assert not engine.has_heads
+
+
+def test_a_strict_head_that_does_not_fit_is_not_tried_forever() -> None:
+    objects = [*queues(("a", 1), ("b", 1), queueingStrategy="StrictFIFO"), workload("large", 2), workload("small", 1)]
+    engine, result = settled(objects)
+    assert stages(engine) == {"large": "Pending", "small": "Pending"}
+    assert engine.has_heads
+    # One more than there are flavors.
+    assert (result.ending, len(result.decisions)) == (Ending.SETTLED, 3)
+
+
+def test_events_of_cycles_and_of_reconciling_are_all_there() -> None:
+    stopped = queues(("default", 5), stopPolicy="HoldAndDrain")
+    _, result = settled([*queues(("default", 5)), workload("w", 1)])
+    assert [event.reason for event in result.events] == ["QuotaReserved", "Admitted"]
+    engine = Engine()
+    engine.apply([*queues(("default", 5)), workload("w", 1)], now=NOW)
+    settle(engine, now=NOW)
+    engine.apply(stopped, now=NOW)
+    assert [event.reason for event in settle(engine, now=NOW).events] == ["EvictedDueToClusterQueueStopped"]
+
+
+def test_what_is_evicted_stops_at_once_and_its_quota_is_free() -> None:
+    engine = Engine()
+    engine.apply([*queues(("default", 1)), workload("first", 1), workload("second", 1)], now=NOW)
+    settle(engine, now=NOW)
+    assert stages(engine) == {"first": "Admitted", "second": "Pending"}
+    engine.apply(workload("first", 1, active=False), now=NOW)
+    settle(engine, now=NOW)
+    assert stages(engine) == {"first": "Pending", "second": "Admitted"}
+
+
+def test_what_was_evicted_before_stops_too() -> None:
+    engine = Engine()
+    engine.apply([*queues(("default", 1)), workload("first", 1), workload("second", 1, priority=1)], now=NOW)
+    engine.cycle(NOW)
+    engine.evict("second", namespace="x", now=NOW, reason="Deactivated", stopped=False)
+    assert stages(engine) == {"first": "Pending", "second": "Admitted"}
+    settle(engine, now=NOW)
+    evicted = engine.workload("second", namespace="x").status["conditions"]
+    assert {it["type"]: it["status"] for it in evicted}["Evicted"] == "False"
+
+
+def test_open_admission_checks_stay_open() -> None:
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": NOW}
+    check = {
+        "apiVersion": API,
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "check"},
+        "spec": {"controllerName": "example.com/check"},
+        "status": {"conditions": [active]},
+    }
+    strategy = {"admissionChecks": [{"name": "check"}]}
+    objects = [check, *queues(("default", 1), admissionChecksStrategy=strategy), workload("w", 1)]
+    engine, result = settled(objects)
+    assert stages(engine) == {"w": "QuotaReserved"}
+    assert result.ending is Ending.SETTLED
+
+
+def test_it_gives_up_after_max_cycles() -> None:
+    engine = Engine()
+    engine.apply([*queues(("default", 9)), *(workload(f"w{i}", 1) for i in range(5))], now=NOW)
+    result = settle(engine, now=NOW, max_cycles=3)
+    assert (result.ending, len(result.decisions)) == (Ending.CYCLE_LIMIT, 3)
+
+
+def test_undecided_workloads_are_told_once() -> None:
+    topology = {
+        "apiVersion": API,
+        "kind": "Topology",
+        "metadata": {"name": "racks"},
+        "spec": {"levels": [{"nodeLabel": "rack"}]},
+    }
+    objects = [topology, *queues(("default", 9), queueingStrategy="StrictFIFO"), workload("w", 1)]
+    objects.append(flavor("default", topologyName="racks", nodeLabels={"node": "a"}))
+    engine, result = settled(objects)
+    assert [(it.key, it.field) for it in result.undecided] == [("x/w", "spec.podSets")]
+    assert stages(engine) == {"w": "Pending"}
+
+
+class Quarrel(Engine):
+    """Every second cycle evicts what was admitted, as if it had been preempted."""
+
+    def cycle(self, now: TimeLike) -> Decision:
+        admitted = [it for it in self.workloads() if it.stage is Stage.ADMITTED]
+        for it in admitted:
+            self.evict(it.name, namespace=it.namespace, now=now, stopped=False)
+        decision = super().cycle(now)
+        events = [Event("Normal", "EvictedDueToPreempted", it.namespace, it.name, "") for it in admitted]
+        vars(decision)["events"] = (*events, *decision.events)
+        return decision
+
+
+def test_workloads_that_evict_each_other_in_a_circle_are_noticed() -> None:
+    engine = Quarrel()
+    engine.apply([*queues(("default", 1)), workload("a", 1), workload("b", 1)], now=NOW)
+    result = settle(engine, now=NOW, max_cycles=50)
+    assert result.ending is Ending.REPEATING
+    assert len(result.decisions) < 10
+
+
+def test_states_are_compared_only_after_evictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fingerprint(engine: Engine) -> str:
+        raise AssertionError("nothing was evicted")
+
+    monkeypatch.setattr(settling, "_fingerprint", fingerprint)
+    settled([*queues(("default", 2)), workload("a", 1), workload("b", 1), workload("c", 1)])
