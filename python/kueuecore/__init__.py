@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kueuecore.decisions import Event as Event
     from kueuecore.decisions import Pending as Pending
     from kueuecore.decisions import PodSetAdmission as PodSetAdmission
+    from kueuecore.decisions import Preemption as Preemption
     from kueuecore.decisions import Undecided as Undecided
     from kueuecore.engine import Applied as Applied
     from kueuecore.engine import Engine as Engine
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "kueuecore.engine": ("Engine", "Applied"),
     "kueuecore.configuration": ("Configuration", "FeatureGate", "feature_gates"),
-    "kueuecore.decisions": ("Decision", "Admission", "PodSetAdmission", "Pending", "Event", "Undecided"),
+    "kueuecore.decisions": ("Decision", "Admission", "PodSetAdmission", "Preemption", "Pending", "Event", "Undecided"),
     "kueuecore.states": (
         "Stage",
         "WorkloadState",

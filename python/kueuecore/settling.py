@@ -91,7 +91,7 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
         log.append(decision)
         for workload in decision.undecided:
             undecided.setdefault(workload.key, workload)
-        n_released = _release(engine, _evicted(decision.events), at)
+        n_released = _release(engine, [(it.namespace, it.name) for it in decision.preemptions], at)
         n_reconciled, n_evicted = _reconcile(engine, log, at)
         idle = 0 if decision.has_changed_something or n_released or n_reconciled else idle + 1
         if n_released or n_evicted:
@@ -119,8 +119,7 @@ def _reconcile(engine: Engine, log: list[tuple[Event, ...] | Decision], at: int)
 
 def _evicted(events: Iterable[Event]) -> Iterable[tuple[str, str]]:
     """Namespace and name of the workloads that events say have been evicted, each once."""
-    told = (event for event in events if event.reason == "Preempted" or event.reason.startswith("Evicted"))
-    return dict.fromkeys((event.namespace, event.name) for event in told)
+    return dict.fromkeys((event.namespace, event.name) for event in events if event.reason.startswith("Evicted"))
 
 
 def _release(engine: Engine, workloads: Iterable[tuple[str, str]], at: int) -> int:

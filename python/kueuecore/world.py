@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore.configuration import Configuration, feature_gates
@@ -85,7 +86,12 @@ class World:
         # That a job's Workload was given along with it needs no word.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
         named = tuple(name for name in added if name != DEFAULT_NAMESPACE)
-        return cls(_merged(everything, jobs.workloads), jobs.workloads, named, ignored, trusted)
+        merged = _merged(everything, jobs.workloads)
+        if not trusted:
+            merged = _numbered(merged)
+        made_of = {_key(it.object) for it in jobs.workloads}
+        made = tuple(it for it in merged if text_at(it.object, "kind") == "Workload" and _key(it.object) in made_of)
+        return cls(merged, made, named, ignored, trusted)
 
     def newest_time(self) -> int | None:
         """The newest time of creation or in a status, in nanoseconds since 1970; `None` if no object has any.
@@ -161,6 +167,29 @@ def _merged(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> tuple[Ma
             merged.append(made[n_placed])
             n_placed += 1
     return (*merged, *made[n_placed:])
+
+
+def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
+    """Workloads with UIDs, which an API server gives too: they decide between those that are created at one time.
+
+    They count up, so that the first in the files goes first.
+    """
+    numbered: list[Manifest] = []
+    taken = {text_at(manifest.object, "metadata", "uid") for manifest in manifests}
+    free = (uid for n in count(1) if (uid := f"00000000-0000-0000-0000-{n:012}") not in taken)
+    uids: dict[tuple[str, str], str] = {}
+    for manifest in manifests:
+        plain = manifest.object
+        if text_at(plain, "kind") == "Workload" and not text_at(plain, "metadata", "uid"):
+            key = _key(plain)
+            uids[key] = uids.get(key) or next(free)
+            plain = {**plain, "metadata": {**object_at(plain, "metadata"), "uid": uids[key]}}
+        numbered.append(replace(manifest, object=plain))
+    return tuple(numbered)
+
+
+def _key(plain: JsonObject) -> tuple[str, str]:
+    return _namespace_of(plain), text_at(plain, "metadata", "name")
 
 
 def _is_of(workload: JsonObject, job: JsonObject) -> bool:

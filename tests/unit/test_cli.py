@@ -16,6 +16,7 @@ import pytest
 from kueuecore.cli import ExitCode, commands, main
 from kueuecore.cli.table import Style, table
 from kueuecore.manifests import parse_manifests
+from kueuecore.settling import Ending, Settled
 from kueuecore.version import KUEUE_COMMIT
 
 ROOT = Path(__file__).parents[2]
@@ -295,6 +296,7 @@ def test_the_form_of_the_json_document_stays(command: Callable[..., Ran]) -> Non
                 ],
             }
         ],
+        "preemptions": [],
         "clusterQueues": [
             {
                 "name": "str",
@@ -334,6 +336,34 @@ def form(value: Any) -> Any:
     if isinstance(value, list):
         return [form(entry) for entry in value[:1]]
     return type(value).__name__
+
+
+def test_what_is_preempted_is_shown_with_its_preemptor(command: Callable[..., Ran]) -> None:
+    text = QUEUES.replace(
+        "namespaceSelector: {}", "namespaceSelector: {}\n  preemption: {withinClusterQueue: LowerPriority}"
+    )
+    first = command("in.yaml", "-o", "yaml", text=text + JOB % ("low", 2))
+    urgent = "\n---\n{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent}, value: 5}"
+    job = (JOB % ("high", 2)).replace("restartPolicy", "priorityClassName: urgent\n      restartPolicy")
+    ran = command(text=first.out + urgent + job)
+    assert re.search(r"^team/job-low-\w+ +cq +team/job-high-\w+ +InClusterQueue$", ran.out, re.M)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "90")
+    assert Style.of(io.StringIO()) == Style(color=False, width=None)
+    assert Style.of(io.StringIO(), "always") == Style(color=True, width=None)
+    assert Style.of(Terminal()) == Style(color=True, width=90)
+    assert Style.of(Terminal(), "never") == Style(color=False, width=90)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert Style.of(Terminal()) == Style(color=False, width=90)
 
 
 def test_a_terminal_gets_wrapped_messages() -> None:
@@ -405,6 +435,13 @@ def test_what_stays_undecided_has_a_code_of_its_own(command: Callable[..., Ran])
     ran = command(text=text + topology + JOB % ("a", 1))
     assert ran.code == ExitCode.UNDECIDED
     assert re.search(r"Undecided .* spec\.podSets: ", ran.out)
+
+
+def test_what_never_settles_has_a_code_of_its_own(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "settle", lambda *_, **__: Settled(Ending.REPEATING, (), (), ()))
+    ran = command(text=QUEUES)
+    assert ran.code == ExitCode.UNSETTLED
+    assert "never settles" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kueuecore import Ending, Engine, Settled, settle, settling
-from kueuecore.decisions import Decision, Event
+from kueuecore.decisions import Decision, Preemption
 from kueuecore.states import Stage
 from kueuecore.times import TimeLike
 
@@ -151,6 +151,20 @@ def test_undecided_workloads_are_told_once() -> None:
     assert stages(engine) == {"w": "Pending"}
 
 
+def test_victims_of_preemption_make_room_at_once() -> None:
+    objects = queues(("default", 2), preemption={"withinClusterQueue": "LowerPriority"})
+    engine = Engine()
+    engine.apply([*objects, workload("low", 2)], now=NOW)
+    settle(engine, now=NOW)
+    engine.apply(workload("high", 2, priority=1), now=NOW)
+    result = settle(engine, now=NOW)
+    assert stages(engine) == {"high": "Admitted", "low": "Pending"}
+    assert [(it.name, it.preemptor) for decision in result.decisions for it in decision.preemptions] == [
+        ("low", "x/high")
+    ]
+    assert result.ending is Ending.SETTLED
+
+
 class Quarrel(Engine):
     """Every second cycle evicts what was admitted, as if it had been preempted."""
 
@@ -159,8 +173,9 @@ class Quarrel(Engine):
         for it in admitted:
             self.evict(it.name, namespace=it.namespace, now=now, stopped=False)
         decision = super().cycle(now)
-        events = [Event("Normal", "EvictedDueToPreempted", it.namespace, it.name, "") for it in admitted]
-        vars(decision)["events"] = (*events, *decision.events)
+        vars(decision)["preemptions"] = tuple(
+            Preemption(it.namespace, it.name, "cq", "x/other", "InClusterQueue", "") for it in admitted
+        )
         return decision
 
 

@@ -34,6 +34,17 @@ def json_document(outcome: Outcome) -> str:
         "nextWake": None if (wake := outcome.engine.next_wake()) is None else format_time(wake),
         "counts": dict(outcome.counts),
         "workloads": [_workload(row) for row in outcome.workloads],
+        "preemptions": [
+            {
+                "namespace": it.namespace,
+                "name": it.name,
+                "clusterQueue": it.cluster_queue,
+                "preemptor": it.preemptor,
+                "reason": it.reason,
+                "message": it.message,
+            }
+            for it in outcome.preemptions
+        ],
         "clusterQueues": [
             {
                 "name": queue.name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.decisions import Undecided
+from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.settling import Settled
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
@@ -78,6 +78,11 @@ class Outcome:
             position = positions.get(state.key)
             rows.append(Row(state, _owner(plain), _counts(plain), position, left_open))
         return tuple(rows)
+
+    @property
+    def preemptions(self) -> tuple[Preemption, ...]:
+        """What was preempted for whom, in order."""
+        return tuple(it for decision in self.settled.decisions for it in decision.preemptions)
 
     @cached_property
     def cluster_queues(self) -> tuple[ClusterQueueState, ...]:

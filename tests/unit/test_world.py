@@ -1,0 +1,101 @@
+"""From manifests to what an engine takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kueuecore import Configuration, Engine, Manifest, World
+from kueuecore.world import jobs_configuration
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def manifest(kind: str, name: str, *, api_version: str = "kueue.x-k8s.io/v1beta2", **metadata: Any) -> Manifest:
+    return Manifest({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **metadata}})
+
+
+def job(name: str, **metadata: Any) -> Manifest:
+    containers = [{"name": "main", "resources": {"requests": {"cpu": 1}}}]
+    plain = manifest("Job", name, api_version="batch/v1", labels={"kueue.x-k8s.io/queue-name": "lq"}, **metadata)
+    template: Any = {"spec": {"restartPolicy": "Never", "containers": containers}}
+    return Manifest({**plain.object, "spec": {"template": template}})
+
+
+def names(world: World) -> list[str]:
+    return [f"{it.object['kind']}/{it.object['metadata']['name']}" for it in world.manifests]  # type: ignore[index,call-overload]
+
+
+def uids(world: World) -> dict[str, str]:
+    workloads: list[Any] = [it.object for it in world.manifests if it.object["kind"] == "Workload"]
+    return {it["metadata"]["name"]: it["metadata"]["uid"][-3:] for it in workloads}
+
+
+def test_a_workload_stands_after_its_job() -> None:
+    world = World.of([job("b"), manifest("Workload", "w"), job("a")])
+    made = [it.object["metadata"]["name"] for it in world.made]  # type: ignore[index,call-overload]
+    assert names(world) == [
+        "Namespace/default",
+        "Job/b",
+        f"Workload/{made[0]}",
+        "Workload/w",
+        "Job/a",
+        f"Workload/{made[1]}",
+    ]
+
+
+def test_workloads_are_numbered_in_the_order_of_the_files() -> None:
+    first = "00000000-0000-0000-0000-000000000001"
+    world = World.of([manifest("Workload", name) for name in "zba"])
+    assert uids(world) == {"z": "001", "b": "002", "a": "003"}
+    world = World.of([manifest("Workload", "new"), manifest("Workload", "old", uid=first), manifest("Workload", "new")])
+    assert uids(world) == {"new": "002", "old": "001"}
+
+
+def test_only_namespaces_that_are_missing_are_added() -> None:
+    there = manifest("Namespace", "there", api_version="v1")
+    queues = [manifest("LocalQueue", "lq", namespace=name) for name in ("there", "b", "a", "default")]
+    world = World.of([there, *queues])
+    assert names(world)[:4] == ["Namespace/a", "Namespace/b", "Namespace/default", "Namespace/there"]
+    assert world.namespaces == ("a", "b")
+    labels = {"kubernetes.io/metadata.name": "there"}
+    assert world.manifests[3].object["metadata"] == {"name": "there", "labels": labels}
+
+
+def test_nothing_is_added_to_a_dump() -> None:
+    given = [manifest("LocalQueue", "lq", namespace="x"), manifest("Workload", "w", namespace="x")]
+    world = World.of(given, trusted=True)
+    assert list(world.manifests) == given
+    applied = world.apply_to(Engine(), now=NOW)
+    assert (applied.warnings, applied.unread) == ((), {})
+
+
+def test_times_to_come_are_not_the_newest() -> None:
+    plain: Any = manifest("Workload", "w", creationTimestamp="2026-01-01T00:00:00Z").object
+    plain["spec"] = {
+        "podSets": [{"template": {"spec": {"containers": [{"env": [{"value": "2031-01-01T00:00:00Z"}]}]}}}]
+    }
+    plain["status"] = {
+        "requeueState": {"requeueAt": "2030-01-01T00:00:00Z"},
+        "conditions": [{"type": "Evicted", "lastTransitionTime": "2026-01-02T00:00:00Z"}],
+    }
+    assert World.of([Manifest(plain)], trusted=True).newest_time() == 1_767_312_000_000_000_000
+    assert World.of([manifest("Workload", "w")]).newest_time() is None
+
+
+def test_the_configuration_says_which_jobs_count() -> None:
+    configuration = Configuration.parse("""
+        apiVersion: config.kueue.x-k8s.io/v1beta2
+        kind: Configuration
+        manageJobsWithoutQueueName: true
+        managedJobsNamespaceSelector: {matchLabels: {batch: "yes"}}
+        integrations: {frameworks: [batch/job, pod], labelKeysToCopy: [team], externalFrameworks: [Foo.v1.example.com]}
+        featureGates: {PartialAdmission: false}
+    """)
+    settings = jobs_configuration(configuration)
+    assert list(settings.frameworks) == ["batch/job", "pod"]
+    assert list(settings.external_frameworks) == ["Foo.v1.example.com"]
+    assert list(settings.label_keys_to_copy) == ["team"]
+    assert settings.manage_jobs_without_queue_name
+    assert settings.managed_jobs_namespace_selector.matches({"batch": "yes"})
+    assert not settings.managed_jobs_namespace_selector.matches({})
+    assert not settings.enabled("PartialAdmission")
