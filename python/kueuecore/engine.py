@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from kueuecore import _core
 from kueuecore.configuration import Configuration
@@ -139,6 +142,70 @@ class Engine:
             problems = list(located(ManifestError(problems), manifests).problems)
         refs = tuple(ObjectRef(kind, name, namespace) for _, _, kind, namespace, name in foreign)
         return Applied(tuple(problems), refs)
+
+    def submit(
+        self,
+        *,
+        namespace: str,
+        local_queues: Sequence[str],
+        queue: npt.ArrayLike,
+        requests: Mapping[str, npt.ArrayLike],
+        count: npt.ArrayLike = 1,
+        priority: npt.ArrayLike = 0,
+        created: npt.ArrayLike = 0,
+        prefix: str = "workload-",
+        first: int = 0,
+        now: TimeLike | None = None,
+    ) -> None:
+        """Bring in many workloads of one pod set each, as arrays of n values or scalars that hold for all.
+
+        Args:
+            namespace: Namespace of all of them.
+            local_queues: Names of LocalQueues.
+            queue: Index into `local_queues`, shape (n,).
+            requests: What one pod requests of each resource, as integers: milli-units of `cpu`, whole units (bytes) of
+                the rest. 0: not requested.
+            count: Pods of each workload.
+            priority: Priority of each workload.
+            created: Creation time in nanoseconds since 1970.
+            prefix: Names are this and a number; the UID is the name.
+            first: Number of the first.
+            now: When it happens; by default the latest time that any call named.
+
+        Raises:
+            ValueError: Arrays that do not fit together, or values that no workload can have. Nothing was applied then.
+
+        Example:
+            >>> import numpy as np
+            >>> engine = Engine()
+            >>> engine.submit(namespace="default", local_queues=["user-queue"], queue=np.zeros(1000, int),
+            ...               requests={"cpu": np.full(1000, 500)})
+            >>> len(engine)
+            1000
+        """
+        indexes = np.atleast_1d(np.asarray(queue))
+        n = len(indexes)
+
+        def column(values: npt.ArrayLike, kind: str) -> bytes:
+            array = np.broadcast_to(np.asarray(values), (n,))
+            if not np.issubdtype(array.dtype, np.integer):
+                raise ValueError(f"columns hold integers, not {array.dtype}")
+            limits = np.iinfo(kind)
+            if n and not (limits.min <= array.min() and array.max() <= limits.max):
+                raise ValueError(f"a column holds values outside of {limits.min} ... {limits.max}")
+            return array.astype(kind).tobytes()
+
+        amounts = [np.frombuffer(column(values, "<i8"), "<i8") for values in requests.values()]
+        columns = (
+            list(local_queues),
+            column(indexes, "<u4"),
+            column(priority, "<i4"),
+            column(created, "<i8"),
+            column(count, "<i4"),
+            list(requests),
+            np.stack(amounts, axis=1).tobytes() if amounts else b"",
+        )
+        self._core.submit(namespace, prefix, first, columns, self._at(now))
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
         """Delete an object. What a deleted Workload held is free again.

@@ -5,7 +5,7 @@
 //! | read | for |
 //! |---|---|
 //! | [`objects`], [`config`], [`gates`] | what comes in |
-//! | [`engine`], [`decision`] | the front, and what comes out |
+//! | [`engine`], [`columns`], [`decision`] | the front, many workloads at once, and what comes out |
 //! | [`state`] | all tables: names to ids, the quota forest, queues, workloads |
 //! | [`apply`], [`cache`], [`reconcile`] | what events do, what holds quota, what is written outside of cycles |
 //! | [`cycle`], [`nominate`], [`entry`], `outcome` | one scheduling cycle: its steps, its heads, their order, what becomes of them |
@@ -23,6 +23,7 @@ pub mod apply;
 pub mod assign;
 pub mod cache;
 pub mod checks;
+pub mod columns;
 pub mod conditions;
 pub mod config;
 pub mod cycle;

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use kueuecore::columns::Columns;
 use kueuecore::engine as core;
 use kueuecore::gates::Gates;
 use kueuecore::ids::WorkloadId;
@@ -42,6 +43,14 @@ fn report_of(decoded: &Decoded) -> Report {
 
 fn door(trusted: bool) -> Door {
     if trusted { Door::Trusted } else { Door::People }
+}
+
+/// LocalQueues, queue, priority, created, count, resources, requests: the columns as little-endian bytes.
+type ColumnBytes<'a> = (Vec<String>, &'a [u8], &'a [u8], &'a [u8], &'a [u8], Vec<String>, &'a [u8]);
+
+/// The values of a column that came as bytes.
+fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("chunks have this length"))).collect()
 }
 
 /// Changes of stored objects that an API server with Kueue's webhooks would refuse.
@@ -100,6 +109,33 @@ impl Engine {
             Ok(report)
         })?;
         applied.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
+    }
+
+    /// Applies workloads given as columns: queue u32, priority i32, created i64, count i32, requests i64. All or nothing.
+    fn submit(
+        &self,
+        py: Python<'_>,
+        namespace: String,
+        prefix: String,
+        first: u64,
+        columns: ColumnBytes<'_>,
+        now: i64,
+    ) -> PyResult<()> {
+        let (local_queues, queue, priority, created, count, resources, requests) = columns;
+        let columns = Columns {
+            namespace,
+            prefix,
+            first,
+            local_queues,
+            queue: decode_column(queue, u32::from_le_bytes),
+            priority: decode_column(priority, i32::from_le_bytes),
+            created: decode_column(created, i64::from_le_bytes),
+            count: decode_column(count, i32::from_le_bytes),
+            resources,
+            requests: decode_column(requests, i64::from_le_bytes),
+        };
+        run(py, &self.inner, |engine| engine.submit(&columns, Time(now)))?
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
     /// Deletes an object; `False` if there was none.

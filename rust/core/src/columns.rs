@@ -1,0 +1,177 @@
+//! Workloads as columns: how simulators bring in many at once, one pod set each.
+
+use thiserror::Error;
+
+use crate::engine::Engine;
+use crate::objects::{Container, Meta, Object, PodSet, PodSpec, PodTemplate, Resources, Time, Workload};
+use crate::quantity::Quantity;
+use crate::resource_names::quantity_from_value;
+
+/// Columns of equal length, one row per workload.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Namespace of all of them.
+    pub namespace: String,
+    /// Names are this and a number from `first` on; UIDs are the names.
+    pub prefix: String,
+    /// Number of the first workload.
+    pub first: u64,
+    /// The LocalQueues that `queue` counts.
+    pub local_queues: Vec<String>,
+    /// Index of the LocalQueue.
+    pub queue: Vec<u32>,
+    /// Priority.
+    pub priority: Vec<i32>,
+    /// Creation time in nanoseconds since 1970.
+    pub created: Vec<i64>,
+    /// Pods.
+    pub count: Vec<i32>,
+    /// The resources that the columns of `requests` count.
+    pub resources: Vec<String>,
+    /// Row by row: what one pod requests, in milli-units of `cpu` and whole units of the rest. Zero: not requested.
+    pub requests: Vec<i64>,
+}
+
+/// Columns that are no workloads.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ColumnsError {
+    /// A column has another length than the rest.
+    #[error("{column}: has {actual} values where {expected} are needed")]
+    Length {
+        /// The column.
+        column: &'static str,
+        /// Its length.
+        actual: usize,
+        /// What the others ask for.
+        expected: usize,
+    },
+    /// A value that no workload can have.
+    #[error("{column}[{row}]: {value}: {what}")]
+    Value {
+        /// The column.
+        column: &'static str,
+        /// The row.
+        row: usize,
+        /// The value.
+        value: i64,
+        /// What it must be.
+        what: &'static str,
+    },
+}
+
+impl Columns {
+    fn check(&self) -> Result<(), ColumnsError> {
+        let n = self.queue.len();
+        let lengths = [
+            ("priority", self.priority.len(), n),
+            ("created", self.created.len(), n),
+            ("count", self.count.len(), n),
+            ("requests", self.requests.len(), n * self.resources.len()),
+        ];
+        for (column, actual, expected) in lengths {
+            if actual != expected {
+                return Err(ColumnsError::Length { column, actual, expected });
+            }
+        }
+        let bad = |column, row, value, what| ColumnsError::Value { column, row, value, what };
+        if let Some(row) = self.queue.iter().position(|&q| q as usize >= self.local_queues.len()) {
+            return Err(bad("queue", row, i64::from(self.queue[row]), "must be an index of local_queues"));
+        }
+        if let Some(row) = self.count.iter().position(|&count| count < 0) {
+            return Err(bad("count", row, i64::from(self.count[row]), "must be greater than or equal to 0"));
+        }
+        if let Some(at) = self.requests.iter().position(|&value| value < 0) {
+            let row = at / self.resources.len();
+            return Err(bad("requests", row, self.requests[at], "must be greater than or equal to 0"));
+        }
+        Ok(())
+    }
+
+    fn workload(&self, row: usize) -> Workload {
+        let n = self.resources.len();
+        let values = self.resources.iter().zip(&self.requests[row * n..(row + 1) * n]);
+        let requests = values
+            .filter(|(_, value)| **value != 0)
+            .map(|(name, value)| -> (String, Quantity) { (name.clone(), quantity_from_value(name, *value, false)) })
+            .collect();
+        let container = Container { resources: Resources { requests, ..Resources::default() }, ..Container::default() };
+        let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
+        let name = format!("{}{}", self.prefix, self.first + row as u64);
+        Workload {
+            meta: Meta {
+                uid: name.clone(),
+                name,
+                namespace: self.namespace.clone(),
+                created: Time(self.created[row]),
+                generation: 1,
+                ..Meta::default()
+            },
+            pod_sets: vec![PodSet {
+                name: "main".to_owned(),
+                count: self.count[row],
+                template: PodTemplate { spec, ..PodTemplate::default() },
+                ..PodSet::default()
+            }],
+            queue_name: self.local_queues[self.queue[row] as usize].clone(),
+            priority: Some(self.priority[row]),
+            ..Workload::default()
+        }
+    }
+}
+
+impl Engine {
+    /// Applies workloads that are given as columns. All or nothing.
+    ///
+    /// # Errors
+    /// The first column of another length, or the first value that no workload can have.
+    pub fn submit(&mut self, columns: &Columns, now: Time) -> Result<(), ColumnsError> {
+        columns.check()?;
+        let objects = (0..columns.queue.len()).map(|row| Object::Workload(Box::new(columns.workload(row)))).collect();
+        self.apply(objects, now);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> Columns {
+        Columns {
+            namespace: "ns".into(),
+            prefix: "w".into(),
+            first: 7,
+            local_queues: vec!["lq".into()],
+            queue: vec![0, 0],
+            priority: vec![1, 2],
+            created: vec![0, 1],
+            count: vec![1, 3],
+            resources: vec!["cpu".into(), "memory".into()],
+            requests: vec![500, 0, 1000, 1024],
+        }
+    }
+
+    #[test]
+    fn rows_become_workloads() {
+        let mut engine = Engine::default();
+        engine.submit(&two(), Time(5)).expect("valid");
+        let id = engine.state.workloads.find("ns", "w8").expect("the second");
+        let requests: Vec<i64> = engine.state.workloads.get(id).totals[0].requests.iter().map(|r| r.1).collect();
+        assert_eq!(requests, [3072, 3000], "memory before cpu, for three pods");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_together_change_nothing() {
+        let refused = |change: fn(&mut Columns)| {
+            let (mut engine, mut columns) = (Engine::default(), two());
+            change(&mut columns);
+            let error = engine.submit(&columns, Time(5)).expect_err("refused").to_string();
+            assert!(engine.state.workloads.is_empty());
+            error
+        };
+        assert_eq!(refused(|c| c.priority.truncate(1)), "priority: has 1 values where 2 are needed");
+        assert_eq!(refused(|c| c.queue[1] = 9), "queue[1]: 9: must be an index of local_queues");
+        assert_eq!(refused(|c| c.count[0] = -1), "count[0]: -1: must be greater than or equal to 0");
+        assert_eq!(refused(|c| c.requests[3] = -4), "requests[1]: -4: must be greater than or equal to 0");
+    }
+}
