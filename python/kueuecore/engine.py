@@ -258,7 +258,7 @@ class Engine:
 
     @property
     def has_heads(self) -> bool:
-        """Is anything waiting in the heap of a ClusterQueue that may admit, so that a cycle has something to do?"""
+        """May a cycle have something to do: is anything in a heap, or asked to be tried again?"""
         return self._core.has_heads()
 
     def finish(

@@ -198,9 +198,12 @@ impl Engine {
         changed
     }
 
-    /// Is anything waiting in a ClusterQueue that may admit?
+    /// May a cycle have something to do: is anything in the heap of a ClusterQueue that may admit, or asked to be tried
+    /// again?
     pub fn has_heads(&self) -> bool {
-        self.state.waiting.values().any(|&queue| self.state.queues[queue].is_active())
+        let state = &self.state;
+        let waits = state.waiting.values().any(|&queue| state.queues[queue].is_active());
+        waits || !state.flush_requests.is_empty()
     }
 
     /// Where a workload stands.

@@ -228,7 +228,7 @@ impl Engine {
         Ok(Self { inner: Mutex::new(Some(copy)) })
     }
 
-    /// Is anything waiting in a ClusterQueue that may admit?
+    /// May a cycle have something to do?
     fn has_heads(&self, py: Python<'_>) -> PyResult<bool> {
         run(py, &self.inner, |engine| engine.has_heads())
     }
