@@ -12,6 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from kueuecore import _core
+from kueuecore._keyed import Keyed
 
 __all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Preemption", "Undecided"]
 
@@ -34,7 +35,7 @@ class PodSetAdmission:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Keyed):
     """A workload that got quota (rules/05 §6.4).
 
     Args:
@@ -51,14 +52,9 @@ class Admission:
     pod_sets: tuple[PodSetAdmission, ...]
     is_admitted: bool
 
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Keyed):
     """A head that stayed pending (rules/05 §6.5).
 
     Args:
@@ -77,14 +73,9 @@ class Pending:
     message: str
     is_parked: bool
 
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(Keyed):
     """A workload that has to give way: it is marked, and holds its quota until its job has stopped (rules/04 §8).
 
     Args:
@@ -103,14 +94,9 @@ class Preemption:
     reason: str
     message: str
 
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Keyed):
     """A Kubernetes event that Kueue would emit.
 
     Args:
@@ -127,14 +113,9 @@ class Event:
     name: str
     message: str
 
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
+class Undecided(Keyed):
     """A workload on which no decision is made, because it needs what is not built yet.
 
     Args:
@@ -148,11 +129,6 @@ class Undecided:
     name: str
     field: str
     message: str
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     def __str__(self) -> str:
         return f'Workload "{self.key}": {self.field}: {self.message}; it stays undecided'

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kueuecore._keyed import Keyed
+
 __all__ = ["ClusterQueueState", "LocalQueueState", "PendingWorkload", "QuotaRow", "Stage", "WorkloadState"]
 
 
@@ -20,7 +22,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadState:
+class WorkloadState(Keyed):
     """Where a workload stands, and what Kueue says about it.
 
     Args:
@@ -48,11 +50,6 @@ class WorkloadState:
     status: Mapping[str, Any] = field(repr=False)
 
     @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
-    @property
     def flavors(self) -> dict[str, dict[str, str]]:
         """Pod set to resource to flavor, once quota is reserved."""
         assignments = self.status.get("admission", {}).get("podSetAssignments", ())
@@ -60,7 +57,7 @@ class WorkloadState:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingWorkload:
+class PendingWorkload(Keyed):
     """A pending workload and its position (rules/12 §2).
 
     Args:
@@ -80,11 +77,6 @@ class PendingWorkload:
     position_in_cluster_queue: int
     position_in_local_queue: int
     place: str
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
