@@ -99,8 +99,13 @@ def _run(engine: Engine, now: str, admission_error: str | None = None) -> dict[s
             refused.add(admission.key)
             gone = admission_error == "NotFound"
             engine.forget(admission.name, namespace=admission.namespace, now=now, gone=gone)
+    state = _state(engine)
+    for slice_ in decision.replaced_slices:
+        # Kueue's cache learns that the slice is finished from the watch, after the cycle.
+        status = engine.workload(slice_.name, namespace=slice_.namespace).status
+        state["admissions"][slice_.key] = status["admission"]
     return {
-        **_state(engine),
+        **state,
         "events": [
             {"type": e.type, "reason": e.reason, "key": e.key, "message": e.message}
             for e in decision.events

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from kueuecore import _core
 from kueuecore._keyed import Keyed
 
-__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Preemption", "Undecided"]
+__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Preemption", "ReplacedSlice", "Undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class Preemption(Keyed):
         name: Name of the victim.
         cluster_queue: The ClusterQueue whose quota it holds.
         preemptor: Key of the workload that needs the room.
-        reason: Reason of its condition Preempted, such as `InClusterQueue` or `InCohortReclamation`.
+        reason: Reason of its condition Preempted, such as `InClusterQueue` or `InCohortReclamation`; `FlavorMigration`
+            for a variant that gives way to one for a preferred flavor (rules/09 §4.4).
         message: Kueue's message.
     """
 
@@ -92,6 +93,23 @@ class Preemption(Keyed):
     cluster_queue: str
     preemptor: str
     reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedSlice(Keyed):
+    """A slice of an elastic workload that is finished, because its replacement got quota (rules/09 §2.3).
+
+    Args:
+        namespace: Namespace of the slice.
+        name: Name of the slice.
+        successor: Key of the slice that takes its place.
+        message: Kueue's message.
+    """
+
+    namespace: str
+    name: str
+    successor: str
     message: str
 
 
@@ -178,6 +196,13 @@ class Decision:
         return tuple(
             Preemption(*key, cluster_queue, "/".join(preemptor), reason, message)
             for key, cluster_queue, preemptor, reason, message in self._core.preemptions()
+        )
+
+    @cached_property
+    def replaced_slices(self) -> tuple[ReplacedSlice, ...]:
+        """The slices of elastic workloads that ended, because their replacements got quota."""
+        return tuple(
+            ReplacedSlice(*key, "/".join(successor), message) for key, successor, message in self._core.replaced()
         )
 
     @cached_property

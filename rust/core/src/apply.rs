@@ -16,8 +16,10 @@ use crate::queue_order::{
     backoff_expired, effective_priority, has_quota_reservation, is_active, is_admissible, is_admitted, is_finished,
     is_on_hold, queue_order_timestamp,
 };
+use crate::slices;
 use crate::state::{FlushRequest, Owner, State};
 use crate::totals;
+use crate::variants::is_parent;
 use crate::workloads::{Record, Spec, intern_totals};
 
 /// Where a workload stands, as its status says.
@@ -351,7 +353,9 @@ impl State {
 
     fn queue_workloads_of(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.clone() {
-            if is_admissible(&self.workloads.get(workload).workload, self.config.gates)
+            let object = &self.workloads.get(workload).workload;
+            if is_admissible(object, self.config.gates)
+                && !is_parent(object, self.config.gates)
                 && let Some(queue) = self.queue_of(workload)
             {
                 let item = self.item(workload);
@@ -531,6 +535,7 @@ impl State {
     /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
     pub fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
         self.now = now;
+        self.restore_slice(id);
         self.request_flush_for(id);
         let _ = self.delete_cached(id);
         if let Some(admission) = &self.workloads.get(id).workload.status.admission {
@@ -592,7 +597,9 @@ impl State {
             let priority_changed = effective_priority(&old.workload, gates)
                 != effective_priority(&record.workload, gates)
                 || old.workload.priority_class != record.workload.priority_class;
-            if now.holds_quota() && (reclaimed || priority_changed) {
+            let shrunk = self.gate(Gate::ElasticJobsViaWorkloadSlices)
+                && slices::scaled_down(&old.spec.original, &record.spec.original);
+            if now.holds_quota() && (reclaimed || shrunk || priority_changed) {
                 self.request_flush_for(id);
             }
             self.put_cached(id);
@@ -619,7 +626,8 @@ impl State {
 
     /// Puts an admissible workload into the queue of its LocalQueue, or updates it there.
     fn enqueue(&mut self, id: WorkloadId, relevant: bool) {
-        if !is_admissible(&self.workloads.get(id).workload, self.config.gates) {
+        let workload = &self.workloads.get(id).workload;
+        if !is_admissible(workload, self.config.gates) || is_parent(workload, self.config.gates) {
             return;
         }
         let Some(queue) = self.queue_of(id) else { return };

@@ -244,7 +244,7 @@ impl State {
     /// Takes a workload's reservation into account, or out of it, as its status now says (rules/01 §7.4).
     pub fn put_cached(&mut self, workload: WorkloadId) -> bool {
         let record = self.workloads.get(workload);
-        let target = if has_active_quota_reservation(&record.workload) {
+        let target = if has_active_quota_reservation(&record.workload) && !self.counts_by_variants(&record.workload) {
             record.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone())
         } else {
             None

@@ -26,8 +26,12 @@ pub(crate) struct Cycle {
     pub decision: Decision,
     /// Quota reservations, to charge once the trial usage is rolled back.
     pub assumed: Vec<(WorkloadId, Admission)>,
+    /// Slices that their replacements end: old and new.
+    pub replaced: Vec<(WorkloadId, WorkloadId)>,
     /// Preemptions, to write at the end: target and preemptor.
     pub preemptions: Vec<(Target, WorkloadId, QueueId)>,
+    /// Variants to evict at the end: the one that runs, and the one for a preferred flavor.
+    pub migrations: Vec<(WorkloadId, WorkloadId)>,
     /// The victims of the entries so far.
     pub victims: BTreeSet<WorkloadId>,
     /// Always empty: nobody counts as gone.
@@ -39,6 +43,7 @@ impl State {
     pub fn run_cycle(&mut self, now: Time) -> Decision {
         self.now = now;
         self.unconfirmed.clear();
+        self.replaced_slices.clear();
         let unparked = self.flush();
         self.forest.flush(&self.names);
         let heads = self.heads();
@@ -57,8 +62,14 @@ impl State {
         for (workload, admission) in std::mem::take(&mut cycle.assumed) {
             self.assume(workload, admission, now, &mut cycle.decision);
         }
+        for (old, new) in std::mem::take(&mut cycle.replaced) {
+            self.replace_slice(old, new, now, &mut cycle.decision);
+        }
         for (target, preemptor, queue) in std::mem::take(&mut cycle.preemptions) {
             self.write_preemption(target, preemptor, queue, now, &mut cycle.decision);
+        }
+        for (from, to) in std::mem::take(&mut cycle.migrations) {
+            self.write_migration(from, to, now, &mut cycle.decision);
         }
         for entry in entries.into_iter().chain(not_nominated) {
             if entry.status != EntryStatus::Assumed {
@@ -106,6 +117,9 @@ impl State {
 
     /// Decides on one entry (rules/05 §6.4).
     fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
+        if self.stands_back(entry) {
+            return;
+        }
         let overlaps = |entry: &Entry, cycle: &Cycle| entry.targets.iter().any(|t| cycle.victims.contains(&t.workload));
         if overlaps(entry, cycle) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
             self.assign_again(entry, cycle);
@@ -157,6 +171,7 @@ impl State {
         }
         cycle.victims.extend(entry.targets.iter().map(|t| t.workload));
         self.try_usage(entry, &usage, cycle);
+        let slice = self.split_off_slice(entry.workload, &mut entry.targets);
         if mode == Mode::Preempt {
             let n = entry.targets.len();
             entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
@@ -166,8 +181,12 @@ impl State {
             cycle.preemptions.extend(entry.targets.iter().map(|&t| (t, entry.workload, entry.queue)));
             return;
         }
+        if self.migrates(entry, cycle) {
+            return;
+        }
         let admission = self.admission(entry);
         entry.status = EntryStatus::Assumed;
+        cycle.replaced.extend(slice.map(|slice| (slice, entry.workload)));
         self.note_reservation(entry, &admission, cycle);
     }
 

@@ -18,6 +18,8 @@ pub struct Decision {
     pub admissions: Vec<Admitted>,
     /// Workloads that are preempted: marked, with their quota until they have stopped.
     pub preemptions: Vec<Preempted>,
+    /// Slices of elastic workloads that ended because their replacements got quota.
+    pub replaced: Vec<Replaced>,
     /// Heads that stayed pending, in the order in which they were decided on.
     pub pending: Vec<Kept>,
     /// Workloads that were parked with a head of the same shape, without being looked at (rules/05 §4).
@@ -65,8 +67,19 @@ pub struct Preempted {
     pub queue: String,
     /// For whom.
     pub preemptor: Key,
-    /// Reason of its condition Preempted.
+    /// Reason of its condition Preempted; `FlavorMigration`, of Evicted, for a variant that another takes the place of.
     pub reason: &'static str,
+    /// Kueue's message.
+    pub message: String,
+}
+
+/// A slice that is finished, because a newer one takes its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The slice.
+    pub key: Key,
+    /// The slice that got quota instead.
+    pub successor: Key,
     /// Kueue's message.
     pub message: String,
 }

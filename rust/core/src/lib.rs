@@ -10,7 +10,7 @@
 //! | [`apply`], [`cache`], [`reconcile`] | what events do, what holds quota, what is written outside of cycles |
 //! | [`cycle`], [`nominate`], [`entry`], `outcome` | one scheduling cycle: its steps, its heads, their order, what becomes of them |
 //! | [`assign`] | which flavors a workload would use |
-//! | [`preempt`] | who gives way |
+//! | [`preempt`], [`slices`], [`variants`] | who gives way: victims, replaced slices, variants for less preferred flavors |
 //! | [`pending`] | the queue of one ClusterQueue |
 //! | [`forest`], [`tree`], [`quota`], [`share`] | who belongs to whom, quota in dense columns, its mathematics, fair shares |
 //! | [`pods`], [`totals`], [`quantity`], [`amount`] | what pods ask for, in Kubernetes' numbers |
@@ -51,10 +51,12 @@ pub mod reservation;
 pub mod resource_names;
 pub mod selectors;
 pub mod share;
+pub mod slices;
 pub mod state;
 #[cfg(test)]
 pub mod testing;
 pub mod totals;
 pub mod tree;
 pub mod usage_report;
+pub mod variants;
 pub mod workloads;

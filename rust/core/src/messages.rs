@@ -28,6 +28,13 @@ pub const FITS_AFTER_PREEMPTIONS: &str = "Workload has overlapping preemption ta
 /// Not all admitted workloads are ready.
 pub const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
 
+/// Another variant has a better flavor already (rules/09 §4.4).
+pub const PREFERRED_VARIANT_ADMITTED: &str = "A more favorable variant is already admitted";
+/// The ClusterQueue does not want a migration to this flavor.
+pub const BELOW_LAST_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
+/// What the message of a variant ends with while it waits for the one that it takes the place of.
+pub const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
+
 /// `spec.active` is false.
 pub const DEACTIVATED: &str = "The workload is deactivated";
 /// Parked with an equivalent workload that failed.
@@ -91,6 +98,20 @@ pub fn preempted(preemptor: &Meta, reason: &str, preemptor_path: &str, preemptee
         preemption_purpose(reason),
         known(Some(preemptor_path)),
         known(Some(preemptee_path)),
+    )
+}
+
+/// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
+pub fn migrated(uid: &str) -> String {
+    format!("Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor")
+}
+
+/// The message of a slice that is finished because `successor` has its quota (rules/09 §2.3).
+pub fn slice_replaced(successor: &Meta) -> String {
+    let job = successor.labels.get(JOB_UID_LABEL).map_or("", String::as_str);
+    format!(
+        "Replaced to accommodate a workload (UID: {}, JobUID: {job}) due to workload slice aggregation",
+        successor.uid
     )
 }
 

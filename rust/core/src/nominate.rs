@@ -171,6 +171,10 @@ impl State {
         if outdated || nomination.is_some() {
             record.resume = None;
         }
+        let gone = if nomination.is_some() { &cycle.victims } else { &cycle.nobody };
+        let slice = self.replaced_slice(entry.queue, entry.workload, gone);
+        let replaced = slice.map(|slice| self.pod_sets_of_slice(slice));
+        let slice = slice.map(|workload| Target { workload, queue: entry.queue, reason: "" });
         let mut tree = self.forest.lend_tree(entry.tree);
         let record = self.workloads.get(entry.workload);
         let allowed = allowed_flavors(&record.workload);
@@ -180,7 +184,7 @@ impl State {
             shape,
             resume: record.resume.as_deref(),
             allowed_flavors: allowed.as_deref(),
-            replaced_slice: None,
+            replaced_slice: replaced.as_deref(),
             nomination,
         };
         let context = Context {
@@ -192,7 +196,7 @@ impl State {
             generation,
             cycle: number,
         };
-        let world = self.world(if nomination.is_some() { &cycle.victims } else { &cycle.nobody });
+        let world = self.world(gone);
         let preemptor = entry.preemptor();
         let mark = tree.mark();
         if nomination.is_some() {
@@ -214,14 +218,19 @@ impl State {
             Mode::NoFit | Mode::DeferredFit => None,
         };
         let reducible = candidate.pod_sets.iter().any(|ps| ps.min_count.is_some_and(|min| ps.count > min));
+        // The old slice leaves with the victims: what counts is only what the new one takes beyond it (rules/09 §2.3).
+        let with_slice = |targets: Vec<Target>| slice.into_iter().chain(targets).collect::<Vec<_>>();
         let result = match works(&mut tree, &full) {
-            Some(targets) => (full, targets),
+            Some(targets) => (full, with_slice(targets)),
             None if reducible && context.config.gates.enabled(Gate::PartialAdmission) => {
                 let reduced = assign::search_counts(candidate.pod_sets, |counts| {
                     let assignment = assign::assign(&context, &mut tree, &candidate, Some(counts), &mut oracle);
                     works(&mut tree, &assignment).map(|targets| (assignment, targets))
                 });
-                reduced.unwrap_or((full, Vec::new()))
+                match reduced {
+                    Some((assignment, targets)) => (assignment, with_slice(targets)),
+                    None => (full, Vec::new()),
+                }
             }
             None => (full, Vec::new()),
         };

@@ -205,6 +205,8 @@ pub struct ClusterQueue {
     pub usage_based_admission: bool,
     /// `spec.concurrentAdmissionPolicy`, as compact JSON with sorted keys; empty when absent.
     pub concurrent_admission_policy: String,
+    /// `spec.concurrentAdmissionPolicy.migration.constraints.lastAcceptableFlavorName`.
+    pub last_acceptable_flavor: Option<String>,
 }
 
 /// `spec.queueingStrategy`.

@@ -7,6 +7,9 @@ pub const QUOTA_RESERVED: &str = "QuotaReserved";
 /// Admitted True.
 pub const ADMITTED: &str = "Admitted";
 
+/// Finished: a larger slice has taken its place.
+pub const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
+
 // Why QuotaReserved is False (rules/07 §11).
 /// No flavor of the ClusterQueue matches.
 pub const NO_MATCHING_FLAVOR: &str = "NoMatchingFlavor";
@@ -52,6 +55,8 @@ pub const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyReque
 // Why Evicted is True, and Requeued after it (rules/07 §8).
 /// By a workload of higher claim.
 pub const PREEMPTED: &str = "Preempted";
+/// A variant for a preferred flavor is to run instead.
+pub const FLAVOR_MIGRATION: &str = "FlavorMigration";
 /// A node failed and could not be replaced.
 pub const NODE_FAILURES: &str = "NodeFailures";
 /// Its pods were not ready in time.

@@ -156,6 +156,8 @@ pub struct State {
     pub owners: BTreeMap<NodeId, Owner>,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
     pub unconfirmed: BTreeMap<WorkloadId, Record>,
+    /// The slices that the last cycle replaced, by their replacements: key, and the object before.
+    pub replaced_slices: BTreeMap<WorkloadId, (crate::decision::Key, crate::objects::Workload)>,
     /// Which workloads are to be reconciled.
     pub agenda: crate::reconcile::Agenda,
     /// Number of cycles so far.

@@ -60,6 +60,11 @@ impl Decision {
         rows.map(|p| (key(&p.key), p.queue.clone(), key(&p.preemptor), p.reason, p.message.clone())).collect()
     }
 
+    /// Keys of the slices that ended, with those of their replacements, and messages.
+    fn replaced(&self) -> Vec<(Key, Key, String)> {
+        self.inner.replaced.iter().map(|r| (key(&r.key), key(&r.successor), r.message.clone())).collect()
+    }
+
     /// Per ClusterQueue: what came of assigning entries again.
     fn target_recomputations(&self) -> BTreeMap<String, BTreeMap<&'static str, u32>> {
         self.inner.target_recomputations.clone()

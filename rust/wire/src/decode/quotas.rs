@@ -65,9 +65,15 @@ impl From<ClusterQueueWire> for ClusterQueue {
             stop_policy: stop_policy(&spec.stop_policy),
             fair_weight: spec.fair_sharing.weight,
             usage_based_admission: spec.admission_scope.admission_mode == "UsageBasedAdmissionFairSharing",
+            last_acceptable_flavor: last_acceptable_flavor(&spec.concurrent_admission_policy),
             concurrent_admission_policy: spec.concurrent_admission_policy,
         }
     }
+}
+
+fn last_acceptable_flavor(policy: &str) -> Option<String> {
+    let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
+    Some(policy.pointer("/migration/constraints/lastAcceptableFlavorName")?.as_str()?.to_owned())
 }
 
 fn stop_policy(text: &str) -> StopPolicy {
