@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kueuecore.decisions import Pending as Pending
     from kueuecore.decisions import PodSetAdmission as PodSetAdmission
     from kueuecore.decisions import Preemption as Preemption
+    from kueuecore.decisions import ReplacedSlice as ReplacedSlice
     from kueuecore.decisions import Undecided as Undecided
     from kueuecore.engine import Applied as Applied
     from kueuecore.engine import Engine as Engine
@@ -52,7 +53,16 @@ if TYPE_CHECKING:
 _MODULES = {
     "kueuecore.engine": ("Engine", "Applied"),
     "kueuecore.configuration": ("Configuration", "FeatureGate", "feature_gates"),
-    "kueuecore.decisions": ("Decision", "Admission", "PodSetAdmission", "Preemption", "Pending", "Event", "Undecided"),
+    "kueuecore.decisions": (
+        "Decision",
+        "Admission",
+        "PodSetAdmission",
+        "Preemption",
+        "Pending",
+        "Event",
+        "ReplacedSlice",
+        "Undecided",
+    ),
     "kueuecore.states": (
         "Stage",
         "WorkloadState",

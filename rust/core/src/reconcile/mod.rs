@@ -27,14 +27,13 @@ use crate::objects::{ClusterQueue, LocalQueue, StopPolicy, Time, Workload};
 use crate::queue_order::{has_quota_reservation, is_active, is_admitted, is_finished, requeue_at};
 use crate::reservation::sync_admitted;
 use crate::state::State;
+use crate::variants::is_parent;
 use crate::workloads::Record;
 
 /// More passes than any workload needs: Kueue's own steps lead to rest in five or six.
 const MAX_PASSES: usize = 32;
 /// The label with the UID of the job that a workload was made for.
 const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
-/// The label of a parent, which has no checks of its own (concurrent admission).
-const CONCURRENT_ADMISSION_PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
 
 impl State {
     /// Writes what follows for a workload from its queues, checks, activity and the time, and moves it between queue
@@ -208,8 +207,7 @@ impl<'a> Pass<'a> {
 
     /// Is it the parent of variants, which has no checks of its own?
     fn has_no_checks(&self, workload: &Workload) -> bool {
-        self.gate(Gate::ConcurrentAdmission)
-            && workload.meta.labels.get(CONCURRENT_ADMISSION_PARENT).is_some_and(|value| value == "true")
+        is_parent(workload, self.state.config.gates)
     }
 
     /// Why it has no quota, and condition Admitted; an Admitted workload is left alone, for only the loss of its quota
