@@ -28,6 +28,7 @@ _REAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 # What Kubernetes' YAML reader takes for a number, and PyYAML's for text.
 _GO_NUMBER = re.compile(r"[-+]?(0[0-9]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+)\Z")
 _DEEPEST = 200
+MOST_DIGITS = 309  # of a whole number: no float64 has more
 _BIG = 10**21  # from here on Go writes a whole float with an exponent
 _TEMPLATE = "this looks like a template: render it first, with `helm template` say"
 _BOOL_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -201,13 +202,19 @@ class _Converter:
 
     def number(self, node: yaml.ScalarNode, path: str) -> JsonValue:
         text: str = node.value
-        if _DECIMAL.match(text):
+        if _DECIMAL.match(text) and len(text) <= MOST_DIGITS:
             return int(text)
         leading_zeros = re.match(r"[-+]?0[0-9]", text) is not None
         if _REAL.match(text) and not leading_zeros:
             number = float(text)
-            if abs(number) == float("inf"):
-                self.complain(node, path, f"the number {text} is too large", f'write "{text}" if it is a text', text)
+            if abs(number) == float("inf") or len(text) > MOST_DIGITS:
+                self.complain(
+                    node,
+                    path,
+                    f"the number {_short(text)} is too large",
+                    f'write "{_short(text)}" if it is a text',
+                    text,
+                )
                 return None
             # Kubernetes writes a whole float as an integer, so 1.0 may stand where an integer belongs.
             return int(number) if number.is_integer() and abs(number) < _BIG else number
@@ -229,6 +236,10 @@ class _Converter:
         if node.tag != expected:
             tag = node.tag.replace(_TAG, "!!")
             self.complain(node, path, f"Kubernetes knows no tag {tag}", "remove the tag, or quote the value")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def join(path: str, key: str) -> str:
@@ -272,7 +283,8 @@ def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Pro
     found = lines[line - first_line].strip() if line - first_line < len(lines) else ""
     if "{{" in text:
         remedy = _TEMPLATE
-    context = f", found: {found[:80]}" if found else ""
+    found = "".join(character if character.isprintable() else "?" for character in found[:80])
+    context = f", found: {found}" if found else ""
     return Problem(f"this is not YAML: {message}{context}", remedy=remedy, line=line, column=column)
 
 

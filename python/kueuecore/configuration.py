@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from kueuecore import _core
-from kueuecore.errors import ConfigurationError, ManifestError
+from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.manifests import JsonObject, located, parse_manifests, to_json_lines
 
 __all__ = ["Configuration", "FeatureGate", "feature_gates"]
@@ -41,6 +43,16 @@ def feature_gates() -> tuple[FeatureGate, ...]:
         True
     """
     return tuple(FeatureGate(*row) for row in _core.gates())
+
+
+def _with_near_gate(problem: Problem) -> Problem:
+    """The same problem; of a gate that Kueue has not, with the gate that may be meant."""
+    unknown = re.search(r"unrecognized feature gate: (\S+)", problem.message)
+    if unknown is None or problem.remedy:
+        return problem
+    near = difflib.get_close_matches(unknown[1], [gate.name for gate in feature_gates()], n=1)
+    remedy = f"write {near[0]}" if near else "write one of those that `kueuecore gates` lists"
+    return replace(problem, remedy=remedy)
 
 
 class Configuration:
@@ -92,7 +104,8 @@ class Configuration:
         try:
             return cls._of(_core.Configuration.read(to_json_lines(manifests), dict(feature_gates or {})))
         except ConfigurationError as error:
-            raise located(error.with_problems([replace(p, index=0) for p in error.problems]), manifests) from None
+            problems = [_with_near_gate(replace(problem, index=0)) for problem in error.problems]
+            raise located(error.with_problems(problems), manifests) from None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
@@ -100,7 +113,8 @@ class Configuration:
         try:
             data = Path(path).read_bytes()
         except OSError as error:
-            raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=os.fspath(path)) from None
+            name = os.fspath(path) or '""'
+            raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=name) from None
         return cls.parse(data, feature_gates=feature_gates, file=os.fspath(path))
 
     @classmethod

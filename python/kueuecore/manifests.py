@@ -30,7 +30,7 @@ from typing import IO, Protocol, TypeAlias
 import yaml
 
 from kueuecore._json import JsonObject, JsonValue, text_at
-from kueuecore._yaml import Text, compose, convert, find_line, join, syntax_problem
+from kueuecore._yaml import MOST_DIGITS, Text, compose, convert, find_line, join, syntax_problem
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
 __all__ = [
@@ -48,6 +48,28 @@ __all__ = [
 ]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+API_VERSIONS: Mapping[str, str] = {
+    "AdmissionCheck": _KUEUE,
+    "ClusterQueue": _KUEUE,
+    "Cohort": _KUEUE,
+    "LocalQueue": _KUEUE,
+    "MultiKueueCluster": _KUEUE,
+    "MultiKueueConfig": _KUEUE,
+    "ProvisioningRequestConfig": _KUEUE,
+    "ResourceFlavor": _KUEUE,
+    "Topology": _KUEUE,
+    "Workload": _KUEUE,
+    "WorkloadPriorityClass": _KUEUE,
+    "Configuration": "config.kueue.x-k8s.io/v1beta2",
+    "Job": "batch/v1",
+    "LimitRange": "v1",
+    "Namespace": "v1",
+    "PriorityClass": "scheduling.k8s.io/v1",
+    "RuntimeClass": "node.k8s.io/v1",
+}
+"""The newest apiVersion of each kind that is read, to show to those who left it out or wrote another group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +292,9 @@ def _contents(
         name = getattr(source, "name", None)
         yield (name if isinstance(name, str) else "<stream>"), source.read()
         return
+    if source == "":
+        problems.append(Problem("the name of a file is empty", remedy='write "." for the directory you are in'))
+        return
     if source == "-":
         yield "<stdin>", sys.stdin.buffer.read()
         return
@@ -352,7 +377,13 @@ def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
     def constant(name: str) -> JsonValue:
         raise json.JSONDecodeError(f"{name} is no JSON", text, position)
 
-    decoder = json.JSONDecoder(object_pairs_hook=pairs, parse_constant=constant)
+    def integer(digits: str) -> int:
+        if len(digits) > MOST_DIGITS:
+            message = f"the number {digits[:37]}... is too large"
+            raise json.JSONDecodeError(message, text, max(text.find(digits, position), 0))
+        return int(digits)
+
+    decoder = json.JSONDecoder(object_pairs_hook=pairs, parse_constant=constant, parse_int=integer)
     position = len(text) - len(text.lstrip())
     line, document, counted = 1, 0, 0
     while position < len(text):
@@ -404,7 +435,11 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
                 item = {"apiVersion": api_version, "kind": kind.removesuffix("List"), **item}
             _flatten(item, replace(source, _path=path), manifests, problems)
         return
-    remedies = {"apiVersion": "write kueue.x-k8s.io/v1beta2, say", "kind": "write ClusterQueue, say"}
+    api_version_of_kind = API_VERSIONS.get(kind) if isinstance(kind, str) else None
+    remedies = {
+        "apiVersion": f"write {api_version_of_kind}" if api_version_of_kind else f"write {_KUEUE}, say",
+        "kind": "write ClusterQueue, say",
+    }
     missing = [name for name in ("apiVersion", "kind") if not (isinstance(value.get(name), str) and value.get(name))]
     if Path(source.file).stem == "kustomization" and missing:
         problems.append(manifest.problem("this is no object", remedy="render it first, with `kubectl kustomize`"))

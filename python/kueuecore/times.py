@@ -39,8 +39,11 @@ def nanoseconds(time: TimeLike) -> int:
         if match is None:
             raise ValueError(f'{time!r} is no time: write RFC 3339, such as "2026-01-01T00:00:00Z"')
         day, clock, fraction, zone = match.groups()
-        whole = datetime.fromisoformat(f"{day}T{clock}{zone.upper().replace('Z', '+00:00')}")
-        result = nanoseconds(whole) + int((fraction or "0").ljust(9, "0"))
+        try:
+            whole = datetime.fromisoformat(f"{day}T{clock}{zone.upper().replace('Z', '+00:00')}")
+        except ValueError as error:
+            raise ValueError(f"{time!r} is no time: {error}") from None
+        result = (whole - _EPOCH) // _MICROSECOND * 1000 + int((fraction or "0").ljust(9, "0"))
     elif isinstance(time, datetime):
         if time.tzinfo is None:
             raise ValueError(f"{time!r} has no zone: give tzinfo=datetime.UTC, for example")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Ignored, JobsConfiguration, workloads_for
 from kueuecore.jobs.owners import FRAMEWORKS
-from kueuecore.manifests import Manifest, object_ref
+from kueuecore.manifests import Manifest
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
 
@@ -23,6 +24,8 @@ DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 _BUILT = {integration.framework for integration in INTEGRATIONS.values()}
 _NAMESPACED = ("LocalQueue", "Workload", "LimitRange")
+_KUEUE_GROUP = "kueue.x-k8s.io/"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class World:
         Raises:
             ManifestError: A job that Kueue's webhook would refuse.
         """
+        if not trusted:
+            manifests = _named(manifests)
         added = () if trusted else _missing_namespaces(manifests)
         everything = (*map(_namespace, added), *(manifests if trusted else map(_labelled, manifests)))
         jobs = workloads_for(everything, configuration=jobs_configuration(configuration or Configuration()))
@@ -114,9 +119,10 @@ class World:
         else:
             applied = engine.apply(self.manifests, now=now)
             warnings = applied.warnings
-        known = {object_ref(it.manifest.object) for it in self.ignored}
-        known |= {object_ref(it.object) for it in self.manifests if _framework(it.object) in _BUILT}
-        unread = Counter(ref.kind for ref in applied.foreign if ref not in known)
+        # Counted rather than looked up: a job may leave its name and namespace to the API server.
+        unread = Counter(ref.kind for ref in applied.foreign)
+        unread -= Counter(text_at(it.object, "kind") for it in self.manifests if _framework(it.object) in _BUILT)
+        unread -= Counter(it.job.kind for it in self.ignored if _framework(it.manifest.object) not in _BUILT)
         return Applied(warnings, dict(sorted(unread.items())))
 
 
@@ -188,6 +194,26 @@ def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     return tuple(numbered)
 
 
+def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
+    """Kueue's objects with names, where they leave these to the API server.
+
+    For `generateName` that appends five random characters; here it is the lowest number that nobody has.
+    """
+    named: list[Manifest] = []
+    taken = {(text_at(it.object, "kind"), *_key(it.object)) for it in manifests}
+    for manifest in manifests:
+        plain = manifest.object
+        prefix = text_at(plain, "metadata", "generateName")
+        if prefix and not text_at(plain, "metadata", "name") and text_at(plain, "apiVersion").startswith(_KUEUE_GROUP):
+            kind, namespace = text_at(plain, "kind"), _namespace_of(plain)
+            name = next(it for n in count(1) if (kind, namespace, it := f"{prefix}{n:05}") not in taken)
+            taken.add((kind, namespace, name))
+            plain = {**plain, "metadata": {**object_at(plain, "metadata"), "name": name}}
+            manifest = replace(manifest, object=plain)
+        named.append(manifest)
+    return tuple(named)
+
+
 def _key(plain: JsonObject) -> tuple[str, str]:
     return _namespace_of(plain), text_at(plain, "metadata", "name")
 
@@ -214,7 +240,8 @@ def _missing_namespaces(manifests: Sequence[Manifest]) -> tuple[str, ...]:
             there.add(text_at(manifest.object, "metadata", "name"))
         elif kind in _NAMESPACED or _framework(manifest.object) in _BUILT:
             used.add(_namespace_of(manifest.object))
-    return tuple(sorted(used - there))
+    # What can not be the name of a Namespace is told of the object that is in it.
+    return tuple(sorted(name for name in used - there if _LABEL.fullmatch(name)))
 
 
 def _namespace(name: str) -> Manifest:

@@ -194,6 +194,23 @@ def test_kinds_that_are_not_read_are_named_once(command: Callable[..., Ran]) -> 
     assert "warning: these kinds are not read: Configuration (1), Service (2); name the Configuration" in ran.err
 
 
+def test_an_object_that_is_given_twice_is_told_unless_it_is_the_same(command: Callable[..., Ran]) -> None:
+    assert "last one counts" not in command(text=f"{QUEUES}---{QUEUES}").err
+    ran = command(text=f"{QUEUES}---{QUEUES.replace('nominalQuota: 2', 'nominalQuota: 3')}")
+    assert 'ClusterQueue "cq": it stands in' in ran.err
+    assert ran.err.count("too; the last one counts") == 1
+
+
+def test_a_kind_of_another_group_is_told_where_it_belongs(command: Callable[..., Ran]) -> None:
+    ran = command(text="{apiVersion: kueue.sigs.k8s.io/v1, kind: Cohort, metadata: {name: a}}")
+    assert "these kinds are not read: Cohort (1); a Cohort is read as kueue.x-k8s.io/v1beta2" in ran.err
+
+
+def test_a_gate_that_is_misspelled_is_told_what_may_be_meant(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "PartialAdmision=true", text=QUEUES)
+    assert "unrecognized feature gate: PartialAdmision; write PartialAdmission" in ran.err
+
+
 def test_a_job_without_a_queue_is_told(command: Callable[..., Ran]) -> None:
     job = (JOB % ("a", 1)).replace(", labels: {kueue.x-k8s.io/queue-name: lq}", "")
     ran = command(text=QUEUES + job)

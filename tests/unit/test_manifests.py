@@ -255,6 +255,24 @@ def test_deep_nesting_is_refused() -> None:
     assert "nested too deeply" in _only('{"a":' + "[" * 100_000, "a.json").message
 
 
+@pytest.mark.parametrize("file", ["a.json", "a.yaml"])
+def test_a_whole_number_that_no_float_holds_is_refused(file: str) -> None:
+    number = "9" * 5000
+    problem = _only(f'{{"apiVersion": "v1", "kind": "A", "x": {number}}}', file)
+    assert f"the number {number[:37]}... is too large" in problem.message
+    assert problem.line == 1
+
+
+def test_the_remedy_for_a_missing_version_fits_the_kind() -> None:
+    assert _only("kind: Job\nmetadata: {name: a}\n").remedy == "write batch/v1"
+    assert _only("kind: Foo\nmetadata: {name: a}\n").remedy == "write kueue.x-k8s.io/v1beta2, say"
+
+
+def test_an_empty_file_name_is_not_the_current_directory() -> None:
+    with pytest.raises(ManifestError, match="the name of a file is empty"):
+        read_manifests("")
+
+
 def test_object_without_kind_names_what_is_missing() -> None:
     problem = _only("apiVersion: v1\nmetadata: {name: a}\n")
     assert (problem.field, problem.message, problem.line) == ("kind", "Required value", 1)

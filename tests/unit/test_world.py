@@ -51,6 +51,20 @@ def test_workloads_are_numbered_in_the_order_of_the_files() -> None:
     assert uids(world) == {"new": "002", "old": "001"}
 
 
+def test_generated_names_are_the_lowest_that_are_free() -> None:
+    given = [manifest("Workload", "", generateName="w-"), manifest("Workload", "", generateName="w-")]
+    assert sorted(uids(World.of([*given, manifest("Workload", "w-00001")]))) == ["w-00001", "w-00002", "w-00003"]
+
+
+def test_a_job_that_gets_its_name_later_was_read_all_the_same() -> None:
+    world = World.of([job("", generateName="a-"), job("b", namespace="x")])
+    assert world.apply_to(Engine(), now=NOW).unread == {}
+
+
+def test_what_can_not_be_a_namespace_is_not_added() -> None:
+    assert World.of([manifest("LocalQueue", "lq", namespace="Not_one")]).namespaces == ()
+
+
 def test_only_namespaces_that_are_missing_are_added() -> None:
     there = manifest("Namespace", "there", api_version="v1")
     queues = [manifest("LocalQueue", "lq", namespace=name) for name in ("there", "b", "a", "default")]

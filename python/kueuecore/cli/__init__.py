@@ -33,7 +33,8 @@ examples:
   kueuecore run -R manifests/ -o wide         a directory and those in it, with more columns
   kueuecore run . --feature-gates PartialAdmission=false
   kueuecore run manifests/ --fail-on-pending  a test for CI
-  kubectl get -A -o yaml ns,clusterqueues,cohorts,resourceflavors,localqueues,workloads \\
+  kubectl get -A -o yaml \\
+    ns,resourceflavors,clusterqueues,cohorts,admissionchecks,workloadpriorityclasses,localqueues,workloads \\
     | kueuecore run - --trusted               what would a running Kueue do next?
   kueuecore run . -o json | jq -r '.workloads[] | select(.status == "Pending").message'
 

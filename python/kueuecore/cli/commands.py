@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from kueuecore._json import text_at
 from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.outcome import Outcome
@@ -14,8 +15,8 @@ from kueuecore.cli.report import report
 from kueuecore.cli.table import Style, table
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
-from kueuecore.errors import ConfigurationError, ManifestError, Problem
-from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.errors import ConfigurationError, ManifestError, ObjectRef, Problem
+from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, read_manifests
 from kueuecore.settling import Ending, settle
 from kueuecore.states import Stage
 from kueuecore.world import Applied, World
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
-        for line in _notes(world, applied):
+        for line in (*_repeated(manifests), *_notes(world, applied)):
             print(line, file=sys.stderr)
     outcome = Outcome(engine, world, settle(engine, now=now), now)
     match options.output:
@@ -63,7 +64,9 @@ def _configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Confi
         return Configuration.parse(_EMPTY_CONFIGURATION, feature_gates=dict(gates))
     except ConfigurationError as error:
         # It can only be about the gates, which stand in no file.
-        raise ConfigurationError([Problem(it.message, field="--feature-gates") for it in error.problems]) from None
+        raise ConfigurationError(
+            [Problem(it.message, field="--feature-gates", remedy=it.remedy) for it in error.problems]
+        ) from None
 
 
 def _manifests(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
@@ -86,7 +89,24 @@ def _notes(world: World, applied: Applied) -> Iterator[str]:
     if applied.unread:
         kinds = ", ".join(f"{kind} ({n})" for kind, n in applied.unread.items())
         hint = "; name the Configuration with --config" if "Configuration" in applied.unread else ""
+        others = [kind for kind in applied.unread if kind in API_VERSIONS and kind != "Configuration"]
+        hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"
+
+
+def _repeated(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Objects that are given twice, and not alike."""
+    seen: dict[tuple[str, ObjectRef], Manifest] = {}
+    for manifest in manifests:
+        ref = object_ref(manifest.object)
+        if not text_at(manifest.object, "metadata", "name"):
+            continue
+        key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
+        before = seen.get(key)
+        if before is not None and before.object != manifest.object:
+            problem = manifest.problem(f"it stands in {before.source} too; the last one counts")
+            yield f"warning: {problem}"
+        seen[key] = manifest
 
 
 def _exit_code(outcome: Outcome, *, fail_on_pending: bool) -> ExitCode:

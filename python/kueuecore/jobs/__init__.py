@@ -155,11 +155,12 @@ def _workload(
     Raises:
         _Ignore: The job gets no Workload.
     """
-    if framework not in configuration.frameworks:
-        raise _Ignore(f"the integration {framework} is not enabled")
     integration = INTEGRATIONS.get((text_at(raw, "apiVersion").rpartition("/")[0], text_at(raw, "kind")))
+    unbuilt = "" if integration else f"kueuecore makes no Workloads of {text_at(raw, 'kind')}s yet"
+    if framework not in configuration.frameworks:
+        raise _Ignore(f"the integration {framework} is not enabled" + (f", and {unbuilt}" if unbuilt else ""))
     if integration is None:
-        raise _Ignore(f"kueuecore makes no Workloads of {text_at(raw, 'kind')}s yet")
+        raise _Ignore(unbuilt)
     if text_at(raw, "metadata", "deletionTimestamp"):
         raise _Ignore("it is being deleted")
     if shape := integration.shape_problems(raw):
