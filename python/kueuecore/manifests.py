@@ -267,7 +267,14 @@ def plain_object(manifest: ManifestLike) -> JsonObject:
     """The plain JSON data of an object in any form."""
     if isinstance(manifest, Manifest):
         return manifest.object
-    return dict(manifest) if isinstance(manifest, Mapping) else manifest.to_manifest()
+    if isinstance(manifest, Mapping):
+        return dict(manifest)
+    try:
+        to_manifest = manifest.to_manifest
+    except AttributeError:
+        what = type(manifest).__name__
+        raise TypeError(f"an object is a Manifest, a dict or of a class of kueuecore.objects, not {what}") from None
+    return to_manifest()
 
 
 def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> ManifestError:

@@ -281,6 +281,7 @@ def test_yaml_holds_the_statuses_and_can_be_read_again(command: Callable[..., Ra
     ]
     again = command("in.yaml", "-o", "yaml", text=first.out)
     assert again == Ran(ExitCode.OK, first.out, "")
+    assert command("in.yaml", "-o", "yaml", "--trusted", text=first.out) == Ran(ExitCode.OK, first.out, "")
 
 
 def test_the_form_of_the_json_document_stays(command: Callable[..., Ran]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.cli.outcome import Outcome, Row
 from kueuecore.times import format_time
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
@@ -135,6 +135,10 @@ def _with_statuses(outcome: Outcome) -> Iterator[JsonObject]:
         if text_at(plain, "apiVersion").startswith("kueue.x-k8s.io/"):
             match text_at(plain, "kind"):
                 case "Workload":
+                    # An API server counts from 1, and the status names that number: a dump without it would lose it.
+                    metadata: JsonObject = {**object_at(plain, "metadata")}
+                    metadata.setdefault("generation", 1)
+                    plain = {**plain, "metadata": metadata}
                     status = dict(workloads[f"{namespace}/{name}"])
                 case "ClusterQueue":
                     status = dict(engine.cluster_queue(name).status)
