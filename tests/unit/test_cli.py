@@ -211,6 +211,14 @@ def test_a_gate_that_is_misspelled_is_told_what_may_be_meant(command: Callable[.
     assert "unrecognized feature gate: PartialAdmision; write PartialAdmission" in ran.err
 
 
+def test_a_job_that_an_api_server_would_refuse_is_told_why(command: Callable[..., Ran]) -> None:
+    nameless = command(text=QUEUES + (JOB % ("a", 1)).replace("name: a, ", ""))
+    assert "metadata.name: Required value: name or generateName is required; give it a name" in nameless.err
+    number = command(text=QUEUES + (JOB % ("a", 1)).replace("queue-name: lq", "queue-name: 5"))
+    assert "metadata.labels[kueue.x-k8s.io/queue-name]: must be a text; write the value in quotes" in number.err
+    assert (nameless.code, number.code) == (ExitCode.BAD_INPUT, ExitCode.BAD_INPUT)
+
+
 def test_a_job_without_a_queue_is_told(command: Callable[..., Ran]) -> None:
     job = (JOB % ("a", 1)).replace(", labels: {kueue.x-k8s.io/queue-name: lq}", "")
     ran = command(text=QUEUES + job)

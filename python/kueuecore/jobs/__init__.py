@@ -163,7 +163,7 @@ def _workload(
         raise _Ignore(unbuilt)
     if text_at(raw, "metadata", "deletionTimestamp"):
         raise _Ignore("it is being deleted")
-    if shape := integration.shape_problems(raw):
+    if shape := [*_metadata_problems(raw), *integration.shape_problems(raw)]:
         return shape
     job = integration.with_defaults(raw)
     try:
@@ -186,6 +186,22 @@ def _workload(
         return [_renamed(problem, integration.template_paths(job))]
     workload["spec"] = {**object_at(workload, "spec"), **priority}
     return workload, job, integration
+
+
+def _metadata_problems(job: JsonObject) -> list[Problem]:
+    """What an API server refuses in the metadata of any job."""
+    problems = []
+    if not text_at(job, "metadata", "name"):
+        message = "Required value: name or generateName is required"
+        problems.append(Problem(message, field="metadata.name", remedy="give it a name, in quotes if it is a number"))
+    labels = object_at(job, "metadata").get("labels")
+    if labels is not None and not isinstance(labels, dict):
+        problems.append(Problem("must be a map", field="metadata.labels", remedy="write name: value"))
+    for key, value in labels.items() if isinstance(labels, dict) else ():
+        if value is not None and not isinstance(value, str):
+            remedy = "write the value in quotes"
+            problems.append(Problem("must be a text", field=f"metadata.labels[{key}]", remedy=remedy))
+    return problems
 
 
 def _apply_webhook_defaults(
