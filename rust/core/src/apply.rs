@@ -276,6 +276,11 @@ impl State {
         let is_new = self.queues[id].object.is_none();
         let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
         self.queues[id].pending.strategy = object.queueing_strategy;
+        if is_new {
+            // Kueue does not look at it again.
+            self.queues[id].pending.is_usage_based =
+                object.usage_based_admission && self.admission_fair_sharing().is_some();
+        }
         // A cycle is no reason to forget the object: it is settled once the cycle is broken.
         let deleting = object.meta.deleting;
         let _ = self.put_cluster_queue(object);
@@ -331,7 +336,11 @@ impl State {
             }
         }
         self.queues[queue].local_queues.insert(id);
+        let has_history = object.consumed_resources.is_some();
         self.local_queues[id].object = Some(Arc::new(object));
+        if has_history {
+            self.open_account(id, self.now);
+        }
         self.touch_local_queue(id);
         self.queue_workloads_of(id);
     }
@@ -345,6 +354,7 @@ impl State {
         self.unqueue_workloads_of(id);
         self.touch_local_queue(id);
         let object = self.local_queues[id].object.take().expect("looked up above");
+        self.local_queues[id].account = None;
         if let Some(queue) = self.names.queues.find(&object.cluster_queue) {
             self.queues[queue].local_queues.remove(&id);
         }
@@ -538,6 +548,9 @@ impl State {
         self.restore_slice(id);
         self.request_flush_for(id);
         let _ = self.delete_cached(id);
+        if !has_quota_reservation(&before.workload) {
+            self.drop_penalty(before.local_queue, id);
+        }
         if let Some(admission) = &self.workloads.get(id).workload.status.admission {
             let queue = self.queue(&admission.cluster_queue.clone());
             self.queues[queue].named_by.remove(&id);
@@ -604,6 +617,7 @@ impl State {
             }
             self.put_cached(id);
         }
+        self.advance_penalty(id, old);
     }
 
     /// May the change make a parked workload admissible (rules/05 §2.1 rule 2)?
@@ -651,6 +665,7 @@ impl State {
         let gates = self.config.gates;
         Item {
             id,
+            local_queue: record.local_queue,
             shape: record.shape,
             priority: effective_priority(&record.workload, gates),
             time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
@@ -671,6 +686,7 @@ impl State {
         // Its slot may soon be another's.
         self.unconfirmed.remove(&id);
         self.local_queues[record.local_queue].workloads.remove(&id);
+        self.drop_penalty(record.local_queue, id);
         if let Some(admission) = &record.workload.status.admission {
             let queue = self.queue(&admission.cluster_queue);
             self.queues[queue].named_by.remove(&id);

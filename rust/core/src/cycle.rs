@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::admission_fair_sharing::local_queue_usage;
 use crate::amount::Amount;
 use crate::apply::has_closed_preemption_gate;
 use crate::assign::{Mode, Nomination};
@@ -87,7 +88,12 @@ impl State {
             if !self.queues[queue].is_active() {
                 continue;
             }
-            if let Some(workload) = self.queues[queue].pending.pop() {
+            let State { queues, local_queues, config, .. } = self;
+            let usage = |id| {
+                let config = config.admission_fair_sharing.as_ref();
+                config.map_or(0.0, |config| local_queue_usage(config, &local_queues[id]))
+            };
+            if let Some(workload) = queues[queue].pending.pop(usage) {
                 let record = self.workloads.get_mut(workload);
                 record.evaluated_generation = Some(record.workload.meta.generation);
                 heads.push((queue, workload));

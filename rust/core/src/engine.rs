@@ -156,10 +156,12 @@ impl Engine {
         self.state.run_cycle(now)
     }
 
-    /// Writes what Kueue's workload controller writes outside of cycles, and what follows from that (rules/07).
+    /// Writes what Kueue's workload controller writes outside of cycles, and what follows from that (rules/07). Samples
+    /// what LocalQueues use, where that is due (rules/09 §1.4).
     pub fn reconcile(&mut self, now: Time) -> Vec<Event> {
         self.state.now = now;
         let events = self.state.reconcile_all(now);
+        self.state.sample_local_queues(now);
         self.settle();
         events
     }

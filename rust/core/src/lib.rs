@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod activeness;
+pub mod admission_fair_sharing;
 pub mod amount;
 pub mod apply;
 pub mod assign;

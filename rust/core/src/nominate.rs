@@ -91,8 +91,8 @@ impl State {
 
     /// What a search for workloads to preempt reads.
     pub fn world<'a>(&'a self, excluded: &'a BTreeSet<WorkloadId>) -> World<'a> {
-        let Self { forest, owners, queues, workloads, names, config, .. } = self;
-        World { forest, owners, queues, workloads, names, config, excluded }
+        let Self { forest, owners, queues, local_queues, workloads, names, config, .. } = self;
+        World { forest, owners, queues, local_queues, workloads, names, config, excluded }
     }
 
     /// Why a head is not nominated: reason and message (rules/05 §6.1 rows a to g).

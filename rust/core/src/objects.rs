@@ -306,6 +306,8 @@ pub struct LocalQueue {
     pub stop_policy: StopPolicy,
     /// `spec.fairSharing.weight`; absent acts as 1.
     pub fair_weight: Option<Quantity>,
+    /// `status.fairSharing.admissionFairSharingStatus.consumedResources`: what an account starts with.
+    pub consumed_resources: Option<ResourceList>,
 }
 
 /// `AdmissionCheck`.

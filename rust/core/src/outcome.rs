@@ -75,6 +75,7 @@ impl State {
         let required: BTreeSet<String> = checks_for_admission(&object, &admission);
         let gates = self.config.gates;
         let before = self.workloads.get(id).clone();
+        self.push_penalty(id, queue, now);
         let record = self.workloads.get_mut(id);
         let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
         record.resume = None;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::decision::Key;
-use crate::ids::{ShapeId, WorkloadId};
+use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::objects::{QueueingStrategy, Time};
 
 /// The place of a workload in its queue: smaller goes first (rules/05 §2).
@@ -81,6 +81,8 @@ impl RequeueReason {
 pub struct Item {
     /// The workload.
     pub id: WorkloadId,
+    /// Its LocalQueue.
+    pub local_queue: LocalQueueId,
     /// Its shape; `None`: unknown.
     pub shape: Option<ShapeId>,
     /// Its effective priority.
@@ -106,12 +108,23 @@ pub struct Preemptor {
     pub sticky: bool,
 }
 
+/// What is known of a workload in the heap.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    shape: Option<ShapeId>,
+    local_queue: LocalQueueId,
+}
+
 /// The pending queue of one ClusterQueue.
 #[derive(Clone, Debug)]
 pub struct Pending {
     /// `queueingStrategy`.
     pub strategy: QueueingStrategy,
-    active: BTreeMap<OrderKey, Option<ShapeId>>,
+    /// Does the LocalQueue go first that has used least (rules/09 §1.5)? Set before anything is queued.
+    pub is_usage_based: bool,
+    active: BTreeMap<OrderKey, Waiting>,
+    /// The heap by LocalQueue, if it is usage-based: usage changes for all workloads of a LocalQueue at once.
+    by_local_queue: BTreeMap<LocalQueueId, BTreeSet<OrderKey>>,
     key_of: FxHashMap<WorkloadId, OrderKey>,
     by_shape: FxHashMap<ShapeId, BTreeSet<OrderKey>>,
     inadmissible: BTreeSet<WorkloadId>,
@@ -127,7 +140,9 @@ impl Default for Pending {
     fn default() -> Self {
         Self {
             strategy: QueueingStrategy::default(),
+            is_usage_based: false,
             active: BTreeMap::new(),
+            by_local_queue: BTreeMap::new(),
             key_of: FxHashMap::default(),
             by_shape: FxHashMap::default(),
             inadmissible: BTreeSet::new(),
@@ -161,13 +176,17 @@ impl Pending {
             self.by_shape.entry(shape).or_default().insert(key.clone());
         }
         self.key_of.insert(item.id, key.clone());
-        self.active.insert(key, item.shape);
+        if self.is_usage_based {
+            self.by_local_queue.entry(item.local_queue).or_default().insert(key.clone());
+        }
+        self.active.insert(key, Waiting { shape: item.shape, local_queue: item.local_queue });
     }
 
     fn remove_active(&mut self, id: WorkloadId) -> bool {
         let Some(key) = self.key_of.remove(&id) else { return false };
-        let shape = self.active.remove(&key).expect("every known key is in the heap");
-        self.leave_shape(shape, &key);
+        let waiting = self.active.remove(&key).expect("every known key is in the heap");
+        self.leave_shape(waiting.shape, &key);
+        self.leave_local_queue(waiting.local_queue, &key);
         true
     }
 
@@ -178,6 +197,15 @@ impl Pending {
             keys.remove(key);
             if keys.is_empty() {
                 self.by_shape.remove(&shape);
+            }
+        }
+    }
+
+    fn leave_local_queue(&mut self, local_queue: LocalQueueId, key: &OrderKey) {
+        if let Some(keys) = self.by_local_queue.get_mut(&local_queue) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_local_queue.remove(&local_queue);
             }
         }
     }
@@ -202,7 +230,7 @@ impl Pending {
         !self.active.is_empty()
     }
 
-    /// The heap in queue order.
+    /// The heap in queue order, what LocalQueues have used aside.
     pub fn active(&self) -> impl Iterator<Item = WorkloadId> + '_ {
         self.active.keys().map(|key| key.id)
     }
@@ -278,14 +306,21 @@ impl Pending {
         }
     }
 
-    /// Takes the head out, to be decided on.
-    pub fn pop(&mut self) -> Option<WorkloadId> {
+    /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
+    pub fn pop(&mut self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
         self.pop_cycle += 1;
-        let (key, shape) = self.active.pop_first()?;
-        self.key_of.remove(&key.id);
-        self.leave_shape(shape, &key);
-        self.inflight = Some(key.id);
-        Some(key.id)
+        let id = self.head(usage)?;
+        self.remove_active(id);
+        self.inflight = Some(id);
+        Some(id)
+    }
+
+    fn head(&self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+        if !self.is_usage_based {
+            return self.active.first_key_value().map(|(key, _)| key.id);
+        }
+        let heads = self.by_local_queue.iter().filter_map(|(&id, keys)| Some((usage(id), keys.first()?)));
+        heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, key)| key.id)
     }
 
     /// Gives a head back (rules/05 §3). `pending_flavors`: its scan of flavors has not come to an end; `generation`: that
@@ -333,7 +368,9 @@ impl Pending {
         self.parked_shapes.insert(shape, reason);
         let keys = self.by_shape.remove(&shape).unwrap_or_default();
         for key in &keys {
-            self.active.remove(key);
+            if let Some(waiting) = self.active.remove(key) {
+                self.leave_local_queue(waiting.local_queue, key);
+            }
             self.key_of.remove(&key.id);
             self.inadmissible.insert(key.id);
         }

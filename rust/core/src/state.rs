@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::activeness::{Activeness, QueueStatus};
+use crate::admission_fair_sharing::Account;
 use crate::amount::Amount;
 use crate::assign::{QueueRules, ResourceGroup};
 use crate::config::Config;
@@ -99,6 +100,8 @@ pub struct LocalQueueRecord {
     pub object: Option<Arc<LocalQueue>>,
     /// The workloads that name it.
     pub workloads: BTreeSet<WorkloadId>,
+    /// What its workloads have used (rules/09 §1.3).
+    pub account: Option<Account>,
 }
 
 impl LocalQueueRecord {

@@ -273,6 +273,12 @@ impl Engine {
         to_python(py, &status.ok_or_else(|| unknown_object(py, "LocalQueue", namespace, name))?)
     }
 
+    /// The accounts of admission fair sharing by LocalQueue.
+    fn _local_queue_accounts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let accounts = run(py, &self.inner, |engine| report::local_queue_accounts(&engine.state))?;
+        to_python(py, &serde_json::Value::Object(accounts))
+    }
+
     /// Quota and usage of every node.
     fn quota<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = run(py, &self.inner, |engine| report::quota_rows(&engine.state))?;

@@ -1,5 +1,6 @@
 //! What an engine holds, as JSON: statuses as the API server would show them, queues, quota and usage.
 
+use kueuecore::admission_fair_sharing::Account;
 use kueuecore::amount::Amount;
 use kueuecore::apply::Stage;
 use kueuecore::conditions;
@@ -12,6 +13,7 @@ use kueuecore::usage_report::{FlavorUsage, flavor_usages};
 use serde_json::{Map, Value, json};
 
 use crate::encode;
+use crate::time::format_time;
 
 /// A quantity of a resource as Kueue writes it; unlimited is null.
 fn quantity(resource: &str, amount: Amount) -> Value {
@@ -119,6 +121,37 @@ fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
     usage
 }
 
+/// `status.fairSharing` of a LocalQueue, if it has an account: the account as it stands, entry penalties aside.
+fn local_fair_sharing(account: &Account) -> Value {
+    json!({
+        "weightedShare": 0,
+        "admissionFairSharingStatus": {
+            "consumedResources": encode::resource_list(&account.consumed),
+            "lastUpdate": format_time(account.last_update),
+        },
+    })
+}
+
+/// The accounts of admission fair sharing by `namespace/name` of their LocalQueues, with the entry penalties that are
+/// not in the history yet (rules/09 §1.3).
+#[must_use]
+pub fn local_queue_accounts(state: &State) -> Map<String, Value> {
+    let mut accounts = Map::new();
+    for ((namespace, name), record) in state.names.local_queues.iter().zip(state.local_queues.iter()) {
+        let Some(account) = &record.account else { continue };
+        let mut entry = json!({
+            "consumed": encode::resource_list(&account.consumed),
+            "lastUpdate": format_time(account.last_update),
+        });
+        let penalty = account.penalty();
+        if !penalty.is_empty() {
+            entry["pendingPenalty"] = encode::resource_list(&penalty);
+        }
+        accounts.insert(format!("{namespace}/{name}"), entry);
+    }
+    accounts
+}
+
 /// `status` of a LocalQueue. `None` if there is no such object.
 #[must_use]
 pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<Value> {
@@ -127,6 +160,9 @@ pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<
     let queue = state.find_queue(&object.cluster_queue);
     let pending = state.local_queues[id].workloads.iter().filter(|w| state.workloads.get(**w).queued_in.is_some());
     let mut status = json!({"pendingWorkloads": pending.count()});
+    if let Some(account) = &state.local_queues[id].account {
+        status["fairSharing"] = local_fair_sharing(account);
+    }
     let Some(queue) = queue else {
         status["reservingWorkloads"] = json!(0);
         status["admittedWorkloads"] = json!(0);
@@ -229,8 +265,13 @@ pub fn pending_workloads(state: &State, name: &str) -> Option<Vec<Value>> {
     let pending = &state.queues[queue].pending;
     let mut all: Vec<(WorkloadId, &str)> = pending.active().map(|id| (id, "active")).collect();
     all.extend(pending.inadmissible().map(|id| (id, "inadmissible")));
-    let mut keyed: Vec<_> = all.into_iter().map(|(id, place)| (pending.key(&state.item(id)), id, place)).collect();
-    keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    let usage = |id: WorkloadId| match pending.is_usage_based {
+        true => state.local_queue_usage(state.workloads.get(id).local_queue),
+        false => 0.0,
+    };
+    let keyed = all.into_iter().map(|(id, place)| ((usage(id), pending.key(&state.item(id))), id, place));
+    let mut keyed: Vec<_> = keyed.collect();
+    keyed.sort_by(|(a, ..), (b, ..)| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
     let mut in_local_queue: std::collections::BTreeMap<LocalQueueId, usize> = std::collections::BTreeMap::new();
     let rows = keyed.into_iter().enumerate().map(|(position, (_, id, place))| {
         let record = state.workloads.get(id);

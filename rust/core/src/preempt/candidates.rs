@@ -1,12 +1,14 @@
 //! Candidates in the order in which they are looked at (rules/04 §2, §3).
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use super::{Demand, Preemptor, World};
+use crate::admission_fair_sharing::local_queue_usage;
+use crate::config::AdmissionFairSharing;
 use crate::decision::Key;
-use crate::ids::{QueueId, WorkloadId};
+use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{PreemptionPolicy, Time};
 use crate::tree::Tree;
 
@@ -44,7 +46,7 @@ pub(super) fn allowed<'a>(
     demand: &Demand,
     queue: QueueId,
     policy: PreemptionPolicy,
-) -> impl Iterator<Item = &'a CandidateKey> + use<'a> {
+) -> Box<dyn Iterator<Item = &'a CandidateKey> + 'a> {
     let preemptor = *preemptor;
     let contested: Vec<_> = demand.contested.iter().map(|&c| tree.columns()[c]).collect();
     let beyond = move |key: &CandidateKey| match policy {
@@ -55,7 +57,7 @@ pub(super) fn allowed<'a>(
     };
     let keys = &world.queues[queue].candidates;
     // Behind the first that is not evicted and beyond the policy, all have at least its priority.
-    keys.iter().take_while(move |key| !key.not_evicted || !beyond(key)).filter(move |key| {
+    let allowed = keys.iter().take_while(move |key| !key.not_evicted || !beyond(key)).filter(move |key| {
         let record = world.workloads.get(key.id);
         let newer = || {
             policy != PreemptionPolicy::LowerOrNewerEqualPriority
@@ -68,7 +70,37 @@ pub(super) fn allowed<'a>(
             })
         };
         !beyond(key) && newer() && uses() && !world.excluded.contains(&key.id)
-    })
+    });
+    let settled = world.queues[queue].settled.as_ref();
+    match &world.config.admission_fair_sharing {
+        Some(config) if settled.is_some_and(|object| object.usage_based_admission) => {
+            Box::new(by_usage(world, config, allowed.collect()).into_iter())
+        }
+        _ => Box::new(allowed),
+    }
+}
+
+/// What LocalQueues have used counts more than priority: who has used most is preempted first (rules/04 §3 rule 3).
+fn by_usage<'a>(
+    world: World<'a>,
+    config: &AdmissionFairSharing,
+    mut keys: Vec<&'a CandidateKey>,
+) -> Vec<&'a CandidateKey> {
+    // Kueue compares the names of LocalQueues alone: those of one name in several namespaces count as one.
+    let names: BTreeSet<&str> =
+        keys.iter().map(|key| world.workloads.get(key.id).workload.queue_name.as_str()).collect();
+    if names.len() < 2 {
+        return keys;
+    }
+    let mut usages: BTreeMap<LocalQueueId, f64> = BTreeMap::new();
+    for key in &keys {
+        let id = world.workloads.get(key.id).local_queue;
+        usages.entry(id).or_insert_with(|| local_queue_usage(config, &world.local_queues[id]));
+    }
+    let usage = |key: &CandidateKey| usages[&world.workloads.get(key.id).local_queue];
+    // A stable sort: among equals the order of the keys stays.
+    keys.sort_by(|a, b| a.not_evicted.cmp(&b.not_evicted).then_with(|| usage(b).total_cmp(&usage(a))));
+    keys
 }
 
 /// The candidates of several ClusterQueues in one order; only as many are looked at as are asked for.

@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
             let streams = sources.iter().map(|source| {
                 let queue = self.world.queue_at(source.node).expect("sources are ClusterQueues");
                 let keys = allowed(*self.world, tree, self.preemptor, self.demand, queue, policy);
-                (queue, Box::new(keys) as Box<dyn Iterator<Item = _>>)
+                (queue, keys)
             });
             (Merged::new(streams.collect()), sources)
         };

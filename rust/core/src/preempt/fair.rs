@@ -89,7 +89,6 @@ fn collect<'a>(world: &World<'a>, tree: &Tree, preemptor: &Preemptor, demand: &D
             }
         }
     }
-    victims.sort_by(|a, b| a.rank.cmp(&b.rank));
     victims
 }
 

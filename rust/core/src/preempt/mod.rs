@@ -16,10 +16,10 @@ use crate::assign::{Assignment, Mode, Oracle, Possibility};
 use crate::config::{Config, PreemptionStrategy};
 use crate::forest::{Forest, NodeId, TreeId};
 use crate::gates::Gate;
-use crate::ids::{FlavorResourceId, IdVec, QueueId, WorkloadId};
+use crate::ids::{FlavorResourceId, IdVec, LocalQueueId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{Preemption, Time};
-use crate::state::{Owner, QueueRecord};
+use crate::state::{LocalQueueRecord, Owner, QueueRecord};
 use crate::tree::{Column, Row, Tree};
 use crate::workloads::Workloads;
 
@@ -32,6 +32,8 @@ pub struct World<'a> {
     pub owners: &'a BTreeMap<NodeId, Owner>,
     /// ClusterQueues with their candidates.
     pub queues: &'a IdVec<QueueId, QueueRecord>,
+    /// LocalQueues with what they have used.
+    pub local_queues: &'a IdVec<LocalQueueId, LocalQueueRecord>,
     /// Workloads.
     pub workloads: &'a Workloads,
     /// Names.

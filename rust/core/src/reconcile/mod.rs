@@ -40,6 +40,7 @@ impl State {
     /// and cache accordingly. Returns the events; without a change since the last call nothing is written.
     pub fn reconcile(&mut self, id: WorkloadId, now: Time) -> Vec<Event> {
         self.now = now;
+        self.settle_penalty_of_admitted(id);
         let mut events = Vec::new();
         for _ in 0..MAX_PASSES {
             let mut workload = self.workloads.get(id).workload.clone();

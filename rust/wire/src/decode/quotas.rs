@@ -3,13 +3,13 @@
 use kueuecore::objects::{
     AdmissionCheckRule, BorrowWithinCohort, ClusterQueue, Cohort, FlavorFungibility, FlavorQuotas, FungibilityPolicy,
     FungibilityPreference, LabelSelector, LocalQueue, Meta, Preemption, PreemptionPolicy, QueueingStrategy,
-    ResourceGroup, ResourceQuota, StopPolicy,
+    ResourceGroup, ResourceList, ResourceQuota, StopPolicy,
 };
 use kueuecore::quantity::Quantity;
 use serde::Deserialize;
 
 use super::meta::{MetaWire, SelectorWire};
-use crate::read::{QuantityText, list, maybe, nil, part, quantity, text};
+use crate::read::{QuantityText, list, maybe, nil, part, quantity, resources, text};
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -293,6 +293,28 @@ pub(crate) struct LocalQueueWire {
     metadata: Meta,
     #[serde(deserialize_with = "nil")]
     spec: LocalQueueSpec,
+    #[serde(deserialize_with = "nil")]
+    status: LocalQueueStatus,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct LocalQueueStatus {
+    #[serde(deserialize_with = "nil")]
+    fair_sharing: LocalQueueFairSharing,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct LocalQueueFairSharing {
+    admission_fair_sharing_status: Option<ConsumedWire>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ConsumedWire {
+    #[serde(deserialize_with = "resources")]
+    consumed_resources: ResourceList,
 }
 
 #[derive(Deserialize, Default)]
@@ -313,6 +335,11 @@ impl From<LocalQueueWire> for LocalQueue {
             cluster_queue: wire.spec.cluster_queue,
             stop_policy: stop_policy(&wire.spec.stop_policy),
             fair_weight: wire.spec.fair_sharing.weight,
+            consumed_resources: wire
+                .status
+                .fair_sharing
+                .admission_fair_sharing_status
+                .map(|status| status.consumed_resources),
         }
     }
 }
