@@ -268,6 +268,8 @@ def test_a_reason_is_given_for_what_was_not_looked_at(command: Callable[..., Ran
     strict = QUEUES.replace("namespaceSelector: {}", "namespaceSelector: {}\n  queueingStrategy: StrictFIFO")
     ran = command(text=strict + JOB % ("a", 3) + JOB % ("b", 1))
     assert "(not considered yet: 1 workload before it in the queue)" in ran.out
+    ran = command(text=QUEUES + JOB % ("a", 3) + JOB % ("b", 3))
+    assert "(not considered: an equivalent workload before it did not get quota)" in ran.out
 
 
 def test_an_inactive_queue_is_shown_with_its_reason(command: Callable[..., Ran]) -> None:

@@ -94,6 +94,8 @@ def _workloads(outcome: Outcome, style: Style, *, wide: bool) -> str:
 
 def _message(row: Row, *, wide: bool) -> str:
     """Kueue's message; in brackets what is to be said where Kueue says nothing."""
+    if not row.message and row.state.place == "inadmissible":
+        return "(not considered: an equivalent workload before it did not get quota)"  # rules/05 §4
     if not row.message and row.position is not None:
         return f"(not considered yet: {_plural(row.position, 'workload')} before it in the queue)"
     # That an admitted workload is admitted stands in the column before.
