@@ -7,8 +7,8 @@ use crate::conditions::{self, find};
 use crate::gates::Gate;
 use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor, RuntimeClass,
-    StopPolicy, StringMap, Time, Topology, Workload,
+    Admission, AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor,
+    RuntimeClass, StopPolicy, StringMap, Time, Topology, Workload,
 };
 use crate::pending::{Item, RequeueReason};
 use crate::pods;
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// Editing a class changes the priority of every workload that names it (rules/11 §5).
+    /// A new class, or a new value of one, changes the priority of every workload that names it (rules/11 §5).
     fn put_priority_class(&mut self, class: PriorityClass) {
         let users: Vec<WorkloadId> = self
             .workloads
@@ -202,12 +202,12 @@ impl State {
             .map(|(id, _)| id)
             .collect();
         let value = class.value;
-        let known = self.workload_priority_classes.insert(class.meta.name.clone(), class).is_some();
-        if known {
+        let old = self.workload_priority_classes.insert(class.meta.name.clone(), class);
+        if old.is_none_or(|old| old.value != value) {
             for id in users {
                 let mut workload = self.workload_object(id);
                 workload.priority = Some(value);
-                workload.meta.generation += 1;
+                workload.meta.generation = workload.meta.generation.saturating_add(1);
                 self.apply_workload(workload);
             }
         }
@@ -257,6 +257,14 @@ impl State {
             let workload = self.workload_object(id);
             self.apply_workload(workload);
         }
+    }
+
+    /// The same for one workload that is pending again: LimitRanges may have changed while it held quota.
+    fn adjust_again(&mut self, id: WorkloadId) {
+        let record = self.workloads.get(id);
+        let namespace = record.workload.meta.namespace.clone();
+        let spec = self.share_spec(&namespace, record.spec.original.clone());
+        self.workloads.get_mut(id).spec = spec;
     }
 
     // Cohorts, ClusterQueues and LocalQueues.
@@ -438,7 +446,7 @@ impl State {
             let queue = self.queue(&named);
             self.queues[queue].named_by.insert(id);
         }
-        if self.workloads.get(id).workload.status.admission.is_none() {
+        if !has_reserved_totals(&self.workloads.get(id).workload) {
             self.refresh_totals(id);
         }
         id
@@ -524,22 +532,31 @@ impl State {
     /// The same after its status alone was changed in place.
     pub fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
         self.agenda.touch(id);
-        let named = |r: &Record| r.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
-        let (before, now) = (named(old), named(self.workloads.get(id)));
-        if before != now {
-            if let Some(before) = before {
-                let queue = self.queue(&before);
-                self.queues[queue].named_by.remove(&id);
+        self.follow_admission(id, old.workload.status.admission.as_ref());
+        if !has_reserved_totals(&self.workloads.get(id).workload) {
+            if has_reserved_totals(&old.workload) {
+                self.adjust_again(id);
             }
-            if let Some(now) = now {
-                let queue = self.queue(&now);
-                self.queues[queue].named_by.insert(id);
-            }
-        }
-        if self.workloads.get(id).workload.status.admission.is_none() {
             self.refresh_totals(id);
         }
         self.settle_change(id, old);
+    }
+
+    /// Tells ClusterQueues which workloads' admissions name them, after one changed from `old`.
+    pub(crate) fn follow_admission(&mut self, id: WorkloadId, old: Option<&Admission>) {
+        let now = self.workloads.get(id).workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
+        let before = old.map(|a| &a.cluster_queue);
+        if before == now.as_ref() {
+            return;
+        }
+        if let Some(before) = before {
+            let queue = self.queue(before);
+            self.queues[queue].named_by.remove(&id);
+        }
+        if let Some(now) = now {
+            let queue = self.queue(&now);
+            self.queues[queue].named_by.insert(id);
+        }
     }
 
     /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
@@ -551,16 +568,14 @@ impl State {
         if !has_quota_reservation(&before.workload) {
             self.drop_penalty(before.local_queue, id);
         }
-        if let Some(admission) = &self.workloads.get(id).workload.status.admission {
-            let queue = self.queue(&admission.cluster_queue.clone());
-            self.queues[queue].named_by.remove(&id);
-        }
+        let written = self.workloads.get(id).workload.status.admission.clone();
         *self.workloads.get_mut(id) = Record { queued_in: None, cached_in: None, ..before };
+        self.follow_admission(id, written.as_ref());
         self.agenda.touch(id);
         if gone {
             return;
         }
-        self.agenda.touch(id);
+        self.adjust_again(id);
         self.refresh_totals(id);
         if let Some(queue) = self.queue_of(id) {
             let item = self.item(id);
@@ -762,6 +777,11 @@ impl State {
         self.note_waiting(queue);
         moved
     }
+}
+
+/// Are its totals those of its admission? An admission that is left over without a reservation says nothing.
+fn has_reserved_totals(workload: &Workload) -> bool {
+    has_quota_reservation(workload) && workload.status.admission.is_some()
 }
 
 fn same_shape(old: &Record, new: &Record) -> bool {

@@ -81,7 +81,7 @@ impl State {
         record.resume = None;
         let key = Arc::clone(&record.key);
         self.agenda.touch(id);
-        self.queues[queue].named_by.insert(id);
+        self.follow_admission(id, before.workload.status.admission.as_ref());
         self.unqueue(id);
         self.put_cached(id);
         if is_admitted {
@@ -175,10 +175,13 @@ impl State {
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let record = self.workloads.get_mut(entry.workload);
+        let left_over = record.workload.status.admission.clone();
         keep_pending(&mut record.workload, entry.reason, &entry.message, requests, now, gates);
         if entry.status == EntryStatus::PreemptionGated {
             block_on_preemption_gates(&mut record.workload, &entry.message, now);
         }
+        self.follow_admission(entry.workload, left_over.as_ref());
+        let record = self.workloads.get(entry.workload);
         let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
         decision.events.push(Event {
             kind: "Warning",

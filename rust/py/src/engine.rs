@@ -1,10 +1,10 @@
 //! The engine behind a lock.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use kueuecore::columns::Columns;
 use kueuecore::engine as core;
-use kueuecore::gates::Gates;
 use kueuecore::ids::WorkloadId;
 use kueuecore::objects::{Object, Time};
 use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
@@ -53,16 +53,25 @@ fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) 
     bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("chunks have this length"))).collect()
 }
 
-/// Changes of stored objects that an API server with Kueue's webhooks would refuse.
-fn refuse_updates(stored: &[Option<Object>], decoded: &Decoded, gates: &Gates) -> Result<(), Vec<Rejection>> {
-    let rejections: Vec<Rejection> = stored
-        .iter()
-        .zip(&decoded.objects)
-        .filter_map(|(old, (object, index))| {
-            let errors = validate::update(old.as_ref()?, object, gates);
-            (!errors.is_empty()).then(|| Rejection { index: *index, object: object_ref(object), errors })
-        })
-        .collect();
+/// Stores a batch as an API server with Kueue's webhooks would, one object after the other: fills in what it fills in,
+/// and refuses what may not change, of an object that came earlier in the batch, too.
+fn store(engine: &core::Engine, decoded: &mut Decoded, now: Time) -> Result<(), Vec<Rejection>> {
+    let gates = engine.state.config.gates;
+    let mut rejections = Vec::new();
+    let mut earlier: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    for position in 0..decoded.objects.len() {
+        let (before, rest) = decoded.objects.split_at_mut(position);
+        let (object, index) = &mut rest[0];
+        let reference = object_ref(object);
+        let key = (reference.kind.clone(), reference.namespace.clone(), reference.name.clone());
+        let old = earlier.insert(key, position).map(|position| before[position].0.clone());
+        let old = old.or_else(|| engine.stored(object));
+        storing(old.as_ref(), object, now);
+        let errors = old.map(|old| validate::update(&old, object, &gates)).unwrap_or_default();
+        if !errors.is_empty() {
+            rejections.push(Rejection { index: *index, object: reference, errors });
+        }
+    }
     if rejections.is_empty() { Ok(()) } else { Err(rejections) }
 }
 
@@ -99,11 +108,7 @@ impl Engine {
             let mut decoded = decode_with(data, door(trusted), &gates)?;
             let report = report_of(&decoded);
             if !trusted {
-                let stored: Vec<_> = decoded.objects.iter().map(|(object, _)| engine.stored(object)).collect();
-                refuse_updates(&stored, &decoded, &gates)?;
-                for (old, (object, _)) in stored.iter().zip(&mut decoded.objects) {
-                    storing(old.as_ref(), object, Time(now));
-                }
+                store(engine, &mut decoded, Time(now))?;
             }
             engine.apply(decoded.objects.into_iter().map(|(object, _)| object).collect(), Time(now));
             Ok(report)

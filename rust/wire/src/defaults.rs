@@ -59,7 +59,7 @@ pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
         }
         let spec_of = |w: &Workload| Workload { meta: Meta::default(), status: WorkloadStatus::default(), ..w.clone() };
         let changed = spec_of(old) != spec_of(new);
-        new.meta.generation = new.meta.generation.max(old.meta.generation + i64::from(changed));
+        new.meta.generation = new.meta.generation.max(old.meta.generation.saturating_add(i64::from(changed)));
     }
     let Some(meta) = meta_mut(object) else { return };
     match stored.map(crate::decode::meta_of) {
@@ -72,7 +72,7 @@ pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
         None => {
             if meta.created == Time::ABSENT {
                 // Kubernetes stores times in whole seconds.
-                meta.created = Time(now.0.div_euclid(1_000_000_000) * 1_000_000_000);
+                meta.created = Time(now.0.div_euclid(1_000_000_000).saturating_mul(1_000_000_000));
             }
             meta.generation = meta.generation.max(1);
         }

@@ -47,7 +47,7 @@ impl Pass<'_> {
         }
         if is_deactivation_target(workload) {
             workload.active = Some(false);
-            workload.meta.generation += 1;
+            workload.meta.generation = workload.meta.generation.saturating_add(1);
             return true;
         }
         match requeue_at(workload) {
