@@ -13,7 +13,7 @@ TimeLike: TypeAlias = datetime | str | int
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)")
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LIMIT = 2**63
 
 
@@ -43,16 +43,20 @@ def nanoseconds(time: TimeLike) -> int:
             whole = datetime.fromisoformat(f"{day}T{clock}{zone.upper().replace('Z', '+00:00')}")
         except ValueError as error:
             raise ValueError(f"{time!r} is no time: {error}") from None
-        result = (whole - _EPOCH) // _MICROSECOND * 1000 + int((fraction or "0").ljust(9, "0"))
+        result = _of_datetime(whole) + int((fraction or "0").ljust(9, "0"))
     elif isinstance(time, datetime):
         if time.tzinfo is None:
             raise ValueError(f"{time!r} has no zone: give tzinfo=datetime.UTC, for example")
-        result = (time - _EPOCH) // _MICROSECOND * 1000
+        result = _of_datetime(time)
     else:
         result = time
     if not -_LIMIT < result < _LIMIT:
         raise ValueError(f"{time!r} is beyond what 64 bits of nanoseconds hold")
     return result
+
+
+def _of_datetime(time: datetime) -> int:
+    return (time - _EPOCH) // _MICROSECOND * 1000
 
 
 def format_time(time_ns: int) -> str:
@@ -78,6 +82,9 @@ def newest_time(value: object) -> int | None:
         elif isinstance(item, list):
             todo.extend(item)
         elif isinstance(item, str) and _RFC3339.fullmatch(item):
-            time = nanoseconds(item)
+            try:
+                time = nanoseconds(item)
+            except ValueError:
+                continue
             newest = time if newest is None or time > newest else newest
     return newest
