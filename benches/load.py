@@ -1,0 +1,61 @@
+"""A large cluster from Python: apply all workloads, run cycles until nothing changes, print what it took.
+
+Run it as `python benches/load.py [--queues 1000] [--cohorts 100] [--pending 100]`, with an extension built for release.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benches.worlds import T0, World  # after the path to it is known
+from kueuecore.engine import Engine
+
+
+def main() -> None:
+    """Run it once and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queues", type=int, default=1000, help="ClusterQueues")
+    parser.add_argument("--cohorts", type=int, default=100, help="cohorts; 0: none")
+    parser.add_argument("--pending", type=int, default=100, help="pending workloads of each ClusterQueue")
+    parser.add_argument("--trusted", action="store_true", help="apply without validation")
+    options = parser.parse_args()
+    world = World(options.queues, options.cohorts, n_pending=options.pending)
+
+    began = time.perf_counter()
+    cluster, workloads = world.cluster(), world.workloads()
+    generated = time.perf_counter()
+    engine = Engine()
+    engine.apply(cluster, now=T0, trusted=options.trusted)
+    engine.apply(workloads, now=T0, trusted=options.trusted)
+    applied = time.perf_counter()
+    cycles, admissions, slowest = 0, 0, 0.0
+    while True:
+        before = time.perf_counter()
+        decision = engine.cycle(T0 + cycles * 1_000_000_000)
+        slowest = max(slowest, time.perf_counter() - before)
+        if decision.cycle == 0:
+            break
+        cycles += 1
+        admissions += len(decision.admissions)
+        if not decision.has_changed_something:
+            break
+    quiet = time.perf_counter()
+
+    print(f"{len(engine)} workloads in {options.queues} ClusterQueues, {options.cohorts} cohorts")
+    print(f"generate  {generated - began:8.2f} s  {len(cluster) + len(workloads):,} bytes")
+    print(f"apply     {applied - generated:8.2f} s  {len(engine) / (applied - generated):,.0f} workloads/s")
+    rate = admissions / (quiet - applied)
+    print(f"cycle     {quiet - applied:8.2f} s  {cycles} cycles, {admissions} admissions, {rate:,.0f} admissions/s")
+    print(f"slowest   {slowest * 1000:8.1f} ms")
+    # Linux counts kilobytes.
+    print(f"memory    {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MiB at the peak")
+
+
+if __name__ == "__main__":
+    main()

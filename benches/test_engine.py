@@ -1,0 +1,74 @@
+"""How long an engine takes: `make bench`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benches.worlds import T0, World
+from kueuecore.decisions import Decision
+from kueuecore.engine import Engine
+
+
+def _pedantic(benchmark: BenchmarkFixture, target: Callable[..., Any], **settings: Any) -> Any:
+    return benchmark.pedantic(target, **settings)  # type: ignore[no-untyped-call]  # the package has no types for it
+
+
+def _engine(world: World, *, trusted: bool = False) -> Engine:
+    engine = Engine()
+    engine.apply(world.cluster(), now=T0)
+    engine.apply(world.workloads(), now=T0, trusted=trusted)
+    return engine
+
+
+def _apply(benchmark: BenchmarkFixture, *, trusted: bool) -> None:
+    world = World(100, 10, n_pending=100)
+    cluster, workloads = world.cluster(), world.workloads()
+
+    def fresh() -> tuple[tuple[Engine], dict[str, object]]:
+        engine = Engine()
+        engine.apply(cluster, now=T0)
+        return (engine,), {}
+
+    def run(engine: Engine) -> int:
+        engine.apply(workloads, now=T0, trusted=trusted)
+        return len(engine)
+
+    assert _pedantic(benchmark, run, setup=fresh, rounds=5) == 10_000
+
+
+def test_apply_10_000_workloads_from_people(benchmark: BenchmarkFixture) -> None:
+    _apply(benchmark, trusted=False)
+
+
+def test_apply_10_000_workloads_from_a_watch(benchmark: BenchmarkFixture) -> None:
+    _apply(benchmark, trusted=True)
+
+
+def _cycle(benchmark: BenchmarkFixture, world: World) -> Decision:
+    engine = _engine(world)
+
+    def run(fork: Engine) -> Decision:
+        return fork.cycle(T0)
+
+    decision: Decision = _pedantic(benchmark, run, setup=lambda: ((engine.fork(),), {}), rounds=5)
+    return decision
+
+
+def test_cycle_with_1_000_heads_that_fit(benchmark: BenchmarkFixture) -> None:
+    assert len(_cycle(benchmark, World(1000, 100, n_pending=1)).admissions) == 1000
+
+
+def test_cycle_with_1_000_heads_of_which_none_fits(benchmark: BenchmarkFixture) -> None:
+    decision = _cycle(benchmark, World(1000, n_pending=1, nominal_cpu=0))
+    assert (len(decision.admissions), len(decision.pending)) == (0, 1000)
+
+
+def test_fork_of_10_000_workloads(benchmark: BenchmarkFixture) -> None:
+    engine = _engine(World(100, 10, n_pending=100))
+    assert len(benchmark(engine.fork)) == 10_000
+
+
+def test_reading_10_000_workloads(benchmark: BenchmarkFixture) -> None:
+    engine = _engine(World(100, 10, n_pending=100))
+    assert len(_pedantic(benchmark, engine.workloads, rounds=3)) == 10_000
