@@ -121,12 +121,19 @@ impl State {
         None
     }
 
-    /// Topology is not placed here: a workload whose answer depends on it gets none.
+    /// Topology is not placed and device claims are not charged here: a workload whose answer depends on one gets none.
     pub fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
+        let record = self.workloads.get(workload);
+        if let Some(index) = record.spec.original.iter().position(|set| set.template.spec.has_resource_claims) {
+            return Some(Undecided {
+                key: Arc::clone(&record.key),
+                field: format!("spec.podSets[{index}].template.spec.resourceClaims"),
+                message: "claims devices, whose quota is not charged here yet".to_owned(),
+            });
+        }
         if !self.gate(Gate::TopologyAwareScheduling) {
             return None;
         }
-        let record = self.workloads.get(workload);
         let asks = asks_for_topology(&record.spec);
         let flavors = || self.queues[queue].rules.groups.iter().flat_map(|g| &g.flavors);
         let places =
