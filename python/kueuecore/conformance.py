@@ -9,6 +9,8 @@ from typing import Any
 from kueuecore import _core
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
+from kueuecore.simulation import Run, RunEnding, SimulatedCycle, StepKind, simulate
+from kueuecore.times import nanoseconds
 
 __all__ = ["answer"]
 
@@ -33,6 +35,10 @@ def answer(case: Mapping[str, Any], by: str = "engine") -> dict[str, Any]:
         return _cycle(case)
     if kind == "cycles":
         return _cycles(case)
+    if kind == "trace":
+        return _trace(case)
+    if kind == "scale":
+        return _scale(case)
     found = _core._answer(json.dumps(case).encode())
     if found is None:
         raise NotImplementedError(f"cases of kind {kind}")
@@ -150,3 +156,152 @@ def _state(engine: Engine) -> dict[str, Any]:
         },
         "inadmissible": queues["inadmissible"],
     }
+
+
+def _simulate(case: Mapping[str, Any], messages: bool) -> Run:
+    config = dict(case["config"])
+    for name, what in (("waitForPodsReady", "pods that become ready"), ("admissionFairSharing", "its sampling")):
+        if name in config:
+            raise NotImplementedError(f"{what} in a run through time")
+    options = {name: config.pop(name, None) for name in ("cycleStepMs", "quietCycles", "maxCycles", "evictionSeconds")}
+    if config.pop("requeueBatchMs", None):
+        raise NotImplementedError("trying again once a second")
+    now = config.pop("now")
+    return simulate(
+        case["objects"],
+        case["input"]["events"],
+        configuration=Configuration.trusted(config, feature_gates=case.get("featureGates")),
+        now=now,
+        trusted=True,
+        cycle_seconds=options["cycleStepMs"] / 1000,
+        quiet_cycles=options["quietCycles"],
+        max_cycles=options["maxCycles"],
+        eviction_seconds=options["evictionSeconds"] or 0,
+        messages=messages,
+    )
+
+
+def _trace(case: Mapping[str, Any]) -> dict[str, Any]:
+    run = _simulate(case, messages=True)
+    cycles: list[dict[str, Any]] = []
+    quiet: list[dict[str, Any]] = []
+    for cycle in run.cycles:
+        entry = _told(run, cycle)
+        entry["admitted"] = sorted(
+            (_admitted(a.key, a.cluster_queue, a.pod_sets) for a in cycle.decision.admissions), key=_by_key
+        )
+        entry["inadmissible"] = list(cycle.parked)
+        entry["messages"] = [
+            {"key": e.key, "type": e.type, "reason": e.reason, "message": e.message} for e in cycle.decision.events
+        ]
+        happened = entry["admitted"] or entry["preempting"] or entry["inadmissible"]
+        (cycles if happened else quiet).append(entry)
+    return {
+        "cycles": cycles,
+        "quietMessages": [{"n": entry["n"], "t": entry["t"], "messages": entry["messages"]} for entry in quiet],
+        "final": _final(run),
+    }
+
+
+def _scale(case: Mapping[str, Any]) -> dict[str, Any]:
+    run = _simulate(case, messages=False)
+    cycles = []
+    for cycle in run.cycles:
+        entry = _told(run, cycle)
+        entry["admitted"] = sorted(admission.key for admission in cycle.decision.admissions)
+        entry["newlyInadmissible"] = len(cycle.parked)
+        cycles.append(entry)
+    return {
+        "cycles": cycles,
+        "final": {
+            "t": _seconds(run, run.end),
+            "cycles": run.n_cycles,
+            "admissions": sum(len(cycle["admitted"]) for cycle in cycles),
+            "preemptions": sum(len(cycle["preempting"]) for cycle in cycles),
+            "finished": sum(step.kind is StepKind.FINISHED for step in run.steps),
+        },
+    }
+
+
+def _by_key(entry: Mapping[str, Any]) -> str:
+    return str(entry["key"])
+
+
+def _seconds(run: Run, time: int) -> float:
+    whole, rest = divmod(time - run.start, 10**9)
+    return whole + rest / 10**9 if rest else whole
+
+
+def _told(run: Run, cycle: SimulatedCycle) -> dict[str, Any]:
+    preempting = [
+        {"key": victim.key, "reason": victim.reason, "preemptor": victim.preemptor}
+        for victim in cycle.decision.preemptions
+    ]
+    return {"n": cycle.number, "t": _seconds(run, cycle.time), "preempting": sorted(preempting, key=_by_key)}
+
+
+def _admitted(key: str, cluster_queue: str, pod_sets: Any) -> dict[str, Any]:
+    return {
+        "key": key,
+        "clusterQueue": cluster_queue,
+        "podSets": [{"name": p.name, "count": p.count, "flavors": dict(p.flavors)} for p in pod_sets],
+    }
+
+
+def _final(run: Run) -> dict[str, Any]:
+    engine = run.engine
+    workloads = engine.workloads()
+    usage: dict[str, dict[str, dict[str, dict[str, str]]]] = {"ClusterQueue": {}, "Cohort": {}}
+    for row in engine.quota():
+        if row.usage != "0":
+            usage[row.kind].setdefault(row.name, {}).setdefault(row.flavor, {})[row.resource] = row.usage
+    queues: dict[str, dict[str, list[str]]] = {"active": {}, "inadmissible": {}}
+    for name in engine.cluster_queues():
+        for waiting in engine.pending(name):
+            queues[waiting.place].setdefault(name, []).append(waiting.key)
+    final = {
+        "t": _seconds(run, run.end),
+        "cycles": run.n_cycles,
+        "admitted": [],
+        "usage": usage["ClusterQueue"],
+        "cohortUsage": usage["Cohort"],
+        "queued": queues["active"],
+        "inadmissible": queues["inadmissible"],
+        "statuses": {w.key: _status(run, w.status) for w in workloads},
+    }
+    for workload in workloads:
+        if workload.stage in ("QuotaReserved", "Admitted"):
+            admission = workload.status["admission"]
+            final["admitted"].append(
+                {
+                    "key": workload.key,
+                    "clusterQueue": admission["clusterQueue"],
+                    "podSets": [
+                        {"name": p["name"], "count": p["count"], "flavors": p["flavors"]}
+                        for p in admission["podSetAssignments"]
+                    ],
+                }
+            )
+    if run.ending is RunEnding.CYCLE_LIMIT:
+        final["stopped"] = "maxCycles"
+    return final
+
+
+def _status(run: Run, status: Mapping[str, Any]) -> dict[str, Any]:
+    told = [{k: c[k] for k in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
+    finished = [c for c in told if c["type"] == "Finished" and c["status"] == "True"]
+    result = {
+        "conditions": finished or sorted(told, key=lambda c: c["type"]),
+        "evictions": status.get("schedulingStats", {}).get("evictions", []),
+    }
+    if finished:
+        return result
+    requeue = status.get("requeueState", {})
+    if "requeueAt" in requeue:
+        result["requeueAt"] = _seconds(run, nanoseconds(requeue["requeueAt"]))
+    if "count" in requeue:
+        result["requeueCount"] = requeue["count"]
+    checks = status.get("admissionChecks", ())
+    result["admissionChecks"] = [{"name": c["name"], "state": c["state"]} for c in checks]
+    result["resourceRequests"] = status.get("resourceRequests", [])
+    return result

@@ -97,6 +97,8 @@ pub struct Kept {
     pub message: String,
     /// Where it went: parked, or back into the heap.
     pub parked: bool,
+    /// Is any of this new in its status?
+    pub written: bool,
 }
 
 /// An event on a workload.

@@ -53,6 +53,7 @@ pub mod resource_names;
 pub mod selectors;
 pub mod share;
 pub mod slices;
+pub mod simulate;
 pub mod state;
 #[cfg(test)]
 pub mod testing;

@@ -176,9 +176,9 @@ impl State {
         self.agenda.touch(entry.workload);
         let record = self.workloads.get_mut(entry.workload);
         let left_over = record.workload.status.admission.clone();
-        keep_pending(&mut record.workload, entry.reason, &entry.message, requests, now, gates);
+        let mut written = keep_pending(&mut record.workload, entry.reason, &entry.message, requests, now, gates);
         if entry.status == EntryStatus::PreemptionGated {
-            block_on_preemption_gates(&mut record.workload, &entry.message, now);
+            written |= block_on_preemption_gates(&mut record.workload, &entry.message, now);
         }
         self.follow_admission(entry.workload, left_over.as_ref());
         let record = self.workloads.get(entry.workload);
@@ -190,7 +190,7 @@ impl State {
             message: truncate(&entry.message, conditions::MAX_EVENT_MESSAGE),
         });
         let key = Arc::clone(&record.key);
-        decision.pending.push(Kept { key, queue, reason, message: entry.message, parked });
+        decision.pending.push(Kept { key, queue, reason, message: entry.message, parked, written });
     }
 
     /// The queue's part of a requeue. Returns whether the workload is parked now.

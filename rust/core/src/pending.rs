@@ -134,6 +134,8 @@ pub struct Pending {
     pop_cycle: i64,
     flush_cycle: i64,
     preemptor: Option<Preemptor>,
+    /// Sum of one number per workload and place, see [`Pending::content`].
+    content: u64,
 }
 
 impl Default for Pending {
@@ -151,8 +153,17 @@ impl Default for Pending {
             pop_cycle: 0,
             flush_cycle: -1,
             preemptor: None,
+            content: 0,
         }
     }
+}
+
+/// A number of its own for each workload in each place (the finalizer of SplitMix64, a bijection).
+fn mark_of(id: WorkloadId, parked: bool) -> u64 {
+    let mut mark = (u64::from(id.0) << 1 | u64::from(parked)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mark = (mark ^ (mark >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mark = (mark ^ (mark >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mark ^ (mark >> 31)
 }
 
 impl Pending {
@@ -180,11 +191,35 @@ impl Pending {
             self.by_local_queue.entry(item.local_queue).or_default().insert(key.clone());
         }
         self.active.insert(key, Waiting { shape: item.shape, local_queue: item.local_queue });
+        self.content = self.content.wrapping_add(mark_of(item.id, false));
+    }
+
+    fn park(&mut self, id: WorkloadId) -> bool {
+        let is_new = self.inadmissible.insert(id);
+        if is_new {
+            self.content = self.content.wrapping_add(mark_of(id, true));
+        }
+        is_new
+    }
+
+    fn take_parked(&mut self, id: WorkloadId) -> bool {
+        let was_parked = self.inadmissible.remove(&id);
+        if was_parked {
+            self.content = self.content.wrapping_sub(mark_of(id, true));
+        }
+        was_parked
+    }
+
+    /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
+    /// when all of them are back in their places (but for a chance of 1 in 2^64).
+    pub fn content(&self) -> u64 {
+        self.content
     }
 
     fn remove_active(&mut self, id: WorkloadId) -> bool {
         let Some(key) = self.key_of.remove(&id) else { return false };
         let waiting = self.active.remove(&key).expect("every known key is in the heap");
+        self.content = self.content.wrapping_sub(mark_of(id, false));
         self.leave_shape(waiting.shape, &key);
         self.leave_local_queue(waiting.local_queue, &key);
         true
@@ -275,12 +310,12 @@ impl Pending {
             if !relevant {
                 return;
             }
-            self.inadmissible.remove(&item.id);
+            self.take_parked(item.id);
         }
         if !self.is_active(item.id) {
             let parked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
             if !item.backoff_expired || parked {
-                self.inadmissible.insert(item.id);
+                self.park(item.id);
                 return;
             }
         }
@@ -296,7 +331,7 @@ impl Pending {
 
     /// Forgets a workload.
     pub fn delete(&mut self, id: WorkloadId) {
-        self.inadmissible.remove(&id);
+        self.take_parked(id);
         self.remove_active(id);
         if self.inflight == Some(id) {
             self.inflight = None;
@@ -344,12 +379,12 @@ impl Pending {
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
             if !self.is_active(item.id) {
-                self.inadmissible.remove(&item.id);
+                self.take_parked(item.id);
                 self.push_active(item);
             }
             return Vec::new();
         }
-        if self.is_active(item.id) || !self.inadmissible.insert(item.id) {
+        if self.is_active(item.id) || !self.park(item.id) {
             return Vec::new();
         }
         if let Some(shape) = item.shape
@@ -372,7 +407,8 @@ impl Pending {
                 self.leave_local_queue(waiting.local_queue, key);
             }
             self.key_of.remove(&key.id);
-            self.inadmissible.insert(key.id);
+            self.content = self.content.wrapping_sub(mark_of(key.id, false));
+            self.park(key.id);
         }
         keys.into_iter().map(|key| key.id).collect()
     }
@@ -385,7 +421,7 @@ impl Pending {
 
     /// Moves a parked workload back to the heap.
     pub fn unpark(&mut self, item: &Item) {
-        if self.inadmissible.remove(&item.id) {
+        if self.take_parked(item.id) {
             self.push_active(item);
         }
     }

@@ -7,9 +7,11 @@ use kueuecore::columns::Columns;
 use kueuecore::engine as core;
 use kueuecore::ids::WorkloadId;
 use kueuecore::objects::{Object, Time};
+use kueuecore::simulate::{Options, simulate};
 use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::{Rejection, object_ref};
+use kueuecore_wire::scenario::happenings;
 use kueuecore_wire::{report, validate};
 use pyo3::prelude::*;
 
@@ -18,6 +20,7 @@ use crate::convert::to_python;
 use crate::decision::{Decision, EventRow, event_row};
 use crate::errors::{manifest_error, unknown_object};
 use crate::run::run;
+use crate::simulation::Simulation;
 
 /// A scheduler that decides and does nothing.
 #[pyclass(frozen, module = "kueuecore._core")]
@@ -225,6 +228,36 @@ impl Engine {
                 }
             }
         })
+    }
+
+    /// Runs through time from `now` (nanoseconds since 1970) until nothing is left to happen. `events`: JSON, one a
+    /// line. `options`: nanoseconds of a cycle, quiet cycles that end a round, most cycles, nanoseconds of an eviction,
+    /// whether messages are kept.
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        events: &[u8],
+        trusted: bool,
+        now: i64,
+        options: (i64, Option<usize>, Option<u64>, i64, bool),
+    ) -> PyResult<Simulation> {
+        let (cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages) = options;
+        let options = Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages };
+        let mut raised = None;
+        let simulated = run(py, &self.inner, |engine| {
+            let gates = engine.state.config.gates;
+            let happenings = happenings(events, door(trusted), &gates, Time(now))?;
+            Ok::<_, Vec<Rejection>>(simulate(engine, happenings, options, Time(now), || {
+                // Ctrl-C ends the run between two cycles.
+                raised = Python::attach(|py| py.check_signals()).err();
+                raised.is_some()
+            }))
+        })?;
+        match (simulated, raised) {
+            (_, Some(error)) => Err(error),
+            (Ok(inner), None) => Ok(Simulation { inner }),
+            (Err(rejections), None) => Err(manifest_error(py, &rejections)),
+        }
     }
 
     /// A copy that shares nothing that changes.

@@ -7,6 +7,7 @@ mod decision;
 mod engine;
 mod errors;
 mod run;
+mod simulation;
 
 use pyo3::prelude::*;
 
@@ -19,6 +20,8 @@ mod _core {
     use super::decision::Decision;
     #[pymodule_export]
     use super::engine::Engine;
+    #[pymodule_export]
+    use super::simulation::Simulation;
     #[pymodule_export]
     use super::{_answer, gates};
 }

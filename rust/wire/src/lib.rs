@@ -15,6 +15,7 @@ pub mod kinds;
 pub mod names;
 mod read;
 pub mod report;
+pub mod scenario;
 mod schema;
 pub mod seam;
 mod suggest;

@@ -1,0 +1,240 @@
+"""A run through virtual time: workloads come, run and end, and cycle follows cycle until nothing is left to happen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from kueuecore import _core
+from kueuecore.configuration import Configuration
+from kueuecore.decisions import Decision
+from kueuecore.engine import Engine, Objects
+from kueuecore.manifests import ManifestLike, to_json_lines
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
+
+_SECOND_NS = 1_000_000_000
+
+
+class Operation(StrEnum):
+    """What can happen from outside."""
+
+    CREATE = "create"
+    """An object appears."""
+    UPDATE = "update"
+    """An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods`
+    if there are any."""
+    FINISH = "finish"
+    """The job of a workload ends, whether it runs or not."""
+    DELETE = "delete"
+    """A workload is deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """Something that happens from outside. What names a workload that is gone is ignored.
+
+    Args:
+        at: Seconds after the beginning; late if the cycles before took longer.
+        op: What happens.
+        object: The object that is created or updated.
+        key: `namespace/name` of the Workload that is finished or deleted.
+        run_seconds: How long the job of a created Workload runs once it is admitted; `None`: for ever.
+    """
+
+    at: float
+    op: Operation
+    object: ManifestLike | None = None
+    key: str | None = None
+    run_seconds: float | None = None
+
+
+class RunEnding(StrEnum):
+    """Why a run ended."""
+
+    COMPLETE = "Complete"
+    """Nothing is left to happen."""
+    CYCLE_LIMIT = "CycleLimit"
+    """`max_cycles` was reached, as when workloads preempt each other for ever."""
+
+
+class StepKind(StrEnum):
+    """What became of a workload."""
+
+    CREATED = "Created"
+    """It appeared."""
+    ADMITTED = "Admitted"
+    """Its job may run."""
+    STOPPED = "Stopped"
+    """It was evicted, and its job has stopped: its quota is free."""
+    FINISHED = "Finished"
+    """Its job has ended."""
+    DELETED = "Deleted"
+    """It is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One moment in the life of a workload.
+
+    Args:
+        time: When, in nanoseconds since 1970.
+        kind: What happened.
+        key: `namespace/name` of the workload.
+    """
+
+    time: int
+    kind: StepKind
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCycle:
+    """A cycle of a run in which something happened.
+
+    Args:
+        number: Its number in the run, from 1.
+        time: When it began, in nanoseconds since 1970.
+        decision: What it decided. Without `messages` it has neither events nor the heads that stayed pending.
+        parked: Keys of the workloads that it set aside until something changes, sorted.
+    """
+
+    number: int
+    time: int
+    decision: Decision
+    parked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run.
+
+    Args:
+        engine: The state at its end, to look at or to go on with.
+        ending: Why it ended.
+        start: The time at its beginning, in nanoseconds since 1970.
+        end: The time at its end.
+        n_cycles: Number of cycles, also of those in which nothing happened.
+    """
+
+    engine: Engine
+    ending: RunEnding
+    start: int
+    end: int
+    n_cycles: int
+    _core: _core.Simulation = field(repr=False)
+
+    @cached_property
+    def cycles(self) -> tuple[SimulatedCycle, ...]:
+        """The cycles in which something happened or, with `messages`, was said."""
+        rows = (self._core.cycle(index) for index in range(self._core.n_told()))
+        return tuple(
+            SimulatedCycle(number, time, Decision(decision), tuple(parked)) for number, time, decision, parked in rows
+        )
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What became of the workloads, in order of time."""
+        return tuple(Step(time, StepKind(kind), key) for time, kind, key in zip(*self._core.steps(), strict=True))
+
+
+def simulate(
+    objects: Objects,
+    events: Iterable[Happening | Mapping[str, object]] = (),
+    *,
+    configuration: Configuration | None = None,
+    now: TimeLike,
+    trusted: bool = False,
+    cycle_seconds: float = 1.0,
+    quiet_cycles: int | None = None,
+    max_cycles: int | None = 1_000_000,
+    eviction_seconds: float = 0.0,
+    messages: bool = False,
+) -> Run:
+    """Run through virtual time until nothing is left to happen.
+
+    Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those that
+    are evicted stop and wait again, admission checks are ready at once. After each cycle the workloads for which
+    something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they start.
+
+    Args:
+        objects: What is there from the start, in any form that `Engine.apply` takes.
+        events: What happens from outside: `Happening`s, or dicts such as `{"at": 3, "op": "create", "object": {...},
+            "runSeconds": 60}` or `{"at": 9, "op": "finish", "key": "ns/name"}`. Of the same time in the order given.
+        configuration: Kueue's Configuration; by default what Kueue does without a file.
+        now: The time of the beginning.
+        trusted: Take the objects as they are, without defaults and validation.
+        cycle_seconds: How long a cycle takes.
+        quiet_cycles: So many cycles in a row without a visible change end a round; then time goes on. By default one
+            more than the most flavors in any resource group, so that a head can try them all.
+        max_cycles: Stop after this many cycles; `None`: never.
+        eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
+        messages: Keep the events and messages of every cycle, too.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects, or with those of the events.
+        KeyboardInterrupt: Ctrl-C was pressed; nothing comes of the run then.
+
+    Returns:
+        The cycles, what became of the workloads, and the engine as it stands at the end.
+
+    Example:
+        >>> queues = '''
+        ... {apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default-flavor}}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: ClusterQueue
+        ... metadata: {name: cluster-queue}
+        ... spec:
+        ...   namespaceSelector: {}
+        ...   resourceGroups:
+        ...   - coveredResources: [cpu]
+        ...     flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 4}]}]
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: ns, name: lq},
+        ...  spec: {clusterQueue: cluster-queue}}
+        ... '''
+        >>> def job(name: str, at: float) -> Happening:
+        ...     container = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
+        ...     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+        ...     workload = {
+        ...         "apiVersion": "kueue.x-k8s.io/v1beta2",
+        ...         "kind": "Workload",
+        ...         "metadata": {"namespace": "ns", "name": name},
+        ...         "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": template}]},
+        ...     }
+        ...     return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=60)
+        >>> run = simulate(queues, [job("a", 0), job("b", 5)], now="2026-01-01T00:00:00Z")
+        >>> [((step.time - run.start) // 10**9, str(step.kind), step.key) for step in run.steps]
+        [(0, 'Created', 'ns/a'), (0, 'Admitted', 'ns/a'), (5, 'Created', 'ns/b'), (60, 'Finished', 'ns/a'),
+         (60, 'Admitted', 'ns/b'), (120, 'Finished', 'ns/b')]
+    """
+    start = nanoseconds(now)
+    engine = Engine(configuration)
+    engine.apply(objects, now=start, trusted=trusted)
+    options = (
+        round(cycle_seconds * _SECOND_NS),
+        quiet_cycles,
+        max_cycles,
+        round(eviction_seconds * _SECOND_NS),
+        messages,
+    )
+    core = engine._core.simulate(b"\n".join(map(_line, events)), trusted, start, options)
+    engine._at(core.end)
+    return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
+
+
+def _line(event: Happening | Mapping[str, object]) -> bytes:
+    if not isinstance(event, Happening):
+        return json.dumps(event).encode()
+    head = {"at": event.at, "op": str(event.op), "key": event.key, "runSeconds": event.run_seconds}
+    line = json.dumps(head).encode()
+    if event.object is None:
+        return line
+    return line[:-1] + b', "object": ' + to_json_lines((event.object,)).strip() + b"}"

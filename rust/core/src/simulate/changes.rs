@@ -1,0 +1,87 @@
+//! What happens from outside: objects come, change and go.
+
+use super::{Change, Simulation, Step};
+use crate::decision::Key;
+use crate::ids::WorkloadId;
+use crate::objects::{ClusterQueue, Cohort, LocalQueue, Meta, Object, Workload, WorkloadStatus};
+use crate::queue_order::is_finished;
+
+impl<F: FnMut() -> bool> Simulation<'_, F> {
+    pub(super) fn change(&mut self, change: Change) {
+        match change {
+            Change::Create { object, run_ns } => self.create(*object, run_ns),
+            Change::Update(object) => self.update(*object),
+            Change::Finish(key) => {
+                if let Some(id) = self.find(&key).filter(|id| !self.is_finished(*id)) {
+                    self.finish(id);
+                }
+            }
+            Change::Delete(key) => {
+                if let Some(id) = self.find(&key) {
+                    self.note(Step::Deleted, id);
+                    self.jobs.remove(id, &key);
+                    self.engine.state.delete_workload(&key.0, &key.1);
+                }
+            }
+        }
+    }
+
+    fn find(&self, key: &Key) -> Option<WorkloadId> {
+        self.engine.state.workloads.find(&key.0, &key.1)
+    }
+
+    fn is_finished(&self, id: WorkloadId) -> bool {
+        is_finished(&self.engine.state.workloads.get(id).workload)
+    }
+
+    fn create(&mut self, object: Object, run_ns: Option<i64>) {
+        match object {
+            Object::Workload(workload) => {
+                let id = self.engine.state.apply_workload(*workload);
+                self.jobs.add(id, run_ns);
+                self.note(Step::Created, id);
+            }
+            object => self.engine.state.apply(object),
+        }
+    }
+
+    fn update(&mut self, object: Object) {
+        match (self.engine.stored(&object), object) {
+            (Some(Object::Workload(old)), Object::Workload(new)) => {
+                let new = updated(&old, *new);
+                if new != *old {
+                    self.engine.state.apply_workload(new);
+                }
+            }
+            // It is gone.
+            (None, Object::Workload(_)) => {}
+            // Whoever watches is not told of an update that changes nothing.
+            (Some(old), new) if same_spec(&old, &new) => {}
+            (_, object) => self.engine.state.apply(object),
+        }
+    }
+}
+
+/// A workload with the spec, labels and annotations of another version.
+fn updated(old: &Workload, new: Workload) -> Workload {
+    let mut status = old.status.clone();
+    if !new.status.reclaimable_pods.is_empty() {
+        status.reclaimable_pods.clone_from(&new.status.reclaimable_pods);
+    }
+    let meta = Meta { labels: new.meta.labels.clone(), annotations: new.meta.annotations.clone(), ..old.meta.clone() };
+    let spec_of = |w: &Workload| Workload { meta: Meta::default(), status: WorkloadStatus::default(), ..w.clone() };
+    let changed = spec_of(old) != spec_of(&new);
+    let mut result = Workload { meta, status, ..new };
+    result.meta.generation += i64::from(changed);
+    result
+}
+
+/// Do two versions of an object say the same, metadata aside?
+fn same_spec(old: &Object, new: &Object) -> bool {
+    match (old, new) {
+        (Object::ClusterQueue(a), Object::ClusterQueue(b)) => ClusterQueue { meta: b.meta.clone(), ..a.clone() } == *b,
+        (Object::LocalQueue(a), Object::LocalQueue(b)) => LocalQueue { meta: b.meta.clone(), ..a.clone() } == *b,
+        (Object::Cohort(a), Object::Cohort(b)) => Cohort { meta: b.meta.clone(), ..a.clone() } == *b,
+        _ => old == new,
+    }
+}

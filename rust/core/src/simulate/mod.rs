@@ -1,0 +1,320 @@
+//! A run through time: objects come, change and go, jobs run and end, cycles follow one another until nothing is left
+//! to happen.
+//!
+//! The engine decides; here stands only what a cluster has around a scheduler, in virtual time: the order of events, the
+//! controllers between two cycles, jobs that stop when they are evicted and end when their time is over, admission
+//! checks that are ready at once. Nothing is left to chance, so equal input gives equal output.
+
+mod changes;
+mod jobs;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::decision::{Decision, Key};
+use crate::engine::Engine;
+use crate::gates::Gate;
+use crate::ids::WorkloadId;
+use crate::objects::{Object, Time};
+use jobs::{Jobs, Timer, TimerKind};
+
+/// Something that happens from outside.
+#[derive(Clone, Debug)]
+pub struct Happening {
+    /// When; late if the cycles before took longer.
+    pub at: Time,
+    /// What.
+    pub change: Change,
+}
+
+/// What can happen from outside. What names an object that is gone, or a workload that has finished, is ignored.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// An object appears. `run_ns`: how long the job of a Workload runs once it is admitted; `None`: for ever.
+    Create {
+        /// The object.
+        object: Box<Object>,
+        /// Run time in nanoseconds.
+        run_ns: Option<i64>,
+    },
+    /// An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods` if
+    /// there are any.
+    Update(Box<Object>),
+    /// The job of a workload ends, whether it runs or not.
+    Finish(Key),
+    /// A workload is deleted.
+    Delete(Key),
+}
+
+/// How time goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How long a cycle takes.
+    pub cycle_step_ns: i64,
+    /// So many cycles in a row without a visible change end a round; `None`: one more than the most flavors in any
+    /// resource group, so that a head can try them all.
+    pub quiet_cycles: Option<usize>,
+    /// The run stops after this many cycles; `None`: it may go on for ever.
+    pub max_cycles: Option<u64>,
+    /// How long the job of an evicted workload takes to stop.
+    pub eviction_ns: i64,
+    /// Keep events and messages of every cycle?
+    pub keeps_messages: bool,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing is left to happen.
+    #[default]
+    Complete,
+    /// The limit of cycles was reached.
+    CycleLimit,
+    /// The caller asked for it.
+    Interrupted,
+}
+
+impl Ending {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ending::Complete => "Complete",
+            Ending::CycleLimit => "CycleLimit",
+            Ending::Interrupted => "Interrupted",
+        }
+    }
+}
+
+/// A cycle of a run.
+#[derive(Clone, Debug)]
+pub struct Cycle {
+    /// Its number in the run, from 1.
+    pub number: u64,
+    /// When it began.
+    pub time: Time,
+    /// What it decided, with or without events and pending heads as [`Options::keeps_messages`] says.
+    pub decision: Decision,
+    /// The workloads that it parked, in the order of their keys.
+    pub parked: Vec<Key>,
+}
+
+/// What became of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It appeared.
+    Created,
+    /// It may start.
+    Admitted,
+    /// It was evicted, and its job has stopped.
+    Stopped,
+    /// Its job has ended.
+    Finished,
+    /// It is gone.
+    Deleted,
+}
+
+impl Step {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Created => "Created",
+            Step::Admitted => "Admitted",
+            Step::Stopped => "Stopped",
+            Step::Finished => "Finished",
+            Step::Deleted => "Deleted",
+        }
+    }
+}
+
+/// What came of a run; the engine holds the state at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Why it ended.
+    pub ending: Ending,
+    /// The time at its end.
+    pub end: Time,
+    /// Number of cycles.
+    pub n_cycles: u64,
+    /// The cycles in which anything happened, or, with messages, was said.
+    pub cycles: Vec<Cycle>,
+    /// What became of the workloads, in order of time.
+    pub steps: Vec<(Time, Step, Key)>,
+}
+
+/// Runs on from what the engine holds at `now` until nothing is left to happen. `happenings` are taken in the order of
+/// their times, and among equal times as given. `interrupted` is asked between cycles; it ends the run with `true`.
+pub fn simulate(
+    engine: &mut Engine,
+    mut happenings: Vec<Happening>,
+    options: Options,
+    now: Time,
+    interrupted: impl FnMut() -> bool,
+) -> Run {
+    happenings.sort_by_key(|happening| happening.at);
+    let mut simulation = Simulation {
+        engine,
+        jobs: Jobs::default(),
+        happenings: happenings.into(),
+        options,
+        clock: now,
+        run: Run::default(),
+        interrupted,
+    };
+    simulation.run();
+    simulation.run.end = simulation.clock;
+    simulation.run
+}
+
+struct Simulation<'a, F> {
+    engine: &'a mut Engine,
+    jobs: Jobs,
+    happenings: VecDeque<Happening>,
+    options: Options,
+    clock: Time,
+    run: Run,
+    interrupted: F,
+}
+
+impl<F: FnMut() -> bool> Simulation<'_, F> {
+    fn run(&mut self) {
+        self.engine.state.now = self.clock;
+        self.settle();
+        // What stands in the queues from the start is not kept waiting for the first event.
+        let mut goes_on = self.round();
+        while goes_on {
+            if (self.interrupted)() {
+                self.run.ending = Ending::Interrupted;
+                return;
+            }
+            let Some(time) = self.next_time() else { return };
+            self.clock = self.clock.max(time);
+            self.engine.state.now = self.clock;
+            while self.happenings.front().is_some_and(|happening| happening.at == time) {
+                if let Some(happening) = self.happenings.pop_front() {
+                    self.change(happening.change);
+                    self.settle();
+                }
+            }
+            while let Some(timer) = self.jobs.take_due(time) {
+                self.ring(&timer);
+                self.settle();
+            }
+            // Backoffs and execution times that end.
+            self.settle();
+            goes_on = self.round();
+        }
+    }
+
+    /// When something happens next.
+    fn next_time(&self) -> Option<Time> {
+        let happening = self.happenings.front().map(|happening| happening.at);
+        let alarm = self.engine.state.next_wake(self.clock);
+        [happening, self.jobs.next_time(), alarm].into_iter().flatten().min()
+    }
+
+    /// Cycle after cycle, until there is no head or nothing moves; `false` ends the run.
+    fn round(&mut self) -> bool {
+        self.engine.state.flush();
+        let patience = self.options.quiet_cycles.unwrap_or_else(|| 1 + self.most_flavors());
+        let mut n_quiet = 0;
+        while n_quiet < patience && self.engine.has_heads() {
+            if (self.interrupted)() {
+                self.run.ending = Ending::Interrupted;
+                return false;
+            }
+            n_quiet = if self.cycle() { 0 } else { n_quiet + 1 };
+            if self.options.max_cycles.is_some_and(|max| self.run.n_cycles >= max) {
+                self.run.ending = Ending::CycleLimit;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// One cycle and what follows from it; did anything change that can be seen?
+    fn cycle(&mut self) -> bool {
+        let before = self.contents();
+        let mut decision = self.engine.cycle(self.clock);
+        self.run.n_cycles += 1;
+        let mut parked = decision.parked.clone();
+        parked.extend(decision.pending.iter().filter(|kept| kept.parked).map(|kept| Arc::clone(&kept.key)));
+        parked.sort();
+        self.deliver(&decision);
+        self.settle();
+        let changed = !decision.admissions.is_empty() || !decision.preemptions.is_empty() || before != self.contents();
+        self.engine.state.flush();
+        let is_told = self.options.keeps_messages && !decision.events.is_empty();
+        if !self.options.keeps_messages {
+            decision.events = Vec::new();
+            decision.pending = Vec::new();
+        }
+        if is_told || !parked.is_empty() || !decision.admissions.is_empty() || !decision.preemptions.is_empty() {
+            self.run.cycles.push(Cycle { number: self.run.n_cycles, time: self.clock, decision, parked });
+        }
+        self.clock = Time(self.clock.0.saturating_add(self.options.cycle_step_ns));
+        self.engine.state.now = self.clock;
+        changed
+    }
+
+    /// What a cycle wrote comes back as updates of the objects.
+    fn deliver(&mut self, decision: &Decision) {
+        let state = &mut self.engine.state;
+        let keeps_progress = state.gate(Gate::FlavorFungibilityPreserveScanProgress);
+        let reserving = decision.admissions.iter().map(|admitted| &admitted.key);
+        let victims = decision.preemptions.iter().map(|preempted| &preempted.key);
+        for key in reserving.chain(victims) {
+            if let Some(id) = state.workloads.find(&key.0, &key.1) {
+                // Taken out and put in again, which counts as a generation (rules/02 §4.1).
+                state.put_cached(id);
+            }
+        }
+        for kept in decision.pending.iter().filter(|kept| kept.written && !keeps_progress) {
+            if let Some(id) = state.workloads.find(&kept.key.0, &kept.key.1) {
+                state.workloads.get_mut(id).resume = None;
+            }
+        }
+    }
+
+    /// Controllers and jobs do what follows from changes, until nothing follows any more.
+    fn settle(&mut self) {
+        loop {
+            let state = &self.engine.state;
+            let due = state.agenda.due(self.clock);
+            if due.is_empty() {
+                break;
+            }
+            let mut due: Vec<(Key, WorkloadId)> =
+                due.into_iter().map(|id| (Arc::clone(&state.workloads.get(id).key), id)).collect();
+            due.sort();
+            for (_, id) in due {
+                self.engine.state.reconcile(id, self.clock);
+                self.play(id);
+            }
+        }
+        let state = &mut self.engine.state;
+        state.forest.flush(&state.names);
+    }
+
+    fn contents(&self) -> Vec<u64> {
+        self.engine.state.queues.iter().map(|queue| queue.pending.content()).collect()
+    }
+
+    fn most_flavors(&self) -> usize {
+        let groups = self.engine.state.queues.iter().flat_map(|queue| &queue.rules.groups);
+        groups.map(|group| group.flavors.len()).max().unwrap_or(0)
+    }
+
+    fn ring(&mut self, timer: &Timer) {
+        match timer.kind {
+            TimerKind::Stopped => self.stop(timer.workload),
+            TimerKind::Finished => self.finish(timer.workload),
+        }
+    }
+
+    fn note(&mut self, step: Step, id: WorkloadId) {
+        let key = Arc::clone(&self.engine.state.workloads.get(id).key);
+        self.run.steps.push((self.clock, step, key));
+    }
+}

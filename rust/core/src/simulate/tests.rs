@@ -1,0 +1,190 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::conditions;
+use crate::config::Config;
+use crate::objects::{ClusterQueue, Preemption, PreemptionPolicy, StopPolicy, Workload};
+use crate::testing::{SECOND, World, at, check, cluster_queue, rules, workload};
+
+const OPTIONS: Options =
+    Options { cycle_step_ns: SECOND, quiet_cycles: None, max_cycles: None, eviction_ns: 0, keeps_messages: false };
+
+fn create(seconds: i64, workload: Workload, run_seconds: i64) -> Happening {
+    let object = Box::new(Object::Workload(Box::new(workload)));
+    Happening { at: at(seconds), change: Change::Create { object, run_ns: Some(run_seconds * SECOND) } }
+}
+
+fn update(seconds: i64, object: Object) -> Happening {
+    Happening { at: at(seconds), change: Change::Update(Box::new(object)) }
+}
+
+fn key(name: &str) -> Key {
+    Arc::new(("ns".to_owned(), name.to_owned()))
+}
+
+fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
+    simulate(&mut world.engine, happenings, options, at(10), || false)
+}
+
+/// Seconds, what, and name.
+fn told(run: &Run) -> Vec<(i64, Step, &str)> {
+    run.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, key.1.as_str())).collect()
+}
+
+#[test]
+fn a_job_waits_until_another_has_ended() {
+    let mut world = World::new(Config::default());
+    let run = run(&mut world, vec![create(20, workload("b", "6"), 5), create(11, workload("a", "6"), 60)], OPTIONS);
+    assert_eq!(
+        told(&run),
+        [
+            (11, Step::Created, "a"),
+            (11, Step::Admitted, "a"),
+            (20, Step::Created, "b"),
+            (71, Step::Finished, "a"),
+            (71, Step::Admitted, "b"),
+            (76, Step::Finished, "b"),
+        ]
+    );
+    assert_eq!((run.ending, run.end, run.n_cycles), (Ending::Complete, at(76), 3));
+    assert_eq!(run.cycles[1].parked, [key("b")]);
+}
+
+/// Two workloads in one ClusterQueue of which the second preempts the first.
+fn preempting(eviction_seconds: i64) -> (World, Run) {
+    let mut world = World::new(Config::default());
+    world.change_cluster_queue(|queue| {
+        queue.preemption =
+            Some(Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() });
+    });
+    let urgent = Workload { priority: Some(9), ..workload("b", "6") };
+    let happenings = vec![create(10, workload("a", "6"), 60), create(20, urgent, 5)];
+    let run = run(&mut world, happenings, Options { eviction_ns: eviction_seconds * SECOND, ..OPTIONS });
+    (world, run)
+}
+
+#[test]
+fn an_evicted_job_stops_and_starts_from_zero() {
+    for (eviction_seconds, stopped, started) in [(0, 20, 21), (7, 27, 27)] {
+        let (_, run) = preempting(eviction_seconds);
+        assert_eq!(
+            told(&run)[2..],
+            [
+                (20, Step::Created, "b"),
+                (stopped, Step::Stopped, "a"),
+                (started, Step::Admitted, "b"),
+                (started + 5, Step::Finished, "b"),
+                (started + 5, Step::Admitted, "a"),
+                (started + 65, Step::Finished, "a"),
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_head_of_a_strict_queue_is_tried_only_as_long_as_something_changes() {
+    let mut world = World::new(Config::default());
+    let queue =
+        ClusterQueue { queueing_strategy: crate::objects::QueueingStrategy::StrictFIFO, ..cluster_queue("cq", "10") };
+    world.apply([Object::ClusterQueue(queue)]);
+    let run = run(&mut world, vec![create(11, workload("a", "11"), 1)], OPTIONS);
+    // One flavor: two cycles without a visible change end the round.
+    assert_eq!((run.n_cycles, run.end, run.cycles.len()), (2, at(13), 0));
+}
+
+#[test]
+fn the_limit_of_cycles_and_the_caller_end_a_run() {
+    let happenings = || vec![create(11, workload("a", "1"), 1), create(30, workload("b", "1"), 1)];
+    let limited = run(&mut World::new(Config::default()), happenings(), Options { max_cycles: Some(1), ..OPTIONS });
+    assert_eq!((limited.ending, limited.n_cycles), (Ending::CycleLimit, 1));
+    let mut n_asked = 0;
+    let mut ask = || {
+        n_asked += 1;
+        n_asked > 2
+    };
+    let mut world = World::new(Config::default());
+    let stopped = simulate(&mut world.engine, happenings(), OPTIONS, at(10), &mut ask);
+    assert_eq!((stopped.ending, stopped.n_cycles), (Ending::Interrupted, 1));
+}
+
+#[test]
+fn checks_are_ready_once_quota_is_reserved() {
+    let mut world = World::new(Config::default());
+    world.apply([check("prov")]);
+    world.change_cluster_queue(|queue| queue.admission_checks = rules(&["prov"]));
+    let run = run(&mut world, vec![create(11, workload("a", "1"), 4)], OPTIONS);
+    assert_eq!(told(&run)[1..], [(11, Step::Admitted, "a"), (15, Step::Finished, "a")]);
+}
+
+#[test]
+fn what_happens_from_outside_is_ignored_once_it_has_no_object() {
+    let mut world = World::new(Config::default());
+    let gone = |seconds, change| Happening { at: at(seconds), change };
+    let happenings = vec![
+        create(11, workload("a", "1"), 100),
+        gone(12, Change::Finish(key("a"))),
+        gone(13, Change::Finish(key("a"))),
+        gone(14, Change::Delete(key("a"))),
+        gone(15, Change::Delete(key("a"))),
+        update(16, Object::Workload(Box::new(workload("a", "2")))),
+    ];
+    let run = run(&mut world, happenings, OPTIONS);
+    assert_eq!(told(&run)[2..], [(12, Step::Finished, "a"), (14, Step::Deleted, "a")]);
+    assert!(world.engine.state.workloads.is_empty());
+}
+
+#[test]
+fn an_update_of_a_workload_keeps_its_status_and_counts_its_specs() {
+    let mut world = World::new(Config::default());
+    let big = create(11, workload("a", "11"), 4);
+    let same = update(12, Object::Workload(Box::new(workload("a", "11"))));
+    let small = update(14, Object::Workload(Box::new(workload("a", "10"))));
+    let run = run(&mut world, vec![big, same, small], OPTIONS);
+    assert_eq!(told(&run)[1..], [(14, Step::Admitted, "a"), (18, Step::Finished, "a")]);
+    assert_eq!((run.n_cycles, world.get("a").meta.generation), (2, 2));
+}
+
+#[test]
+fn an_update_that_changes_nothing_wakes_nobody() {
+    for (quota, n_cycles) in [("10", 1), ("9", 2)] {
+        let mut world = World::new(Config::default());
+        let queue = Object::ClusterQueue(cluster_queue("cq", quota));
+        let run = run(&mut world, vec![create(11, workload("a", "11"), 4), update(12, queue)], OPTIONS);
+        assert_eq!(run.n_cycles, n_cycles);
+    }
+}
+
+#[test]
+fn time_that_alone_changes_something_is_not_passed_over() {
+    let mut world = World::new(Config::default());
+    let brief = Workload { maximum_execution_time_seconds: Some(30), ..workload("a", "1") };
+    let run = run(&mut world, vec![create(11, brief, 100)], OPTIONS);
+    assert_eq!(told(&run)[1..], [(11, Step::Admitted, "a"), (41, Step::Stopped, "a")]);
+}
+
+#[test]
+fn a_drained_queue_stops_its_jobs_for_good() {
+    let mut world = World::new(Config::default());
+    let drained = ClusterQueue { stop_policy: StopPolicy::HoldAndDrain, ..cluster_queue("cq", "10") };
+    let happenings = vec![create(11, workload("a", "1"), 100), update(20, Object::ClusterQueue(drained))];
+    let run = run(&mut world, happenings, OPTIONS);
+    assert_eq!(told(&run)[2..], [(20, Step::Stopped, "a")]);
+    assert_eq!(world.condition("a", conditions::REQUEUED).split(' ').next(), Some("False"));
+}
+
+#[test]
+fn what_is_pending_at_the_beginning_is_not_kept_waiting() {
+    let mut world = World::new(Config::default());
+    world.submit(workload("a", "1"));
+    let run = run(&mut world, Vec::new(), OPTIONS);
+    assert_eq!(told(&run), [(10, Step::Admitted, "a")]);
+}
+
+#[test]
+fn messages_are_kept_on_request() {
+    for keeps_messages in [false, true] {
+        let mut world = World::new(Config::default());
+        let run = run(&mut world, vec![create(11, workload("a", "1"), 1)], Options { keeps_messages, ..OPTIONS });
+        assert_eq!(run.cycles[0].decision.events.is_empty(), !keeps_messages);
+    }
+}
