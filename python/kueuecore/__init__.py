@@ -37,6 +37,14 @@ if TYPE_CHECKING:
     from kueuecore.settling import Ending as Ending
     from kueuecore.settling import Settled as Settled
     from kueuecore.settling import settle as settle
+    from kueuecore.simulation import Happening as Happening
+    from kueuecore.simulation import Operation as Operation
+    from kueuecore.simulation import Run as Run
+    from kueuecore.simulation import RunEnding as RunEnding
+    from kueuecore.simulation import SimulatedCycle as SimulatedCycle
+    from kueuecore.simulation import Step as Step
+    from kueuecore.simulation import StepKind as StepKind
+    from kueuecore.simulation import simulate as simulate
     from kueuecore.states import ClusterQueueState as ClusterQueueState
     from kueuecore.states import LocalQueueState as LocalQueueState
     from kueuecore.states import PendingWorkload as PendingWorkload
@@ -72,6 +80,16 @@ _MODULES = {
         "QuotaRow",
     ),
     "kueuecore.settling": ("settle", "Settled", "Ending"),
+    "kueuecore.simulation": (
+        "simulate",
+        "Happening",
+        "Operation",
+        "Run",
+        "RunEnding",
+        "SimulatedCycle",
+        "Step",
+        "StepKind",
+    ),
     "kueuecore.world": ("World",),
     "kueuecore.manifests": ("Manifest", "read_manifests", "parse_manifests"),
     "kueuecore.errors": (

@@ -251,15 +251,17 @@ def _admitted(key: str, cluster_queue: str, pod_sets: Any) -> dict[str, Any]:
 def _final(run: Run) -> dict[str, Any]:
     engine = run.engine
     workloads = engine.workloads()
-    usage: dict[str, dict[str, dict[str, dict[str, str]]]] = {"ClusterQueue": {}, "Cohort": {}}
+    # What stands in a snapshot, where there is no inactive ClusterQueue.
+    active = {name for name in engine.cluster_queues() if engine.cluster_queue(name).is_active}
+    usage: dict[str, dict[str, dict[str, dict[str, str | None]]]] = {"ClusterQueue": {}, "Cohort": {}}
     for row in engine.quota():
-        if row.usage != "0":
+        if row.usage != "0" and (row.kind == "Cohort" or row.name in active):
             usage[row.kind].setdefault(row.name, {}).setdefault(row.flavor, {})[row.resource] = row.usage
     queues: dict[str, dict[str, list[str]]] = {"active": {}, "inadmissible": {}}
     for name in engine.cluster_queues():
         for waiting in engine.pending(name):
             queues[waiting.place].setdefault(name, []).append(waiting.key)
-    final = {
+    final: dict[str, Any] = {
         "t": _seconds(run, run.end),
         "cycles": run.n_cycles,
         "admitted": [],
@@ -270,7 +272,7 @@ def _final(run: Run) -> dict[str, Any]:
         "statuses": {w.key: _status(run, w.status) for w in workloads},
     }
     for workload in workloads:
-        if workload.stage in ("QuotaReserved", "Admitted"):
+        if workload.stage in ("QuotaReserved", "Admitted") and workload.cluster_queue in active:
             admission = workload.status["admission"]
             final["admitted"].append(
                 {

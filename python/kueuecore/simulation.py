@@ -157,8 +157,8 @@ def simulate(
 ) -> Run:
     """Run through virtual time until nothing is left to happen.
 
-    Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those that
-    are evicted stop and wait again, admission checks are ready at once. After each cycle the workloads for which
+    Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those
+    that are evicted stop and wait again, admission checks are ready at once. After each cycle the workloads for which
     something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they start.
 
     Args:
@@ -211,9 +211,14 @@ def simulate(
         ...     }
         ...     return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=60)
         >>> run = simulate(queues, [job("a", 0), job("b", 5)], now="2026-01-01T00:00:00Z")
-        >>> [((step.time - run.start) // 10**9, str(step.kind), step.key) for step in run.steps]
-        [(0, 'Created', 'ns/a'), (0, 'Admitted', 'ns/a'), (5, 'Created', 'ns/b'), (60, 'Finished', 'ns/a'),
-         (60, 'Admitted', 'ns/b'), (120, 'Finished', 'ns/b')]
+        >>> for step in run.steps:
+        ...     print((step.time - run.start) // 10**9, step.kind, step.key)
+        0 Created ns/a
+        0 Admitted ns/a
+        5 Created ns/b
+        60 Finished ns/a
+        60 Admitted ns/b
+        120 Finished ns/b
     """
     start = nanoseconds(now)
     engine = Engine(configuration)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::assign::requests_topology;
 use crate::conditions::{self, find};
-use crate::gates::Gate;
+use crate::gates::{Gate, Gates};
 use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
     Admission, AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor,
@@ -622,9 +622,7 @@ impl State {
             let reclaimed = before == Stage::Admitted
                 && old.workload.status.reclaimable_pods != record.workload.status.reclaimable_pods;
             let gates = self.config.gates;
-            let priority_changed = effective_priority(&old.workload, gates)
-                != effective_priority(&record.workload, gates)
-                || old.workload.priority_class != record.workload.priority_class;
+            let priority_changed = has_changed_priority(&old.workload, &record.workload, gates);
             let shrunk = self.gate(Gate::ElasticJobsViaWorkloadSlices)
                 && slices::scaled_down(&old.spec.original, &record.spec.original);
             if now.holds_quota() && (reclaimed || shrunk || priority_changed) {
@@ -782,6 +780,19 @@ impl State {
 /// Are its totals those of its admission? An admission that is left over without a reservation says nothing.
 fn has_reserved_totals(workload: &Workload) -> bool {
     has_quota_reservation(workload) && workload.status.admission.is_some()
+}
+
+/// Has the priority changed in a way that others are told of? Only that of a WorkloadPriorityClass counts (rules/05 §3.1).
+fn has_changed_priority(old: &Workload, new: &Workload, gates: Gates) -> bool {
+    let class = |workload: &Workload, kind: &str| {
+        workload.priority_class.as_ref().filter(|class| class.kind == kind).map(|class| class.name.clone())
+    };
+    if class(old, "PriorityClass").is_some() {
+        return false;
+    }
+    let Some(name) = class(new, "WorkloadPriorityClass") else { return false };
+    let old_name = old.priority_class.as_ref().map_or("", |class| class.name.as_str());
+    (!name.is_empty() && name != old_name) || effective_priority(old, gates) != effective_priority(new, gates)
 }
 
 fn same_shape(old: &Record, new: &Record) -> bool {

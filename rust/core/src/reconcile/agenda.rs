@@ -19,6 +19,11 @@ impl Agenda {
         self.touched.insert(id);
     }
 
+    /// What has changed since the last look is not worth another.
+    pub fn pass_over(&mut self, id: WorkloadId) {
+        self.touched.remove(&id);
+    }
+
     /// The workload is gone.
     pub fn forget(&mut self, id: WorkloadId) {
         self.settled(id, None);

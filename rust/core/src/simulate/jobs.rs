@@ -50,9 +50,8 @@ impl Jobs {
         self.jobs.insert(id, Job { run_ns, ..Job::default() });
     }
 
-    /// Forgets a job, whose slot may soon be another's.
+    /// Forgets a job, whose slot may soon be another's. One that is stopping stops at its time all the same.
     pub(super) fn remove(&mut self, id: WorkloadId, key: &Key) {
-        self.set(id, key, TimerKind::Stopped, None);
         self.set(id, key, TimerKind::Finished, None);
         self.jobs.remove(&id);
     }
@@ -61,17 +60,17 @@ impl Jobs {
         self.timers.first().map(|timer| timer.time)
     }
 
-    /// Takes out the next timer of exactly this time.
-    pub(super) fn take_due(&mut self, time: Time) -> Option<Timer> {
+    /// Takes out the next timer of exactly this time; whose it is, unless the workload is gone.
+    pub(super) fn take_due(&mut self, time: Time) -> Option<(TimerKind, Option<WorkloadId>)> {
         let timer = self.timers.first().filter(|timer| timer.time == time)?.clone();
         self.timers.remove(&timer);
-        if let Some(job) = self.jobs.get_mut(&timer.workload) {
-            match timer.kind {
-                TimerKind::Stopped => job.stopped_at = None,
-                TimerKind::Finished => job.finished_at = None,
-            }
-        }
-        Some(timer)
+        let job = self.jobs.get_mut(&timer.workload);
+        let set = job.map(|job| match timer.kind {
+            TimerKind::Stopped => &mut job.stopped_at,
+            TimerKind::Finished => &mut job.finished_at,
+        });
+        let is_its_own = set.is_some_and(|set| set.take_if(|set| *set == time).is_some());
+        Some((timer.kind, is_its_own.then_some(timer.workload)))
     }
 
     /// Sets the timer of one kind; `None` makes it void.

@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::gates::Gate;
 use crate::ids::WorkloadId;
 use crate::objects::{Object, Time};
-use jobs::{Jobs, Timer, TimerKind};
+use jobs::{Jobs, TimerKind};
 
 /// Something that happens from outside.
 #[derive(Clone, Debug)]
@@ -197,8 +197,12 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                     self.settle();
                 }
             }
-            while let Some(timer) = self.jobs.take_due(time) {
-                self.ring(&timer);
+            while let Some((kind, workload)) = self.jobs.take_due(time) {
+                match (kind, workload) {
+                    (TimerKind::Stopped, Some(workload)) => self.stop(workload),
+                    (TimerKind::Finished, Some(workload)) => self.finish(workload),
+                    (_, None) => {}
+                }
                 self.settle();
             }
             // Backoffs and execution times that end.
@@ -220,15 +224,15 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         let patience = self.options.quiet_cycles.unwrap_or_else(|| 1 + self.most_flavors());
         let mut n_quiet = 0;
         while n_quiet < patience && self.engine.has_heads() {
+            if self.options.max_cycles.is_some_and(|max| self.run.n_cycles >= max) {
+                self.run.ending = Ending::CycleLimit;
+                return false;
+            }
             if (self.interrupted)() {
                 self.run.ending = Ending::Interrupted;
                 return false;
             }
             n_quiet = if self.cycle() { 0 } else { n_quiet + 1 };
-            if self.options.max_cycles.is_some_and(|max| self.run.n_cycles >= max) {
-                self.run.ending = Ending::CycleLimit;
-                return false;
-            }
         }
         true
     }
@@ -275,6 +279,12 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 state.workloads.get_mut(id).resume = None;
             }
         }
+        for key in &decision.parked {
+            if let Some(id) = state.workloads.find(&key.0, &key.1) {
+                // Nothing is written to it, so no controller hears of it.
+                state.agenda.pass_over(id);
+            }
+        }
     }
 
     /// Controllers and jobs do what follows from changes, until nothing follows any more.
@@ -304,13 +314,6 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     fn most_flavors(&self) -> usize {
         let groups = self.engine.state.queues.iter().flat_map(|queue| &queue.rules.groups);
         groups.map(|group| group.flavors.len()).max().unwrap_or(0)
-    }
-
-    fn ring(&mut self, timer: &Timer) {
-        match timer.kind {
-            TimerKind::Stopped => self.stop(timer.workload),
-            TimerKind::Finished => self.finish(timer.workload),
-        }
     }
 
     fn note(&mut self, step: Step, id: WorkloadId) {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::conditions;
 use crate::config::Config;
-use crate::objects::{ClusterQueue, Preemption, PreemptionPolicy, StopPolicy, Workload};
+use crate::objects::{ClusterQueue, Preemption, PreemptionPolicy, PriorityClassRef, StopPolicy, Workload};
 use crate::testing::{SECOND, World, at, check, cluster_queue, rules, workload};
 
 const OPTIONS: Options =
@@ -187,4 +187,58 @@ fn messages_are_kept_on_request() {
         let run = run(&mut world, vec![create(11, workload("a", "1"), 1)], Options { keeps_messages, ..OPTIONS });
         assert_eq!(run.cycles[0].decision.events.is_empty(), !keeps_messages);
     }
+}
+
+#[test]
+fn only_the_priority_of_a_workload_priority_class_wakes_others() {
+    let class = |kind: &str| {
+        (!kind.is_empty()).then(|| PriorityClassRef {
+            kind: kind.to_owned(),
+            name: "urgent".to_owned(),
+            ..Default::default()
+        })
+    };
+    for (kind, n_cycles) in [("", 2), ("PriorityClass", 2), ("WorkloadPriorityClass", 3)] {
+        let of = |priority| Workload { priority: Some(priority), priority_class: class(kind), ..workload("a", "6") };
+        let change = update(20, Object::Workload(Box::new(of(7))));
+        let mut world = World::new(Config::default());
+        let options = Options { max_cycles: Some(n_cycles + 1), ..OPTIONS };
+        let parked = create(12, workload("b", "6"), 1);
+        let forever = Happening {
+            at: at(11),
+            change: Change::Create { object: Box::new(Object::Workload(Box::new(of(5)))), run_ns: None },
+        };
+        assert_eq!(run(&mut world, vec![forever, parked, change], options).n_cycles, n_cycles, "{kind}");
+    }
+}
+
+#[test]
+fn a_workload_that_is_parked_with_another_keeps_what_it_was_told() {
+    let mut world = World::new(Config::default());
+    world.change_cluster_queue(|queue| {
+        queue.preemption =
+            Some(Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() });
+    });
+    let urgent = Workload { priority: Some(9), ..workload("c", "6") };
+    let forever = |happening: Happening| match happening.change {
+        Change::Create { object, .. } => Happening { change: Change::Create { object, run_ns: None }, ..happening },
+        _ => happening,
+    };
+    let happenings = vec![create(10, workload("b", "6"), 0), create(30, urgent, 0), create(30, workload("a", "6"), 0)];
+    run(&mut world, happenings.into_iter().map(forever).collect(), OPTIONS);
+    // Evicted and back in the heap, it is parked with its like, which is in front.
+    let told = ["a", "b"].map(|name| world.condition(name, conditions::QUOTA_RESERVED));
+    assert!(told[1].starts_with("False PendingEvaluation: Preempted to accommodate"), "{told:?}");
+}
+
+#[test]
+fn the_job_of_a_deleted_workload_stops_at_its_time() {
+    let (mut world, _) = preempting(0);
+    let urgent = Workload { priority: Some(9), ..workload("d", "6") };
+    let delete = Happening { at: at(210), change: Change::Delete(key("c")) };
+    let happenings = vec![create(200, workload("c", "6"), 500), create(205, urgent, 2), delete];
+    let run =
+        simulate(&mut world.engine, happenings, Options { eviction_ns: 50 * SECOND, ..OPTIONS }, at(200), || false);
+    assert_eq!(told(&run)[3..], [(210, Step::Deleted, "c"), (210, Step::Admitted, "d"), (212, Step::Finished, "d")]);
+    assert_eq!(run.end, at(255));
 }

@@ -1,0 +1,133 @@
+"""Runs through virtual time."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Mapping
+
+import pytest
+
+from kueuecore import Happening, KueuecoreError, ManifestError, Operation, RunEnding, Step, StepKind, simulate
+from kueuecore.manifests import JsonObject
+
+NOW = "2026-01-01T00:00:00Z"
+QUEUES = """
+{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default-flavor}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cluster-queue}
+spec:
+  namespaceSelector: {}
+  preemption: {withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 4}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {namespace: ns, name: lq}
+spec: {clusterQueue: cluster-queue}
+"""
+
+
+def workload(name: str, *, cpu: str = "3", priority: int = 0) -> JsonObject:
+    container: JsonObject = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    template: JsonObject = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"namespace": "ns", "name": name},
+        "spec": {
+            "queueName": "lq",
+            "priority": priority,
+            "podSets": [{"name": "main", "count": 1, "template": template}],
+        },
+    }
+
+
+def told(steps: tuple[Step, ...], start: int) -> list[tuple[float, str, str]]:
+    return [((step.time - start) / 10**9, step.kind.value, step.key) for step in steps]
+
+
+def test_happenings_and_dicts_say_the_same() -> None:
+    plain: list[Mapping[str, object]] = [
+        {"at": 1, "op": "create", "object": workload("a"), "runSeconds": 0.5},
+        {"at": 2, "op": "create", "object": workload("b")},
+        {"at": 3, "op": "finish", "key": "ns/b"},
+        {"at": 4, "op": "delete", "key": "ns/b"},
+    ]
+    typed = [
+        Happening(at=1, op=Operation.CREATE, object=workload("a"), run_seconds=0.5),
+        Happening(at=2, op=Operation.CREATE, object=workload("b")),
+        Happening(at=3, op=Operation.FINISH, key="ns/b"),
+        Happening(at=4, op=Operation.DELETE, key="ns/b"),
+    ]
+    runs = [simulate(QUEUES, events, now=NOW) for events in (plain, typed)]
+    assert runs[0].steps == runs[1].steps
+    assert told(runs[0].steps, runs[0].start) == [
+        (1, "Created", "ns/a"),
+        (1, "Admitted", "ns/a"),
+        (2, "Finished", "ns/a"),
+        (2, "Created", "ns/b"),
+        (2, "Admitted", "ns/b"),
+        (3, "Finished", "ns/b"),
+        (4, "Deleted", "ns/b"),
+    ]
+
+
+def test_the_engine_holds_the_state_at_the_end() -> None:
+    run = simulate(QUEUES, [{"at": 1, "op": "create", "object": workload("a")}], now=NOW)
+    assert (run.ending, run.n_cycles) == (RunEnding.COMPLETE, 1)
+    assert run.engine.now == run.end == run.start + 2 * 10**9
+    assert [state.key for state in run.engine.workloads()] == ["ns/a"]
+    assert run.engine.cluster_queue("cluster-queue").admitted_workloads == 1
+
+
+def test_a_cycle_tells_its_decision() -> None:
+    events = [
+        Happening(at=0, op=Operation.CREATE, object=workload("a")),
+        Happening(at=5, op=Operation.CREATE, object=workload("b", priority=1)),
+        Happening(at=9, op=Operation.CREATE, object=workload("c")),
+    ]
+    run = simulate(QUEUES, events, now=NOW, eviction_seconds=30, messages=True)
+    by_victim = {victim.key: cycle for cycle in run.cycles for victim in cycle.decision.preemptions}
+    assert by_victim["ns/a"].decision.preemptions[0].preemptor == "ns/b"
+    assert [step.key for step in run.steps if step.kind is StepKind.STOPPED] == ["ns/a"]
+    # The two are alike, so one is looked at for both.
+    parking = next(cycle for cycle in run.cycles if cycle.parked)
+    assert parking.parked == ("ns/a", "ns/c")
+    assert "insufficient unused quota" in next(e.message for e in parking.decision.events if e.key == "ns/a")
+
+
+def test_a_limit_of_cycles_ends_the_run() -> None:
+    events = [Happening(at=at, op=Operation.CREATE, object=workload(f"w{at}", cpu="100m")) for at in range(5)]
+    run = simulate(QUEUES, events, now=NOW, max_cycles=2)
+    assert (run.ending, run.n_cycles) == (RunEnding.CYCLE_LIMIT, 2)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"at": 1, "op": "create", "object": {"kind": "Workload"}},
+        {"at": 1, "op": "finish", "key": "no-namespace"},
+        {"at": 1, "op": "stop", "key": "ns/a"},
+        {"op": "finish", "key": "ns/a"},
+    ],
+)
+def test_odd_events_are_refused(event: Mapping[str, object]) -> None:
+    with pytest.raises(ManifestError) as caught:
+        simulate(QUEUES, [event], now=NOW)
+    assert isinstance(caught.value, KueuecoreError)
+
+
+def test_ctrl_c_ends_a_run_that_never_ends() -> None:
+    events = [Happening(at=0, op=Operation.CREATE, object=workload("a", cpu="5"))]
+    strict = QUEUES.replace("namespaceSelector: {}", "namespaceSelector: {}\n  queueingStrategy: StrictFIFO")
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        simulate(strict, events, now=NOW, quiet_cycles=2**40, max_cycles=None)
