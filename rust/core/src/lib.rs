@@ -52,8 +52,8 @@ pub mod reservation;
 pub mod resource_names;
 pub mod selectors;
 pub mod share;
-pub mod slices;
 pub mod simulate;
+pub mod slices;
 pub mod state;
 #[cfg(test)]
 pub mod testing;
