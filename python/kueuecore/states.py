@@ -110,10 +110,10 @@ class QuotaRow:
     borrowing_limit: str | None
     lending_limit: str | None
     subtree_quota: str | None
-    usage: str | None
+    usage: str
     available: str | None
     potential_available: str | None
-    borrowed: str | None
+    borrowed: str
 
 
 @dataclass(frozen=True, slots=True)

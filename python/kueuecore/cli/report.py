@@ -171,7 +171,7 @@ def _quota_cells(row: QuotaRow, style: Style, *, limits: bool) -> list[str]:
     if row.kind == "Cohort":
         cells += [_amount(row.subtree_quota), _amount(row.usage)]
     else:
-        borrowed = row.borrowed or "0"
+        borrowed = row.borrowed
         cells += [_amount(row.usage), style.paint(borrowed, "yellow") if borrowed != "0" else borrowed]
     cells.append(_amount(row.available))
     return [*cells, row.borrowing_limit or "-", row.lending_limit or "-"] if limits else cells

@@ -20,8 +20,13 @@ fn quantity(resource: &str, amount: Amount) -> Value {
     if amount.is_unlimited() {
         Value::Null
     } else {
-        Value::String(quantity_from_value(resource, amount.get(), false).to_string())
+        used(resource, amount)
     }
+}
+
+/// As [`quantity`], of what is used: a sum that saturated is still a number.
+fn used(resource: &str, amount: Amount) -> Value {
+    Value::String(quantity_from_value(resource, amount.get(), false).to_string())
 }
 
 fn usage_list(report: &[FlavorUsage], with_borrowed: bool) -> Value {
@@ -30,9 +35,9 @@ fn usage_list(report: &[FlavorUsage], with_borrowed: bool) -> Value {
             .resources
             .iter()
             .map(|r| {
-                let mut entry = json!({"name": r.name, "total": quantity(&r.name, r.total)});
+                let mut entry = json!({"name": r.name, "total": used(&r.name, r.total)});
                 if with_borrowed {
-                    entry["borrowed"] = quantity(&r.name, r.borrowed);
+                    entry["borrowed"] = used(&r.name, r.borrowed);
                 }
                 entry
             })
@@ -246,10 +251,10 @@ fn node_rows(state: &State, kind: &str, name: &str, node: NodeId, rows: &mut Vec
             "borrowingLimit": quota.borrowing_limit.map_or(Value::Null, amount),
             "lendingLimit": quota.lending_limit.map_or(Value::Null, amount),
             "subtreeQuota": amount(tree.subtree_quota(row, column)),
-            "usage": amount(tree.usage(row, column)),
+            "usage": used(&resource, tree.usage(row, column)),
             "available": amount(tree.available(row, column)),
             "potentialAvailable": amount(tree.potential_available(row, column)),
-            "borrowed": amount(borrowed),
+            "borrowed": used(&resource, borrowed),
         });
         if let Value::Object(map) = value {
             rows.push(map);
