@@ -17,11 +17,7 @@ use crate::time::format_time;
 
 /// A quantity of a resource as Kueue writes it; unlimited is null.
 fn quantity(resource: &str, amount: Amount) -> Value {
-    if amount.is_unlimited() {
-        Value::Null
-    } else {
-        used(resource, amount)
-    }
+    if amount.is_unlimited() { Value::Null } else { used(resource, amount) }
 }
 
 /// As [`quantity`], of what is used: a sum that saturated is still a number.
