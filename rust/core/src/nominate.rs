@@ -209,7 +209,10 @@ impl State {
         if nomination.is_some() {
             for &victim in &cycle.victims {
                 let queue = self.workloads.get(victim).cached_in.expect("a victim holds quota");
-                remove_workload(&world, &mut tree, queue, victim);
+                // The victims of other trees leave nothing here.
+                if self.queues[queue].node.is_some_and(|node| self.forest.locate(node).0 == entry.tree) {
+                    remove_workload(&world, &mut tree, queue, victim);
+                }
             }
         }
         let mut oracle = Simulation { world, preemptor };

@@ -1,6 +1,6 @@
 use super::*;
-use crate::objects::{ClusterQueue, Meta};
-use crate::testing::{World, cluster_queue, meta, workload};
+use crate::objects::{ClusterQueue, Meta, Preemption, PreemptionPolicy, Workload};
+use crate::testing::{World, cluster_queue, local_queue, meta, workload};
 
 fn world() -> World {
     World::new(Config::default())
@@ -40,4 +40,33 @@ fn a_cluster_queue_that_is_being_deleted_when_first_seen_admits_nothing() {
     let deleting = ClusterQueue { meta: Meta { deleting: true, ..meta("cq") }, ..cluster_queue("cq", "10") };
     world.apply([Object::ClusterQueue(deleting)]);
     assert_eq!(world.cycle().admissions.len(), 0);
+}
+
+#[test]
+fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
+    let mut world = world();
+    for cohort in ["x", "y"] {
+        for (name, cpu) in [("borrower", "0"), ("p1", "4"), ("p2", "4")] {
+            let name = format!("{cohort}-{name}");
+            let preemption = Some(Preemption { reclaim_within_cohort: PreemptionPolicy::Any, ..Preemption::default() });
+            let queue = ClusterQueue { cohort_name: cohort.to_owned(), preemption, ..cluster_queue(&name, cpu) };
+            world.apply([Object::ClusterQueue(queue), Object::LocalQueue(local_queue(&name, &name))]);
+        }
+    }
+    let submit = |world: &mut World, name: &str, queue: &str| {
+        world.submit(Workload { queue_name: queue.to_owned(), ..workload(name, "4") });
+    };
+    for name in ["v1", "v2"] {
+        for cohort in ["x", "y"] {
+            submit(&mut world, &format!("{cohort}-{name}"), &format!("{cohort}-borrower"));
+        }
+        assert_eq!(world.cycle().admissions.len(), 2);
+    }
+    for name in ["x-p1", "x-p2", "y-p1", "y-p2"] {
+        submit(&mut world, name, name);
+    }
+    let decision = world.cycle();
+    let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.1.as_str()).collect();
+    victims.sort_unstable();
+    assert_eq!(victims, ["x-v1", "x-v2", "y-v1", "y-v2"]);
 }
