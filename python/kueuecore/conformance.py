@@ -160,9 +160,8 @@ def _state(engine: Engine) -> dict[str, Any]:
 
 def _simulate(case: Mapping[str, Any], messages: bool) -> Run:
     config = dict(case["config"])
-    for name, what in (("waitForPodsReady", "pods that become ready"), ("admissionFairSharing", "its sampling")):
-        if name in config:
-            raise NotImplementedError(f"{what} in a run through time")
+    if "waitForPodsReady" in config:
+        raise NotImplementedError("pods that become ready in a run through time")
     options = {name: config.pop(name, None) for name in ("cycleStepMs", "quietCycles", "maxCycles", "evictionSeconds")}
     if config.pop("requeueBatchMs", None):
         raise NotImplementedError("trying again once a second")
@@ -270,6 +269,14 @@ def _final(run: Run) -> dict[str, Any]:
         "queued": queues["active"],
         "inadmissible": queues["inadmissible"],
         "statuses": {w.key: _status(run, w.status) for w in workloads},
+        "localQueues": {
+            key: {
+                "consumed": account["consumed"],
+                "penalty": account.get("pendingPenalty"),
+                "lastUpdate": _seconds(run, nanoseconds(account["lastUpdate"])),
+            }
+            for key, account in engine._core._local_queue_accounts().items()
+        },
     }
     for workload in workloads:
         if workload.stage in ("QuotaReserved", "Admitted") and workload.cluster_queue in active:

@@ -159,7 +159,9 @@ def simulate(
 
     Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those
     that are evicted stop and wait again, admission checks are ready at once. After each cycle the workloads for which
-    something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they start.
+    something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they start. With
+    admission fair sharing, what LocalQueues use is sampled at Kueue's intervals as long as anything else is to happen;
+    what has become of it is in `run.engine.local_queue(...)`.
 
     Args:
         objects: What is there from the start, in any form that `Engine.apply` takes.

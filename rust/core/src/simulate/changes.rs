@@ -41,7 +41,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 self.jobs.add(id, run_ns);
                 self.note(Step::Created, id);
             }
-            object => self.engine.state.apply(object),
+            object => self.put(object),
         }
     }
 
@@ -57,8 +57,13 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
             (None, Object::Workload(_)) => {}
             // Whoever watches is not told of an update that changes nothing.
             (Some(old), new) if same_spec(&old, &new) => {}
-            (_, object) => self.engine.state.apply(object),
+            (_, object) => self.put(object),
         }
+    }
+
+    fn put(&mut self, object: Object) {
+        self.engine.state.apply(object);
+        self.begin_samples();
     }
 }
 

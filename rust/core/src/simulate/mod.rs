@@ -7,6 +7,7 @@
 
 mod changes;
 mod jobs;
+mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use crate::gates::Gate;
 use crate::ids::WorkloadId;
 use crate::objects::{Object, Time};
 use jobs::{Jobs, TimerKind};
+use samples::Samples;
 
 /// Something that happens from outside.
 #[derive(Clone, Debug)]
@@ -156,6 +158,7 @@ pub fn simulate(
     let mut simulation = Simulation {
         engine,
         jobs: Jobs::default(),
+        samples: Samples::default(),
         happenings: happenings.into(),
         options,
         clock: now,
@@ -170,6 +173,7 @@ pub fn simulate(
 struct Simulation<'a, F> {
     engine: &'a mut Engine,
     jobs: Jobs,
+    samples: Samples,
     happenings: VecDeque<Happening>,
     options: Options,
     clock: Time,
@@ -181,6 +185,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     fn run(&mut self) {
         self.engine.state.now = self.clock;
         self.settle();
+        self.begin_samples();
         // What stands in the queues from the start is not kept waiting for the first event.
         let mut goes_on = self.round();
         while goes_on {
@@ -207,15 +212,17 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
             }
             // Backoffs and execution times that end.
             self.settle();
+            self.take_samples(time);
             goes_on = self.round();
         }
     }
 
-    /// When something happens next.
+    /// When something happens next; a sample is not enough for the run to go on.
     fn next_time(&self) -> Option<Time> {
         let happening = self.happenings.front().map(|happening| happening.at);
         let alarm = self.engine.state.next_wake(self.clock);
-        [happening, self.jobs.next_time(), alarm].into_iter().flatten().min()
+        let next = [happening, self.jobs.next_time(), alarm].into_iter().flatten().min()?;
+        Some(self.samples.next_time().map_or(next, |sample| sample.min(next)))
     }
 
     /// Cycle after cycle, until there is no head or nothing moves; `false` ends the run.

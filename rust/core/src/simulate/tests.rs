@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::conditions;
-use crate::config::Config;
+use crate::config::{AdmissionFairSharing, Config};
 use crate::objects::{ClusterQueue, Preemption, PreemptionPolicy, PriorityClassRef, StopPolicy, Workload};
-use crate::testing::{SECOND, World, at, check, cluster_queue, rules, workload};
+use crate::testing::{SECOND, World, at, check, cluster_queue, local_queue, quantity, rules, workload};
 
 const OPTIONS: Options =
     Options { cycle_step_ns: SECOND, quiet_cycles: None, max_cycles: None, eviction_ns: 0, keeps_messages: false };
@@ -241,4 +241,52 @@ fn the_job_of_a_deleted_workload_stops_at_its_time() {
         simulate(&mut world.engine, happenings, Options { eviction_ns: 50 * SECOND, ..OPTIONS }, at(200), || false);
     assert_eq!(told(&run)[3..], [(210, Step::Deleted, "c"), (210, Step::Admitted, "d"), (212, Step::Finished, "d")]);
     assert_eq!(run.end, at(255));
+}
+
+/// Half-life and interval of ten seconds; everything of usage-based ClusterQueue `cq`.
+fn usage_based() -> World {
+    let fair = AdmissionFairSharing {
+        usage_half_life_ns: 10 * SECOND,
+        usage_sampling_interval_ns: 10 * SECOND,
+        ..AdmissionFairSharing::default()
+    };
+    let mut world = World::new(Config { admission_fair_sharing: Some(fair), ..Config::default() });
+    world.now = at(10);
+    world.change_cluster_queue(|queue| queue.usage_based_admission = true);
+    world
+}
+
+/// What the LocalQueue of the first workload has used: CPUs, and the seconds of the last update.
+fn used(world: &World, name: &str) -> Option<(String, i64)> {
+    let key = ("ns".to_owned(), name.to_owned());
+    let id = world.engine.state.names.local_queues.find(&key)?;
+    let account = world.engine.state.local_queues[id].account.as_ref()?;
+    let cpus = account.consumed.get("cpu").map_or(String::new(), ToString::to_string);
+    Some((cpus, account.last_update.0 / SECOND))
+}
+
+#[test]
+fn what_local_queues_use_is_sampled_as_long_as_the_run_goes_on() {
+    let mut world = usage_based();
+    // A penalty of 4, then half of that and half of 8 after each of two intervals.
+    let run = run(&mut world, vec![create(10, workload("a", "8"), 25)], OPTIONS);
+    assert_eq!((run.end, used(&world, "lq")), (at(35), Some(("7".to_owned(), 30))));
+}
+
+#[test]
+fn a_local_queue_is_sampled_from_when_it_has_an_active_cluster_queue() {
+    let mut world = usage_based();
+    let create_queue = |seconds, object| Happening {
+        at: at(seconds),
+        change: Change::Create { object: Box::new(object), run_ns: None },
+    };
+    let mut late = local_queue("late", "later");
+    late.consumed_resources = Some([("cpu".to_owned(), quantity("8"))].into());
+    let happenings = vec![
+        create_queue(11, Object::LocalQueue(late)),
+        create_queue(13, Object::ClusterQueue(cluster_queue("later", "1"))),
+        create(34, workload("a", "1"), 0),
+    ];
+    run(&mut world, happenings, OPTIONS);
+    assert_eq!(used(&world, "late").map(|(_, seconds)| seconds), Some(31));
 }

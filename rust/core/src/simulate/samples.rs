@@ -1,0 +1,48 @@
+//! Samples of what LocalQueues use, at the times at which their controller would take them (rules/09 §1.4).
+
+use std::collections::BTreeMap;
+
+use super::Simulation;
+use crate::ids::LocalQueueId;
+use crate::objects::Time;
+
+/// When the next sample of each LocalQueue is due; those that have nothing to sample are not in it.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    due: BTreeMap<LocalQueueId, Time>,
+}
+
+impl Samples {
+    /// When the next sample is due. It moves the clock, but alone it does not keep a run alive.
+    pub(super) fn next_time(&self) -> Option<Time> {
+        self.due.values().min().copied()
+    }
+}
+
+impl<F: FnMut() -> bool> Simulation<'_, F> {
+    /// Looks at the LocalQueues that nobody samples yet: they are new, or their ClusterQueue has just become active.
+    pub(super) fn begin_samples(&mut self) {
+        if self.engine.state.admission_fair_sharing().is_some() {
+            for id in self.engine.state.local_queues.ids() {
+                if !self.samples.due.contains_key(&id) {
+                    self.sample(id);
+                }
+            }
+        }
+    }
+
+    /// Takes the samples that are due at exactly this time.
+    pub(super) fn take_samples(&mut self, time: Time) {
+        let due = self.samples.due.iter().filter(|(_, at)| **at == time);
+        for id in due.map(|(&id, _)| id).collect::<Vec<_>>() {
+            self.sample(id);
+        }
+    }
+
+    fn sample(&mut self, id: LocalQueueId) {
+        match self.engine.state.sample_local_queue(id, self.clock) {
+            Some(next) => self.samples.due.insert(id, next),
+            None => self.samples.due.remove(&id),
+        };
+    }
+}
