@@ -1,0 +1,504 @@
+"""Which flavors a workload gets, and what that takes (rules/03)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+from kueuecore.reference import amount, quantity, variants
+from kueuecore.reference.cache import Snapshot
+from kueuecore.reference.objects import ClusterQueue, FlavorResource, ResourceGroup
+from kueuecore.reference.pods import pod_requests
+from kueuecore.reference.quota import potential
+from kueuecore.reference.selectors import matches_node, untolerated_taint
+from kueuecore.reference.settings import Json
+from kueuecore.reference.totals import Info, PodSetTotals, Progress, resource_order
+
+__all__ = ["Assigner", "Assignment", "Mode", "NoFitReason", "Oracle", "Way", "search_fewer_pods"]
+
+Oracle = Callable[[FlavorResource, int], "tuple[Way, int]"]
+"""What preemption could do for an amount, and at which level of borrowing (rules/04 §6)."""
+
+
+class Mode(IntEnum):
+    """How good an assignment is (rules/03 §2)."""
+
+    NO_FIT = 0
+    PREEMPT = 1
+    DEFERRED_FIT = 2
+    FIT = 3
+
+    @property
+    def text(self) -> str:
+        """Kueue's word."""
+        return ("NoFit", "Preempt", "DeferredFit", "Fit")[self]
+
+
+class Way(IntEnum):
+    """What it takes to fit (rules/03 §2)."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that it is told as."""
+        return {Way.NO_FIT: Mode.NO_FIT, Way.FIT: Mode.FIT}.get(self, Mode.PREEMPT)
+
+    @property
+    def possibility(self) -> str:
+        """Kueue's word for what preemption can do, or nothing."""
+        return ("", "NoCandidates", "Preempt", "Reclaim", "")[self]
+
+
+class NoFitReason(StrEnum):
+    """Why nothing fits; the later the worse (rules/03 §7.1)."""
+
+    NONE = ""
+    TOPOLOGY = "TopologyPlacementFailed"
+    QUOTA = "WaitingForQuota"
+    MAXIMUM = "ExceedsMaxQuota"
+    FLAVOR = "NoMatchingFlavor"
+
+
+_SEVERITY = list(NoFitReason)
+
+
+def _severest(reasons: Iterable[NoFitReason]) -> NoFitReason:
+    return max(reasons, key=_SEVERITY.index, default=NoFitReason.NONE)
+
+
+_Granular = tuple[Way, float]
+_BEST: _Granular = (Way.FIT, 0)
+_WORST: _Granular = (Way.NO_FIT, float("inf"))
+
+
+def is_preferred(a: _Granular, b: _Granular, queue: ClusterQueue) -> bool:
+    """Is way and borrowing level a better than b? (rules/03 §2.1)."""
+    if Way.NO_FIT in (a[0], b[0]):
+        return a[0] != Way.NO_FIT
+    if (a[0] == Way.NO_CANDIDATES) != (b[0] == Way.NO_CANDIDATES):
+        return b[0] == Way.NO_CANDIDATES
+    if queue.preference == "PreemptionOverBorrowing":
+        return (-a[1], a[0]) > (-b[1], b[0])
+    return (a[0], -a[1]) > (b[0], -b[1])
+
+
+def tries_next(found: _Granular, queue: ClusterQueue) -> bool:
+    """Does the scan go on to the next flavor? (rules/03 §2.2)."""
+    way, level = found
+    return (
+        way in (Way.NO_FIT, Way.NO_CANDIDATES)
+        or (way in (Way.PREEMPT, Way.RECLAIM) and queue.when_can_preempt == "TryNextFlavor")
+        or (level != 0 and queue.when_can_borrow == "TryNextFlavor")
+    )
+
+
+@dataclass
+class FlavorChoice:
+    """The flavor of one resource."""
+
+    flavor: str
+    mode: Mode
+    borrow: int
+    tried: int = 0
+
+
+@dataclass
+class Attempt:
+    """What came of trying a flavor (rules/03 §4 3e)."""
+
+    mode: Mode
+    borrow: int
+    way: Way | None
+    reasons: list[str]
+    no_fit: NoFitReason
+
+    @property
+    def text(self) -> str:
+        """As in the event QuotaReserved (rules/03 §7)."""
+        mode = f"preemptionMode={self.way.possibility}" if self.way is not None else self.mode.text
+        return ";".join([mode, *([f"borrow={self.borrow}"] if self.borrow else []), *self.reasons])
+
+
+@dataclass
+class PodSetAssignment:
+    """What one pod set gets."""
+
+    name: str
+    count: int
+    requests: Mapping[str, int]
+    flavors: dict[str, FlavorChoice]
+    reasons: list[str]
+    attempts: dict[str, Attempt]
+
+    @property
+    def mode(self) -> Mode:
+        """The worst of its flavors; without reasons, it fits (rules/03 §3)."""
+        if not self.reasons:
+            return Mode.FIT
+        return min((choice.mode for choice in self.flavors.values()), default=Mode.NO_FIT)
+
+
+@dataclass
+class Assignment:
+    """What a workload gets. Pod sets behind one that failed are missing (rules/03 §3 7)."""
+
+    progress: Progress
+    pod_sets: list[PodSetAssignment] = field(default_factory=list)
+    borrowing: int = 0
+    usage: dict[FlavorResource, int] = field(default_factory=dict)
+    no_fit: NoFitReason = NoFitReason.NONE
+    is_deferred: bool = False
+
+    @property
+    def mode(self) -> Mode:
+        """The worst of its pod sets (rules/03 §3)."""
+        if self.is_deferred:
+            return Mode.DEFERRED_FIT
+        return min((pod_set.mode for pod_set in self.pod_sets), default=Mode.NO_FIT)
+
+    @property
+    def message(self) -> str:
+        """Why it does not simply fit (rules/03 §7)."""
+        return "; ".join(
+            f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(pod_set.reasons))}"
+            for pod_set in self.pod_sets
+            if pod_set.reasons
+        )
+
+    @property
+    def considered(self) -> str:
+        """The flavors that were tried on the way, for the event QuotaReserved (rules/03 §7)."""
+        told = []
+        for pod_set in self.pod_sets:
+            attempts = [
+                f"{flavor}({attempt.text})"
+                for flavor, attempt in sorted(pod_set.attempts.items())
+                if attempt.mode != Mode.FIT or attempt.borrow
+            ]
+            if attempts:
+                told.append(f"{pod_set.name}: {', '.join(attempts)}")
+        return " | ".join(told)
+
+    @property
+    def need_preemption(self) -> frozenset[FlavorResource]:
+        """F: where room has to be made (rules/04 §1)."""
+        choices = (item for pod_set in self.pod_sets for item in pod_set.flavors.items())
+        return frozenset((choice.flavor, name) for name, choice in choices if choice.mode == Mode.PREEMPT)
+
+
+class Assigner:
+    """Assigns flavors to one workload (rules/03).
+
+    Args:
+        replaced: The slice that it takes the place of (rules/09 §2.3).
+        nominated: By pod set, the flavors that it may get when it is assigned again in a cycle (rules/04 §7).
+    """
+
+    def __init__(
+        self,
+        info: Info,
+        snapshot: Snapshot,
+        oracle: Oracle,
+        *,
+        cycle: int = 0,
+        replaced: Info | None = None,
+        nominated: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        self.info, self.snapshot, self.oracle, self.cycle = info, snapshot, oracle, cycle
+        self.settings = snapshot.settings
+        self.replaced = replaced if self.settings.on("ElasticJobsViaWorkloadSlices") else None
+        self.nominated = nominated
+        self.queue = snapshot.spec(info.cluster_queue)
+        self.node = snapshot.nodes[info.cluster_queue]
+
+    def assign(self, counts: list[int] | None = None) -> Assignment:
+        """Assign all pod sets, group by group (rules/03 §3)."""
+        totals = self.info.totals
+        if counts:
+            totals = [pod_set.scaled(count) for pod_set, count in zip(totals, counts, strict=True)]
+        if self.queue.group_of("pods") is not None:
+            totals = [PodSetTotals(t.name, t.count, {**t.requests, "pods": t.count}, t.flavors) for t in totals]
+        progress = Progress([], self.node.generation, self.cycle, self.info.shape)
+        assignment = Assignment(progress)
+        groups: dict[str, list[int]] = {}
+        for index, pod_set in enumerate(self.info.pod_sets[: len(totals)]):
+            name = (pod_set.get("topologyRequest") or {}).get("podSetGroupName")
+            groups.setdefault(str(index) if name is None else name, []).append(index)
+        for members in groups.values():
+            if not self._assign_group(assignment, totals, members):
+                break
+        if assignment.mode == Mode.NO_FIT and self.settings.on("UnadmittedWorkloadsObservability"):
+            assignment.no_fit = self._no_fit_reason(assignment)
+        return assignment
+
+    def _assign_group(self, assignment: Assignment, totals: list[PodSetTotals], members: list[int]) -> bool:
+        """Assign pod sets that go together (rules/03 §3 4 to 7). Says whether to go on."""
+        requests: dict[str, int] = {}
+        for index in members:
+            for resource, asked in totals[index].requests.items():
+                requests[resource] = amount.add(requests.get(resource, 0), asked)
+        flavors: dict[str, FlavorChoice] = {}
+        reasons: list[str] = []
+        attempts: dict[str, Attempt] = {}
+        for resource in sorted(requests, key=resource_order):
+            group = self.queue.group_of(resource)
+            if resource in flavors:
+                continue
+            if group is None:
+                if requests[resource] == 0 or self.settings.ignores_undeclared:
+                    continue
+                flavors, reasons = {}, [f"resource {resource} unavailable in ClusterQueue"]
+                break
+            covered = {name: asked for name, asked in requests.items() if name in group.resources}
+            found, why, tried = self._scan(members, covered, resource, group, assignment.usage)
+            _merge_attempts(attempts, tried, group, resource)
+            if not found:
+                flavors, reasons = {}, why
+                break
+            flavors |= found
+            reasons += why
+        goes_on = True
+        for total in (totals[index] for index in members):
+            own = {name: choice for name, choice in flavors.items() if name in total.requests}
+            pod_set = PodSetAssignment(total.name, total.count, total.requests, own, reasons, attempts)
+            assignment.pod_sets.append(pod_set)
+            assignment.progress.tried.append({name: choice.tried for name, choice in own.items()})
+            for name, choice in own.items():
+                assignment.borrowing = max(assignment.borrowing, choice.borrow)
+                fr = (choice.flavor, name)
+                more = total.requests[name] - self._held_before(total.name, name)
+                assignment.usage[fr] = amount.add(assignment.usage.get(fr, 0), more)
+            goes_on &= not total.requests or bool(own)
+        return goes_on
+
+    def _held_before(self, pod_set: str, resource: str) -> int:
+        held = self.replaced.totals if self.replaced is not None else []
+        return next((total.requests.get(resource, 0) for total in held if total.name == pod_set), 0)
+
+    def _scan(
+        self,
+        members: list[int],
+        requests: dict[str, int],
+        lead: str,
+        group: ResourceGroup,
+        used: Mapping[FlavorResource, int],
+    ) -> tuple[dict[str, FlavorChoice], list[str], dict[str, Attempt]]:
+        """Try the flavors of a resource group in order (rules/03 §4)."""
+        is_fungible = self.settings.on("FlavorFungibility")
+        progress = self.info.progress if is_fungible else None
+        best: dict[str, FlavorChoice] = {}
+        best_found = _WORST
+        reasons: list[str] = []
+        attempts: dict[str, Attempt] = {}
+        last = -1
+        for index in range(progress.start(members[0], lead) if progress else 0, len(group.flavors)):
+            last, flavor = index, group.flavors[index]
+            if self.nominated and not self._is_nominated(members, flavor, lead):
+                reasons.append(
+                    f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {lead}"
+                )
+                continue
+            if not self._is_allowed(flavor):
+                reasons.append(f"skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation")
+                continue
+            if why := self._ineligible(members, flavor, group):
+                reasons.append(why)
+                attempts[flavor] = Attempt(Mode.NO_FIT, 0, None, [why], NoFitReason.FLAVOR)
+                continue
+            choices, found, attempt = self._try(members, requests, flavor, used)
+            reasons += attempt.reasons
+            attempts[flavor] = attempt
+            attempt.reasons = sorted(set(attempt.reasons))
+            if not is_fungible:
+                if found[0] > best_found[0]:
+                    best, best_found = choices, found
+                if found[0] == Way.FIT:
+                    break
+            elif not tries_next(found, self.queue):
+                best, best_found = choices, found
+                break
+            elif is_preferred(found, best_found, self.queue):
+                best, best_found = choices, found
+        if is_fungible:
+            for choice in best.values():
+                choice.tried = -1 if last == len(group.flavors) - 1 else last
+        return best, [] if best_found[0] == Way.FIT else reasons, attempts
+
+    def _is_nominated(self, members: list[int], flavor: str, lead: str) -> bool:
+        names = [self.info.pod_sets[index]["name"] for index in members]
+        return any((self.nominated or {}).get(name, {}).get(lead) == flavor for name in names)
+
+    def _is_allowed(self, flavor: str) -> bool:
+        """A variant may only have the flavors that it was made for (rules/09 §4.2)."""
+        annotations = self.info.workload["metadata"].get("annotations") or {}
+        allowed = annotations.get("kueue.x-k8s.io/workload-allowed-resource-flavors")
+        return not self.settings.on("ConcurrentAdmission") or allowed is None or flavor in variants.flavors(allowed)
+
+    def _topology_mismatch(self, pod_set: Json, flavor: Json, group: ResourceGroup) -> str:
+        """Why pods and a flavor do not agree on topology (rules/03 §5 2). Placement itself is not modelled."""
+        request = pod_set.get("topologyRequest") or {}
+        asks = any(request.get(way) is not None for way in ("required", "preferred", "unconstrained"))
+        has = bool((flavor.get("spec") or {}).get("topologyName"))
+        name, pod = flavor["metadata"]["name"], (pod_set.get("template") or {}).get("spec") or {}
+        if asks and not has and not set(pod_requests(pod)).isdisjoint(group.resources):
+            return f'Flavor "{name}" does not support TopologyAwareScheduling'
+        flavors = (self.snapshot.flavors[each].get("spec") or {} for each in self.queue.flavors)
+        if has and not asks and not all(spec.get("topologyName") for spec in flavors):
+            return f'Flavor "{name}" supports only TopologyAwareScheduling'
+        return ""
+
+    def _ineligible(self, members: list[int], name: str, group: ResourceGroup) -> str:
+        """Why pods cannot go to a flavor, if so (rules/03 §5)."""
+        flavor = self.snapshot.flavors.get(name)
+        if flavor is None:
+            return f"flavor {name} not found"
+        spec = flavor.get("spec") or {}
+        for index in members:
+            pod = (self.info.pod_sets[index].get("template") or {}).get("spec") or {}
+            why = self._topology_mismatch(self.info.pod_sets[index], flavor, group)
+            if why and self.settings.on("TopologyAwareScheduling"):
+                return why
+            tolerations = [*(pod.get("tolerations") or ()), *(spec.get("tolerations") or ())]
+            if taint := untolerated_taint(spec.get("nodeTaints") or [], tolerations):
+                words = f"{taint.get('key', '')} {taint.get('value', '')} {taint['effect']} <nil>"
+                return f"untolerated taint {{{words}}} in flavor {name}"
+            if not matches_node(pod, spec.get("nodeLabels") or {}):
+                return f"flavor {name} doesn't match node affinity"
+        return ""
+
+    def _try(
+        self, members: list[int], requests: dict[str, int], flavor: str, used: Mapping[FlavorResource, int]
+    ) -> tuple[dict[str, FlavorChoice], _Granular, Attempt]:
+        """What one flavor would do for all resources of a group (rules/03 §4 3d and e)."""
+        found = _BEST
+        choices: dict[str, FlavorChoice] = {}
+        attempt = Attempt(Mode.FIT, 0, None, [], NoFitReason.NONE)
+        for resource in sorted(requests, key=resource_order):
+            asked = requests[resource]
+            for held in [self.replaced.totals[index] for index in members] if self.replaced else ():
+                if held.flavors.get(resource, "") != flavor:
+                    found = _WORST
+                    attempt.reasons.append(
+                        f"could not assign {flavor} flavor since the original workload is assigned: "
+                        f"{held.flavors.get(resource, '')}"
+                    )
+                    attempt.no_fit = NoFitReason.FLAVOR
+                    break
+                asked -= held.requests.get(resource, 0)
+            fr = (flavor, resource)
+            way, borrow, why, no_fit = self._fits(fr, used.get(fr, 0), asked)
+            attempt.reasons += [why] if why else []
+            attempt.no_fit = _severest((attempt.no_fit, no_fit))
+            attempt.borrow = max(attempt.borrow, borrow)
+            if is_preferred(found, (way, borrow), self.queue):
+                found = (way, borrow)
+            if found[0] != Way.NO_FIT:
+                choices[resource] = FlavorChoice(flavor, way.mode, borrow)
+        attempt.mode, attempt.way = found[0].mode, found[0] if found[0].possibility else None
+        if not self.settings.on("UnadmittedWorkloadsObservability"):
+            attempt.no_fit = NoFitReason.NONE
+        return choices, found, attempt
+
+    def _fits(self, fr: FlavorResource, used: int, asked: int) -> tuple[Way, int, str, NoFitReason]:
+        """What one flavor can do for one resource (rules/03 §4.1)."""
+        flavor, resource = fr
+        usage, node = self.snapshot.usage, self.node
+        total, most = amount.add(used, asked), potential(node, fr)
+        if total > most:
+            words = [
+                f"insufficient quota for {resource} in flavor {flavor}",
+                f" previously considered podsets requests ({_amount_text(resource, used)}) + current podset request "
+                f"({quantity.text(resource, asked)}) > maximum capacity ({_amount_text(resource, most)})",
+            ]
+            return Way.NO_FIT, 0, ",".join(words), NoFitReason.MAXIMUM
+        level, may_reclaim = usage.level(node, fr, total)
+        available = usage.available(node, fr)
+        if total <= available:
+            return Way.FIT, level, "", NoFitReason.NONE
+        lacking = _amount_text(resource, amount.subtract(total, available))
+        why = f"insufficient unused quota for {resource} in flavor {flavor}, {lacking} more needed"
+        preempts_while_borrowing = self.queue.borrows_to_preempt or (
+            self.settings.fair_sharing is not None and self.queue.reclaim_within_cohort != "Never"
+        )
+        if self.queue.quota(fr).nominal >= total or may_reclaim or preempts_while_borrowing:
+            way, level = self.oracle(fr, total)
+            return way, level, why, NoFitReason.NONE
+        return Way.NO_FIT, level, why, NoFitReason.QUOTA
+
+    def _no_fit_reason(self, assignment: Assignment) -> NoFitReason:
+        """The reason that an administrator should hear (rules/03 §7.1)."""
+        overall = NoFitReason.NONE
+        for pod_set in assignment.pod_sets:
+            if pod_set.mode != Mode.NO_FIT:
+                continue
+            if not pod_set.attempts:
+                overall = NoFitReason.FLAVOR
+            mildest: dict[int | str, NoFitReason] = {}
+            for flavor, attempt in pod_set.attempts.items():
+                if attempt.mode == Mode.NO_FIT:
+                    groups: list[int | str] = [i for i, g in enumerate(self.queue.groups) if flavor in g.flavors]
+                    for place in groups or [flavor]:
+                        reasons = (mildest.get(place, NoFitReason.FLAVOR), attempt.no_fit)
+                        mildest[place] = min(reasons, key=_SEVERITY.index)
+            overall = _severest((overall, *mildest.values()))
+        return overall
+
+
+def _amount_text(resource: str, number: int) -> str:
+    return "<unlimited>" if number == amount.UNLIMITED else quantity.text(resource, number)
+
+
+def _merge_attempts(merged: dict[str, Attempt], new: dict[str, Attempt], group: ResourceGroup, lead: str) -> None:
+    """Attempts of several resource groups, flavor by flavor (rules/03 §7)."""
+    for flavor, attempt in new.items():
+        old = merged.get(flavor, attempt)
+        ways = [way for way in (old.way, attempt.way) if way is not None]
+        merged[flavor] = Attempt(
+            min(old.mode, attempt.mode),
+            max(old.borrow, attempt.borrow),
+            min(ways, default=None),
+            sorted({*old.reasons, *attempt.reasons}),
+            _severest((old.no_fit, attempt.no_fit)),
+        )
+    for flavor in merged if new else ():
+        if flavor in group.flavors and flavor not in new:
+            attempt = merged[flavor]
+            text = f"flavor {flavor} does not provide resource {lead}"
+            reasons = sorted({*attempt.reasons, text})
+            merged[flavor] = Attempt(Mode.NO_FIT, attempt.borrow, attempt.way, reasons, NoFitReason.FLAVOR)
+
+
+def requests_of(assignment: Assignment, info: Info, replaced: Info | None) -> dict[FlavorResource, int]:
+    """R: what has to fit when room is made, without `pods` (rules/03 §8)."""
+    total: dict[FlavorResource, int] = {}
+    for index, (pod_set, assigned) in enumerate(zip(info.totals, assignment.pod_sets, strict=False)):
+        count = assigned.count if replaced is None else pod_set.count - replaced.totals[index].count
+        for resource, asked in pod_set.scaled(count).requests.items():
+            choice = assigned.flavors.get(resource)
+            if asked != 0 and choice is not None:
+                fr = (choice.flavor, resource)
+                total[fr] = amount.add(total.get(fr, 0), asked)
+    return total
+
+
+def search_fewer_pods(pod_sets: list[Json], works: Callable[[list[int]], bool]) -> bool:
+    """Try fewer pods, as many as possible; `works` keeps what it found last (rules/03 §9.1). Says whether one works."""
+    counts = [pod_set.get("count", 0) for pod_set in pod_sets]
+    most = [n - (n if p.get("minCount") is None else p["minCount"]) for n, p in zip(counts, pod_sets, strict=True)]
+    total = sum(most)
+    if total <= 0:
+        return False
+    low, high, last = 0, total + 1, 0
+    while low < high:
+        middle = (low + high) // 2
+        if works([n - int(amount.divide(d * middle, total)) for n, d in zip(counts, most, strict=True)]):
+            high = last = middle
+        else:
+            low = middle + 1
+    return low == last

@@ -1,0 +1,484 @@
+"""Answers to recorded cases about single parts of Kueue. Holds no rule: it asks the modules and names what they say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kueuecore.reference import (
+    activeness,
+    conditions,
+    pods,
+    preempt,
+    quantity,
+    queue_order,
+    reconcile,
+    share,
+    times,
+)
+from kueuecore.reference.amount import UNLIMITED
+from kueuecore.reference.assign import Assigner, Assignment, FlavorChoice, Mode, PodSetAssignment, Way, requests_of
+from kueuecore.reference.cache import Cache
+from kueuecore.reference.cycle import Cycle
+from kueuecore.reference.forest import CycleError, Node
+from kueuecore.reference.nominate import Entry
+from kueuecore.reference.objects import ClusterQueue, FlavorResource, key
+from kueuecore.reference.quota import Usage, potential
+from kueuecore.reference.runs import cycle, cycles, trace
+from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.totals import Info, PodSetTotals, Progress
+from kueuecore.reference.world import World
+
+__all__ = ["answer"]
+
+Amounts = Mapping[FlavorResource, int]
+
+
+def answer(case: Mapping[str, Any]) -> Json:
+    """What the rules say to a recorded case, in the shape of its `expect`.
+
+    Raises:
+        NotImplementedError: Cases of this kind have no answer here.
+    """
+    kinds: dict[str, Callable[[Json], Json]] = {
+        "adjust_resources": _adjust_resources,
+        "admission_checks": _admission_checks,
+        "amount_from_quantity": _amount_from_quantity,
+        "assign": _assign,
+        "cache_ops": _cache_ops,
+        "cycle": cycle,
+        "cycles": cycles,
+        "limit_range_summary": lambda case: {"summary": pods.summarize(case.get("objects", ()))},
+        "limit_range_validation": _limit_range_validation,
+        "preempt": _preempt,
+        "queue_order_timestamp": _queue_order_timestamp,
+        "quota": _quota,
+        "readiness": _readiness,
+        "resource_quantity": _resource_quantity,
+        "resource_value": _resource_value,
+        "scheduling_hash": _scheduling_hash,
+        "sync_admitted": _sync_admitted,
+        "total_requests": _total_requests,
+        "trace": trace,
+        "usage": _usage,
+        "validate_limit_range": _validate_limit_range,
+        "validate_resources": _validate_resources,
+    }
+    if case["kind"] not in kinds:
+        raise NotImplementedError(f"cases of kind {case['kind']}")
+    return kinds[case["kind"]](dict(case))
+
+
+def _settings(case: Json) -> Settings:
+    return Settings.read({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
+
+
+def _world(case: Json) -> World:
+    config = {**case["config"], "featureGates": case.get("featureGates", {})}
+    return World(case.get("objects", ()), configuration=config, now=case["config"]["now"], trusted=True)
+
+
+def _named(workload: Json) -> Json:
+    return {**workload, "metadata": {"name": "", **workload.get("metadata", {})}}
+
+
+def _by_flavor(amounts: Amounts) -> Json:
+    told: Json = {}
+    for (flavor, resource), number in amounts.items():
+        text = "unlimited" if number == UNLIMITED else quantity.text(resource, number)
+        told.setdefault(flavor, {})[resource] = text
+    return told
+
+
+def _from_flavors(given: Json) -> dict[FlavorResource, int]:
+    return {
+        (flavor, resource): UNLIMITED if text == "unlimited" else quantity.value(resource, text)
+        for flavor, resources in given.items()
+        for resource, text in resources.items()
+    }
+
+
+# Numbers and pods.
+
+
+def _amount_from_quantity(case: Json) -> Json:
+    amount = quantity.limit(case["input"]["resource"], case["input"]["quantity"])
+    return {"amount": "unlimited" if amount == UNLIMITED else amount}
+
+
+def _resource_value(case: Json) -> Json:
+    return {"value": quantity.value(case["input"]["resource"], case["input"]["quantity"])}
+
+
+def _resource_quantity(case: Json) -> Json:
+    given = case["input"]
+    in_bytes = given.get("binaryFormatted", False)
+    return {"quantity": quantity.text(given["resource"], given["value"], in_bytes=in_bytes)}
+
+
+def _adjust_resources(case: Json) -> Json:
+    world, workload = _world(case), case["input"]["workload"]
+    limits = world.limit_ranges(_named(workload))
+    classes = world.kind("RuntimeClass")
+    return {"workload": pods.adjusted(workload, limit_ranges=limits, runtime_classes=classes)}
+
+
+def _limit_range_validation(case: Json) -> Json:
+    given = case["input"]
+    return {"errors": pods.pod_problems(given["podSpec"], given["path"], given.get("summary") or {})}
+
+
+def _validate_limit_range(case: Json) -> Json:
+    summary = pods.summarize(case.get("objects", ()))
+    return {"errors": pods.limit_range_problems(case["input"]["workload"], summary)}
+
+
+def _validate_resources(case: Json) -> Json:
+    return {"errors": pods.resource_problems(case["input"]["workload"])}
+
+
+def _total_requests(case: Json) -> Json:
+    if case["input"].get("preserveTotalRequests"):
+        return {"totalRequests": case["input"]["initialTotalRequests"]}
+    info = Info.read(_named(case["input"]["workload"]), _settings(case))
+    totals = [
+        {"name": t.name, "count": t.count, "requests": _texts(t.requests), "flavors": dict(t.flavors)}
+        for t in info.totals
+    ]
+    return {"clusterQueue": info.cluster_queue, "totalRequests": totals}
+
+
+def _texts(requests: Mapping[str, int]) -> Json:
+    return {n: "unlimited" if v == UNLIMITED else quantity.text(n, v) for n, v in requests.items()}
+
+
+def _scheduling_hash(case: Json) -> Json:
+    shapes = [Info.read(_named(workload), _settings(case)).shape for workload in case["input"]["workloads"]]
+    return {"same": shapes[0] == shapes[1]}
+
+
+# Statuses.
+
+
+def _queue_order_timestamp(case: Json) -> Json:
+    workload = case["input"]["workload"]
+    moments = {w: queue_order.queue_time(workload, _settings(case), w) for w in ("Eviction", "Creation")}
+    return {name: times.text(moment) for name, moment in moments.items()}
+
+
+def _admission_checks(case: Json) -> Json:
+    queue = ClusterQueue.read(case["input"]["clusterQueue"])
+    return {"admissionChecks": reconcile.required_checks(case["input"]["workload"], queue)}
+
+
+def _sync_admitted(case: Json) -> Json:
+    workload = conditions.own(case["input"]["workload"])
+    changed = conditions.sync_admitted(workload, times.moment(case["config"]["now"]), _settings(case))
+    return {"changed": changed, "status": workload["status"]}
+
+
+def _readiness(case: Json) -> Json:
+    given, world = case["input"], _world(case)
+    name, terminates = given["clusterQueue"], given.get("terminate", False)
+    if "admissionChecks" in given:
+        facts = given["admissionChecks"].items()
+        world.cache.checks = {n: (check.get("active", False), check.get("controller", "")) for n, check in facts}
+    if terminates:
+        world.cache.terminating.add(name)
+    is_active, reason, message = world.cache.readiness(name)
+    status = world.cache.status(name) if name in world.cache.forest.cluster_queues else ""
+    return {
+        "status": str(is_active),
+        "reason": reason,
+        "message": message,
+        "active": is_active,
+        "terminating": terminates,
+        "clusterQueueStatus": status,
+    }
+
+
+def _usage(case: Json) -> Json:
+    world, given = _world(case), case["input"]
+    local_queue = given.get("localQueue")
+    name = world.local_queues.get(local_queue, "") if local_queue else given["clusterQueue"]
+    answered: Json = {}
+    for word, admitted in (("reserv", False), ("admitt", True)):
+        infos = [
+            info
+            for info in world.cache.workloads.get(name, {}).values()
+            if local_queue in (None, info.local_queue) and (not admitted or conditions.is_admitted(info.workload))
+        ]
+        answered[f"{word}edResources"] = _used(world, name, infos, local_queue is None)
+        answered["admittedWorkloads" if admitted else "reservingWorkloads"] = len(infos)
+    return answered
+
+
+def _used(world: World, name: str, infos: list[Info], tells_borrowed: bool) -> list[Json]:
+    node = world.cache.forest.cluster_queues.get(name)
+    if node is None or node.spec is None:
+        return []
+    usage = Usage()
+    for info in infos:
+        usage.add(node, info.usage)
+    told = []
+    for group in node.spec.groups:
+        for flavor in group.flavors:
+            rows: list[Json] = []
+            for resource in sorted(group.resources):
+                used, nominal = usage.at(node, (flavor, resource)), node.quota((flavor, resource)).nominal
+                rows.append({"name": resource, "total": quantity.text(resource, used)})
+                if tells_borrowed:
+                    borrowed = max(0, used - nominal) if node.parent else 0
+                    rows[-1]["borrowed"] = quantity.text(resource, borrowed)
+            told.append({"name": flavor, "resources": rows})
+    return told
+
+
+# Quota.
+
+
+def _quota(case: Json) -> Json:
+    world, given = _world(case), case.get("input", {})
+    snapshot = world.snapshot()
+    for name, used in given.get("usage", {}).items():
+        snapshot.usage.add(world.cache.forest.cluster_queues[name], _from_flavors(used))
+    removed = {name: world.cache.find(name) for name in given.get("remove", ())}
+    for info in removed.values():
+        assert info is not None, "what is removed was there"
+        snapshot.remove(info)
+    for name in given.get("add", ()):
+        info = removed.get(name) or Info.read(world.kind("Workload")[name], world.settings)
+        snapshot.add(info)
+    requests = _from_flavors(given.get("requests", {}))
+    extra = {} if "clusterQueue" in given else requests
+    with_workloads = not ("requests" in given and "clusterQueue" not in given)
+    cohorts = {n: node for n, node in world.cache.forest.cohorts.items() if not node.has_cycle}
+    answered: Json = {
+        "clusterQueues": {name: _node(snapshot.usage, node, extra) for name, node in snapshot.nodes.items()},
+        "cohorts": {name: _node(snapshot.usage, node, extra) for name, node in cohorts.items()},
+        "inactiveClusterQueues": sorted(snapshot.inactive),
+        "lendable": {name: _texts(share.lendable_of(node)) for name, node in cohorts.items()},
+    }
+    if with_workloads:
+        for name, node in snapshot.nodes.items():
+            told = answered["clusterQueues"][name]
+            told["workloads"] = sorted(snapshot.workloads[name])
+            told["cohort"] = node.parent.name if node.parent else ""
+        for name, node in cohorts.items():
+            answered["cohorts"][name]["parent"] = node.parent.name if node.parent else ""
+    if "clusterQueue" in given:
+        node = snapshot.nodes[given["clusterQueue"]]
+        found = share.share(snapshot.usage, node)
+        answered["isBorrowing"] = found.is_borrowing
+        answered["isBorrowingOnRequested"] = found.is_borrowing_on(requests)
+    return answered
+
+
+def _node(usage: Usage, node: Node, extra: Amounts) -> Json:
+    below = {fr for each in node.tree() for fr in {*each.subtree, *usage.of(each)}} | set(node.subtree)
+    found = share.share(usage, node, extra)
+    weighted = found.weighted
+    limits = {
+        "borrowingLimit": {fr: q.borrowing_limit for fr, q in node.quotas.items()},
+        "lendingLimit": {fr: q.lending_limit for fr, q in node.quotas.items()},
+    }
+    return {
+        "nominal": _by_flavor({fr: q.nominal for fr, q in node.quotas.items()}),
+        **{n: _by_flavor({fr: v for fr, v in of.items() if v is not None}) for n, of in limits.items()},
+        "subtreeQuota": _by_flavor(node.subtree),
+        "usage": _by_flavor({fr: usage.at(node, fr) for fr in below}),
+        "localQuota": _by_flavor({fr: node.local(fr) for fr in below}),
+        "available": _by_flavor({fr: usage.raw_available(node, fr) for fr in below}),
+        "potentialAvailable": _by_flavor({fr: potential(node, fr) for fr in below}),
+        "dominantResourceShare": {
+            "weightedShare": "+Inf" if math.isinf(weighted) else repr(weighted).removesuffix(".0"),
+            "roundedWeightedShare": UNLIMITED if math.isinf(weighted) else math.ceil(weighted),
+            "dominantResource": found.resource,
+            "borrowing": found.is_borrowing,
+            "fairWeight": found.weight,
+            "unweightedRatio": found.ratio,
+        },
+    }
+
+
+def _cache_ops(case: Json) -> Json:
+    cache = Cache(_settings(case))
+    workloads = {key(o): o for o in case.get("objects", ()) if o["kind"] == "Workload"}
+    for manifest in case.get("objects", ()):
+        _store(cache, manifest)
+    states = []
+    for op in case["input"]["ops"]:
+        error = ""
+        try:
+            error = _cache_op(cache, op, workloads)
+        except CycleError as found:
+            error = str(found)
+        states.append(_cache_state(cache) | ({"error": error} if error else {}))
+    return {"states": states}
+
+
+def _store(cache: Cache, manifest: Json) -> None:
+    name = manifest["metadata"]["name"]
+    if manifest["kind"] == "ResourceFlavor":
+        cache.flavors[name] = manifest
+    if manifest["kind"] == "AdmissionCheck":
+        cache.checks[name] = activeness.check_facts(manifest)
+
+
+def _cache_op(cache: Cache, op: Json, workloads: dict[str, Json]) -> str:
+    name, manifest = op.get("name", ""), op.get("object", {})
+    match op["op"]:
+        case "addOrUpdateCohort":
+            cache.forest.set_cohort(manifest)
+        case "deleteCohort":
+            cache.forest.delete_cohort(name)
+        case "addClusterQueue" | "updateClusterQueue":
+            cache.set_cluster_queue(manifest, workloads.values())
+        case "deleteClusterQueue":
+            cache.delete_cluster_queue(name)
+        case "terminateClusterQueue":
+            cache.terminating.add(name)
+        case "addOrUpdateWorkload":
+            cache.set_workload(manifest)
+        case "deleteWorkload":
+            return cache.delete_workload(name)
+        case "addOrUpdateResourceFlavor" | "addOrUpdateAdmissionCheck":
+            _store(cache, manifest)
+        case "deleteResourceFlavor":
+            cache.flavors.pop(name, None)
+        case "deleteAdmissionCheck":
+            cache.checks.pop(name, None)
+    return ""
+
+
+def _cache_state(cache: Cache) -> Json:
+    usage, admitted = cache.usage(), cache.usage(admitted_only=True)
+    queues: Json = {}
+    for name, node in cache.forest.cluster_queues.items():
+        infos = cache.workloads[name].values()
+        queues[name] = {
+            "status": cache.status(name),
+            "cohort": node.parent.name if node.parent else "",
+            "workloads": sorted(info.key for info in infos),
+            "usage": _by_flavor(usage.of(node)),
+            "subtreeQuota": _by_flavor(node.subtree),
+            "admittedUsage": _by_flavor(admitted.of(node)),
+            "admittedWorkloads": sum(conditions.is_admitted(info.workload) for info in infos),
+            "allocatableResourceGeneration": node.generation,
+            "fairWeight": node.weight,
+        }
+    cohorts = {
+        name: {
+            "parent": node.parent.name if node.parent else "",
+            "subtreeQuota": _by_flavor(node.subtree),
+            "usage": _by_flavor(usage.of(node)),
+            "hasCycle": node.has_cycle,
+            "clusterQueues": sorted(child.name for child in node.children if child.is_cluster_queue),
+        }
+        for name, node in cache.forest.cohorts.items()
+    }
+    return {"clusterQueues": queues, "cohorts": cohorts}
+
+
+# Assignment and preemption.
+
+
+def _assign(case: Json) -> Json:
+    given = case["input"]
+    if any(o["kind"] in ("Topology", "Node") for o in case.get("objects", ())):
+        raise NotImplementedError("topology")
+    if given.get("enableFairSharing"):
+        case["config"] = {"fairSharing": {}, **case["config"]}
+    world = _world(case)
+    # The ClusterQueue is active, and the flavors go after that.
+    gone = given.get("deletedFlavors", ())
+    flavors = dict(world.cache.flavors)
+    world.cache.flavors |= {name: {} for name in gone}
+    snapshot = world.snapshot()
+    snapshot.flavors = {name: flavor for name, flavor in flavors.items() if name not in gone}
+    for name, used in given.get("usage", {}).items():
+        snapshot.usage.add(snapshot.nodes[name], _from_flavors(used))
+    oracle = given.get("oracle", {"default": {"possibility": "Preempt", "borrowing": 0}})
+    ways = {"NoCandidates": Way.NO_CANDIDATES, "Preempt": Way.PREEMPT, "Reclaim": Way.RECLAIM}
+    known = {(row["flavor"], row["resource"]): row for row in oracle.get("results") or ()}
+
+    def ask(fr: FlavorResource, _: int) -> tuple[Way, int]:
+        found = known.get(fr, oracle.get("default"))
+        return ways[found["possibility"]], found.get("borrowing", 0)
+
+    info = Info.read(_named(given["workload"]), world.settings, given["clusterQueue"])
+    info.cluster_queue = given["clusterQueue"]
+    old = given.get("replaceWorkloadSlice")
+    replaced = None if old is None else Info(info.workload, info.cluster_queue, _totals(old), None, 0, 0)
+    nominated = given.get("nominationMapping")
+    assignment = Assigner(info, snapshot, ask, replaced=replaced, nominated=nominated).assign()
+    return {
+        "mode": assignment.mode.text,
+        "borrowing": assignment.borrowing,
+        "noFitReason": str(assignment.no_fit),
+        "usage": _by_flavor(assignment.usage),
+        "message": assignment.message,
+        "lastTriedFlavorIdx": assignment.progress.tried,
+        "podSets": [_assigned(pod_set) for pod_set in assignment.pod_sets],
+    }
+
+
+def _totals(given: Json) -> list[PodSetTotals]:
+    return [
+        PodSetTotals(
+            t["name"],
+            t.get("count", 0),
+            {name: quantity.value(name, text) for name, text in t.get("requests", {}).items()},
+            t.get("flavors", {}),
+        )
+        for t in given["totalRequests"]
+    ]
+
+
+def _assigned(pod_set: PodSetAssignment) -> Json:
+    return {
+        "name": pod_set.name,
+        "count": pod_set.count,
+        "mode": pod_set.mode.text,
+        "flavors": {
+            name: {"flavor": c.flavor, "mode": c.mode.text, "triedFlavorIdx": c.tried, "borrow": c.borrow}
+            for name, c in pod_set.flavors.items()
+        },
+        "reasons": sorted(pod_set.reasons),
+        "requests": _texts(pod_set.requests),
+        "attempts": [
+            {
+                "flavor": flavor,
+                "mode": attempt.mode.text,
+                "borrow": attempt.borrow,
+                "reasons": attempt.reasons,
+                "noFitReason": str(attempt.no_fit),
+                "preemptionPossibility": attempt.way.possibility if attempt.way is not None else "",
+            }
+            for flavor, attempt in sorted(pod_set.attempts.items())
+        ],
+    }
+
+
+def _preempt(case: Json) -> Json:
+    world, given = _world(case), case["input"]
+    info = Info.read(_named(given["workload"]), world.settings, given["clusterQueue"])
+    info.cluster_queue = given["clusterQueue"]
+    modes = {mode.text: mode for mode in Mode}
+    assignment = Assignment(Progress([], 0, 0, None))
+    for pod_set in given["assignment"]["podSets"]:
+        flavors = {n: FlavorChoice(c["flavor"], modes[c["mode"]], 0) for n, c in pod_set["flavors"].items()}
+        assignment.pod_sets.append(PodSetAssignment(pod_set["name"], pod_set["count"], {}, flavors, ["given"], {}))
+    scheduling = Cycle(world)
+    need = preempt.Need(info, assignment.need_preemption, requests_of(assignment, info, None))
+    targets = preempt.find_targets(scheduling.snapshot, need)
+    scheduling.issue(Entry(info), targets)
+    return {
+        "targets": [{"key": t.info.key, "reason": t.reason, "clusterQueue": t.info.cluster_queue} for t in targets],
+        "preempted": len(targets),
+        "workloads": [
+            {"key": name, "status": world.kind("Workload")[name]["status"]}
+            for name in sorted(t.info.key for t in targets)
+        ],
+    }

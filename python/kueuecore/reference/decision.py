@@ -1,0 +1,97 @@
+"""What a cycle decided, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Preemption", "ReplacedSlice"]
+
+
+@dataclass(frozen=True)
+class PodSetAdmission:
+    """What one pod set got (rules/05 §6.4 12)."""
+
+    name: str
+    count: int
+    flavors: Mapping[str, str]
+    resource_usage: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Named:
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Key of the workload."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Admission(_Named):
+    """A workload that got quota; `is_admitted`: it may start (rules/05 §6.4 12)."""
+
+    cluster_queue: str
+    pod_sets: tuple[PodSetAdmission, ...]
+    is_admitted: bool
+
+
+@dataclass(frozen=True)
+class Pending(_Named):
+    """A head that stayed pending (rules/05 §6.5)."""
+
+    cluster_queue: str
+    reason: str
+    message: str
+    is_parked: bool
+
+
+@dataclass(frozen=True)
+class Preemption(_Named):
+    """A workload that has to give way (rules/04 §8)."""
+
+    cluster_queue: str
+    preemptor: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class ReplacedSlice(_Named):
+    """A slice that ended, because its successor got quota (rules/09 §2.3)."""
+
+    successor: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """A Kubernetes event about a workload."""
+
+    type: str
+    reason: str
+    namespace: str
+    name: str
+    message: str
+
+    @property
+    def key(self) -> str:
+        """Key of the workload."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass
+class Decision:
+    """What one cycle decided (rules/05 §6). `cycle` is 0 if there was no head."""
+
+    cycle: int = 0
+    admissions: list[Admission] = field(default_factory=list)
+    preemptions: list[Preemption] = field(default_factory=list)
+    replaced_slices: list[ReplacedSlice] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
+    parked: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    skipped_preemptions: dict[str, int] = field(default_factory=dict)
+    target_recomputations: dict[str, dict[str, int]] = field(default_factory=dict)

@@ -1,0 +1,174 @@
+"""The forest of ClusterQueues and Cohorts, as Kueue takes it over (rules/02 §2, §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kueuecore.reference import amount
+from kueuecore.reference.objects import ClusterQueue, FlavorResource, Quota, groups_and_quotas, weight_of
+from kueuecore.reference.settings import Json
+
+__all__ = ["CycleError", "Forest", "Node"]
+
+
+class CycleError(Exception):
+    """A Cohort is its own ancestor: the edge stays, the rest is not taken over (rules/02 §4 5)."""
+
+    def __init__(self) -> None:
+        super().__init__("cohort has a cycle")
+
+
+@dataclass(eq=False)
+class Node:
+    """A ClusterQueue or a Cohort.
+
+    Args:
+        name: Its name.
+        is_cluster_queue: Which of the two it is.
+        is_explicit: Is there an object of it, not only others that name it?
+        quotas: What it declares itself.
+        subtree: Its subtree quota, as of the last time that its tree was worked out.
+        generation: How often something that it may use changed (rules/02 §4.1).
+        spec: What was taken over of a ClusterQueue.
+        is_active: Is it in the snapshot of this cycle? (rules/02 §5).
+    """
+
+    name: str
+    is_cluster_queue: bool = False
+    is_explicit: bool = False
+    parent: Node | None = None
+    quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
+    weight: float = 0.0
+    children: list[Node] = field(default_factory=list)
+    subtree: dict[FlavorResource, int] = field(default_factory=dict)
+    generation: int = 0
+    spec: ClusterQueue | None = None
+    is_active: bool = True
+
+    def quota(self, fr: FlavorResource) -> Quota:
+        """What it declares for a flavor and resource."""
+        return self.quotas.get(fr, Quota())
+
+    def local(self, fr: FlavorResource) -> int:
+        """L: the part of its quota that it does not lend (rules/02 §2)."""
+        lending = self.quota(fr).lending_limit
+        return 0 if lending is None else max(0, amount.subtract(self.subtree.get(fr, 0), lending))
+
+    def ancestors(self) -> Iterator[Node]:
+        """From its parent to the root. In a cycle, until it comes around."""
+        seen, node = set(), self.parent
+        while node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            node = node.parent
+
+    @property
+    def root(self) -> Node:
+        """The root of its tree."""
+        return ([self, *self.ancestors()])[-1]
+
+    @property
+    def has_cycle(self) -> bool:
+        """Is it in or below a cycle? (rules/02 §4 4)."""
+        chain = [self, *self.ancestors()]
+        return chain[-1].parent is not None
+
+    def tree(self) -> Iterator[Node]:
+        """Itself and all below, the deepest first."""
+        for child in self.children:
+            yield from child.tree()
+        yield self
+
+    def height(self) -> int:
+        """Levels of Cohorts above ClusterQueues (rules/02 §2.5)."""
+        children = [child for child in self.children if child.is_active]
+        cohorts = [child.height() + 1 for child in children if not child.is_cluster_queue]
+        return max([min(len(children), 1), *cohorts])
+
+    @property
+    def path(self) -> str:
+        """Names from the root (rules/04 §8)."""
+        return "/" + "/".join(node.name for node in reversed([self, *self.ancestors()]))
+
+
+class Forest:
+    """All nodes, by name."""
+
+    def __init__(self) -> None:
+        self.cluster_queues: dict[str, Node] = {}
+        self.cohorts: dict[str, Node] = {}
+
+    def recompute(self, node: Node) -> None:
+        """S of a whole tree, and a new generation for each ClusterQueue in it (rules/02 §2, §4.1)."""
+        if node.has_cycle:
+            return
+        for each in node.root.tree():
+            each.subtree = {fr: quota.nominal for fr, quota in each.quotas.items()}
+            for child in each.children:
+                for fr, quota in child.subtree.items():
+                    lent = amount.subtract(quota, child.local(fr))
+                    each.subtree[fr] = amount.add(each.subtree.get(fr, 0), lent)
+            each.generation += each.is_cluster_queue
+
+    def _move(self, node: Node, parent: str) -> Node | None:
+        """Hang a node below a Cohort, which begins to exist if it has to. Returns the former parent."""
+        former = node.parent
+        if former is not None and former.name == parent:
+            return None
+        if former is not None:
+            former.children.remove(node)
+            if not former.is_explicit and not former.children:
+                del self.cohorts[former.name]
+        node.parent = self.cohorts.setdefault(parent, Node(parent)) if parent else None
+        if node.parent is not None:
+            node.parent.children.append(node)
+        return former
+
+    def set_cohort(self, manifest: Json) -> None:
+        """Create or change a Cohort (rules/02 §4 1 and 5)."""
+        name, spec = manifest["metadata"]["name"], manifest.get("spec") or {}
+        node = self.cohorts.setdefault(name, Node(name))
+        node.is_explicit = True
+        former = self._move(node, spec.get("parentName", ""))
+        node.quotas, node.weight = groups_and_quotas(spec)[1], weight_of(spec)
+        if former is not None:
+            self.recompute(former)
+        if node.has_cycle:
+            raise CycleError
+        self.recompute(node)
+        self.recompute(node)
+
+    def delete_cohort(self, name: str) -> None:
+        """Without its object, a Cohort with children is a root without quota (rules/02 §4 2)."""
+        node = self.cohorts.get(name)
+        if node is None:
+            return
+        former = self._move(node, "")
+        node.is_explicit, node.quotas, node.weight = False, {}, 0.0
+        if node.children:
+            self.recompute(node)
+        else:
+            del self.cohorts[name]
+        if former is not None:
+            self.recompute(former)
+
+    def set_cluster_queue(self, spec: ClusterQueue) -> None:
+        """Create or change a ClusterQueue (rules/02 §4 5, §4.1)."""
+        node = self.cluster_queues.setdefault(spec.name, Node(spec.name, is_cluster_queue=True, is_explicit=True))
+        parent, before = node.parent, (node.quotas, node.spec.groups if node.spec is not None else ())
+        former = self._move(node, spec.cohort)
+        if former is not None:
+            self.recompute(former)
+        if node.has_cycle:
+            raise CycleError
+        node.quotas, node.weight, node.spec = spec.quotas, spec.weight, spec
+        if node.generation == 0 or before != (spec.quotas, spec.groups) or node.parent is not parent:
+            self.recompute(node)
+
+    def delete_cluster_queue(self, name: str) -> None:
+        """What is left of its tree is worked out again."""
+        node = self.cluster_queues.pop(name, None)
+        former = None if node is None else self._move(node, "")
+        if former is not None:
+            self.recompute(former)

@@ -1,0 +1,254 @@
+"""Who makes room for a workload: candidates, classical preemption, and the oracle (rules/04)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cmp_to_key
+
+from kueuecore.reference.assign import Way
+from kueuecore.reference.cache import Snapshot
+from kueuecore.reference.forest import Node
+from kueuecore.reference.objects import FlavorResource
+from kueuecore.reference.queue_order import queue_time
+from kueuecore.reference.totals import Info
+
+__all__ = ["Need", "Target", "candidate_order", "find_targets", "fits", "minimise", "oracle", "same_queue_candidates"]
+
+IN_CLUSTER_QUEUE = "InClusterQueue"
+RECLAMATION = "InCohortReclamation"
+RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+FAIR_SHARING = "InCohortFairSharing"
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a workload needs room for (rules/04 §1).
+
+    Args:
+        info: W, the workload.
+        frs: F, where room has to be made.
+        requests: R, all that has to fit.
+    """
+
+    info: Info
+    frs: frozenset[FlavorResource]
+    requests: Mapping[FlavorResource, int]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A workload that has to give way, and why. A slice that is replaced needs no reason."""
+
+    info: Info
+    reason: str
+
+
+def find_targets(snapshot: Snapshot, need: Need) -> list[Target]:
+    """The workloads that make enough room together; none if that is impossible (rules/04 §1)."""
+    if snapshot.settings.fair_sharing is None:
+        return classical(snapshot, need)
+    # The two modules need each other: fair sharing is built from the parts here.
+    from kueuecore.reference.preempt_fair import fair
+
+    return fair(snapshot, need)
+
+
+def oracle(snapshot: Snapshot, info: Info) -> Callable[[FlavorResource, int], tuple[Way, int]]:
+    """What preemption could do for one flavor and resource (rules/04 §6)."""
+
+    def simulate(fr: FlavorResource, requested: int) -> tuple[Way, int]:
+        node = snapshot.nodes[info.cluster_queue]
+        targets = find_targets(snapshot, Need(info, frozenset([fr]), {fr: requested}))
+        if not targets:
+            return Way.NO_CANDIDATES, snapshot.usage.level(node, fr, requested)[0]
+        level = snapshot.without(target.info for target in targets).usage.level(node, fr, requested)[0]
+        is_own = any(target.info.cluster_queue == info.cluster_queue for target in targets)
+        return Way.PREEMPT if is_own else Way.RECLAIM, level
+
+    return simulate
+
+
+def satisfies_policy(snapshot: Snapshot, preemptor: Info, candidate: Info, policy: str) -> bool:
+    """May a workload preempt another by its priority? (rules/04 §2)."""
+    settings = snapshot.settings
+    lower = preemptor.priority > candidate.priority
+    match policy:
+        case "Any":
+            return True
+        case "LowerPriority":
+            return lower
+        case "LowerOrNewerEqualPriority":
+            return lower or (
+                preemptor.priority == candidate.priority
+                and queue_time(preemptor.workload, settings) < queue_time(candidate.workload, settings)
+            )
+    return False
+
+
+def _uses(candidate: Info, frs: frozenset[FlavorResource]) -> bool:
+    return any((flavor, name) in frs for total in candidate.totals for name, flavor in total.flavors.items())
+
+
+def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
+    """The workloads of a ClusterQueue that may be preempted (rules/04 §2)."""
+    spec = snapshot.spec(need.info.cluster_queue)
+    policy = spec.within_cluster_queue if queue == spec.name else spec.reclaim_within_cohort
+    return [
+        candidate
+        for candidate in snapshot.workloads[queue].values()
+        if _uses(candidate, need.frs) and satisfies_policy(snapshot, need.info, candidate, policy)
+    ]
+
+
+def same_queue_candidates(snapshot: Snapshot, need: Need) -> list[Info]:
+    """Those of its own ClusterQueue (rules/04 §4.2)."""
+    return candidates_of(snapshot, need, need.info.cluster_queue)
+
+
+def candidate_order(snapshot: Snapshot, queue: str, *, by_local_queue: bool = True) -> Callable[[Info], object]:
+    """In which order candidates are taken by a workload of `queue` (rules/04 §3)."""
+
+    def local_queue_use(a: Info, b: Info) -> float:
+        queues = [info.workload["spec"].get("queueName", "") for info in (a, b)]
+        if not by_local_queue or a.cluster_queue != b.cluster_queue or queues[0] == queues[1]:
+            return 0
+        left, right = snapshot.used_by_local_queue(a), snapshot.used_by_local_queue(b)
+        return 0 if left is None or right is None or left == right else right - left
+
+    def rank(info: Info) -> tuple[bool, bool]:
+        return not info.is_evicted, info.cluster_queue == queue
+
+    def rest(info: Info) -> tuple[int, int, str]:
+        return info.priority, -info.reserved_at(snapshot.now), info.uid
+
+    def compare(a: Info, b: Info) -> int:
+        if rank(a) != rank(b):
+            return -1 if rank(a) < rank(b) else 1
+        if difference := local_queue_use(a, b):
+            return -1 if difference < 0 else 1
+        return (rest(a) > rest(b)) - (rest(a) < rest(b))
+
+    return cmp_to_key(compare)
+
+
+def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
+    """Does all of R fit now? (rules/04 §4.4)."""
+    node, usage = snapshot.nodes[need.info.cluster_queue], snapshot.usage
+    return all(
+        (may_borrow or not usage.is_borrowing_with(node, fr, requested)) and requested <= usage.available(node, fr)
+        for fr, requested in need.requests.items()
+    )
+
+
+def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: bool) -> list[Target]:
+    """Let those stay that need not go, the last taken but one first (rules/04 §4.5)."""
+    targets = list(targets)
+    for index in range(len(targets) - 2, -1, -1):
+        tried.add(targets[index].info)
+        if fits(tried, need, may_borrow=may_borrow):
+            targets[index] = targets[-1]
+            targets.pop()
+        else:
+            tried.remove(targets[index].info)
+    return targets
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    info: Info
+    reason: str
+    only_without_borrowing: bool = False
+    common_ancestor: Node | None = None
+
+
+def _from_queue(snapshot: Snapshot, need: Need, queue: Node, ancestor: Node, advantage: bool) -> Iterator[_Candidate]:
+    """Candidates of another ClusterQueue, by kind (rules/04 §4.1)."""
+    spec = snapshot.spec(need.info.cluster_queue)
+    for info in candidates_of(snapshot, need, queue.name):
+        threshold = spec.priority_threshold
+        is_protected = info.priority >= need.info.priority or (threshold is not None and info.priority > threshold)
+        if advantage:
+            yield _Candidate(info, RECLAMATION, common_ancestor=ancestor)
+        elif not spec.borrows_to_preempt or is_protected:
+            yield _Candidate(info, RECLAMATION, only_without_borrowing=True, common_ancestor=ancestor)
+        else:
+            yield _Candidate(info, RECLAIM_WHILE_BORROWING, common_ancestor=ancestor)
+
+
+def _borrowing_queues(snapshot: Snapshot, need: Need, cohort: Node, visited: Node | None) -> Iterator[Node]:
+    """ClusterQueues below a Cohort that borrow, through Cohorts that borrow (rules/04 §4.2 2)."""
+    for child in cohort.children:
+        if child in (visited, snapshot.nodes[need.info.cluster_queue]) or (
+            child.is_cluster_queue and not child.is_active
+        ):
+            continue
+        if snapshot.usage.is_within_nominal(child, need.frs):
+            continue
+        if child.is_cluster_queue:
+            yield child
+        else:
+            yield from _borrowing_queues(snapshot, need, child, visited)
+
+
+def _other_queues_candidates(snapshot: Snapshot, need: Need) -> tuple[list[_Candidate], list[_Candidate]]:
+    """Those of other ClusterQueues, with hierarchical advantage and without (rules/04 §4.2)."""
+    node = snapshot.nodes[need.info.cluster_queue]
+    hierarchy: list[_Candidate] = []
+    others: list[_Candidate] = []
+    if snapshot.spec(node.name).reclaim_within_cohort == "Never":
+        return hierarchy, others
+    advantage, left = snapshot.usage.fits_quota(node, need.requests)
+    visited: Node | None = None
+    for ancestor in node.ancestors():
+        found = hierarchy if advantage else others
+        for queue in _borrowing_queues(snapshot, need, ancestor, visited):
+            found.extend(_from_queue(snapshot, need, queue, ancestor, advantage))
+        fits_here, left = snapshot.usage.fits_quota(ancestor, left)
+        advantage, visited = advantage or fits_here, ancestor
+    return hierarchy, others
+
+
+def classical(snapshot: Snapshot, need: Need) -> list[Target]:
+    """Preemption without fair sharing (rules/04 §4)."""
+    node = snapshot.nodes[need.info.cluster_queue]
+    spec = snapshot.spec(node.name)
+    order = candidate_order(snapshot, node.name)
+    hierarchy, others = _other_queues_candidates(snapshot, need)
+    same = [_Candidate(info, IN_CLUSTER_QUEUE) for info in same_queue_candidates(snapshot, need)]
+    lists = [sorted(found, key=lambda candidate: order(candidate.info)) for found in (hierarchy, others, same)]  # type: ignore[arg-type, return-value]
+    sequence = [c for evicted in (True, False) for found in lists for c in found if c.info.is_evicted == evicted]
+    # rules/04 §4.3: whether to borrow, by attempt.
+    is_under = all(snapshot.usage.at(node, fr) < spec.quota(fr).nominal for fr in need.frs)
+    if not (hierarchy or others) or (not spec.borrows_to_preempt and not is_under):
+        attempts = [True]
+    elif not spec.borrows_to_preempt and not hierarchy:
+        attempts = [False, True]
+    else:
+        attempts = [True, False]
+    for may_borrow in attempts:
+        if targets := _attempt(snapshot.copy(), need, sequence, may_borrow):
+            return targets
+    return []
+
+
+def _attempt(tried: Snapshot, need: Need, sequence: Iterable[_Candidate], may_borrow: bool) -> list[Target]:
+    """Take candidates until W fits (rules/04 §4.4)."""
+    targets: list[Target] = []
+    for candidate in sequence:
+        if candidate.common_ancestor is not None:
+            if may_borrow and candidate.only_without_borrowing:
+                continue
+            node = tried.nodes[candidate.info.cluster_queue]
+            below = [node]
+            for ancestor in node.ancestors():
+                if ancestor is candidate.common_ancestor:
+                    break
+                below.append(ancestor)
+            if any(tried.usage.is_within_nominal(each, need.frs) for each in below):
+                continue
+        tried.remove(candidate.info)
+        targets.append(Target(candidate.info, candidate.reason))
+        if fits(tried, need, may_borrow=may_borrow):
+            return minimise(tried, need, targets, may_borrow=may_borrow)
+    return []

@@ -1,0 +1,185 @@
+"""Preemption with fair sharing: from those with the greatest share, as long as that is fair (rules/04 §5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kueuecore.reference.cache import Snapshot
+from kueuecore.reference.forest import Node
+from kueuecore.reference.preempt import (
+    FAIR_SHARING,
+    IN_CLUSTER_QUEUE,
+    RECLAMATION,
+    Need,
+    Target,
+    candidate_order,
+    candidates_of,
+    fits,
+    minimise,
+    same_queue_candidates,
+)
+from kueuecore.reference.share import LEAST_SHARE, Share, compare, share
+from kueuecore.reference.totals import Info
+
+__all__ = ["Tournament", "fair"]
+
+
+class Tournament:
+    """Which ClusterQueue gives way next (rules/04 §5.3)."""
+
+    def __init__(self, tried: Snapshot, need: Need, candidates: list[Info]) -> None:
+        self.tried = tried
+        self.own = tried.nodes[need.info.cluster_queue]
+        self.left: dict[str, list[Info]] = {}
+        for candidate in candidates:
+            self.left.setdefault(candidate.cluster_queue, []).append(candidate)
+        self.pruned: set[Node] = set()
+        self._order = candidate_order(tried, self.own.name, by_local_queue=False)
+
+    def queues(self) -> Iterator[Node]:
+        """ClusterQueues, until there is none. Each time one has to give a candidate or to be dropped."""
+        if self.own.parent is None:
+            while self.own not in self.pruned and self.left.get(self.own.name):
+                yield self.own
+            return
+        while self.own.root not in self.pruned:
+            found = self._greatest(self.own.root)
+            if found is not None:
+                yield found
+
+    def drop(self, queue: Node) -> None:
+        """Do not ask a ClusterQueue again."""
+        self.pruned.add(queue)
+
+    def pop(self, queue: Node) -> Info:
+        """Take its first candidate."""
+        return self.left[queue.name].pop(0)
+
+    def _first(self, queue: Node) -> object:
+        return self._order(self.left[queue.name][0])
+
+    def _greatest(self, cohort: Node) -> Node | None:
+        best, best_share = None, LEAST_SHARE
+        below, below_share = None, LEAST_SHARE
+        path = [self.own, *self.own.ancestors()]
+        for child in cohort.children:
+            if child in self.pruned or not child.is_active:
+                continue
+            found = share(self.tried.usage, child)
+            has_none = child.is_cluster_queue and not self.left.get(child.name)
+            if has_none or (not found.is_borrowing and child not in path):
+                self.pruned.add(child)
+            elif not child.is_cluster_queue:
+                if compare(found, below_share) >= 0:
+                    below, below_share = child, found
+            elif compare(found, best_share) > 0 or (
+                best is not None and compare(found, best_share) == 0 and self._first(child) < self._first(best)  # type: ignore[operator]
+            ):
+                best, best_share = child, found
+        if best is None and below is None:
+            self.pruned.add(cohort)
+            return None
+        return self._greatest(below) if below is not None and compare(below_share, best_share) >= 0 else best
+
+
+def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
+    """All that may be preempted, in order (rules/04 §5.1)."""
+    node = snapshot.nodes[need.info.cluster_queue]
+    found = same_queue_candidates(snapshot, need)
+    if node.parent is not None and snapshot.spec(node.name).reclaim_within_cohort != "Never":
+        for other in snapshot.nodes.values():
+            is_near = other is not node and other.root is node.root
+            if is_near and any(snapshot.usage.is_borrowing_with(other, fr) for fr in need.frs):
+                found += candidates_of(snapshot, need, other.name)
+    return sorted(found, key=candidate_order(snapshot, node.name))  # type: ignore[arg-type]
+
+
+class _Search:
+    """The search for targets on a copy of the snapshot, in which W already uses what it asks for (rules/04 §5.2)."""
+
+    def __init__(self, snapshot: Snapshot, need: Need) -> None:
+        self.need = need
+        self.tried = snapshot.copy()
+        self.own = snapshot.nodes[need.info.cluster_queue]
+        self.targets: list[Target] = []
+        self.retry: list[Info] = []
+        self.tried.usage.add(self.own, need.requests)
+
+    def take(self, info: Info, reason: str) -> bool:
+        """Take a victim. Says whether W fits now."""
+        self.tried.remove(info)
+        self.targets.append(Target(info, reason))
+        self.tried.usage.remove(self.own, self.need.requests)
+        does_fit = fits(self.tried, self.need, may_borrow=True)
+        self.tried.usage.add(self.own, self.need.requests)
+        return does_fit
+
+    def below_common(self, queue: Node) -> tuple[Node, Node]:
+        """The nodes on the paths of the two queues, right below their lowest common ancestor (rules/04 §5.4 3)."""
+        mine, theirs = ([node, *node.ancestors()] for node in (self.own, queue))
+        common = next(node for node in mine if node in theirs)
+        return mine[mine.index(common) - 1], theirs[theirs.index(common) - 1]
+
+    def shares(self, queue: Node) -> tuple[Share, Share]:
+        """The share of W's side with W, and of the other side as it is now."""
+        mine, theirs = self.below_common(queue)
+        return share(self.tried.usage, mine), share(self.tried.usage, theirs)
+
+    def share_after(self, queue: Node, info: Info) -> Share:
+        """The share of the other side without a candidate."""
+        after = self.tried.usage.copy()
+        after.remove(queue, info.usage)
+        return share(after, self.below_common(queue)[1])
+
+    def first_pass(self, candidates: list[Info], strategy: str) -> bool:
+        """Queue by queue, by the first strategy (rules/04 §5.4)."""
+        tournament = Tournament(self.tried, self.need, candidates)
+        is_right = self.tried.settings.on("FairSharingPreemptWithinNominal") and not any(
+            self.tried.usage.is_borrowing_with(self.own, fr) for fr in self.need.frs
+        )
+        for queue in tournament.queues():
+            if queue is self.own or is_right:
+                if self.take(tournament.pop(queue), IN_CLUSTER_QUEUE if queue is self.own else RECLAMATION):
+                    return True
+                continue
+            new, old = self.shares(queue)
+            if math.isinf(new.weighted) and not math.isinf(old.weighted):
+                self.retry += tournament.left.pop(queue.name)
+                continue
+            while tournament.left[queue.name]:
+                info = tournament.pop(queue)
+                if strategy == "LessThanOrEqualToFinalShare":
+                    passes = compare(new, self.share_after(queue, info)) <= 0
+                else:
+                    passes = compare(new, old) < 0
+                if passes:
+                    if self.take(info, FAIR_SHARING):
+                        return True
+                    break
+                self.retry.append(info)
+        return False
+
+    def second_pass(self) -> bool:
+        """One victim a queue, if W's side has less than theirs had (rules/04 §5.5)."""
+        tournament = Tournament(self.tried, self.need, self.retry)
+        for queue in tournament.queues():
+            new, old = self.shares(queue)
+            info = tournament.pop(queue)
+            if compare(new, old) < 0 and self.take(info, FAIR_SHARING):
+                return True
+            tournament.drop(queue)
+        return False
+
+
+def fair(snapshot: Snapshot, need: Need) -> list[Target]:
+    """Preemption with fair sharing (rules/04 §5.2)."""
+    candidates = _candidates(snapshot, need)
+    strategies = snapshot.settings.fair_sharing or ()
+    if not candidates:
+        return []
+    search = _Search(snapshot, need)
+    if not search.first_pass(candidates, strategies[0]) and not (len(strategies) > 1 and search.second_pass()):
+        return []
+    search.tried.usage.remove(search.own, need.requests)
+    return minimise(search.tried, need, search.targets, may_borrow=True)

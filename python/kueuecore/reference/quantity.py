@@ -1,0 +1,87 @@
+"""Kubernetes quantities: texts to numbers and back (rules/01 §7.1, §7.2)."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from functools import cache
+
+from kueuecore.reference.amount import UNLIMITED, clamp
+
+__all__ = ["canonical", "limit", "parse", "text", "text_of_exact", "value"]
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"": 0, "Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
+_FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|(n|u|m|k|M|G|T|P|E|[KMGTPE]i)?)")
+_NANO = 10**9
+
+
+def _away_from_zero(number: Fraction) -> int:
+    return math.ceil(number) if number > 0 else math.floor(number)
+
+
+@cache
+def parse(quantity: str | float) -> Fraction:
+    """Read a quantity: at most 2^63-1, at least a billionth, what is finer rounded away from zero."""
+    form = _FORM.fullmatch(str(quantity))
+    if form is None or not (form[2] or form[3]):
+        raise ValueError(f"not a quantity: {quantity!r}")
+    number = Fraction(f"{form[1]}{form[2] or 0}.{form[3] or 0}")
+    suffix = form[5] or ""
+    number *= Fraction(1024) ** _BINARY[suffix] if suffix.endswith("i") else Fraction(10) ** _DECIMAL[suffix]
+    number *= Fraction(10) ** int(form[4] or 0)
+    return min(Fraction(UNLIMITED), Fraction(_away_from_zero(number * _NANO), _NANO))
+
+
+def value(resource: str, quantity: str | float | Fraction) -> int:
+    """Cpu in thousandths, all else in units, rounded away from zero (rules/01 §7.1)."""
+    number = quantity if isinstance(quantity, Fraction) else parse(quantity)
+    return clamp(_away_from_zero(number * 1000 if resource == "cpu" else number))
+
+
+def limit(resource: str, quantity: str | float) -> int:
+    """Read a quota or a limit: what is close to the end of the range is without limit (rules/02 §1)."""
+    return (
+        UNLIMITED
+        if parse(quantity) >= (UNLIMITED // 1000 if resource == "cpu" else UNLIMITED)
+        else value(resource, quantity)
+    )
+
+
+def _is_bytes(resource: str) -> bool:
+    return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+
+
+def text(resource: str, number: int, *, in_bytes: bool = False) -> str:
+    """Write an amount of a resource (rules/01 §7.2)."""
+    if (in_bytes or _is_bytes(resource)) and number != 0 and number % 1024 == 0:
+        return _binary_text(number)
+    return text_of_exact(Fraction(number, 1000 if resource == "cpu" else 1))
+
+
+def _binary_text(number: int) -> str:
+    power = 0
+    while power < 6 and number % 1024 == 0:
+        number, power = number // 1024, power + 1
+    return f"{number}{list(_BINARY)[power]}"
+
+
+def text_of_exact(number: Fraction) -> str:
+    """Write a number with the largest decimal suffix that leaves a whole number before it (rules/01 §7.2)."""
+    units, power = int(number * _NANO), -9
+    while units != 0 and power < 18 and units % 1000 == 0:
+        units, power = units // 1000, power + 3
+    return f"{units}{_SUFFIX[power]}" if units else "0"
+
+
+def canonical(quantity: str | float) -> str:
+    """Write a quantity as Kubernetes would: the binary, decimal or exponent family stays (rules/05 §4)."""
+    number, written = parse(quantity), str(quantity)
+    if written.endswith("i") and abs(number) >= 1024:
+        return _binary_text(_away_from_zero(number))
+    decimal = text_of_exact(number)
+    if re.search(r"[eE][+-]?[0-9]", written) and decimal[-1] in _DECIMAL:
+        return f"{decimal[:-1]}e{_DECIMAL[decimal[-1]]}"
+    return decimal

@@ -1,0 +1,64 @@
+"""Concurrent admission: variants of one workload, each for one flavor (rules/09 §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kueuecore.reference import conditions
+from kueuecore.reference.cache import Snapshot
+from kueuecore.reference.settings import Json
+from kueuecore.reference.totals import Info
+
+__all__ = ["admitted_sibling", "flavors", "is_parent", "is_variant", "may_migrate"]
+
+_ALLOWED = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+
+
+def flavors(annotation: str) -> list[str]:
+    """The flavors that an annotation lists."""
+    return [name.strip() for name in annotation.split(",") if name.strip()]
+
+
+def _owner(workload: Json) -> Json | None:
+    owners = workload["metadata"].get("ownerReferences") or ()
+    return next((o for o in owners if (o["kind"], o["apiVersion"]) == ("Workload", "kueue.x-k8s.io/v1beta2")), None)
+
+
+def is_variant(workload: Json) -> bool:
+    """Was it made for one flavor of another? (rules/09 §4.2)."""
+    return _owner(workload) is not None
+
+
+def is_parent(workload: Json) -> bool:
+    """Are others made of it? It is never queued itself (rules/09 §4.2)."""
+    labels = workload["metadata"].get("labels") or {}
+    return bool(labels.get("kueue.x-k8s.io/concurrent-admission-parent") == "true")
+
+
+def _index(info: Info, snapshot: Snapshot) -> int:
+    """Position of the flavor that it was made for; none is -1."""
+    groups = snapshot.spec(info.cluster_queue).groups
+    allowed = flavors((info.workload["metadata"].get("annotations") or {}).get(_ALLOWED, ""))
+    order = groups[0].flavors if groups else ()
+    return order.index(allowed[0]) if allowed and allowed[0] in order else -1
+
+
+def admitted_sibling(info: Info, snapshot: Snapshot, matches: Callable[[int, int], bool]) -> Info | None:
+    """A sibling that runs, with a flavor that compares so to that of the variant (rules/09 §4.4)."""
+    owner, own = _owner(info.workload), _index(info, snapshot)
+    if owner is None or own < 0:
+        return None
+    for other in snapshot.workloads[info.cluster_queue].values():
+        other_owner, index = _owner(other.workload), _index(other, snapshot)
+        if other.uid == info.uid or other_owner is None or other_owner.get("uid") != owner.get("uid"):
+            continue
+        if index >= 0 and conditions.is_admitted(other.workload) and matches(index, own):
+            return other
+    return None
+
+
+def may_migrate(info: Info, snapshot: Snapshot) -> bool:
+    """Is the flavor of a variant good enough to move to? (rules/09 §4.4)."""
+    spec = snapshot.spec(info.cluster_queue)
+    last = ((spec.migration or {}).get("constraints") or {}).get("lastAcceptableFlavorName")
+    return last is None or _index(info, snapshot) <= spec.groups[0].flavors.index(last)
