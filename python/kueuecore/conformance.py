@@ -208,7 +208,7 @@ def _scale(case: Mapping[str, Any]) -> dict[str, Any]:
     for cycle in run.cycles:
         entry = _told(run, cycle)
         entry["admitted"] = sorted(admission.key for admission in cycle.decision.admissions)
-        entry["newlyInadmissible"] = len(cycle.parked)
+        entry["newlyInadmissible"] = cycle.n_parked
         cycles.append(entry)
     return {
         "cycles": cycles,

@@ -100,12 +100,14 @@ class SimulatedCycle:
         number: Its number in the run, from 1.
         time: When it began, in nanoseconds since 1970.
         decision: What it decided. Without `messages` it has neither events nor the heads that stayed pending.
-        parked: Keys of the workloads that it set aside until something changes, sorted.
+        n_parked: How many workloads it set aside until something changes.
+        parked: Their keys, sorted; with `messages` alone.
     """
 
     number: int
     time: int
     decision: Decision
+    n_parked: int
     parked: tuple[str, ...]
 
 
@@ -133,7 +135,8 @@ class Run:
         """The cycles in which something happened or, with `messages`, was said."""
         rows = (self._core.cycle(index) for index in range(self._core.n_told()))
         return tuple(
-            SimulatedCycle(number, time, Decision(decision), tuple(parked)) for number, time, decision, parked in rows
+            SimulatedCycle(number, time, Decision(decision), n_parked, tuple(parked))
+            for number, time, decision, n_parked, parked in rows
         )
 
     @cached_property

@@ -17,7 +17,7 @@ use crate::queue_order::{
     is_on_hold, queue_order_timestamp,
 };
 use crate::slices;
-use crate::state::{FlushRequest, Owner, State};
+use crate::state::{FlushRequest, Owner, QueueRecord, State};
 use crate::totals;
 use crate::variants::is_parent;
 use crate::workloads::{Record, Spec, intern_totals};
@@ -759,14 +759,20 @@ impl State {
         if self.queues[queue].object.is_none() {
             return 0;
         }
-        self.queues[queue].pending.begin_flush();
-        let selector = self.queues[queue].object.as_ref().and_then(|o| o.namespace_selector.clone());
-        let mut moved = 0;
-        for workload in self.queues[queue].pending.inadmissible().collect::<Vec<_>>() {
-            let record = self.workloads.get(workload);
-            let labels = self.namespace_labels(&record.workload.meta.namespace);
-            let selected = labels.is_some_and(|labels| crate::selectors::selects(selector.as_ref(), labels));
-            if selected && backoff_expired(&record.workload, self.now) {
+        let State { queues, names, namespaces, .. } = self;
+        let QueueRecord { pending, object, .. } = &mut queues[queue];
+        let selector = object.as_ref().and_then(|object| object.namespace_selector.as_ref());
+        let selected = |local_queue: LocalQueueId| {
+            let namespace = names.namespaces.find(&names.local_queues[local_queue].0);
+            let labels = namespace.and_then(|id| namespaces.get(id)).and_then(Option::as_ref);
+            labels.is_some_and(|labels| crate::selectors::selects(selector, labels))
+        };
+        pending.begin_flush();
+        let mut moved = pending.unpark_buckets(selected);
+        let held: Vec<WorkloadId> =
+            pending.held().filter(|&id| selected(self.workloads.get(id).local_queue)).collect();
+        for workload in held {
+            if backoff_expired(&self.workloads.get(workload).workload, self.now) {
                 let item = self.item(workload);
                 self.queues[queue].pending.unpark(&item);
                 moved += 1;

@@ -82,7 +82,7 @@ impl State {
 
     /// Pops the head of every active ClusterQueue, in the order of their names (rules/05 §3).
     fn heads(&mut self) -> Vec<(QueueId, WorkloadId)> {
-        let waiting: Vec<QueueId> = self.waiting.values().copied().collect();
+        let waiting = self.waiting_by_name();
         let mut heads = Vec::with_capacity(waiting.len());
         for queue in waiting {
             if !self.queues[queue].is_active() {

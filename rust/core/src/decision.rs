@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::objects::Admission;
+use crate::pending::Parked;
 
 /// Namespace and name of a workload.
 pub type Key = Arc<(String, String)>;
@@ -23,7 +24,7 @@ pub struct Decision {
     /// Heads that stayed pending, in the order in which they were decided on.
     pub pending: Vec<Kept>,
     /// Workloads that were parked with a head of the same shape, without being looked at (rules/05 §4).
-    pub parked: Vec<Key>,
+    pub parked: Vec<Parked>,
     /// Kubernetes events, in the order in which they came up.
     pub events: Vec<Event>,
     /// Per ClusterQueue: preemptions that were skipped because of other entries of the cycle (rules/05 §6.4).
@@ -37,6 +38,11 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Keys of the workloads that were parked with a head of the same shape.
+    pub fn parked_keys(&self) -> impl Iterator<Item = &Key> {
+        self.parked.iter().flat_map(Parked::keys)
+    }
+
     /// Did the cycle change anything but messages: a reservation, a preemption, or the contents of a heap or of what is parked?
     pub fn has_changed_something(&self) -> bool {
         self.unparked > 0

@@ -217,10 +217,10 @@ impl State {
         let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
         let pending = &mut self.queues[queue].pending;
         let parked = pending.requeue(&item, reason, quota_reserved_reason, pending_flavors, generation, hashing);
-        for id in parked {
-            self.agenda.touch(id);
-            decision.parked.push(Arc::clone(&self.workloads.get(id).key));
+        if let Some(shape) = item.shape.filter(|_| !parked.is_empty()) {
+            self.agenda.touch_parked(queue, shape);
         }
+        decision.parked.extend(parked);
         self.workloads.get_mut(workload).queued_in = Some(queue);
         self.note_waiting(queue);
         self.queues[queue].pending.is_inadmissible(workload)

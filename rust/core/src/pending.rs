@@ -108,11 +108,64 @@ pub struct Preemptor {
     pub sticky: bool,
 }
 
-/// What is known of a workload in the heap.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    shape: Option<ShapeId>,
-    local_queue: LocalQueueId,
+/// Where a workload of the queue stands.
+#[derive(Clone, Debug)]
+struct Place {
+    bucket: BucketId,
+    key: OrderKey,
+    state: Standing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// In the bucket, which says whether that is heap or parked.
+    InBucket,
+    /// Parked alone: a backoff or a condition holds it back.
+    Held,
+}
+
+/// Workloads that a failure of one parks together, and that come back together: of one LocalQueue, so of one namespace,
+/// and of one shape, if that is known.
+type BucketId = (Option<ShapeId>, LocalQueueId);
+
+/// Workloads in queue order. Shared with whoever was told of them, and copied if it changes meanwhile.
+type Members = Arc<BTreeSet<OrderKey>>;
+
+#[derive(Clone, Debug, Default)]
+struct Bucket {
+    active: Members,
+    /// Sum of the marks of `active`.
+    active_marks: u64,
+    parked: Members,
+    /// Sum of the marks of `parked`.
+    parked_marks: u64,
+    /// Its entry among the first of all buckets.
+    first: Option<OrderKey>,
+}
+
+/// Workloads that were parked in one step.
+#[derive(Clone, Debug, Default)]
+pub struct Parked {
+    members: Members,
+    /// Those of `members` that were parked before.
+    before: Vec<WorkloadId>,
+}
+
+impl Parked {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.members.len() - self.before.len()
+    }
+
+    /// Nobody?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Their namespaces and names, in queue order.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.members.iter().filter(|member| !self.before.contains(&member.id)).map(|member| &member.key)
+    }
 }
 
 /// The pending queue of one ClusterQueue.
@@ -122,12 +175,13 @@ pub struct Pending {
     pub strategy: QueueingStrategy,
     /// Does the LocalQueue go first that has used least (rules/09 §1.5)? Set before anything is queued.
     pub is_usage_based: bool,
-    active: BTreeMap<OrderKey, Waiting>,
-    /// The heap by LocalQueue, if it is usage-based: usage changes for all workloads of a LocalQueue at once.
-    by_local_queue: BTreeMap<LocalQueueId, BTreeSet<OrderKey>>,
-    key_of: FxHashMap<WorkloadId, OrderKey>,
-    by_shape: FxHashMap<ShapeId, BTreeSet<OrderKey>>,
-    inadmissible: BTreeSet<WorkloadId>,
+    buckets: BTreeMap<BucketId, Bucket>,
+    /// The first of each bucket in the heap. Usage changes for all workloads of a LocalQueue at once, so those of a
+    /// usage-based queue stand by LocalQueue; otherwise all are under one.
+    firsts: BTreeMap<LocalQueueId, BTreeSet<(OrderKey, BucketId)>>,
+    places: FxHashMap<WorkloadId, Place>,
+    n_parked: usize,
+    held: BTreeSet<WorkloadId>,
     inflight: Option<WorkloadId>,
     /// Shapes that failed since the last flush, with the reason to write on those parked with them.
     parked_shapes: FxHashMap<ShapeId, &'static str>,
@@ -143,11 +197,11 @@ impl Default for Pending {
         Self {
             strategy: QueueingStrategy::default(),
             is_usage_based: false,
-            active: BTreeMap::new(),
-            by_local_queue: BTreeMap::new(),
-            key_of: FxHashMap::default(),
-            by_shape: FxHashMap::default(),
-            inadmissible: BTreeSet::new(),
+            buckets: BTreeMap::new(),
+            firsts: BTreeMap::new(),
+            places: FxHashMap::default(),
+            n_parked: 0,
+            held: BTreeSet::new(),
             inflight: None,
             parked_shapes: FxHashMap::default(),
             pop_cycle: 0,
@@ -158,12 +212,32 @@ impl Default for Pending {
     }
 }
 
-/// A number of its own for each workload in each place (the finalizer of SplitMix64, a bijection).
-fn mark_of(id: WorkloadId, parked: bool) -> u64 {
-    let mut mark = (u64::from(id.0) << 1 | u64::from(parked)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+/// What the mark of a workload is multiplied by while it is parked.
+const PARKED: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// A number of its own for each workload (the finalizer of SplitMix64, a bijection).
+fn mark_of(id: WorkloadId) -> u64 {
+    let mut mark = u64::from(id.0).wrapping_add(0x9e37_79b9_7f4a_7c15);
     mark = (mark ^ (mark >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mark = (mark ^ (mark >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mark ^ (mark >> 31)
+}
+
+/// Moves all of `from` into `to`, the fewer to the more; tells which those of `from` are.
+fn merge(from: &mut Members, to: &mut Members) -> Parked {
+    let moved = std::mem::take(from);
+    if to.len() < moved.len() {
+        let few = std::mem::replace(to, moved);
+        let before = few.iter().map(|key| key.id).collect();
+        if !few.is_empty() {
+            Arc::make_mut(to).extend(few.iter().cloned());
+        }
+        return Parked { members: Arc::clone(to), before };
+    }
+    if !moved.is_empty() {
+        Arc::make_mut(to).extend(moved.iter().cloned());
+    }
+    Parked { members: moved, before: Vec::new() }
 }
 
 impl Pending {
@@ -181,33 +255,79 @@ impl Pending {
     }
 
     fn push_active(&mut self, item: &Item) {
-        self.remove_active(item.id);
-        let key = self.key(item);
-        if let Some(shape) = item.shape {
-            self.by_shape.entry(shape).or_default().insert(key.clone());
-        }
-        self.key_of.insert(item.id, key.clone());
-        if self.is_usage_based {
-            self.by_local_queue.entry(item.local_queue).or_default().insert(key.clone());
-        }
-        self.active.insert(key, Waiting { shape: item.shape, local_queue: item.local_queue });
-        self.content = self.content.wrapping_add(mark_of(item.id, false));
+        self.take_out(item.id);
+        let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
+        let mark = mark_of(item.id);
+        let members = self.buckets.entry(bucket).or_default();
+        Arc::make_mut(&mut members.active).insert(key.clone());
+        members.active_marks = members.active_marks.wrapping_add(mark);
+        self.content = self.content.wrapping_add(mark);
+        self.places.insert(item.id, Place { bucket, key, state: Standing::InBucket });
+        self.settle_first(bucket);
     }
 
-    fn park(&mut self, id: WorkloadId) -> bool {
-        let is_new = self.inadmissible.insert(id);
-        if is_new {
-            self.content = self.content.wrapping_add(mark_of(id, true));
-        }
-        is_new
+    /// Parks a workload that stands nowhere.
+    fn park(&mut self, item: &Item) {
+        let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
+        let mark = mark_of(item.id);
+        let state = if item.backoff_expired {
+            let members = self.buckets.entry(bucket).or_default();
+            Arc::make_mut(&mut members.parked).insert(key.clone());
+            members.parked_marks = members.parked_marks.wrapping_add(mark);
+            Standing::InBucket
+        } else {
+            self.held.insert(item.id);
+            Standing::Held
+        };
+        self.n_parked += 1;
+        self.content = self.content.wrapping_add(mark.wrapping_mul(PARKED));
+        self.places.insert(item.id, Place { bucket, key, state });
     }
 
-    fn take_parked(&mut self, id: WorkloadId) -> bool {
-        let was_parked = self.inadmissible.remove(&id);
-        if was_parked {
-            self.content = self.content.wrapping_sub(mark_of(id, true));
+    /// Takes a workload out of heap and parked ones.
+    fn take_out(&mut self, id: WorkloadId) {
+        let Some(place) = self.places.remove(&id) else { return };
+        let mark = mark_of(id);
+        if place.state == Standing::Held {
+            self.held.remove(&id);
+            self.n_parked -= 1;
+            self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
+            return;
         }
-        was_parked
+        let bucket = self.buckets.get_mut(&place.bucket).expect("the bucket of a place");
+        if bucket.active.contains(&place.key) {
+            Arc::make_mut(&mut bucket.active).remove(&place.key);
+            bucket.active_marks = bucket.active_marks.wrapping_sub(mark);
+            self.content = self.content.wrapping_sub(mark);
+        } else {
+            Arc::make_mut(&mut bucket.parked).remove(&place.key);
+            bucket.parked_marks = bucket.parked_marks.wrapping_sub(mark);
+            self.n_parked -= 1;
+            self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
+        }
+        self.settle_first(place.bucket);
+    }
+
+    /// Keeps the entry of a bucket among the first up to date, and no empty bucket.
+    fn settle_first(&mut self, id: BucketId) {
+        let bucket = self.buckets.get_mut(&id).expect("a bucket that changed");
+        let first = bucket.active.first();
+        if first != bucket.first.as_ref() {
+            let lane = if self.is_usage_based { id.1 } else { LocalQueueId(0) };
+            let firsts = self.firsts.entry(lane).or_default();
+            if let Some(old) = std::mem::replace(&mut bucket.first, first.cloned()) {
+                firsts.remove(&(old, id));
+            }
+            if let Some(new) = &bucket.first {
+                firsts.insert((new.clone(), id));
+            }
+            if firsts.is_empty() {
+                self.firsts.remove(&lane);
+            }
+        }
+        if bucket.active.is_empty() && bucket.parked.is_empty() {
+            self.buckets.remove(&id);
+        }
     }
 
     /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
@@ -216,43 +336,16 @@ impl Pending {
         self.content
     }
 
-    fn remove_active(&mut self, id: WorkloadId) -> bool {
-        let Some(key) = self.key_of.remove(&id) else { return false };
-        let waiting = self.active.remove(&key).expect("every known key is in the heap");
-        self.content = self.content.wrapping_sub(mark_of(id, false));
-        self.leave_shape(waiting.shape, &key);
-        self.leave_local_queue(waiting.local_queue, &key);
-        true
-    }
-
-    fn leave_shape(&mut self, shape: Option<ShapeId>, key: &OrderKey) {
-        if let Some(shape) = shape
-            && let Some(keys) = self.by_shape.get_mut(&shape)
-        {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_shape.remove(&shape);
-            }
-        }
-    }
-
-    fn leave_local_queue(&mut self, local_queue: LocalQueueId, key: &OrderKey) {
-        if let Some(keys) = self.by_local_queue.get_mut(&local_queue) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_local_queue.remove(&local_queue);
-            }
-        }
-    }
-
     /// Is the workload in the heap?
     pub fn is_active(&self, id: WorkloadId) -> bool {
-        self.key_of.contains_key(&id)
+        self.places.get(&id).is_some_and(|place| {
+            place.state == Standing::InBucket && self.buckets[&place.bucket].active.contains(&place.key)
+        })
     }
 
     /// Is the workload parked?
     pub fn is_inadmissible(&self, id: WorkloadId) -> bool {
-        self.inadmissible.contains(&id)
+        self.places.contains_key(&id) && !self.is_active(id)
     }
 
     /// Is the workload the head that is being decided on?
@@ -262,27 +355,38 @@ impl Pending {
 
     /// Is anything in the heap?
     pub fn has_active(&self) -> bool {
-        !self.active.is_empty()
+        !self.firsts.is_empty()
     }
 
     /// The heap in queue order, what LocalQueues have used aside.
     pub fn active(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        self.active.keys().map(|key| key.id)
+        let mut keys: Vec<&OrderKey> = self.buckets.values().flat_map(|bucket| bucket.active.iter()).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|key| key.id)
     }
 
-    /// What is parked, by slot.
+    /// What is parked, in queue order.
     pub fn inadmissible(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        self.inadmissible.iter().copied()
+        let parked = self.buckets.values().flat_map(|bucket| bucket.parked.iter());
+        let mut keys: Vec<&OrderKey> = parked.chain(self.held.iter().map(|id| &self.places[id].key)).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|key| key.id)
+    }
+
+    /// The parked workloads of a shape.
+    pub fn parked_of_shape(&self, shape: ShapeId) -> impl Iterator<Item = WorkloadId> + '_ {
+        let buckets = self.buckets.range((Some(shape), LocalQueueId(0))..=(Some(shape), LocalQueueId(u32::MAX)));
+        buckets.flat_map(|(_, bucket)| bucket.parked.iter().map(|key| key.id))
     }
 
     /// Number of workloads in the heap.
     pub fn n_active(&self) -> usize {
-        self.active.len()
+        self.places.len() - self.n_parked
     }
 
     /// Number of parked workloads.
     pub fn n_inadmissible(&self) -> usize {
-        self.inadmissible.len()
+        self.n_parked
     }
 
     /// Number of heads that are being decided on: 0 or 1.
@@ -306,33 +410,30 @@ impl Pending {
         if self.is_inflight(item.id) {
             return;
         }
-        if self.inadmissible.contains(&item.id) {
-            if !relevant {
-                return;
-            }
-            self.take_parked(item.id);
+        if self.is_active(item.id) {
+            self.push_active(item);
+            return;
         }
-        if !self.is_active(item.id) {
-            let parked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
-            if !item.backoff_expired || parked {
-                self.park(item.id);
-                return;
-            }
+        let was_parked = self.places.contains_key(&item.id);
+        self.take_out(item.id);
+        let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
+        if (was_parked && !relevant) || !item.backoff_expired || marked {
+            self.park(item);
+        } else {
+            self.push_active(item);
         }
-        self.push_active(item);
     }
 
     /// A workload that comes with its LocalQueue: into the heap, unless it is somewhere already.
     pub fn push_if_absent(&mut self, item: &Item) {
-        if !self.is_active(item.id) && !self.is_inadmissible(item.id) && !self.is_inflight(item.id) {
+        if !self.places.contains_key(&item.id) && !self.is_inflight(item.id) {
             self.push_active(item);
         }
     }
 
     /// Forgets a workload.
     pub fn delete(&mut self, id: WorkloadId) {
-        self.take_parked(id);
-        self.remove_active(id);
+        self.take_out(id);
         if self.inflight == Some(id) {
             self.inflight = None;
         }
@@ -345,16 +446,17 @@ impl Pending {
     pub fn pop(&mut self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
         self.pop_cycle += 1;
         let id = self.head(usage)?;
-        self.remove_active(id);
+        self.take_out(id);
         self.inflight = Some(id);
         Some(id)
     }
 
     fn head(&self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+        let lanes = self.firsts.iter().filter_map(|(&lane, firsts)| Some((lane, &firsts.first()?.0)));
         if !self.is_usage_based {
-            return self.active.first_key_value().map(|(key, _)| key.id);
+            return lanes.map(|(_, key)| key.id).next();
         }
-        let heads = self.by_local_queue.iter().filter_map(|(&id, keys)| Some((usage(id), keys.first()?)));
+        let heads = lanes.map(|(lane, key)| (usage(lane), key));
         heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, key)| key.id)
     }
 
@@ -368,25 +470,27 @@ impl Pending {
         pending_flavors: bool,
         generation: i64,
         hashing: bool,
-    ) -> Vec<WorkloadId> {
+    ) -> Vec<Parked> {
         if reason.makes_preemptor() {
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
-            self.preemptor = Some(Preemptor { id: item.id, generation, sticky });
+            let old = self.preemptor.replace(Preemptor { id: item.id, generation, sticky });
+            self.lose_stickiness(old.filter(|old| old.id != item.id));
         }
         if self.inflight == Some(item.id) {
             self.inflight = None;
         }
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
+        let is_active = self.is_active(item.id);
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
-            if !self.is_active(item.id) {
-                self.take_parked(item.id);
+            if !is_active {
                 self.push_active(item);
             }
             return Vec::new();
         }
-        if self.is_active(item.id) || !self.park(item.id) {
+        if is_active || self.places.contains_key(&item.id) {
             return Vec::new();
         }
+        self.park(item);
         if let Some(shape) = item.shape
             && hashing
             && reason.holds_for_shape()
@@ -397,20 +501,42 @@ impl Pending {
         Vec::new()
     }
 
-    /// Marks a shape and parks all of it that is in the heap.
-    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Vec<WorkloadId> {
+    /// Who waited for its victims before does not stand in front any more.
+    fn lose_stickiness(&mut self, old: Option<Preemptor>) {
+        let Some(place) = old.and_then(|old| self.places.get_mut(&old.id)) else { return };
+        let key = OrderKey { not_sticky: true, ..place.key.clone() };
+        let stale = std::mem::replace(&mut place.key, key.clone());
+        let id = place.bucket;
+        if place.state == Standing::Held {
+            return;
+        }
+        let bucket = self.buckets.get_mut(&id).expect("the bucket of a place");
+        let members = if bucket.active.contains(&stale) { &mut bucket.active } else { &mut bucket.parked };
+        let members = Arc::make_mut(members);
+        members.remove(&stale);
+        members.insert(key);
+        self.settle_first(id);
+    }
+
+    /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue.
+    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Vec<Parked> {
         let reason = if reason.is_empty() { crate::reasons::PENDING_EVALUATION } else { reason };
         self.parked_shapes.insert(shape, reason);
-        let keys = self.by_shape.remove(&shape).unwrap_or_default();
-        for key in &keys {
-            if let Some(waiting) = self.active.remove(key) {
-                self.leave_local_queue(waiting.local_queue, key);
-            }
-            self.key_of.remove(&key.id);
-            self.content = self.content.wrapping_sub(mark_of(key.id, false));
-            self.park(key.id);
+        let buckets = self.buckets.range((Some(shape), LocalQueueId(0))..=(Some(shape), LocalQueueId(u32::MAX)));
+        let waiting: Vec<BucketId> =
+            buckets.filter(|(_, bucket)| !bucket.active.is_empty()).map(|(id, _)| *id).collect();
+        let mut parked = Vec::with_capacity(waiting.len());
+        for id in waiting {
+            let bucket = self.buckets.get_mut(&id).expect("just found");
+            let moved = merge(&mut bucket.active, &mut bucket.parked);
+            let marks = std::mem::take(&mut bucket.active_marks);
+            bucket.parked_marks = bucket.parked_marks.wrapping_add(marks);
+            self.content = self.content.wrapping_sub(marks).wrapping_add(marks.wrapping_mul(PARKED));
+            self.n_parked += moved.len();
+            self.settle_first(id);
+            parked.push(moved);
         }
-        keys.into_iter().map(|key| key.id).collect()
+        parked
     }
 
     /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).
@@ -419,9 +545,38 @@ impl Pending {
         self.parked_shapes.clear();
     }
 
+    /// Moves the parked workloads of the LocalQueues that are `selected` back to the heap, those aside that are held.
+    /// Returns how many moved.
+    pub fn unpark_buckets(&mut self, mut selected: impl FnMut(LocalQueueId) -> bool) -> usize {
+        if self.n_parked == self.held.len() {
+            return 0;
+        }
+        let parked = self.buckets.iter().filter(|(_, bucket)| !bucket.parked.is_empty()).map(|(id, _)| *id);
+        let parked: Vec<BucketId> = parked.collect();
+        let mut n_moved = 0;
+        for id in parked {
+            if !selected(id.1) {
+                continue;
+            }
+            let bucket = self.buckets.get_mut(&id).expect("just found");
+            n_moved += merge(&mut bucket.parked, &mut bucket.active).len();
+            let marks = std::mem::take(&mut bucket.parked_marks);
+            bucket.active_marks = bucket.active_marks.wrapping_add(marks);
+            self.content = self.content.wrapping_sub(marks.wrapping_mul(PARKED)).wrapping_add(marks);
+            self.settle_first(id);
+        }
+        self.n_parked -= n_moved;
+        n_moved
+    }
+
+    /// The parked workloads that a backoff or a condition held back when they were parked.
+    pub fn held(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.held.iter().copied()
+    }
+
     /// Moves a parked workload back to the heap.
     pub fn unpark(&mut self, item: &Item) {
-        if self.take_parked(item.id) {
+        if self.is_inadmissible(item.id) {
             self.push_active(item);
         }
     }

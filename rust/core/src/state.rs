@@ -10,7 +10,7 @@ use crate::assign::{QueueRules, ResourceGroup};
 use crate::config::Config;
 use crate::forest::{Forest, NodeId};
 use crate::gates::Gate;
-use crate::ids::{CohortId, FlavorId, FlavorResourceId, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
+use crate::ids::{Id, CohortId, FlavorId, FlavorResourceId, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, PriorityClass, ResourceFlavor,
@@ -153,8 +153,10 @@ pub struct State {
     pub workloads: Workloads,
     /// Flushes that were asked for and not done yet.
     pub flush_requests: BTreeSet<FlushRequest>,
-    /// The ClusterQueues whose heap is not empty, by name, so that a cycle visits no other.
-    pub waiting: BTreeMap<String, QueueId>,
+    /// The ClusterQueues whose heap is not empty, so that a cycle visits no other.
+    pub waiting: BTreeSet<QueueId>,
+    /// The place of each ClusterQueue name among all of them.
+    pub ranks: Vec<usize>,
     /// The ClusterQueue and Cohort of each node.
     pub owners: BTreeMap<NodeId, Owner>,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
@@ -230,14 +232,27 @@ impl State {
 
     /// Remembers whether the heap of a ClusterQueue has anything.
     pub fn note_waiting(&mut self, queue: QueueId) {
-        let name = &self.names.queues[queue];
         if self.queues[queue].pending.has_active() {
-            if !self.waiting.contains_key(name) {
-                self.waiting.insert(name.clone(), queue);
-            }
+            self.waiting.insert(queue);
         } else {
-            self.waiting.remove(name);
+            self.waiting.remove(&queue);
         }
+    }
+
+    /// The ClusterQueues whose heap is not empty, in the order of their names.
+    pub fn waiting_by_name(&mut self) -> Vec<QueueId> {
+        // Names are only ever added.
+        if self.ranks.len() != self.names.queues.len() {
+            let mut ids: Vec<usize> = (0..self.names.queues.len()).collect();
+            ids.sort_unstable_by_key(|&index| &self.names.queues[QueueId::from_index(index)]);
+            self.ranks = vec![0; ids.len()];
+            for (rank, index) in ids.into_iter().enumerate() {
+                self.ranks[index] = rank;
+            }
+        }
+        let mut waiting: Vec<QueueId> = self.waiting.iter().copied().collect();
+        waiting.sort_unstable_by_key(|queue| self.ranks[queue.index()]);
+        waiting
     }
 
     /// Declared quotas by flavor-resource.

@@ -78,7 +78,7 @@ impl Decision {
 
     /// Keys of the workloads that were parked with a head of their shape.
     fn parked(&self) -> Vec<Key> {
-        self.inner.parked.iter().map(key).collect()
+        self.inner.parked_keys().map(key).collect()
     }
 
     /// Type, reason, key and message.

@@ -41,12 +41,12 @@ impl Simulation {
         self.inner.cycles.len()
     }
 
-    /// One of the cycles that are told: number, time, decision, keys of the workloads that it parked.
-    fn cycle(&self, index: usize) -> PyResult<(u64, i64, Decision, Vec<String>)> {
+    /// One of the cycles that are told: number, time, decision, how many workloads it parked, and their keys.
+    fn cycle(&self, index: usize) -> PyResult<(u64, i64, Decision, usize, Vec<String>)> {
         let cycle = self.inner.cycles.get(index);
         let cycle = cycle.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no such cycle"))?;
         let decision = Decision { inner: cycle.decision.clone() };
-        Ok((cycle.number, cycle.time.0, decision, cycle.parked.iter().map(text).collect()))
+        Ok((cycle.number, cycle.time.0, decision, cycle.n_parked, cycle.parked.iter().map(text).collect()))
     }
 
     /// What became of the workloads, as columns: times, words, keys.

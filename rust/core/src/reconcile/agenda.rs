@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::WorkloadId;
+use crate::ids::{QueueId, ShapeId, WorkloadId};
 use crate::objects::Time;
 
 /// What is to be reconciled, so that nobody else needs to be looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Agenda {
     touched: BTreeSet<WorkloadId>,
+    /// What was parked in one step: its ClusterQueue and shape.
+    parked: BTreeSet<(QueueId, ShapeId)>,
     alarms: BTreeSet<(Time, WorkloadId)>,
     alarm_of: BTreeMap<WorkloadId, Time>,
 }
@@ -19,9 +21,14 @@ impl Agenda {
         self.touched.insert(id);
     }
 
-    /// What has changed since the last look is not worth another.
-    pub fn pass_over(&mut self, id: WorkloadId) {
-        self.touched.remove(&id);
+    /// The workloads of a shape were parked in one step.
+    pub fn touch_parked(&mut self, queue: QueueId, shape: ShapeId) {
+        self.parked.insert((queue, shape));
+    }
+
+    /// Takes out which workloads were parked in one step.
+    pub fn take_parked(&mut self) -> BTreeSet<(QueueId, ShapeId)> {
+        std::mem::take(&mut self.parked)
     }
 
     /// The workload is gone.

@@ -62,6 +62,11 @@ impl State {
     /// [`State::reconcile`] for every workload for which something may have changed since, in the order of namespace
     /// and name. For all others it would write nothing.
     pub fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
+        for (queue, shape) in self.agenda.take_parked() {
+            for id in self.queues[queue].pending.parked_of_shape(shape) {
+                self.agenda.touch(id);
+            }
+        }
         let due = self.agenda.due(now);
         let mut due: Vec<_> = due.into_iter().map(|id| (Arc::clone(&self.workloads.get(id).key), id)).collect();
         due.sort();

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::gates::Gate;
 use crate::ids::WorkloadId;
 use crate::objects::{Object, Time};
+use crate::pending::Parked;
 use jobs::{Jobs, TimerKind};
 use samples::Samples;
 
@@ -62,7 +63,7 @@ pub struct Options {
     pub max_cycles: Option<u64>,
     /// How long the job of an evicted workload takes to stop.
     pub eviction_ns: i64,
-    /// Keep events and messages of every cycle?
+    /// Keep events, messages and who was parked of every cycle?
     pub keeps_messages: bool,
 }
 
@@ -98,7 +99,9 @@ pub struct Cycle {
     pub time: Time,
     /// What it decided, with or without events and pending heads as [`Options::keeps_messages`] says.
     pub decision: Decision,
-    /// The workloads that it parked, in the order of their keys.
+    /// How many workloads it parked.
+    pub n_parked: usize,
+    /// These workloads in the order of their keys, if [`Options::keeps_messages`] says so.
     pub parked: Vec<Key>,
 }
 
@@ -249,9 +252,16 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         let before = self.contents();
         let mut decision = self.engine.cycle(self.clock);
         self.run.n_cycles += 1;
-        let mut parked = decision.parked.clone();
-        parked.extend(decision.pending.iter().filter(|kept| kept.parked).map(|kept| Arc::clone(&kept.key)));
-        parked.sort();
+        let kept = decision.pending.iter().filter(|kept| kept.parked).map(|kept| &kept.key);
+        let n_parked = kept.clone().count() + decision.parked.iter().map(Parked::len).sum::<usize>();
+        let mut parked = Vec::new();
+        if self.options.keeps_messages {
+            parked.extend(kept.chain(decision.parked_keys()).cloned());
+            parked.sort();
+        } else {
+            // Who keeps them has them copied when they change.
+            decision.parked = Vec::new();
+        }
         self.deliver(&decision);
         self.settle();
         let changed = !decision.admissions.is_empty() || !decision.preemptions.is_empty() || before != self.contents();
@@ -261,8 +271,8 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
             decision.events = Vec::new();
             decision.pending = Vec::new();
         }
-        if is_told || !parked.is_empty() || !decision.admissions.is_empty() || !decision.preemptions.is_empty() {
-            self.run.cycles.push(Cycle { number: self.run.n_cycles, time: self.clock, decision, parked });
+        if is_told || n_parked > 0 || !decision.admissions.is_empty() || !decision.preemptions.is_empty() {
+            self.run.cycles.push(Cycle { number: self.run.n_cycles, time: self.clock, decision, n_parked, parked });
         }
         self.clock = Time(self.clock.0.saturating_add(self.options.cycle_step_ns));
         self.engine.state.now = self.clock;
@@ -286,12 +296,8 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 state.workloads.get_mut(id).resume = None;
             }
         }
-        for key in &decision.parked {
-            if let Some(id) = state.workloads.find(&key.0, &key.1) {
-                // Nothing is written to it, so no controller hears of it.
-                state.agenda.pass_over(id);
-            }
-        }
+        // Nothing is written to what was parked in one step, so no controller hears of it.
+        state.agenda.take_parked();
     }
 
     /// Controllers and jobs do what follows from changes, until nothing follows any more.
