@@ -325,6 +325,8 @@ impl State {
         let requeuing = self.config.requeuing_timestamp;
         let record = self.workloads.get_mut(id);
         record.queue_time = queue_order_timestamp(&record.workload, requeuing, gates);
+        let flavors = record.totals.iter().flat_map(|totals| &totals.flavors);
+        let uses = flavors.map(|&(resource, flavor)| self.names.flavor_resource(flavor, resource)).collect();
         let conditions = &record.workload.status.conditions;
         let reserved = find_true(conditions, QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition);
         CandidateKey {
@@ -334,6 +336,8 @@ impl State {
             uid: Arc::clone(&record.uid),
             key: Arc::clone(&record.key),
             id,
+            queue_time: record.queue_time,
+            uses,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::assign::{QueueRules, ResourceGroup};
 use crate::config::Config;
 use crate::forest::{Forest, NodeId};
 use crate::gates::Gate;
-use crate::ids::{Id, CohortId, FlavorId, FlavorResourceId, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
+use crate::ids::{CohortId, FlavorId, FlavorResourceId, Id, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, PriorityClass, ResourceFlavor,

@@ -4,13 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use super::{Demand, Preemptor, World};
+use super::{Preemptor, World};
 use crate::admission_fair_sharing::local_queue_usage;
 use crate::config::AdmissionFairSharing;
 use crate::decision::Key;
-use crate::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{PreemptionPolicy, Time};
-use crate::tree::Tree;
 
 /// The place of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +26,10 @@ pub struct CandidateKey {
     pub key: Key,
     /// The workload; the fields before are unique.
     pub id: WorkloadId,
+    /// Its queue-order time.
+    pub queue_time: Time,
+    /// What it was assigned.
+    pub uses: Arc<[FlavorResourceId]>,
 }
 
 /// A candidate of a ClusterQueue.
@@ -41,42 +44,95 @@ pub(super) struct Candidate<'a> {
 /// The candidates of one ClusterQueue that a policy allows and that use a contested flavor-resource, in order.
 pub(super) fn allowed<'a>(
     world: World<'a>,
-    tree: &Tree,
-    preemptor: &Preemptor,
-    demand: &Demand,
+    wanted: &Wanted<'a>,
     queue: QueueId,
     policy: PreemptionPolicy,
-) -> Box<dyn Iterator<Item = &'a CandidateKey> + 'a> {
-    let preemptor = *preemptor;
-    let contested: Vec<_> = demand.contested.iter().map(|&c| tree.columns()[c]).collect();
-    let beyond = move |key: &CandidateKey| match policy {
-        PreemptionPolicy::Any => false,
-        PreemptionPolicy::LowerPriority => key.priority >= preemptor.priority,
-        PreemptionPolicy::LowerOrNewerEqualPriority => key.priority > preemptor.priority,
-        PreemptionPolicy::Never | PreemptionPolicy::Unset => true,
-    };
-    let keys = &world.queues[queue].candidates;
-    // Behind the first that is not evicted and beyond the policy, all have at least its priority.
-    let allowed = keys.iter().take_while(move |key| !key.not_evicted || !beyond(key)).filter(move |key| {
-        let record = world.workloads.get(key.id);
-        let newer = || {
-            policy != PreemptionPolicy::LowerOrNewerEqualPriority
-                || key.priority != preemptor.priority
-                || preemptor.time < record.queue_time
-        };
-        let uses = || {
-            record.totals.iter().flat_map(|t| &t.flavors).any(|&(resource, flavor)| {
-                world.names.find_flavor_resource(flavor, resource).is_some_and(|fr| contested.contains(&fr))
-            })
-        };
-        !beyond(key) && newer() && uses() && !world.excluded.contains(&key.id)
-    });
-    let settled = world.queues[queue].settled.as_ref();
+) -> Allowed<'a> {
+    let record = &world.queues[queue];
+    let allowed = Allowed { wanted: *wanted, policy, keys: Keys::Kept(record.candidates.iter()) };
     match &world.config.admission_fair_sharing {
-        Some(config) if settled.is_some_and(|object| object.usage_based_admission) => {
-            Box::new(by_usage(world, config, allowed.collect()).into_iter())
+        Some(config) if record.settled.as_ref().is_some_and(|object| object.usage_based_admission) => {
+            let keys = by_usage(world, config, allowed.clone().collect());
+            Allowed { keys: Keys::Sorted(keys.into_iter()), ..allowed }
         }
-        _ => Box::new(allowed),
+        _ => allowed,
+    }
+}
+
+/// Whom a search may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// Effective priority of the preemptor.
+    priority: i64,
+    /// Queue-order time of the preemptor.
+    time: Time,
+    /// Candidates use one of these.
+    contested: &'a [FlavorResourceId],
+    /// These count as gone.
+    excluded: &'a BTreeSet<WorkloadId>,
+}
+
+impl<'a> Wanted<'a> {
+    pub fn new(world: &World<'a>, preemptor: &Preemptor, contested: &'a [FlavorResourceId]) -> Self {
+        Self { priority: preemptor.priority, time: preemptor.time, contested, excluded: world.excluded }
+    }
+
+    /// Is its priority beyond what the policy allows?
+    fn is_beyond(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
+        match policy {
+            PreemptionPolicy::Any => false,
+            PreemptionPolicy::LowerPriority => key.priority >= self.priority,
+            PreemptionPolicy::LowerOrNewerEqualPriority => key.priority > self.priority,
+            PreemptionPolicy::Never | PreemptionPolicy::Unset => true,
+        }
+    }
+
+    fn takes(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
+        let older = || {
+            policy == PreemptionPolicy::LowerOrNewerEqualPriority
+                && key.priority == self.priority
+                && self.time >= key.queue_time
+        };
+        !self.is_beyond(key, policy)
+            && !older()
+            && key.uses.iter().any(|fr| self.contested.contains(fr))
+            && !self.excluded.contains(&key.id)
+    }
+}
+
+/// See [`allowed`].
+#[derive(Clone)]
+pub(super) struct Allowed<'a> {
+    wanted: Wanted<'a>,
+    policy: PreemptionPolicy,
+    keys: Keys<'a>,
+}
+
+#[derive(Clone)]
+enum Keys<'a> {
+    /// As kept by the ClusterQueue.
+    Kept(std::collections::btree_set::Iter<'a, CandidateKey>),
+    /// Sorted for this search.
+    Sorted(std::vec::IntoIter<&'a CandidateKey>),
+}
+
+impl<'a> Iterator for Allowed<'a> {
+    type Item = &'a CandidateKey;
+
+    fn next(&mut self) -> Option<&'a CandidateKey> {
+        match &mut self.keys {
+            Keys::Kept(keys) => loop {
+                let key = keys.next()?;
+                // Behind the first that is not evicted and beyond the policy, all have at least its priority.
+                if key.not_evicted && self.wanted.is_beyond(key, self.policy) {
+                    return None;
+                }
+                if self.wanted.takes(key, self.policy) {
+                    return Some(key);
+                }
+            },
+            Keys::Sorted(keys) => keys.next(),
+        }
     }
 }
 
@@ -105,20 +161,27 @@ fn by_usage<'a>(
 
 /// The candidates of several ClusterQueues in one order; only as many are looked at as are asked for.
 pub(super) struct Merged<'a> {
-    sources: Vec<(QueueId, Box<dyn Iterator<Item = &'a CandidateKey> + 'a>)>,
+    sources: Vec<(QueueId, Allowed<'a>)>,
     heads: BinaryHeap<Reverse<(&'a CandidateKey, usize)>>,
 }
 
 impl<'a> Merged<'a> {
-    pub fn new(sources: Vec<(QueueId, Box<dyn Iterator<Item = &'a CandidateKey> + 'a>)>) -> Self {
+    pub fn new(sources: Vec<(QueueId, Allowed<'a>)>) -> Self {
         let mut merged = Self { sources, heads: BinaryHeap::new() };
         for source in 0..merged.sources.len() {
-            merged.advance(source);
+            merged.go_on(source);
         }
         merged
     }
 
-    fn advance(&mut self, source: usize) {
+    /// Takes the next candidate. Its source gives no other before [`Merged::go_on`].
+    pub fn pop(&mut self) -> Option<Candidate<'a>> {
+        let Reverse((key, source)) = self.heads.pop()?;
+        Some(Candidate { key, queue: self.sources[source].0, source })
+    }
+
+    /// Lets a source give its next candidate.
+    pub fn go_on(&mut self, source: usize) {
         if let Some(key) = self.sources[source].1.next() {
             self.heads.push(Reverse((key, source)));
         }
@@ -126,15 +189,5 @@ impl<'a> Merged<'a> {
 
     pub fn peek(&self) -> Option<&'a CandidateKey> {
         self.heads.peek().map(|Reverse((key, _))| *key)
-    }
-}
-
-impl<'a> Iterator for Merged<'a> {
-    type Item = Candidate<'a>;
-
-    fn next(&mut self) -> Option<Candidate<'a>> {
-        let Reverse((key, source)) = self.heads.pop()?;
-        self.advance(source);
-        Some(Candidate { key, queue: self.sources[source].0, source })
     }
 }

@@ -1,9 +1,10 @@
 //! Classical preemption, hierarchical cohorts included (rules/04 §4).
 
-use super::candidates::{Candidate, Merged, allowed};
+use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
 use super::{Demand, Preemptor, Target, World, borrow_within_cohort, minimise, remove_workload};
 use crate::amount::Amount;
 use crate::forest::NodeId;
+use crate::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
 use crate::reasons;
 use crate::tree::{Row, Tree};
@@ -42,10 +43,11 @@ struct Source {
 }
 
 pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
-    let Some(preemption) = world.queues[preemptor.queue].rules.preemption.clone() else { return Vec::new() };
-    let others = collect(world, tree, preemptor, demand, &preemption);
-    let search = Search { world, preemptor, demand, preemption: &preemption, others: &others };
-    for allow_borrowing in search.attempts(tree) {
+    let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Vec::new() };
+    let others = collect(world, tree, preemptor, demand, preemption);
+    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
+    let search = Search { world, wanted: &wanted, preemptor, demand, preemption, others: &others };
+    for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
         if let Some(mut targets) = search.attempt(tree, allow_borrowing) {
             minimise(world, tree, preemptor, demand, allow_borrowing, &mut targets);
@@ -107,6 +109,7 @@ fn fits_in_quota(tree: &Tree, row: Row, remaining: &mut [(Option<usize>, Amount)
 
 struct Search<'a> {
     world: &'a World<'a>,
+    wanted: &'a Wanted<'a>,
     preemptor: &'a Preemptor,
     demand: &'a Demand,
     preemption: &'a Preemption,
@@ -114,38 +117,47 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    fn candidates(&self, source: &Source, policy: PreemptionPolicy) -> (QueueId, Allowed<'a>) {
+        let queue = self.world.queue_at(source.node).expect("sources are ClusterQueues");
+        (queue, allowed(*self.world, self.wanted, queue, policy))
+    }
+
+    fn others(&self, advantage: bool) -> impl Iterator<Item = &'a Source> + use<'a> {
+        self.others.iter().filter(move |source| source.advantage == advantage)
+    }
+
     /// Candidates with advantage, candidates by priority, candidates of the own ClusterQueue.
-    fn streams(&self, tree: &Tree) -> [(Merged<'a>, Vec<Source>); 3] {
+    fn streams(&self, allow_borrowing: bool) -> [(Merged<'a>, Vec<Source>); 3] {
         let of = |sources: Vec<Source>, policy: PreemptionPolicy| {
-            let streams = sources.iter().map(|source| {
-                let queue = self.world.queue_at(source.node).expect("sources are ClusterQueues");
-                let keys = allowed(*self.world, tree, self.preemptor, self.demand, queue, policy);
-                (queue, keys)
-            });
-            (Merged::new(streams.collect()), sources)
+            (Merged::new(sources.iter().map(|source| self.candidates(source, policy)).collect()), sources)
         };
-        let with = |advantage: bool| self.others.iter().filter(|s| s.advantage == advantage).copied().collect();
+        // While borrowing nobody without advantage is preempted, unless the ClusterQueue says so.
+        let by_priority = !allow_borrowing || borrow_within_cohort(self.preemption).is_some();
         let own = vec![Source { node: self.preemptor.node, advantage: false, ancestor: None }];
         [
-            of(with(true), self.preemption.reclaim_within_cohort),
-            of(with(false), self.preemption.reclaim_within_cohort),
+            of(self.others(true).copied().collect(), self.preemption.reclaim_within_cohort),
+            of(self.others(false).filter(|_| by_priority).copied().collect(), self.preemption.reclaim_within_cohort),
             of(own, self.preemption.within_cluster_queue),
         ]
     }
 
+    fn has_others(&self, advantage: bool) -> bool {
+        let policy = self.preemption.reclaim_within_cohort;
+        self.others(advantage).any(|source| self.candidates(source, policy).1.next().is_some())
+    }
+
     /// Which attempts are made: is borrowing allowed in each (rules/04 §4.3)?
-    fn attempts(&self, tree: &Tree) -> Vec<bool> {
-        let [hierarchy, priority, _] = self.streams(tree);
+    fn attempts(&self, tree: &Tree) -> &'static [bool] {
         let forbidden = borrow_within_cohort(self.preemption).is_none();
         let row = self.preemptor.row;
-        let under = self.demand.contested.iter().all(|&c| tree.nominal(row, c) > tree.usage(row, c));
-        let no_others = hierarchy.0.peek().is_none() && priority.0.peek().is_none();
-        if no_others || (forbidden && !under) {
-            vec![true]
-        } else if forbidden && hierarchy.0.peek().is_none() {
-            vec![false, true]
+        let under = || self.demand.contested.iter().all(|&c| tree.nominal(row, c) > tree.usage(row, c));
+        let has_hierarchy = self.has_others(true);
+        if (forbidden && !under()) || !(has_hierarchy || self.has_others(false)) {
+            &[true]
+        } else if forbidden && !has_hierarchy {
+            &[false, true]
         } else {
-            vec![true, false]
+            &[true, false]
         }
     }
 
@@ -165,14 +177,18 @@ impl<'a> Search<'a> {
     /// Removes candidates until the preemptor fits (rules/04 §4.4).
     fn attempt(&self, tree: &mut Tree, allow_borrowing: bool) -> Option<Vec<Target>> {
         let mut targets = Vec::new();
-        let mut streams = self.streams(tree);
+        let mut streams = self.streams(allow_borrowing);
         for evicted in [true, false] {
             for (stream, sources) in &mut streams {
                 while stream.peek().is_some_and(|key| !evicted || !key.not_evicted) {
-                    let candidate = stream.next().expect("peeked");
+                    let candidate = stream.pop().expect("peeked");
                     let source = &sources[candidate.source];
+                    if self.is_exhausted(tree, source) {
+                        continue;
+                    }
+                    stream.go_on(candidate.source);
                     let kind = self.kind(&candidate, source);
-                    if self.is_skipped(tree, source, kind, allow_borrowing) {
+                    if allow_borrowing && kind == Kind::NoBorrow {
                         continue;
                     }
                     remove_workload(self.world, tree, candidate.queue, candidate.key.id);
@@ -187,13 +203,10 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Is nothing to be gained any more by preempting there?
-    fn is_skipped(&self, tree: &Tree, source: &Source, kind: Kind, allow_borrowing: bool) -> bool {
-        if kind == Kind::WithinQueue {
+    /// Is nothing to be gained any more by preempting there? As victims are only taken out, that stays so.
+    fn is_exhausted(&self, tree: &Tree, source: &Source) -> bool {
+        if source.node == self.preemptor.node {
             return false;
-        }
-        if allow_borrowing && kind == Kind::NoBorrow {
-            return true;
         }
         // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
         let mut node = source.node;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::candidates::{CandidateKey, allowed};
+use super::candidates::{CandidateKey, Wanted, allowed};
 use super::{Demand, Preemptor, Target, World, minimise, remove_workload, within_nominal_gate};
 use crate::config::PreemptionStrategy;
 use crate::forest::NodeId;
@@ -67,12 +67,13 @@ fn take_out(tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) {
 }
 
 /// Candidates of the own ClusterQueue and of every other one of the tree that borrows something contested (§5.1).
-fn collect<'a>(world: &World<'a>, tree: &Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Victim<'a>> {
-    let Some(preemption) = world.queues[preemptor.queue].rules.preemption.clone() else { return Vec::new() };
+fn collect<'a>(world: &World<'a>, tree: &Tree, preemptor: &Preemptor, demand: &'a Demand) -> Vec<Victim<'a>> {
+    let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Vec::new() };
+    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     let mut victims = Vec::new();
     let mut add = |node: NodeId, policy: PreemptionPolicy| {
         let Some(queue) = world.queue_at(node) else { return };
-        for key in allowed(*world, tree, preemptor, demand, queue, policy) {
+        for key in allowed(*world, &wanted, queue, policy) {
             victims.push(Victim { node, rank: (key.not_evicted, node == preemptor.node, key) });
         }
     };

@@ -88,10 +88,12 @@ pub struct Target {
 /// What room is needed for.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// `F`: the flavor-resources on which preemption is needed.
-    pub contested: Vec<Column>,
+    /// `F`: the flavor-resources on which preemption is needed, by column.
+    contested: Vec<Column>,
+    /// `F`.
+    flavor_resources: Vec<FlavorResourceId>,
     /// `R`: all that the workload asks for; a column that the tree does not have offers nothing.
-    pub requests: Vec<(Option<Column>, Amount)>,
+    requests: Vec<(Option<Column>, Amount)>,
 }
 
 impl Demand {
@@ -111,7 +113,12 @@ impl Demand {
             .filter_map(|fr| tree.column(fr))
             .collect();
         let requests = requests.iter().map(|&(fr, amount)| (tree.column(fr), amount)).collect();
-        Self { contested: contested.into_iter().collect(), requests }
+        Self::new(tree, contested.into_iter().collect(), requests)
+    }
+
+    fn new(tree: &Tree, contested: Vec<Column>, requests: Vec<(Option<Column>, Amount)>) -> Self {
+        let flavor_resources = contested.iter().map(|&column| tree.columns()[column]).collect();
+        Self { contested, flavor_resources, requests }
     }
 
     fn is_within_nominal(&self, tree: &Tree, row: Row) -> bool {
@@ -210,7 +217,7 @@ pub struct Simulation<'a> {
 impl Oracle for Simulation<'_> {
     fn simulate(&mut self, tree: &mut Tree, row: Row, fr: FlavorResourceId, amount: Amount) -> (Possibility, u32) {
         let Some(column) = tree.column(fr) else { return (Possibility::NoCandidates, 0) };
-        let demand = Demand { contested: vec![column], requests: vec![(Some(column), amount)] };
+        let demand = Demand::new(tree, vec![column], vec![(Some(column), amount)]);
         let targets = find_targets(&self.world, tree, &self.preemptor, &demand);
         if targets.is_empty() {
             return (Possibility::NoCandidates, tree.borrowing_level(row, column, amount).0);
