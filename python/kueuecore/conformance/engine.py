@@ -1,4 +1,4 @@
-"""Recorded cases of the real Kueue: what this project decides for the same input. Holds no rule."""
+"""Answers of the engine to recorded cases of the real Kueue. Holds no rule."""
 
 from __future__ import annotations
 
@@ -15,21 +15,12 @@ from kueuecore.times import nanoseconds
 __all__ = ["answer"]
 
 
-def answer(case: Mapping[str, Any], by: str = "engine") -> dict[str, Any]:
-    """Answer a recorded case.
-
-    Args:
-        case: A case without its `expect`.
-        by: Who answers: `engine`.
+def answer(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a recorded case by the engine.
 
     Raises:
         NotImplementedError: What the case needs is not built yet.
-
-    Returns:
-        What we decide, in the shape of `expect`.
     """
-    if by != "engine":
-        raise NotImplementedError(f"answers by {by}")
     kind = case["kind"]
     if kind == "cycle":
         return _cycle(case)
