@@ -31,7 +31,13 @@ def _sum(*lists: Mapping[str, Fraction]) -> Resources:
 
 
 def _alpha(elapsed_s: float, half_life_s: float) -> float:
-    return 0.0 if half_life_s == 0 else 1.0 - math.pow(0.5, elapsed_s / half_life_s)
+    if half_life_s == 0:
+        return 0.0
+    # As Go's Pow does it: it differs from C's in the last bit, which shows in billionths of many bytes.
+    fraction, whole = math.modf(elapsed_s / half_life_s)
+    if fraction > 0.5:
+        fraction, whole = fraction - 1.0, whole + 1.0
+    return 1.0 - math.ldexp(math.exp(fraction * math.log(0.5)), -int(whole))
 
 
 def decayed(consumed: Resources, admitted: Resources, elapsed_s: float, settings: Settings) -> Resources:

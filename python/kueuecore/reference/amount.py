@@ -15,7 +15,7 @@ def clamp(value: int) -> int:
 
 def add(a: int, b: int) -> int:
     """Without limit stays so, and too much becomes so (rules/02 §1)."""
-    return UNLIMITED if UNLIMITED in (a, b) else clamp(a + b)
+    return UNLIMITED if a == UNLIMITED or b == UNLIMITED else clamp(a + b)
 
 
 def subtract(a: int, b: int) -> int:

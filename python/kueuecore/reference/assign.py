@@ -10,7 +10,6 @@ from kueuecore.reference import amount, quantity, variants
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.objects import ClusterQueue, FlavorResource, ResourceGroup
 from kueuecore.reference.pods import pod_requests
-from kueuecore.reference.quota import potential
 from kueuecore.reference.selectors import matches_node, untolerated_taint
 from kueuecore.reference.settings import Json
 from kueuecore.reference.totals import Info, PodSetTotals, Progress, resource_order
@@ -409,7 +408,7 @@ class Assigner:
         """What one flavor can do for one resource (rules/03 §4.1)."""
         flavor, resource = fr
         usage, node = self.snapshot.usage, self.node
-        total, most = amount.add(used, asked), potential(node, fr)
+        total, most = amount.add(used, asked), node.potential.get(fr, 0)
         if total > most:
             words = [
                 f"insufficient quota for {resource} in flavor {flavor}",

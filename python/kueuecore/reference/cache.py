@@ -71,11 +71,15 @@ class Snapshot:
 
 
 class Cache:
-    """The facts, kept up to date by those who watch objects."""
+    """The facts, kept up to date by those who watch objects.
+
+    Usage is added up as workloads come and go: amounts saturate, so it depends on their order (rules/02 §1).
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.forest = Forest()
+        self.used = Usage()
+        self.forest = Forest(self.used.rebuild)
         self.flavors: dict[str, Json] = {}
         self.checks: dict[str, activeness.CheckFacts] = {}
         self.workloads: dict[str, dict[str, Info]] = {}
@@ -137,24 +141,20 @@ class Cache:
             return False
         if admission["clusterQueue"] not in self.workloads:
             return False
-        self.workloads[admission["clusterQueue"]][key(workload)] = Info.read(workload, self.settings)
+        info = Info.read(workload, self.settings)
+        self.workloads[info.cluster_queue][info.key] = info
+        self.used.add(self.forest.cluster_queues[info.cluster_queue], info.usage)
         return True
 
     def delete_workload(self, workload_key: str) -> str:
         """Give back what a workload held (rules/02 §4.1). Returns an error, if its ClusterQueue is gone."""
-        for name, infos in self.workloads.items():
-            if infos.pop(workload_key, None) is not None:
-                self.forest.cluster_queues[name].generation += 1
+        info = self.find(workload_key)
+        if info is not None:
+            node = self.forest.cluster_queues[info.cluster_queue]
+            del self.workloads[node.name][workload_key]
+            self.used.remove(node, info.usage)
+            node.generation += 1
         return "cluster queue not found" if workload_key in self.orphans else ""
-
-    def usage(self, *, admitted_only: bool = False) -> Usage:
-        """What all workloads use, worked out from nothing (rules/02 §2)."""
-        usage = Usage()
-        for name, infos in self.workloads.items():
-            for info in infos.values():
-                if not admitted_only or conditions.is_admitted(info.workload):
-                    usage.add(self.forest.cluster_queues[name], info.usage)
-        return usage
 
     def snapshot(self, now: int, local_queue_usage: Mapping[str, float] | None = None) -> Snapshot:
         """The cache as a cycle sees it: without inactive ClusterQueues, though what they use counts (rules/02 §5)."""
@@ -167,7 +167,7 @@ class Cache:
             self.flavors,
             nodes,
             frozenset(self.forest.cluster_queues) - frozenset(nodes),
-            self.usage(),
+            self.used.copy(),
             {name: dict(self.workloads[name]) for name in nodes},
             local_queue_usage or {},
         )

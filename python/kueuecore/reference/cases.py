@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,7 +25,7 @@ from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.forest import CycleError, Node
 from kueuecore.reference.nominate import Entry
 from kueuecore.reference.objects import ClusterQueue, FlavorResource, key
-from kueuecore.reference.quota import Usage, potential
+from kueuecore.reference.quota import Usage
 from kueuecore.reference.runs import cycle, cycles, trace
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.totals import Info, PodSetTotals, Progress
@@ -258,7 +259,7 @@ def _quota(case: Json) -> Json:
         "clusterQueues": {name: _node(snapshot.usage, node, extra) for name, node in snapshot.nodes.items()},
         "cohorts": {name: _node(snapshot.usage, node, extra) for name, node in cohorts.items()},
         "inactiveClusterQueues": sorted(snapshot.inactive),
-        "lendable": {name: _texts(share.lendable_of(node)) for name, node in cohorts.items()},
+        "lendable": {name: _texts(node.lendable) for name, node in cohorts.items()},
     }
     if with_workloads:
         for name, node in snapshot.nodes.items():
@@ -290,7 +291,7 @@ def _node(usage: Usage, node: Node, extra: Amounts) -> Json:
         "usage": _by_flavor({fr: usage.at(node, fr) for fr in below}),
         "localQuota": _by_flavor({fr: node.local(fr) for fr in below}),
         "available": _by_flavor({fr: usage.raw_available(node, fr) for fr in below}),
-        "potentialAvailable": _by_flavor({fr: potential(node, fr) for fr in below}),
+        "potentialAvailable": _by_flavor({fr: node.potential.get(fr, 0) for fr in below}),
         "dominantResourceShare": {
             "weightedShare": "+Inf" if math.isinf(weighted) else repr(weighted).removesuffix(".0"),
             "roundedWeightedShare": UNLIMITED if math.isinf(weighted) else math.ceil(weighted),
@@ -353,18 +354,22 @@ def _cache_op(cache: Cache, op: Json, workloads: dict[str, Json]) -> str:
 
 
 def _cache_state(cache: Cache) -> Json:
-    usage, admitted = cache.usage(), cache.usage(admitted_only=True)
+    usage, admitted = cache.used, Usage()
+    for infos in cache.workloads.values():
+        for info in infos.values():
+            if conditions.is_admitted(info.workload):
+                admitted.add(cache.forest.cluster_queues[info.cluster_queue], info.usage)
     queues: Json = {}
     for name, node in cache.forest.cluster_queues.items():
-        infos = cache.workloads[name].values()
+        held = cache.workloads[name].values()
         queues[name] = {
             "status": cache.status(name),
             "cohort": node.parent.name if node.parent else "",
-            "workloads": sorted(info.key for info in infos),
+            "workloads": sorted(info.key for info in held),
             "usage": _by_flavor(usage.of(node)),
             "subtreeQuota": _by_flavor(node.subtree),
             "admittedUsage": _by_flavor(admitted.of(node)),
-            "admittedWorkloads": sum(conditions.is_admitted(info.workload) for info in infos),
+            "admittedWorkloads": sum(conditions.is_admitted(info.workload) for info in held),
             "allocatableResourceGeneration": node.generation,
             "fairWeight": node.weight,
         }
@@ -410,7 +415,7 @@ def _assign(case: Json) -> Json:
     info = Info.read(_named(given["workload"]), world.settings, given["clusterQueue"])
     info.cluster_queue = given["clusterQueue"]
     old = given.get("replaceWorkloadSlice")
-    replaced = None if old is None else Info(info.workload, info.cluster_queue, _totals(old), None, 0, 0)
+    replaced = None if old is None else dataclasses.replace(info, totals=_totals(old))
     nominated = given.get("nominationMapping")
     assignment = Assigner(info, snapshot, ask, replaced=replaced, nominated=nominated).assign()
     return {

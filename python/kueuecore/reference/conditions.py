@@ -5,7 +5,7 @@ A status that somebody else holds is never changed: `own` first, then write.
 
 from __future__ import annotations
 
-import copy
+from typing import Any
 
 from kueuecore.reference import times
 from kueuecore.reference.settings import Json, Settings
@@ -39,9 +39,15 @@ def cut(message: str, n_bytes: int) -> str:
     return message if len(encoded) <= n_bytes else encoded[: n_bytes - 4].decode(errors="ignore") + " ..."
 
 
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(each) for name, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
+
+
 def own(workload: Json) -> Json:
     """A copy whose status may be written to."""
-    return {**workload, "status": copy.deepcopy(workload.get("status") or {})}
+    return {**workload, "status": _copied(workload.get("status") or {})}
 
 
 def find(workload: Json, kind: str) -> Json | None:

@@ -22,7 +22,6 @@ from kueuecore.reference.nominate import NAMESPACE_MISMATCH, Entry, assign_with_
 from kueuecore.reference.objects import FlavorResource, names_of
 from kueuecore.reference.pending import RequeueReason, has_closed_gate
 from kueuecore.reference.preempt import Target
-from kueuecore.reference.queue_order import queue_time
 from kueuecore.reference.settings import Json
 from kueuecore.reference.share import Share, compare, share
 from kueuecore.reference.totals import Info
@@ -103,7 +102,7 @@ class Cycle:
             not (entry.is_preemptor and self.settings.on("PrioritizePreemptorWorkloads")),
             entry.assignment.borrowing,
             -entry.info.priority if self.settings.on("PrioritySortingWithinCohort") else 0,
-            queue_time(entry.info.workload, self.settings),
+            entry.info.queued_at,
         )
 
     def _tournaments(self, entries: list[Entry]) -> Iterator[Entry]:
@@ -152,7 +151,7 @@ class Cycle:
             return compared < 0
         if on("PrioritySortingWithinCohort") and a.info.priority != b.info.priority:
             return a.info.priority > b.info.priority
-        return queue_time(a.info.workload, self.settings) < queue_time(b.info.workload, self.settings)
+        return a.info.queued_at < b.info.queued_at
 
     def _overlaps(self, targets: list[Target]) -> bool:
         return any(target.info.key in self.victims for target in targets)

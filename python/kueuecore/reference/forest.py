@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kueuecore.reference import amount
@@ -28,7 +28,9 @@ class Node:
         is_cluster_queue: Which of the two it is.
         is_explicit: Is there an object of it, not only others that name it?
         quotas: What it declares itself.
-        subtree: Its subtree quota, as of the last time that its tree was worked out.
+        subtree: S, its subtree quota, as of the last time that its tree was worked out.
+        potential: What it could use if nobody else used anything, as of then (rules/02 §2.3).
+        lendable: The same by resource, over all flavors (rules/02 §6 4).
         generation: How often something that it may use changed (rules/02 §4.1).
         spec: What was taken over of a ClusterQueue.
         is_active: Is it in the snapshot of this cycle? (rules/02 §5).
@@ -42,6 +44,8 @@ class Node:
     weight: float = 0.0
     children: list[Node] = field(default_factory=list)
     subtree: dict[FlavorResource, int] = field(default_factory=dict)
+    potential: dict[FlavorResource, int] = field(default_factory=dict)
+    lendable: dict[str, int] = field(default_factory=dict)
     generation: int = 0
     spec: ClusterQueue | None = None
     is_active: bool = True
@@ -55,13 +59,14 @@ class Node:
         lending = self.quota(fr).lending_limit
         return 0 if lending is None else max(0, amount.subtract(self.subtree.get(fr, 0), lending))
 
-    def ancestors(self) -> Iterator[Node]:
+    def ancestors(self) -> list[Node]:
         """From its parent to the root. In a cycle, until it comes around."""
-        seen, node = set(), self.parent
-        while node is not None and node not in seen:
-            seen.add(node)
-            yield node
+        found: list[Node] = []
+        node = self.parent
+        while node is not None and node not in found:
+            found.append(node)
             node = node.parent
+        return found
 
     @property
     def root(self) -> Node:
@@ -93,23 +98,40 @@ class Node:
 
 
 class Forest:
-    """All nodes, by name."""
+    """All nodes, by name. Who keeps usage is told of each root whose tree was worked out again."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_recompute: Callable[[Node], None]) -> None:
         self.cluster_queues: dict[str, Node] = {}
         self.cohorts: dict[str, Node] = {}
+        self._on_recompute = on_recompute
 
     def recompute(self, node: Node) -> None:
-        """S of a whole tree, and a new generation for each ClusterQueue in it (rules/02 §2, §4.1)."""
+        """S of a whole tree and what follows, and a new generation for each ClusterQueue in it (rules/02 §2, §4.1)."""
         if node.has_cycle:
             return
-        for each in node.root.tree():
+        nodes = list(node.root.tree())
+        for each in nodes:
             each.subtree = {fr: quota.nominal for fr, quota in each.quotas.items()}
             for child in each.children:
                 for fr, quota in child.subtree.items():
                     lent = amount.subtract(quota, child.local(fr))
                     each.subtree[fr] = amount.add(each.subtree.get(fr, 0), lent)
             each.generation += each.is_cluster_queue
+        for each in reversed(nodes):
+            each.potential = {fr: self._potential(each, fr) for fr in node.root.subtree}
+            each.lendable = {}
+            for (_, resource), most in each.potential.items():
+                each.lendable[resource] = amount.add(each.lendable.get(resource, 0), most)
+        self._on_recompute(node.root)
+
+    @staticmethod
+    def _potential(node: Node, fr: FlavorResource) -> int:
+        """What a node could use if nobody else used anything (rules/02 §2.3)."""
+        subtree, limit = node.subtree.get(fr, 0), node.quota(fr).borrowing_limit
+        if node.parent is None:
+            return subtree
+        most = amount.add(node.local(fr), node.parent.potential[fr])
+        return most if limit is None else min(amount.add(subtree, limit), most)
 
     def _move(self, node: Node, parent: str) -> Node | None:
         """Hang a node below a Cohort, which begins to exist if it has to. Returns the former parent."""

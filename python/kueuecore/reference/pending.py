@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kueuecore.reference import conditions, times
-from kueuecore.reference.queue_order import queue_time
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.totals import Info
@@ -68,7 +67,7 @@ class PendingQueue:
         """First come: least used, waiting for victims, priority, time, UID (rules/05 §2)."""
         used = self.used(info.local_queue) if self.used is not None else 0.0
         is_sticky = self.preemptor is not None and self.preemptor.is_sticky and self.preemptor.key == info.key
-        return used, not is_sticky, -info.priority, queue_time(info.workload, self.settings), info.uid
+        return used, not is_sticky, -info.priority, info.queued_at, info.uid
 
     def find(self, key: str) -> Info | None:
         """A workload that waits here."""

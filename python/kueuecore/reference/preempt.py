@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cmp_to_key
+from typing import Any
 
 from kueuecore.reference.assign import Way
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import FlavorResource
-from kueuecore.reference.queue_order import queue_time
 from kueuecore.reference.totals import Info
 
 __all__ = ["Need", "Target", "candidate_order", "find_targets", "fits", "minimise", "oracle", "same_queue_candidates"]
@@ -69,9 +69,8 @@ def oracle(snapshot: Snapshot, info: Info) -> Callable[[FlavorResource, int], tu
     return simulate
 
 
-def satisfies_policy(snapshot: Snapshot, preemptor: Info, candidate: Info, policy: str) -> bool:
+def satisfies_policy(preemptor: Info, candidate: Info, policy: str) -> bool:
     """May a workload preempt another by its priority? (rules/04 §2)."""
-    settings = snapshot.settings
     lower = preemptor.priority > candidate.priority
     match policy:
         case "Any":
@@ -79,10 +78,7 @@ def satisfies_policy(snapshot: Snapshot, preemptor: Info, candidate: Info, polic
         case "LowerPriority":
             return lower
         case "LowerOrNewerEqualPriority":
-            return lower or (
-                preemptor.priority == candidate.priority
-                and queue_time(preemptor.workload, settings) < queue_time(candidate.workload, settings)
-            )
+            return lower or (preemptor.priority == candidate.priority and preemptor.queued_at < candidate.queued_at)
     return False
 
 
@@ -97,7 +93,7 @@ def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
     return [
         candidate
         for candidate in snapshot.workloads[queue].values()
-        if _uses(candidate, need.frs) and satisfies_policy(snapshot, need.info, candidate, policy)
+        if _uses(candidate, need.frs) and satisfies_policy(need.info, candidate, policy)
     ]
 
 
@@ -106,30 +102,30 @@ def same_queue_candidates(snapshot: Snapshot, need: Need) -> list[Info]:
     return candidates_of(snapshot, need, need.info.cluster_queue)
 
 
-def candidate_order(snapshot: Snapshot, queue: str, *, by_local_queue: bool = True) -> Callable[[Info], object]:
-    """In which order candidates are taken by a workload of `queue` (rules/04 §3)."""
-
-    def local_queue_use(a: Info, b: Info) -> float:
-        queues = [info.workload["spec"].get("queueName", "") for info in (a, b)]
-        if not by_local_queue or a.cluster_queue != b.cluster_queue or queues[0] == queues[1]:
-            return 0
-        left, right = snapshot.used_by_local_queue(a), snapshot.used_by_local_queue(b)
-        return 0 if left is None or right is None or left == right else right - left
+def candidate_order(snapshot: Snapshot, queue: str, *, by_local_queue: bool = True) -> Callable[[Info], Any]:
+    """In which order candidates are taken by a workload of `queue`, as a key to sort by (rules/04 §3)."""
 
     def rank(info: Info) -> tuple[bool, bool]:
         return not info.is_evicted, info.cluster_queue == queue
 
     def rest(info: Info) -> tuple[int, int, str]:
-        return info.priority, -info.reserved_at(snapshot.now), info.uid
+        reserved_at = snapshot.now if info.reserved_at is None else info.reserved_at
+        return info.priority, -reserved_at, info.uid
 
     def compare(a: Info, b: Info) -> int:
-        if rank(a) != rank(b):
-            return -1 if rank(a) < rank(b) else 1
-        if difference := local_queue_use(a, b):
-            return -1 if difference < 0 else 1
-        return (rest(a) > rest(b)) - (rest(a) < rest(b))
+        left: tuple[object, ...] = rank(a)
+        right: tuple[object, ...] = rank(b)
+        names = [info.workload["spec"].get("queueName", "") for info in (a, b)]
+        if a.cluster_queue == b.cluster_queue and names[0] != names[1]:
+            used = [snapshot.used_by_local_queue(info) for info in (a, b)]
+            if used[0] is not None and used[1] is not None:
+                left, right = (*left, -used[0]), (*right, -used[1])
+        left, right = (*left, *rest(a)), (*right, *rest(b))
+        return (left > right) - (left < right)
 
-    return cmp_to_key(compare)
+    # Only what LocalQueues used makes the order depend on the pair.
+    is_simple = not by_local_queue or snapshot.settings.admission_fair_sharing is None
+    return (lambda info: (*rank(info), *rest(info))) if is_simple else cmp_to_key(compare)
 
 
 def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
@@ -216,7 +212,7 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
     order = candidate_order(snapshot, node.name)
     hierarchy, others = _other_queues_candidates(snapshot, need)
     same = [_Candidate(info, IN_CLUSTER_QUEUE) for info in same_queue_candidates(snapshot, need)]
-    lists = [sorted(found, key=lambda candidate: order(candidate.info)) for found in (hierarchy, others, same)]  # type: ignore[arg-type, return-value]
+    lists = [sorted(found, key=lambda candidate: order(candidate.info)) for found in (hierarchy, others, same)]
     sequence = [c for evicted in (True, False) for found in lists for c in found if c.info.is_evicted == evicted]
     # rules/04 §4.3: whether to borrow, by attempt.
     is_under = all(snapshot.usage.at(node, fr) < spec.quota(fr).nominal for fr in need.frs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
@@ -56,7 +57,7 @@ class Tournament:
         """Take its first candidate."""
         return self.left[queue.name].pop(0)
 
-    def _first(self, queue: Node) -> object:
+    def _first(self, queue: Node) -> Any:
         return self._order(self.left[queue.name][0])
 
     def _greatest(self, cohort: Node) -> Node | None:
@@ -74,7 +75,7 @@ class Tournament:
                 if compare(found, below_share) >= 0:
                     below, below_share = child, found
             elif compare(found, best_share) > 0 or (
-                best is not None and compare(found, best_share) == 0 and self._first(child) < self._first(best)  # type: ignore[operator]
+                best is not None and compare(found, best_share) == 0 and self._first(child) < self._first(best)
             ):
                 best, best_share = child, found
         if best is None and below is None:
@@ -92,7 +93,7 @@ def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
             is_near = other is not node and other.root is node.root
             if is_near and any(snapshot.usage.is_borrowing_with(other, fr) for fr in need.frs):
                 found += candidates_of(snapshot, need, other.name)
-    return sorted(found, key=candidate_order(snapshot, node.name))  # type: ignore[arg-type]
+    return sorted(found, key=candidate_order(snapshot, node.name))
 
 
 class _Search:

@@ -29,6 +29,15 @@ class Usage:
         """All that is used at a node."""
         return dict(self._used.get(node, {}))
 
+    def rebuild(self, root: Node) -> None:
+        """What Cohorts use follows from what their children use (rules/02 §2)."""
+        for cohort in (node for node in root.tree() if not node.is_cluster_queue):
+            self._used[cohort] = {}
+            for child in cohort.children:
+                for fr, used in self._used.get(child, {}).items():
+                    stored = max(0, amount.subtract(used, child.local(fr)))
+                    self._set(cohort, fr, amount.add(self.at(cohort, fr), stored))
+
     def _set(self, node: Node, fr: FlavorResource, used: int) -> None:
         self._used.setdefault(node, {})[fr] = used
 
@@ -100,13 +109,3 @@ class Usage:
                 return ancestor.height(), ancestor.parent is not None
             left = amount.subtract(left, self.local_available(ancestor, fr))
         return node.root.height(), False
-
-
-def potential(node: Node, fr: FlavorResource) -> int:
-    """What a node could use if nobody else used anything (rules/02 §2.3)."""
-    subtree = node.subtree.get(fr, 0)
-    if node.parent is None:
-        return subtree
-    most = amount.add(node.local(fr), potential(node.parent, fr))
-    limit = node.quota(fr).borrowing_limit
-    return most if limit is None else min(amount.add(subtree, limit), most)

@@ -23,6 +23,7 @@ _SCHEDULERS = (
     "TopologyPlacementFailed",
     "WaitingForPreemptedWorkloads",
     "WaitingForPodsReady",
+    "PendingEvaluation",
 )
 _STALE = ("", "PendingEvaluation", "Pending", "Suspended", "Deactivated")
 

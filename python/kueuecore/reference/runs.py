@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
+
 from kueuecore.reference import quantity, times
 from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision
 from kueuecore.reference.objects import key
 from kueuecore.reference.settings import Json
+from kueuecore.reference.simulate import Run, SimulatedCycle, simulate
 from kueuecore.reference.world import World
 
 __all__ = ["cycle", "cycles", "trace"]
@@ -63,21 +67,15 @@ def cycles(case: Json) -> Json:
 
 
 def _state(world: World, decision: Decision) -> Json:
-    places: dict[str, Json] = {"active": {}, "inadmissible": {}}
-    for name in world.queues:
-        for waiting, place in world.pending(name):
-            places[place].setdefault(name, []).append(waiting)
     workloads = sorted(world.kind("Workload").items())
     accounts: Json = {}
     for name, account in world.ledger.accounts.items():
-        pending = {n: quantity.text_of_exact(v) for n, v in account.pending.items()}
-        accounts[name] = {"consumed": {n: quantity.text_of_exact(v) for n, v in account.consumed.items()}}
-        accounts[name] |= {"pendingPenalty": pending} if pending else {}
+        accounts[name] = {"consumed": _exact(account.consumed)}
+        accounts[name] |= {"pendingPenalty": _exact(account.pending)} if account.pending else {}
     return {
         "workloads": [{"key": name, "status": workload.get("status", {})} for name, workload in workloads],
         "admissions": world.admissions(),
-        "queued": places["active"],
-        "inadmissible": places["inadmissible"],
+        **_places(world),
         "localQueueUsage": accounts,
         "events": [{"type": e.type, "reason": e.reason, "key": e.key, "message": e.message} for e in decision.events],
         "skippedPreemptions": decision.skipped_preemptions,
@@ -87,4 +85,126 @@ def _state(world: World, decision: Decision) -> Json:
 
 def trace(case: Json) -> Json:
     """A whole run."""
-    raise NotImplementedError("whole runs")
+    config = {**case["config"], "featureGates": case.get("featureGates", {})}
+    if "waitForPodsReady" in config:
+        raise NotImplementedError("pods that become ready")
+    run = simulate(
+        case["objects"],
+        case["input"]["events"],
+        configuration=config,
+        now=config["now"],
+        trusted=True,
+        cycle_seconds=config["cycleStepMs"] / 1000,
+        quiet_cycles=config["quietCycles"],
+        max_cycles=config["maxCycles"],
+        eviction_seconds=config.get("evictionSeconds", 0),
+    )
+    told: list[Json] = []
+    quiet: list[Json] = []
+    for each in run.cycles:
+        entry = _told(run, each)
+        (told if entry["admitted"] or entry["preempting"] or entry["inadmissible"] else quiet).append(entry)
+    return {"cycles": told, "quietMessages": quiet, "final": _final(run)}
+
+
+def _seconds(run: Run, time: int) -> float:
+    whole, rest = divmod(time - run.start, times.SECOND)
+    return whole + rest / times.SECOND if rest else whole
+
+
+def _told(run: Run, each: SimulatedCycle) -> Json:
+    decision = each.decision
+    admitted: list[Json] = [
+        {
+            "key": a.key,
+            "clusterQueue": a.cluster_queue,
+            "podSets": [{"name": p.name, "count": p.count, "flavors": dict(p.flavors)} for p in a.pod_sets],
+        }
+        for a in decision.admissions
+    ]
+    victims: list[Json] = [{"key": p.key, "reason": p.reason, "preemptor": p.preemptor} for p in decision.preemptions]
+    return {
+        "n": each.number,
+        "t": _seconds(run, each.time),
+        "admitted": sorted(admitted, key=_by_key),
+        "preempting": sorted(victims, key=_by_key),
+        "inadmissible": list(each.parked),
+        "messages": [{"key": e.key, "type": e.type, "reason": e.reason, "message": e.message} for e in decision.events],
+    }
+
+
+def _by_key(entry: Json) -> str:
+    return str(entry["key"])
+
+
+def _final(run: Run) -> Json:
+    world = run.world
+    usage: dict[str, Json] = {"ClusterQueue": {}, "Cohort": {}}
+    for row in world.quota():
+        is_told = row["kind"] == "Cohort" or world.cache.is_active(row["name"])
+        if row["usage"] and is_told:
+            text = quantity.text(row["resource"], row["usage"])
+            usage[row["kind"]].setdefault(row["name"], {}).setdefault(row["flavor"], {})[row["resource"]] = text
+    final: Json = {
+        "t": _seconds(run, world.now),
+        "cycles": run.n_cycles,
+        "admitted": [
+            {
+                "key": name,
+                "clusterQueue": admission["clusterQueue"],
+                "podSets": [
+                    {"name": p["name"], "count": p["count"], "flavors": p.get("flavors", {})}
+                    for p in admission["podSetAssignments"]
+                ],
+            }
+            for name, admission in sorted(world.admissions().items())
+        ],
+        "usage": usage["ClusterQueue"],
+        "cohortUsage": usage["Cohort"],
+        **_places(world),
+        "statuses": {name: _status(run, w.get("status", {})) for name, w in sorted(world.kind("Workload").items())},
+    }
+    if run.is_cut:
+        final["stopped"] = "maxCycles"
+    if world.settings.admission_fair_sharing is not None:
+        final["localQueues"] = {
+            name: {
+                "consumed": _exact(account.consumed),
+                "penalty": _exact(account.pending),
+                "lastUpdate": _seconds(run, account.updated),
+            }
+            for name, account in world.ledger.accounts.items()
+        }
+    return final
+
+
+def _exact(resources: Mapping[str, Fraction]) -> Json:
+    return {name: quantity.text_of_exact(total) for name, total in resources.items()}
+
+
+def _places(world: World) -> Json:
+    places: dict[str, Json] = {"active": {}, "inadmissible": {}}
+    for name in world.queues:
+        for waiting, place in world.pending(name):
+            places[place].setdefault(name, []).append(waiting)
+    return {"queued": places["active"], "inadmissible": places["inadmissible"]}
+
+
+def _status(run: Run, status: Json) -> Json:
+    told = [{n: c[n] for n in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
+    finished = [c for c in told if c["type"] == "Finished" and c["status"] == "True"]
+    result: Json = {
+        "conditions": finished or sorted(told, key=lambda c: str(c["type"])),
+        "evictions": status.get("schedulingStats", {}).get("evictions", []),
+    }
+    if finished:
+        return result
+    requeue = status.get("requeueState", {})
+    if "requeueAt" in requeue:
+        result["requeueAt"] = _seconds(run, times.moment(requeue["requeueAt"]))
+    if "count" in requeue:
+        result["requeueCount"] = requeue["count"]
+    checks = status.get("admissionChecks", ())
+    result["admissionChecks"] = [{"name": c["name"], "state": c["state"]} for c in checks]
+    result["resourceRequests"] = status.get("resourceRequests", [])
+    return result

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kueuecore.reference import amount
 from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import FlavorResource
-from kueuecore.reference.quota import Usage, potential
+from kueuecore.reference.quota import Usage
 
 __all__ = ["LEAST_SHARE", "Share", "compare", "share"]
 
@@ -73,7 +73,7 @@ def share(usage: Usage, node: Node, extra: Mapping[FlavorResource, int] | None =
             over[fr[1]] = amount.add(over.get(fr[1], 0), above)
     if not borrowed:
         return Share(0.0, node.weight)
-    lendable = lendable_of(node.parent)
+    lendable = node.parent.lendable
     ratios = {
         resource: float(over[resource]) * 1000.0 / float(lendable[resource])
         for resource in sorted(over)
@@ -81,11 +81,3 @@ def share(usage: Usage, node: Node, extra: Mapping[FlavorResource, int] | None =
     }
     dominant = max(ratios, key=lambda resource: ratios[resource], default="")
     return Share(ratios.get(dominant, 0.0), node.weight, dominant, frozenset(borrowed))
-
-
-def lendable_of(cohort: Node) -> dict[str, int]:
-    """What a Cohort could use of each resource (rules/02 §6 4)."""
-    lendable: dict[str, int] = {}
-    for fr in cohort.root.subtree:
-        lendable[fr[1]] = amount.add(lendable.get(fr[1], 0), potential(cohort, fr))
-    return lendable

@@ -11,6 +11,7 @@ from fractions import Fraction
 from kueuecore.reference import amount, conditions, quantity, times
 from kueuecore.reference.objects import FlavorResource, key, local_queue_key
 from kueuecore.reference.pods import pod_requests
+from kueuecore.reference.queue_order import queue_time
 from kueuecore.reference.settings import Json, Settings
 
 __all__ = ["Info", "PodSetTotals", "Progress", "base_priority", "boost", "resource_order"]
@@ -169,14 +170,37 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
 
 @dataclass
 class Info:
-    """A Workload with all that follows from it. `workload` is as it was when this was made (rules/01 §7)."""
+    """A Workload with all that follows from it. `workload` is as it was when this was made (rules/01 §7).
+
+    Args:
+        key: Its key.
+        uid: Its UID.
+        local_queue: Key of the LocalQueue that it names.
+        cluster_queue: The ClusterQueue whose quota it holds or waits for.
+        totals: What its pod sets ask for or hold.
+        usage: The quota that it holds (rules/01 §7.4).
+        shape: Its scheduling shape, None if unknown (rules/05 §4).
+        priority: Its effective priority, with `boost` in it (rules/04 §2).
+        queued_at: By which time it stands in its queue (rules/05 §1).
+        reserved_at: When it got its quota, None if it has none.
+        is_evicted: Has it been told to stop?
+        progress: How far the scan of flavors has come.
+        last_generation: Generation of the object when it was last a head, 0 if it was not.
+    """
 
     workload: Json
+    key: str
+    uid: str
+    local_queue: str
     cluster_queue: str
     totals: list[PodSetTotals]
+    usage: dict[FlavorResource, int]
     shape: str | None
     priority: int
     boost: int
+    queued_at: int
+    reserved_at: int | None
+    is_evicted: bool
     progress: Progress | None = None
     last_generation: int = 0
 
@@ -185,54 +209,40 @@ class Info:
         """Work out what a Workload asks for or, once it has an admission, holds (rules/01 §7.3, §7.4)."""
         admission = (workload.get("status") or {}).get("admission")
         totals = _totals_reserved(workload, settings) if admission else _totals_pending(workload, settings)
-        queue = admission.get("clusterQueue", "") if admission else cluster_queue
         boosted = boost(workload, settings)
-        priority = base_priority(workload) + boosted
-        return Info(workload, queue, totals, _shape(workload, totals, settings), priority, boosted)
-
-    @property
-    def key(self) -> str:
-        """Key of the workload."""
-        return key(self.workload)
-
-    @property
-    def uid(self) -> str:
-        """UID of the workload."""
-        return str(self.workload["metadata"].get("uid", ""))
-
-    @property
-    def local_queue(self) -> str:
-        """Key of the LocalQueue that it names."""
-        return local_queue_key(self.workload)
-
-    @property
-    def usage(self) -> dict[FlavorResource, int]:
-        """The quota that it holds (rules/01 §7.4)."""
-        used: dict[FlavorResource, int] = {}
-        for pod_set in self.totals:
+        usage: dict[FlavorResource, int] = {}
+        for pod_set in totals:
             for resource, total in pod_set.requests.items():
                 if pod_set.flavors.get(resource):
                     fr = (pod_set.flavors[resource], resource)
-                    used[fr] = amount.add(used.get(fr, 0), total)
-        return used
+                    usage[fr] = amount.add(usage.get(fr, 0), total)
+        reserved = conditions.find(workload, "QuotaReserved") or {}
+        return Info(
+            workload,
+            key=key(workload),
+            uid=workload["metadata"].get("uid", ""),
+            local_queue=local_queue_key(workload),
+            cluster_queue=admission.get("clusterQueue", "") if admission else cluster_queue,
+            totals=totals,
+            usage=usage,
+            shape=_shape(workload, totals, settings),
+            priority=base_priority(workload) + boosted,
+            boost=boosted,
+            queued_at=queue_time(workload, settings),
+            reserved_at=times.moment(reserved.get("lastTransitionTime")) if reserved.get("status") == "True" else None,
+            is_evicted=conditions.is_evicted(workload),
+        )
+
+    def renewed(self, newest: Info) -> Info:
+        """What is new of the same workload, in the same queue."""
+        return dataclasses.replace(
+            newest,
+            cluster_queue=self.cluster_queue,
+            progress=self.progress,
+            last_generation=self.last_generation,
+        )
 
     @property
     def pod_sets(self) -> list[Json]:
         """Its pod sets."""
         return list(self.workload["spec"].get("podSets") or ())
-
-    @property
-    def is_evicted(self) -> bool:
-        """Has it been told to stop?"""
-        return conditions.is_evicted(self.workload)
-
-    @property
-    def created(self) -> int:
-        """When it was created."""
-        return times.moment(self.workload["metadata"].get("creationTimestamp"))
-
-    def reserved_at(self, now: int) -> int:
-        """When it got its quota; now, if it has none (rules/04 §3)."""
-        condition = conditions.find(self.workload, "QuotaReserved")
-        reserved = condition is not None and condition["status"] == "True"
-        return times.moment((condition or {}).get("lastTransitionTime")) if reserved else now

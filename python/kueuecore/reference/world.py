@@ -16,7 +16,6 @@ from kueuecore.reference.forest import CycleError
 from kueuecore.reference.objects import key, local_queue_key, weight_of
 from kueuecore.reference.pending import PendingQueue, RequeueReason
 from kueuecore.reference.pods import adjusted
-from kueuecore.reference.quota import potential
 from kueuecore.reference.reconcile import reconcile
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json, Settings
@@ -367,11 +366,8 @@ class World:
         queue = None if workload is None else self.queues.get(self.local_queues.get(local_queue_key(workload), ""))
         if workload is None or queue is None or not conditions.is_admissible(workload, self.settings):
             return
-        newest = self.info(workload)
-        info.workload, info.totals, info.shape = newest.workload, newest.totals, newest.shape
-        info.priority, info.boost = newest.priority, newest.boost
         self.assigned[info.key] = local_queue_key(workload)
-        queue.requeue(info, reason, quota_reserved_reason, self.now)
+        queue.requeue(info.renewed(self.info(workload)), reason, quota_reserved_reason, self.now)
 
     def _notify_associated(self, name: str) -> None:
         queue = self.local_queues.get(self.assigned.get(name, ""), "")
@@ -542,7 +538,7 @@ class World:
 
     def quota(self) -> list[dict[str, Any]]:
         """Quota and usage of every node, flavor and resource, as integers; 2^63-1 is without limit (rules/02 §2)."""
-        usage, rows = self.cache.usage(), []
+        usage, rows = self.cache.used, []
         for kind, nodes in (("ClusterQueue", self.cache.forest.cluster_queues), ("Cohort", self.cache.forest.cohorts)):
             for name, node in sorted(nodes.items()):
                 rows += [
@@ -555,7 +551,7 @@ class World:
                         "subtreeQuota": node.subtree.get(fr, 0),
                         "usage": usage.at(node, fr),
                         "available": None if node.has_cycle else usage.raw_available(node, fr),
-                        "potentialAvailable": None if node.has_cycle else potential(node, fr),
+                        "potentialAvailable": None if node.has_cycle else node.potential.get(fr, 0),
                     }
                     for fr in sorted({*node.subtree, *usage.of(node)})
                 ]

@@ -1,0 +1,246 @@
+"""Whole runs through virtual time: workloads come, run and end, and cycle follows cycle.
+
+Around the scheduler stands what a cluster has: jobs that run as long as they are said to, that stop when they are
+evicted, and admission checks that are ready at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kueuecore.reference import conditions, eviction, times
+from kueuecore.reference.cycle import Cycle
+from kueuecore.reference.decision import Decision
+from kueuecore.reference.objects import key
+from kueuecore.reference.settings import Json
+from kueuecore.reference.world import World
+
+__all__ = ["Run", "SimulatedCycle", "simulate"]
+
+# Timers of the same instant go in this order, then by key.
+_STOPPED, _DONE, _SAMPLE = 0, 1, 6
+
+
+@dataclass(frozen=True)
+class SimulatedCycle:
+    """A cycle of a run; `parked` are the keys that it set aside."""
+
+    number: int
+    time: int
+    decision: Decision
+    parked: tuple[str, ...]
+
+
+@dataclass
+class Run:
+    """What came of a run. `is_cut`: it was ended by `max_cycles`."""
+
+    world: World
+    start: int
+    cycles: list[SimulatedCycle] = field(default_factory=list)
+    n_cycles: int = 0
+    is_cut: bool = False
+
+
+def simulate(
+    objects: Iterable[Mapping[str, Any]],
+    events: Iterable[Mapping[str, Any]] = (),
+    *,
+    configuration: Mapping[str, Any] | None = None,
+    now: str | int,
+    trusted: bool = False,
+    cycle_seconds: float = 1.0,
+    quiet_cycles: int | None = None,
+    max_cycles: int | None = 1_000_000,
+    eviction_seconds: float = 0.0,
+) -> Run:
+    """Run until nothing is left to happen.
+
+    Args:
+        objects: What is there from the start.
+        events: What happens from outside, such as `{"at": 3, "op": "create", "object": {...}, "runSeconds": 60}`; `op`
+            is create, update, finish or delete, the last two with a `key`.
+        configuration: Kueue's Configuration as a dict.
+        now: The time of the beginning.
+        trusted: Take manifests as they are.
+        cycle_seconds: How long a cycle takes.
+        quiet_cycles: So many cycles without a visible change end a round; by default one more than the most flavors of
+            any resource group.
+        max_cycles: Stop after this many.
+        eviction_seconds: How long the job of an evicted workload takes to stop.
+    """
+    world = World((), configuration=configuration, now=now, trusted=trusted)
+    simulation = _Simulation(world, trusted, int(cycle_seconds * times.SECOND), int(eviction_seconds * times.SECOND))
+    for manifest in objects:
+        world.apply([manifest], trusted=trusted)
+        if manifest["kind"] == "LocalQueue":
+            simulation.sample(key(dict(manifest)))
+    simulation.settle()
+    simulation.run(list(events), quiet_cycles, max_cycles)
+    return simulation.result
+
+
+class _Simulation:
+    def __init__(self, world: World, trusted: bool, cycle_ns: int, eviction_ns: int) -> None:
+        self.world, self.trusted = world, trusted
+        self.cycle_ns, self.eviction_ns = cycle_ns, eviction_ns
+        self.timers: dict[tuple[int, str], int] = {}
+        self.run_ns: dict[str, int] = {}
+        self.running: set[str] = set()
+        self.result = Run(world, world.now)
+
+    def run(self, events: list[Mapping[str, Any]], quiet_cycles: int | None, max_cycles: int | None) -> None:
+        """Go from moment to moment: what happens, what is due, then cycles."""
+        start = self.world.now
+        happenings = [(start + int(event["at"] * times.SECOND), event) for event in events]
+        while happenings or any(kind != _SAMPLE for kind, _ in self.timers):
+            moment = min([time for time, _ in happenings[:1]] + list(self.timers.values()))
+            self.world.now = max(self.world.now, moment)
+            while happenings and happenings[0][0] == moment:
+                self._happen(happenings.pop(0)[1])
+                self.settle()
+            while due := [timer for timer, time in self.timers.items() if time == moment]:
+                self._fire(min(due))
+                self.settle()
+            self.world.flush()
+            if self._round(quiet_cycles, max_cycles):
+                return
+
+    def _round(self, quiet_cycles: int | None, max_cycles: int | None) -> bool:
+        """Cycles, until they change nothing any more. Says whether there were too many."""
+        world, n_quiet = self.world, 0
+        queues = world.kind("ClusterQueue").values()
+        groups = [g for queue in queues for g in (queue.get("spec") or {}).get("resourceGroups") or ()]
+        limit = quiet_cycles or 1 + max((len(group.get("flavors") or ()) for group in groups), default=0)
+        while world.has_heads and n_quiet < limit:
+            before, time = self._waiting(), world.now
+            decision = Cycle(world).run()
+            self.result.n_cycles += 1
+            were, are = ({name for _, parked in w for name in parked} for w in (before, self._waiting()))
+            parked = are - were
+            cycle = SimulatedCycle(self.result.n_cycles, time, decision, tuple(sorted(parked)))
+            self.result.cycles.append(cycle)
+            self.settle()
+            is_quiet = not decision.admissions and not decision.preemptions and before == self._waiting()
+            n_quiet = n_quiet + 1 if is_quiet else 0
+            world.flush()
+            world.now += self.cycle_ns
+            if self.result.n_cycles == max_cycles:
+                self.result.is_cut = True
+                return True
+        return False
+
+    def _waiting(self) -> list[tuple[set[str], set[str]]]:
+        """What is in each heap, and what is parked. Only the latter is in the second set."""
+        return [(set(queue.active), set(queue.inadmissible)) for queue in self.world.queues.values()]
+
+    def settle(self) -> None:
+        """Let controllers and jobs react, until nothing changes."""
+        world = self.world
+        world.deliver()
+        while world.dirty:
+            names, world.dirty = sorted(world.dirty), set()
+            for name in names:
+                world.reconcile_one(name)
+                self._play(name)
+            world.deliver()
+
+    def _happen(self, event: Mapping[str, Any]) -> None:
+        """Something from outside. What names a workload that is gone is ignored."""
+        world = self.world
+        match event["op"]:
+            case "finish":
+                self._finish(event["key"])
+            case "delete":
+                namespace, _, name = event["key"].partition("/")
+                world.delete("Workload", name, namespace=namespace)
+                self._play(event["key"])
+            case "update" if event["object"]["kind"] == "Workload":
+                self._update(event["object"])
+            case _:
+                manifest = event["object"]
+                if manifest["kind"] == "Workload" and event.get("runSeconds") is not None:
+                    self.run_ns[key(manifest)] = int(event["runSeconds"] * times.SECOND)
+                world.apply([manifest], trusted=self.trusted)
+
+    def _update(self, manifest: Json) -> None:
+        name = key(manifest)
+        if name not in self.world.kind("Workload"):
+            return
+        workload = self.world.owned(name)
+        metadata = dict(workload["metadata"])
+        for part in ("labels", "annotations"):
+            metadata[part] = manifest["metadata"].get(part) or {}
+        if workload["spec"] != manifest["spec"]:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        workload |= {"metadata": metadata, "spec": manifest["spec"]}
+        if "reclaimablePods" in (manifest.get("status") or {}):
+            workload["status"]["reclaimablePods"] = manifest["status"]["reclaimablePods"]
+        self.world.write(workload)
+
+    def _finish(self, name: str) -> None:
+        if name in self.world.kind("Workload"):
+            workload = self.world.owned(name)
+            if conditions.put(workload, "Finished", True, "Succeeded", "done", self.world.now):
+                self.world.write(workload)
+
+    def _fire(self, timer: tuple[int, str]) -> None:
+        """What is due happens."""
+        del self.timers[timer]
+        kind, name = timer
+        if kind == _SAMPLE:
+            self.sample(name)
+        elif kind == _DONE:
+            self._finish(name)
+        else:
+            self._release(name)
+
+    def _release(self, name: str) -> None:
+        workload = self.world.kind("Workload").get(name)
+        if workload is not None and conditions.has_reservation(workload) and not conditions.is_finished(workload):
+            released = self.world.owned(name)
+            eviction.release(released, self.world.now, self.world.settings)
+            self.world.write(released)
+
+    def sample(self, name: str) -> None:
+        """Look at what a LocalQueue uses, and again after a while (rules/09 §1.4)."""
+        world = self.world
+        queue = world.local_queues.get(name)
+        if world.settings.admission_fair_sharing is None or queue is None or not world.cache.is_active(queue):
+            return
+        early = world.ledger.sample(name, world.admitted_in(name), world.now)
+        self.timers[_SAMPLE, name] = world.now + world.settings.sampling_interval if early is None else early
+
+    def _play(self, name: str) -> None:
+        """What the job of a workload and its checks do about its status."""
+        workload = self.world.kind("Workload").get(name)
+        if workload is None or conditions.is_finished(workload):
+            # The moment at which a deleted job has stopped still comes, though nothing is left to stop.
+            self.running.discard(name)
+            self.timers.pop((_DONE, name), None)
+            return
+        evicted = conditions.find(workload, "Evicted") or {}
+        has_to_stop = conditions.is_evicted(workload) and conditions.has_reservation(workload)
+        if not has_to_stop:
+            self.timers.pop((_STOPPED, name), None)
+        elif self.eviction_ns == 0:
+            self._release(name)
+        else:
+            self.timers[_STOPPED, name] = times.moment(evicted.get("lastTransitionTime")) + self.eviction_ns
+        workload = self.world.owned(name)
+        has_quota = conditions.has_reservation(workload)
+        if has_quota and any(check["state"] == "Pending" for check in conditions.check_states(workload)):
+            for check in workload["status"]["admissionChecks"]:
+                if check["state"] == "Pending":
+                    check |= {"state": "Ready", "message": "Ready at once"}
+            self.world.write(workload)
+        runs = conditions.is_admitted(workload) and not conditions.is_evicted(workload)
+        if not runs:
+            self.running.discard(name)
+            self.timers.pop((_DONE, name), None)
+        elif name not in self.running:
+            self.running.add(name)
+            if name in self.run_ns:
+                self.timers[_DONE, name] = self.world.now + self.run_ns[name]
