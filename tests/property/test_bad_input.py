@@ -7,17 +7,19 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError
+from kueuecore.testing import Limits, Scenario, worlds
 from kueuecore.times import nanoseconds, newest_time
 from tests.builders import T0, at, cluster_queue, flavor, snapshot, workload, world
-from tests.property.worlds import Json, worlds
+from tests.property.worlds import Json, times
 
-quick = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+quick = times(2)
+small = worlds(Limits(workloads=3, cluster_queues=2))
 
 ODD: list[Any] = [
     None, True, 0, -1, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**400, 0.1, 1e308, float("nan"), float("inf"),
@@ -79,16 +81,16 @@ def offer(engine: Engine, data: bytes, trusted: bool) -> None:
 
 
 @quick
-@given(st.data(), worlds(4), st.booleans())
-def test_damaged_objects(data: Any, objects: list[Json], trusted: bool) -> None:
-    text = json.dumps(data.draw(damaged(objects))).encode()
+@given(st.data(), small, st.booleans())
+def test_damaged_objects(data: Any, small: Scenario, trusted: bool) -> None:
+    text = json.dumps(data.draw(damaged(list(small.objects)))).encode()
     offer(world(), text, trusted)
 
 
 @quick
-@given(st.data(), worlds(3), st.booleans())
-def test_damaged_bytes(data: Any, objects: list[Json], trusted: bool) -> None:
-    text = bytearray(json.dumps(objects).encode())
+@given(st.data(), small, st.booleans())
+def test_damaged_bytes(data: Any, small: Scenario, trusted: bool) -> None:
+    text = bytearray(json.dumps(small.objects).encode())
     for _ in range(data.draw(st.integers(1, 5))):
         if not text:
             break

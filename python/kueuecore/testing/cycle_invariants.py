@@ -1,0 +1,222 @@
+"""What holds from one moment to the next, above all around a cycle (docs/invariants.md)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.decisions import Decision, Preemption
+from kueuecore.engine import Engine
+from kueuecore.states import PendingWorkload, QuotaRow, WorkloadState
+from kueuecore.testing.invariants import Cell, Tree, amount, check_invariants, known
+from kueuecore.testing.play import Told, first_difference, holds_quota, observe
+from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
+
+__all__ = ["Invariants"]
+
+_REASONS = ("InClusterQueue", "InCohortReclamation", "InCohortFairSharing", "InCohortReclaimWhileBorrowing")
+
+
+class Invariants:
+    """Watches a play, and checks what must hold before, in and after every move.
+
+    Args:
+        scenario: What is played.
+
+    Raises:
+        AssertionError: From within the play: something does not hold.
+
+    Example:
+        >>> from kueuecore.testing import Move, MoveKind, Play, Scenario
+        >>> scenario = Scenario(())
+        >>> play = Play.of(scenario, watchers=[Invariants(scenario)])
+        >>> told = play.do(Move(kind=MoveKind.CYCLE))
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._specs = {_id(it): object_at(it, "spec") for it in scenario.objects}
+        self._created = {_id(it): text_at(it, "metadata", "creationTimestamp") for it in scenario.objects}
+        self._is_fair = "fairSharing" in (scenario.configuration or {})
+        self._tree = Tree({}, frozenset())
+        self._states: Mapping[str, WorkloadState] = {}
+        self._orders: Mapping[str, tuple[PendingWorkload, ...]] = {}
+        self._fork: Engine | None = None
+
+    def before(self, engine: Engine, move: Move) -> None:
+        """Take down how things stand."""
+        self._tree = Tree.of(engine)
+        self._states = {state.key: state for state in engine.workloads()}
+        self._orders = {name: engine.pending(name) for name in engine.cluster_queues()}
+        self._fork = engine.fork() if move.kind in (MoveKind.CYCLE, MoveKind.LINGER) else None
+
+    def after(self, engine: Engine, told: Told) -> None:
+        """Check what the move has done."""
+        if told.move.object is not None and not told.refused:
+            self._specs[_id(told.move.object)] = object_at(told.move.object, "spec")
+            self._created[_id(told.move.object)] = text_at(told.move.object, "metadata", "creationTimestamp")
+        if told.decision is None:
+            return
+        after = Tree.of(engine)
+        self._check_admissions(told.decision)
+        _check_limits(self._tree, after)
+        self._check_strict_fifo(engine, told.decision)
+        for preemption in told.decision.preemptions:
+            self._check_victim(preemption, after, busy={it.cluster_queue for it in told.decision.pending})
+        assert self._fork is not None
+        self._check_that_every_victim_is_needed(told)
+        self._check_fork(engine, told)
+        if not told.decision.admissions and not told.decision.replaced_slices:
+            difference = first_difference(_usage(self._tree), _usage(after))
+            assert difference is None, f"a cycle without admissions has changed usage: {difference}"
+
+    def settled(self, engine: Engine) -> None:
+        """Check the state that came of it."""
+        check_invariants(engine)
+
+    def _check_admissions(self, decision: Decision) -> None:
+        """Who is admitted was pending in an active queue, and what it takes was available."""
+        taken: dict[Cell, int] = defaultdict(int)
+        for admission in decision.admissions:
+            before = self._states[admission.key]
+            assert not holds_quota(before), f"{admission.key} held quota when it was admitted"
+            spec = self._specs["ClusterQueue", admission.cluster_queue]
+            assert spec.get("stopPolicy", "None") == "None", f"{admission.cluster_queue} is stopped, but admits"
+            for pod_set in admission.pod_sets:
+                for resource, flavor in pod_set.flavors.items():
+                    cell = (admission.cluster_queue, flavor, resource)
+                    taken[cell] += amount(pod_set.resource_usage[resource])
+        for cell, quantity in taken.items():
+            if quantity and cell[1:] in self._tree.exact:
+                available = known(self._tree.rows["ClusterQueue", cell].available)
+                assert quantity <= available, f"{cell}: {quantity} was admitted, {available} was available"
+
+    def _check_strict_fifo(self, engine: Engine, decision: Decision) -> None:
+        """In a StrictFIFO queue nobody is admitted before another that is tried."""
+        for admission in decision.admissions:
+            name = admission.cluster_queue
+            if self._specs["ClusterQueue", name].get("queueingStrategy") != "StrictFIFO":
+                continue
+            active = {it.key for it in engine.pending(name) if it.place == "active"}
+            keys = [it.key for it in self._orders[name]]
+            overtaken = [key for key in keys[: keys.index(admission.key)] if key in active]
+            assert not overtaken, f"{admission.key} has overtaken {overtaken} in the StrictFIFO queue {name}"
+
+    def _check_victim(self, preemption: Preemption, after: Tree, *, busy: set[str]) -> None:
+        """The policies of the preemptor's ClusterQueue allow the victim, and the reason says why (rules/04 §2)."""
+        victim, preemptor = self._states[preemption.key], self._states[preemption.preemptor]
+        text = f"{preemptor.key} in {preemptor.cluster_queue} preempts {victim.key} in {preemption.cluster_queue}"
+        assert holds_quota(victim), f"{text}, which holds no quota"
+        assert not holds_quota(preemptor), f"{text}, but holds quota itself"
+        assert preemption.reason in _REASONS, f"{text} for the reason {preemption.reason}"
+        spec = self._specs["ClusterQueue", preemptor.cluster_queue or ""]
+        is_within = preemption.cluster_queue == preemptor.cluster_queue
+        field = "withinClusterQueue" if is_within else "reclaimWithinCohort"
+        policy = text_at(spec, "preemption", field) or "Never"
+        is_lower = victim.priority < preemptor.priority
+        is_newer = victim.priority == preemptor.priority and self._age(preemptor.key) < self._age(victim.key)
+        allowed = {"Any": True, "LowerPriority": is_lower, "LowerOrNewerEqualPriority": is_lower or is_newer}
+        assert allowed.get(policy, False), f"{text}, but {field} is {policy}"
+        assert is_within == (preemption.reason == "InClusterQueue"), f"{text} for the reason {preemption.reason}"
+        if is_within:
+            return
+        assert self._root(preemption.cluster_queue) == self._root(preemptor.cluster_queue or ""), f"{text}: no cohort"
+        # What an earlier entry of the cycle takes, or waits for, counts as if it were used (rules/05 §6.4).
+        borrows = any(_is_over(row) for tree in (self._tree, after) for row in _rows_of(tree, preemption.cluster_queue))
+        assert borrows or preemption.cluster_queue in busy, f"{text}, which borrows nothing"
+        if preemption.reason == "InCohortFairSharing":
+            assert self._is_fair, f"{text} for fair sharing, which is off"
+        if preemption.reason == "InCohortReclaimWhileBorrowing":
+            borrow = object_at(spec, "preemption", "borrowWithinCohort")
+            threshold = borrow.get("maxPriorityThreshold")
+            is_below = threshold is None or (isinstance(threshold, int) and victim.priority <= threshold)
+            is_allowed = borrow.get("policy") == "LowerPriority" and is_lower and is_below
+            assert is_allowed, f"{text}, but {borrow}"
+
+    def _age(self, key: str) -> str:
+        return self._created["Workload", key]
+
+    def _root(self, cluster_queue: str) -> str | None:
+        """The root of its tree; `None` without a cohort."""
+        rows = _rows_of(self._tree, cluster_queue)
+        if not rows or rows[0].parent is None:
+            return None
+        root: str = rows[0].parent
+        parents = {row.name: row.parent for row in self._tree.rows.values() if row.kind == "Cohort"}
+        while (above := parents.get(root)) is not None:
+            root = above
+        return root
+
+    def _check_that_every_victim_is_needed(self, told: Told) -> None:
+        """Without any one of the victims, the preemptor would not fit within what is its own (rules/04 §4.5).
+
+        Looked at where nothing else may give the answer: one flavor a resource, all pods or none. Then it is tried:
+        all other victims are gone, and nobody else waits.
+        """
+        decision, fork = told.decision, self._fork
+        assert decision is not None
+        assert fork is not None
+        by_preemptor: dict[str, list[Preemption]] = defaultdict(list)
+        for preemption in decision.preemptions:
+            by_preemptor[preemption.preemptor].append(preemption)
+        for key, victims in by_preemptor.items():
+            name = self._states[key].cluster_queue or ""
+            groups = list_at(self._specs["ClusterQueue", name], "resourceGroups")
+            pod_sets = list_at(self._specs["Workload", key], "podSets")
+            if any(len(list_at(it, "flavors")) > 1 for it in groups) or any(
+                "minCount" in object_at(it) for it in pod_sets
+            ):
+                continue
+            for spared in victims:
+                others = {it.key for it in victims if it is not spared}
+                waiting = {it.key for order in self._orders.values() for it in order if it.key != key}
+                what_if = fork.fork()
+                for gone in sorted(others | waiting):
+                    namespace, _, workload = gone.rpartition("/")
+                    what_if.delete("Workload", workload, namespace=namespace, now=told.time)
+                what_if.cycle(told.time)
+                if holds_quota(what_if.workload(key.rpartition("/")[2], namespace=key.rpartition("/")[0])):
+                    rows = _rows_of(Tree.of(what_if), name)
+                    assert any(_is_over(row) for row in rows), f"{key} would fit without preempting {spared.key}"
+
+    def _check_fork(self, engine: Engine, told: Told) -> None:
+        """A fork that was taken before the cycle decides the same."""
+        assert self._fork is not None
+        decided = Told(told.move, told.time, self._fork.cycle(told.time)).to_json()
+        assert (difference := first_difference(told.to_json(), decided)) is None, (
+            f"a fork decides otherwise: {difference}"
+        )
+        difference = first_difference(observe(engine), observe(self._fork))
+        assert difference is None, f"a fork comes to another state: {difference}"
+
+
+def _check_limits(before: Tree, after: Tree) -> None:
+    """A cycle takes nobody beyond quota and borrowing limit; who was beyond already, for its quota was cut, may be."""
+    for key, row in after.exact_rows().items():
+        old = before.exact_rows().get(key)
+        if old is None:
+            continue
+        limit = known(row.subtree_quota)
+        if row.parent is not None:
+            if row.borrowing_limit is None:
+                continue
+            limit += amount(row.borrowing_limit)
+        if amount(old.usage) <= limit:
+            assert amount(row.usage) <= limit, f"{key}: usage is {row.usage} after the cycle, beyond its limit {limit}"
+
+
+def _usage(tree: Tree) -> dict[str, str]:
+    return {f"{kind} {cell}": row.usage for (kind, cell), row in tree.rows.items()}
+
+
+def _rows_of(tree: Tree, cluster_queue: str) -> list[QuotaRow]:
+    return [row for (kind, cell), row in tree.rows.items() if kind == "ClusterQueue" and cell[0] == cluster_queue]
+
+
+def _is_over(row: QuotaRow) -> bool:
+    """Is more used than its own quota? What is unlimited is never reached."""
+    return row.nominal is not None and amount(row.usage) > amount(row.nominal)
+
+
+def _id(manifest: JsonObject) -> tuple[str, str]:
+    return text_at(manifest, "kind"), key_of(manifest)

@@ -1,0 +1,188 @@
+"""What holds in every state of an engine, whatever was decided before (docs/invariants.md)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from math import ceil
+
+from kueuecore.engine import Engine
+from kueuecore.states import QuotaRow
+from kueuecore.testing.play import holds_quota
+
+__all__ = ["Cell", "Tree", "amount", "check_invariants"]
+
+_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+))?(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E)?")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+Cell = tuple[str, str, str]
+"""Name of a ClusterQueue or Cohort, flavor, resource."""
+
+
+@cache
+def amount(quantity: str) -> int:
+    """A quantity in thousandths, the smallest unit that quota is counted in; what is smaller is rounded up.
+
+    Example:
+        >>> amount("1500m"), amount("2Ki"), amount("1e3")
+        (1500, 2048000, 1000000)
+    """
+    match = _QUANTITY.fullmatch(quantity)
+    if match is None:
+        raise ValueError(f"{quantity!r} is no quantity")
+    digits, exponent, suffix = match.groups()
+    number = Fraction(digits) * Fraction(10) ** (int(exponent or 0) + 3)
+    number *= 2 ** _BINARY[suffix] if suffix in _BINARY else Fraction(10) ** _DECIMAL[suffix or ""]
+    return ceil(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Quota and usage of an engine as exact numbers, and who is above whom.
+
+    Args:
+        rows: The rows of `Engine.quota`, by kind and cell.
+        exact: Flavors and resources in which no amount is so large that it may saturate (rules/02 §1). Sums are only
+            looked at there.
+    """
+
+    rows: Mapping[tuple[str, Cell], QuotaRow]
+    exact: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, engine: Engine) -> Tree:
+        """What an engine holds now."""
+        rows = {(row.kind, (row.name, row.flavor, row.resource)): row for row in engine.quota()}
+        columns = {(row.flavor, row.resource) for row in rows.values()}
+        saturated = {(row.flavor, row.resource) for row in rows.values() if _may_saturate(row)}
+        return cls(rows, frozenset(columns - saturated))
+
+    def exact_rows(self) -> dict[tuple[str, Cell], QuotaRow]:
+        """The rows with which can be reckoned."""
+        return {key: row for key, row in self.rows.items() if (row.flavor, row.resource) in self.exact}
+
+
+def check_invariants(engine: Engine) -> None:
+    """What must hold in every state, between any two calls.
+
+    Args:
+        engine: The engine; it is only looked at.
+
+    Raises:
+        AssertionError: Something does not hold; a bug of kueuecore, then.
+
+    Example:
+        >>> check_invariants(Engine())
+    """
+    tree = Tree.of(engine)
+    _check_usage_of_cluster_queues(engine, tree)
+    _check_cohorts(tree)
+    _check_places(engine)
+    _check_order(engine)
+
+
+def local_quota(row: QuotaRow) -> int:
+    """What a node keeps for itself: its subtree quota beyond its lending limit (rules/02 §2)."""
+    if row.lending_limit is None:
+        return 0
+    return max(0, known(row.subtree_quota) - amount(row.lending_limit))
+
+
+def known(quantity: str | None) -> int:
+    """An amount that is not unlimited."""
+    assert quantity is not None
+    return amount(quantity)
+
+
+def _may_saturate(row: QuotaRow) -> bool:
+    # A quarter of what 64 bits hold leaves room for the sums of small worlds; cpu is held in thousandths.
+    bound = 2**61 * (1 if row.resource == "cpu" else 1000)
+    amounts = (row.nominal, row.subtree_quota, row.usage, row.potential_available, row.available)
+    limits = (it for it in (row.lending_limit, row.borrowing_limit) if it is not None)
+    return any(it is None or abs(amount(it)) >= bound for it in (*amounts, *limits))
+
+
+def _check_usage_of_cluster_queues(engine: Engine, tree: Tree) -> None:
+    """The usage of a ClusterQueue is the sum of what is reserved in it, without the pods that are done."""
+    least: dict[Cell, int] = defaultdict(int)
+    most: dict[Cell, int] = defaultdict(int)
+    for workload in engine.workloads():
+        if not holds_quota(workload):
+            continue
+        done = {it["name"]: it["count"] for it in workload.status.get("reclaimablePods", ())}
+        admission = workload.status["admission"]
+        for pod_set in admission["podSetAssignments"]:
+            count = pod_set.get("count", 0)
+            # With partial admission, pods that never started may be among those that count as done.
+            n_left = max(0, count - done.get(pod_set["name"], 0))
+            for resource, flavor in pod_set.get("flavors", {}).items():
+                cell = (admission["clusterQueue"], flavor, resource)
+                reserved = amount(pod_set["resourceUsage"][resource])
+                least[cell] += reserved * n_left // count if count else reserved
+                most[cell] += reserved
+    there = set(engine.cluster_queues())
+    found = {cell: known(row.usage) for (kind, cell), row in tree.exact_rows().items() if kind == "ClusterQueue"}
+    for cell in sorted({*found, *(cell for cell in most if cell[0] in there and cell[1:] in tree.exact)}):
+        used = found.get(cell, 0)
+        assert least[cell] <= used <= most[cell], (
+            f"usage of {cell} is {used}; {least[cell]} to {most[cell]} is reserved"
+        )
+
+
+def _check_cohorts(tree: Tree) -> None:
+    """Subtree quota is what is there and lent; usage of a cohort is what its children use beyond their own."""
+    rows = tree.exact_rows()
+    below: dict[Cell, int] = defaultdict(int)
+    lent: dict[Cell, int] = defaultdict(int)
+    for row in rows.values():
+        if row.parent is not None:
+            local = local_quota(row)
+            below[row.parent, row.flavor, row.resource] += max(0, amount(row.usage) - local)
+            lent[row.parent, row.flavor, row.resource] += known(row.subtree_quota) - local
+    for (kind, cell), row in rows.items():
+        quota, used = known(row.nominal), amount(row.usage)
+        if kind == "Cohort":
+            quota += lent[cell]
+            assert used == below[cell], f"usage of cohort {cell} is {used}, its children take {below[cell]}"
+        assert known(row.subtree_quota) == quota, f"subtree quota of {kind} {cell} is {row.subtree_quota}, not {quota}"
+        over = max(0, used - quota) if row.parent is not None else 0
+        assert amount(row.borrowed) == over, f"{kind} {cell} borrows {row.borrowed}, not {over}"
+
+
+def _check_places(engine: Engine) -> None:
+    """A workload waits in one queue, once, and only while it holds no quota; the statuses count them so."""
+    states = {workload.key: workload for workload in engine.workloads()}
+    waiting = [(name, it.key, it.place) for name in engine.cluster_queues() for it in engine.pending(name)]
+    keys = [key for _, key, _ in waiting]
+    assert len(keys) == len(set(keys)), f"a workload waits twice: {sorted(keys)}"
+    for name, key, place in waiting:
+        state = states[key]
+        assert state.stage == "Pending", f"{key} waits, but is {state.stage}"
+        assert (state.cluster_queue, state.place) == (name, place), f"{key} waits in {name}, {place}: {state}"
+    queued = {key for key, state in states.items() if state.place is not None}
+    assert queued <= set(keys), f"queued, but in no ClusterQueue: {sorted(queued - set(keys))}"
+    for name in engine.cluster_queues():
+        status = engine.cluster_queue(name)
+        held = [it for it in states.values() if holds_quota(it) and it.status["admission"]["clusterQueue"] == name]
+        n_admitted = sum(it.stage == "Admitted" for it in held)
+        counted = (status.pending_workloads, status.reserving_workloads, status.admitted_workloads)
+        expected = (len(engine.pending(name)), len(held), n_admitted)
+        assert counted == expected, f"ClusterQueue {name} counts {counted}, there are {expected}"
+
+
+def _check_order(engine: Engine) -> None:
+    """In a queue, who has the higher priority is first; but for one that has preempted and waits for the room.
+
+    Not where usage decides first (admission fair sharing).
+    """
+    if "admissionFairSharing" in engine.configuration.to_dict():
+        return
+    for name in engine.cluster_queues():
+        priorities = [it.priority for it in engine.pending(name)]
+        rest = priorities[1:]
+        assert rest == sorted(rest, reverse=True), f"ClusterQueue {name} has its queue in the order {priorities}"

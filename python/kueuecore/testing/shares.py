@@ -1,0 +1,111 @@
+"""What happens in histories, in shares of all of them: worlds in which nothing happens find nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Self
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.decisions import Admission
+from kueuecore.engine import Engine
+from kueuecore.testing.play import Told
+from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
+
+__all__ = ["Shares", "Witness"]
+
+
+class Witness:
+    """Watches one play, and notes what happens in it, in `seen`.
+
+    Args:
+        scenario: What is played.
+
+    Example:
+        >>> Witness(Scenario((), configuration={"fairSharing": {}})).seen
+        {'fair sharing'}
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.seen: set[str] = {"fair sharing"} if "fairSharing" in (scenario.configuration or {}) else set()
+        objects = [*scenario.objects, *(move.object for move in scenario.moves if move.object is not None)]
+        self._counts = {key_of(it): _counts(it) for it in objects if it.get("kind") == "Workload"}
+
+    def before(self, engine: Engine, move: Move) -> None:
+        """Nothing has happened yet."""
+
+    def after(self, engine: Engine, told: Told) -> None:
+        """Note what the move has brought."""
+        if told.refused:
+            self.seen.add("refused change")
+        if told.move.kind is MoveKind.FORK:
+            self.seen.add("fork")
+        if told.decision is None:
+            return
+        for preemption in told.decision.preemptions:
+            self.seen |= {"preemption", f"preemption: {preemption.reason}"}
+        for admission in told.decision.admissions:
+            self.seen.add("admission")
+            state = engine.workload(admission.name, namespace=admission.namespace)
+            if "reclaimablePods" not in state.status and self._is_partial(admission):
+                self.seen.add("partial admission")
+            if any(len(set(flavors.values())) > 1 for flavors in state.flavors.values()):
+                self.seen.add("several flavors")
+        if told.decision.parked:
+            self.seen.add("parked unseen")
+
+    def settled(self, engine: Engine) -> None:
+        """Note what the state shows."""
+        if any(row.borrowed != "0" for row in engine.quota()):
+            self.seen.add("borrowing")
+
+    def _is_partial(self, admission: Admission) -> bool:
+        counts = self._counts.get(admission.key, {})
+        return any(pod_set.count < counts.get(pod_set.name, 0) for pod_set in admission.pod_sets)
+
+
+class Shares:
+    """In what share of histories something happened.
+
+    Example:
+        >>> shares = Shares()
+        >>> shares.add({"borrowing"})
+        >>> shares.add({"borrowing", "preemption"})
+        >>> shares.of("preemption")
+        0.5
+        >>> print(shares)
+        2 histories
+          100.0 %  borrowing
+           50.0 %  preemption
+    """
+
+    def __init__(self) -> None:
+        self.n_histories = 0
+        self.counts: Counter[str] = Counter()
+
+    def add(self, seen: set[str]) -> None:
+        """Count what happened in one history."""
+        self.n_histories += 1
+        self.counts.update(seen)
+
+    def __iadd__(self, other: Shares) -> Self:
+        """Count what others have counted."""
+        self.n_histories += other.n_histories
+        self.counts += other.counts
+        return self
+
+    def of(self, what: str) -> float:
+        """The share of the histories in which it happened, from 0 to 1."""
+        return self.counts[what] / self.n_histories if self.n_histories else 0.0
+
+    def __str__(self) -> str:
+        rows = sorted(self.counts.items(), key=lambda row: (-row[1], row[0]))
+        lines = [f"  {100 * n / self.n_histories:5.1f} %  {what}" for what, n in rows]
+        return "\n".join([f"{self.n_histories} histories", *lines])
+
+
+def _counts(workload: JsonObject) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for pod_set in list_at(workload, "spec", "podSets"):
+        count = object_at(pod_set).get("count", 1)
+        counts[text_at(pod_set, "name")] = count if isinstance(count, int) else 0
+    return counts

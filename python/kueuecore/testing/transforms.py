@@ -1,0 +1,129 @@
+"""Changes of a scenario after which the same must be decided (docs/invariants.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore.testing.invariants import amount
+from kueuecore.testing.play import Observation, Told
+from kueuecore.testing.scenario import Scenario
+
+__all__ = ["decided", "renamed", "scaled", "with_idle_cluster_queue"]
+
+_QUOTAS = ("nominalQuota", "borrowingLimit", "lendingLimit")
+_RESOURCES = ("requests", "limits", "resourceUsage", "overhead")
+
+
+def scaled(scenario: Scenario, factor: int) -> Scenario:
+    """The same with every quota, limit, request and usage times `factor`.
+
+    Example:
+        >>> quota = {"name": "cpu", "nominalQuota": "1500m"}
+        >>> scaled(Scenario(({"spec": quota},)), 2).objects[0]["spec"]["nominalQuota"]
+        '3000m'
+    """
+
+    def times(value: JsonValue) -> JsonValue:
+        return f"{amount(value) * factor}m" if isinstance(value, str) else value
+
+    def walk(value: JsonValue, key: str) -> JsonValue:
+        if key in _QUOTAS:
+            return times(value)
+        if isinstance(value, dict):
+            if key in _RESOURCES:
+                return {name: times(it) for name, it in value.items()}
+            return {name: walk(it, name) for name, it in value.items()}
+        return [walk(it, "") for it in value] if isinstance(value, list) else value
+
+    return _mapped(scenario, walk)
+
+
+def renamed(scenario: Scenario, names: Mapping[str, str]) -> Scenario:
+    """The same with other names: every text that is a name, or a key with one, is replaced.
+
+    Example:
+        >>> renamed(Scenario(({"metadata": {"name": "a", "uid": "a-1"}},)), {"a": "b"}).objects
+        ({'metadata': {'name': 'b', 'uid': 'a-1'}},)
+    """
+
+    def walk(value: JsonValue, key: str) -> JsonValue:
+        if isinstance(value, dict):
+            return {name: walk(it, name) for name, it in value.items()}
+        if isinstance(value, list):
+            return [walk(it, "") for it in value]
+        return names.get(value, value) if isinstance(value, str) else value
+
+    found = _mapped(scenario, walk)
+    keys = ("/".join(names.get(part, part) for part in move.key.split("/")) for move in scenario.moves)
+    return replace(found, moves=tuple(replace(move, key=key) for move, key in zip(found.moves, keys, strict=True)))
+
+
+def with_idle_cluster_queue(scenario: Scenario, *, name: str = "zz-idle", cohort: str = "") -> Scenario:
+    """The same with one more ClusterQueue, without quota and without workloads, in a cohort or alone.
+
+    Example:
+        >>> with_idle_cluster_queue(Scenario(()), cohort="c").objects[0]["spec"]["cohortName"]
+        'c'
+    """
+    example = next((it for it in scenario.objects if text_at(it, "kind") == "ClusterQueue"), None)
+    spec: JsonObject = {"namespaceSelector": {}, **({"cohortName": cohort} if cohort else {})}
+    if example is not None and isinstance(example["spec"], dict):
+        spec["resourceGroups"] = _without_quota(example["spec"].get("resourceGroups"))
+    idle: JsonObject = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    return scenario.with_objects([*scenario.objects, idle])
+
+
+def decided(told: Told, names: Mapping[str, str] | None = None) -> Observation:
+    """What a move has decided, without words and amounts, in an order of its own.
+
+    Args:
+        told: What came of the move.
+        names: Names to put in place of others, as in `renamed`.
+    """
+    names = names or {}
+
+    def key(text: str) -> str:
+        return "/".join(names.get(part, part) for part in text.split("/"))
+
+    decision = told.decision
+    if decision is None:
+        return {"refused": bool(told.refused), "missing": told.missing}
+    return {
+        "admitted": sorted(
+            (
+                key(it.key),
+                key(it.cluster_queue),
+                [(a.name, a.count, {r: key(f) for r, f in a.flavors.items()}) for a in it.pod_sets],
+            )
+            for it in decision.admissions
+        ),
+        "preempted": sorted((key(it.key), key(it.preemptor), it.reason) for it in decision.preemptions),
+        "pending": sorted((key(it.key), it.reason, it.is_parked) for it in decision.pending),
+        "parked": sorted(map(key, decision.parked)),
+    }
+
+
+def _mapped(scenario: Scenario, walk: Callable[[JsonValue, str], JsonValue]) -> Scenario:
+    """The scenario with every object changed; `walk` gets a value and the key at which it stands."""
+
+    def changed(plain: JsonObject) -> JsonObject:
+        result = walk(plain, "")
+        assert isinstance(result, dict)
+        return result
+
+    moves = [it if it.object is None else replace(it, object=changed(it.object)) for it in scenario.moves]
+    return replace(scenario, objects=tuple(map(changed, scenario.objects)), moves=tuple(moves))
+
+
+def _without_quota(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        plain: JsonObject = {name: _without_quota(it) for name, it in value.items() if name not in _QUOTAS}
+        return {**plain, "nominalQuota": "0"} if "nominalQuota" in value else plain
+    return [_without_quota(it) for it in value] if isinstance(value, list) else value

@@ -1,0 +1,142 @@
+"""Changes of a world that change no decision in it (docs/invariants.md)."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.engine import Engine
+from kueuecore.objects import from_manifest
+from kueuecore.testing import Limits, Play, Scenario, first_difference, histories, observe, shown
+from kueuecore.testing.play import Told
+from kueuecore.testing.transforms import decided, renamed, scaled, with_idle_cluster_queue
+
+no_forks = histories(forks=False)
+modest = histories(Limits(edges=False), forks=False)
+
+
+def played(history: Scenario) -> list[Told]:
+    play = Play.of(history)
+    return list(play.run(history.moves))
+
+
+def check_same_decisions(history: Scenario, other: Scenario, names: dict[str, str] | None = None) -> None:
+    """Both decide the same, where the names of the first are those of the second after `names`."""
+    with shown(history):
+        for one, another in zip(played(history), played(other), strict=True):
+            assert first_difference(decided(one, names), decided(another)) is None
+
+
+@given(modest, st.sampled_from([2, 3, 10, 1000, 10**9]))
+def test_scaling_all_quantities_changes_no_decision(history: Scenario, factor: int) -> None:
+    check_same_decisions(history, scaled(history, factor))
+
+
+@given(no_forks, st.randoms(use_true_random=False))
+def test_the_names_of_workloads_flavors_and_namespaces_decide_nothing(history: Scenario, random: Any) -> None:
+    """UIDs and times decide; every UID is another."""
+    names: dict[str, str] = {}
+    for kind in ("w", "n", "f", "g"):
+        own = [f"{kind}{number}" for number in range(40)]
+        names |= dict(zip(own, random.sample(own, len(own)), strict=True))
+    check_same_decisions(history, renamed(history, names | {"ns": "other"}), names | {"ns": "other"})
+
+
+@given(no_forks)
+def test_only_the_order_of_the_names_of_queues_and_cohorts_decides(history: Scenario) -> None:
+    """They break ties that Kueue leaves to chance."""
+    names = {f"{kind}{number}": f"team-{kind}{number}" for kind in "cq" for number in range(1, 9)}
+    check_same_decisions(history, renamed(history, names), names)
+
+
+@given(no_forks, st.sampled_from(["c1", "c2", ""]))
+def test_a_cluster_queue_without_quota_and_workloads_changes_nothing(history: Scenario, cohort: str) -> None:
+    with shown(history):
+        for one, other in zip(played(history), played(with_idle_cluster_queue(history, cohort=cohort)), strict=True):
+            assert first_difference(one.to_json(), other.to_json()) is None
+
+
+@given(no_forks)
+def test_objects_with_all_defaults_decide_the_same_when_they_are_trusted(history: Scenario) -> None:
+    filled = [from_manifest(thing).to_manifest() for thing in history.objects]
+    for thing in filled:
+        thing["metadata"]["generation"] = 1  # type: ignore[index, call-overload]  # as an API server sets it
+    with shown(history):
+        one = Play.of(history)
+        trusted = Engine(history.parsed_configuration())
+        trusted.apply(json.dumps(filled).encode(), now=one.now, trusted=True)
+        other = Play(trusted)
+        assert first_difference(observe(one.engine), observe(other.engine)) is None
+        for move in history.moves:
+            assert first_difference(one.do(move).to_json(), other.do(move).to_json()) is None
+
+
+@given(no_forks)
+def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Scenario) -> None:
+    """A restart loses what was tried, but no quota."""
+    with shown(history):
+        play = Play.of(history)
+        there = {name_of(it): it for it in history.objects}
+        for told in play.run(history.moves):
+            thing = told.move.object
+            if thing is not None and not told.refused:
+                there[name_of(thing)] = thing
+            if told.move.object_kind and not told.missing:
+                del there[told.move.object_kind, told.move.key.rpartition("/")[2]]
+        statuses = {("Workload", it.name): it.status for it in play.engine.workloads()}
+        objects = [{**it, "status": statuses.get(key, {})} for key, it in there.items()]
+        again = Engine(history.parsed_configuration())
+        again.apply(json.dumps(objects).encode(), now=play.now, trusted=True)
+        assert again.quota() == play.engine.quota()
+        assert [(it.key, it.stage, it.flavors) for it in again.workloads()] == [
+            (it.key, it.stage, it.flavors) for it in play.engine.workloads()
+        ]
+
+
+def name_of(thing: JsonObject) -> tuple[str, str]:
+    return text_at(thing, "kind"), text_at(thing, "metadata", "name")
+
+
+def digest(lines: list[str]) -> str:
+    """A hash of all that is seen when scenarios are played."""
+    seen = hashlib.sha256()
+    for line in lines:
+        history = Scenario.from_line(line)
+        play = Play.of(history)
+        for told in play.run(history.moves):
+            seen.update(json.dumps([told.to_json(), observe(play.engine)]).encode())
+    return seen.hexdigest()
+
+
+def some_histories(n: int) -> list[str]:
+    lines: list[str] = []
+
+    @settings(max_examples=n, phases=[Phase.generate], derandomize=True)
+    @given(histories())
+    def draw(history: Scenario) -> None:
+        lines.append(history.to_line())
+
+    draw()
+    return lines
+
+
+PROGRAM = "import sys; from tests.property.test_metamorphic import digest; print(digest(sys.stdin.read().splitlines()))"
+
+
+def test_other_processes_and_threads_see_the_same_bytes() -> None:
+    lines = some_histories(20)
+    here = digest(lines)
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(digest, [lines] * 4)) == {here}
+    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input="\n".join(lines), capture_output=True, text=True, env=environment
+    )
+    assert (ran.stdout.strip(), ran.stderr) == (here, "")
