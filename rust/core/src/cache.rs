@@ -144,6 +144,7 @@ impl State {
         record.cached.clear();
         record.candidates.clear();
         record.admitted_usage.clear();
+        record.admitted_usage_of.clear();
         self.owners.remove(&node);
         let parent = self.forest.parent(node);
         self.forest.remove_node(node);
@@ -263,15 +264,12 @@ impl State {
         let admitted = is_admitted(&record.workload);
         let node = self.queues[queue].node.expect("a ClusterQueue with an object has a node");
         self.forest.charge(node, &usage, true, &self.names);
-        if admitted {
-            for &(fr, amount) in &usage {
-                let total = self.queues[queue].admitted_usage.entry(fr).or_default();
-                *total = total.plus(amount);
-            }
-        }
+        let local_queue = record.local_queue;
         let key = self.candidate_key(workload);
         self.queues[queue].candidates.insert(key.clone());
-        self.queues[queue].cached.insert(workload, Charge { usage, admitted, candidate: Some(key) });
+        let charge = Charge { usage, admitted, local_queue, candidate: Some(key) };
+        self.queues[queue].count_admitted(&charge, true);
+        self.queues[queue].cached.insert(workload, charge);
         true
     }
 
@@ -298,12 +296,7 @@ impl State {
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
-        if charge.admitted {
-            for (fr, amount) in charge.usage {
-                let total = self.queues[queue].admitted_usage.entry(fr).or_default();
-                *total = total.minus(amount);
-            }
-        }
+        self.queues[queue].count_admitted(&charge, false);
     }
 
     /// Moves a reserving workload to its place among the candidates after its conditions changed.

@@ -25,12 +25,14 @@ use crate::tree::Quota;
 use crate::workloads::{Record, Workloads};
 
 /// What a reserving workload charges to its ClusterQueue.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Charge {
     /// Usage by flavor-resource.
     pub usage: Vec<(FlavorResourceId, Amount)>,
     /// Is the workload Admitted, not only reserving?
     pub admitted: bool,
+    /// The LocalQueue that it counts for.
+    pub local_queue: LocalQueueId,
     /// Its place among the candidates for preemption.
     pub candidate: Option<CandidateKey>,
 }
@@ -58,6 +60,8 @@ pub struct QueueRecord {
     pub candidates: BTreeSet<CandidateKey>,
     /// Usage of those that are Admitted.
     pub admitted_usage: BTreeMap<FlavorResourceId, Amount>,
+    /// The same for each LocalQueue whose workloads were ever Admitted here.
+    pub admitted_usage_of: BTreeMap<LocalQueueId, BTreeMap<FlavorResourceId, Amount>>,
     /// The workloads whose admission names it, counted or not.
     pub named_by: BTreeSet<WorkloadId>,
     /// The LocalQueues that point to it.
@@ -76,6 +80,22 @@ impl QueueRecord {
             return QueueStatus::Terminating.name();
         }
         self.activeness.as_ref().map_or("", |a| a.status.name())
+    }
+
+    /// Counts a charge as used by an Admitted workload, or not any more. A sum that has saturated stays so
+    /// (rules/02 §7).
+    pub(crate) fn count_admitted(&mut self, charge: &Charge, add: bool) {
+        if !charge.admitted {
+            return;
+        }
+        let of_local_queue = self.admitted_usage_of.entry(charge.local_queue).or_default();
+        for usage in [&mut self.admitted_usage, of_local_queue] {
+            for &(fr, amount) in &charge.usage {
+                let total = usage.entry(fr).or_default();
+                let units = amount.get();
+                *total = if add { total.plus_units(units) } else { total.minus_units(units) };
+            }
+        }
     }
 
     /// Number of Admitted workloads.

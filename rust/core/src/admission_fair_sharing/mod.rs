@@ -174,14 +174,9 @@ impl State {
         let queue = &self.queues[queue];
         let covered = queue.rules.groups.iter().flat_map(|group| &group.covered);
         let mut sums: BTreeMap<&str, i64> = covered.map(|&r| (self.names.resource_text(r), 0)).collect();
-        for (&id, charge) in queue.cached.iter().filter(|(_, charge)| charge.admitted) {
-            if self.workloads.get(id).local_queue != local_queue {
-                continue;
-            }
-            for &(fr, amount) in &charge.usage {
-                let sum = sums.entry(self.names.resource_text(self.names.parts(fr).1)).or_default();
-                *sum = sum.saturating_add(amount.get());
-            }
+        for (&fr, amount) in queue.admitted_usage_of.get(&local_queue).into_iter().flatten() {
+            let sum = sums.entry(self.names.resource_text(self.names.parts(fr).1)).or_default();
+            *sum = sum.saturating_add(amount.get());
         }
         as_list(sums)
     }

@@ -158,6 +158,24 @@ fn a_penalty_ends_with_what_it_was_for() {
 }
 
 #[test]
+fn what_has_left_is_in_use_no_more_and_nobody_answers_for_others() {
+    let mut world = world();
+    world.submit(of("a", "a1", "40"));
+    world.submit(of("b", "b1", "20"));
+    world.cycle();
+    world.cycle();
+    world.reconcile();
+    assert_eq!((cpus(&world, "a"), cpus(&world, "b")), (["20".into(), "".into()], ["10".into(), "".into()]));
+    assert!(world.engine.finish(world.id("a1"), "Succeeded", "", world.now));
+    for name in ["a", "b"] {
+        let later = Time(world.now.0 + 5 * MINUTE_NS);
+        let id = id(&world, name);
+        world.engine.state.sample_local_queue(id, later);
+    }
+    assert_eq!((cpus(&world, "a"), cpus(&world, "b")), (["10".into(), "".into()], ["15".into(), "".into()]));
+}
+
+#[test]
 fn only_usage_based_queues_charge() {
     let mut world = world();
     world.submit(workload("w", "1"));
