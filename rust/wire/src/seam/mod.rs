@@ -5,6 +5,7 @@
 
 mod assign;
 mod cache;
+mod fair_sharing;
 mod pods;
 mod preempt;
 mod queues;
@@ -20,6 +21,9 @@ use serde_json::Value;
 use crate::configuration::Configuration;
 use crate::decode::{Door, decode, decode_value};
 use crate::time::parse_time;
+
+/// `apiVersion` of Kueue's objects.
+const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
 /// What one case says besides its kind.
 struct Case<'a> {
@@ -48,6 +52,13 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
         "assign" => assign::assign,
         "scheduling_hash" => assign::scheduling_hash,
         "preempt" => preempt::preempt,
+        "afs_decay" => fair_sharing::afs_decay,
+        "afs_entry_penalty" => fair_sharing::afs_entry_penalty,
+        "afs_local_queue_weight" => fair_sharing::afs_local_queue_weight,
+        "afs_usage" => fair_sharing::afs_usage,
+        "local_queue_fs_usage" => fair_sharing::local_queue_fs_usage,
+        "resource_list_mul_float" => fair_sharing::resource_list_mul_float,
+        "candidate_order" => fair_sharing::candidate_order,
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,
         "readiness" => queues::readiness,
@@ -101,8 +112,17 @@ impl<'a> Case<'a> {
     }
 }
 
+/// An object of the current version.
+fn object(api_version: &str, kind: &str, metadata: &Value, spec: &Value) -> Result<Object, String> {
+    read(&serde_json::json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}))
+}
+
+fn read(value: &Value) -> Result<Object, String> {
+    decode_value(value).map_err(|e| e.to_string())
+}
+
 fn workload(value: &Value) -> Result<Workload, String> {
-    match decode_value(value).map_err(|e| e.to_string())? {
+    match read(value)? {
         Object::Workload(workload) => Ok(*workload),
         _ => Err("not a Workload".to_owned()),
     }

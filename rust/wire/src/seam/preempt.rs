@@ -52,6 +52,32 @@ fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, assignment: 
     targets
 }
 
+/// The keys of the workloads that give way to one of the highest priority that asks for `n_cpus` in a ClusterQueue, in the
+/// order in which they are taken.
+pub(super) fn all_targets(state: &mut State, queue: &str, n_cpus: usize) -> Result<Vec<String>, String> {
+    let queue = state.find_queue(queue).ok_or("no such ClusterQueue")?;
+    let container = json!({"name": "c", "resources": {"requests": {"cpu": n_cpus.to_string()}}});
+    let pod_set = json!({"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}});
+    let workload = super::workload(&json!({
+        "apiVersion": super::KUEUE,
+        "kind": "Workload",
+        "metadata": {"name": "preemptor", "namespace": "preemptor"},
+        "spec": {"priority": i32::MAX, "podSets": [pod_set]},
+    }))?;
+    let workload = state.store_workload(workload);
+    let flavors = json!({"cpu": {"flavor": "default", "mode": "Preempt"}});
+    let given = json!({"podSets": [{"name": "main", "count": 1, "flavors": flavors}]});
+    let assignment = assignment(state, workload, &given)?;
+    state.forest.flush(&state.names);
+    let targets = targets(state, queue, workload, &assignment);
+    Ok(targets.iter().map(|target| key(state, target.workload)).collect())
+}
+
+fn key(state: &State, id: WorkloadId) -> String {
+    let (namespace, name) = &*state.workloads.get(id).key;
+    format!("{namespace}/{name}")
+}
+
 fn assignment(state: &mut State, workload: WorkloadId, given: &Value) -> Result<Assignment, String> {
     let mut assignment = Assignment {
         pod_sets: Vec::new(),
@@ -94,17 +120,13 @@ fn mode(name: &str) -> Result<Mode, String> {
 }
 
 fn dump(state: &State, targets: &[Target]) -> Value {
-    let key = |id: WorkloadId| {
-        let (namespace, name) = &*state.workloads.get(id).key;
-        format!("{namespace}/{name}")
-    };
-    let mut by_key: Vec<(String, WorkloadId)> = targets.iter().map(|t| (key(t.workload), t.workload)).collect();
+    let mut by_key: Vec<(String, WorkloadId)> = targets.iter().map(|t| (key(state, t.workload), t.workload)).collect();
     by_key.sort();
     let status = |id: WorkloadId| encode::workload_status(&state.workloads.get(id).workload.status);
     json!({
         "ordered": true,
         "targets": targets.iter().map(|t| json!({
-            "key": key(t.workload),
+            "key": key(state, t.workload),
             "reason": t.reason,
             "clusterQueue": state.names.queues[t.queue],
         })).collect::<Vec<_>>(),
