@@ -6,6 +6,7 @@
 mod assign;
 mod cache;
 mod fair_sharing;
+mod functions;
 mod pods;
 mod preempt;
 mod queues;
@@ -58,6 +59,16 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
         "afs_usage" => fair_sharing::afs_usage,
         "local_queue_fs_usage" => fair_sharing::local_queue_fs_usage,
         "resource_list_mul_float" => fair_sharing::resource_list_mul_float,
+        "amount_arithmetic" => functions::amount_arithmetic,
+        "effective_priority" => functions::effective,
+        "priority_boost" => functions::boost,
+        "backoff_expired" => functions::expired,
+        "preemption_message" => functions::preemption_message,
+        "weighted_share" => functions::weighted_share,
+        "partial_admission_search" => functions::partial_admission_search,
+        "pending_flavors" => functions::pending_flavors,
+        "last_assignment_outdated" => functions::last_assignment_outdated,
+        "ancestors" => functions::ancestors,
         "candidate_order" => fair_sharing::candidate_order,
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,

@@ -158,6 +158,6 @@ impl<'a> Node<'a> {
     }
 }
 
-fn float(value: f64) -> String {
+pub(super) fn float(value: f64) -> String {
     if value.is_infinite() { "+Inf".to_owned() } else { value.to_string() }
 }
