@@ -117,7 +117,8 @@ pub(super) fn last_assignment_outdated(case: &Case<'_>) -> Answer {
     let (input, last) = (case.input, &case.input["last"]);
     let hashes = [last, input].map(|of| of["schedulingHash"].as_str().unwrap_or_default());
     let shape = |hash: &str| {
-        hashes.iter().position(|other| *other == hash).filter(|_| !hash.is_empty()).map(ShapeId::from_index)
+        let is_known = !hash.is_empty() && hash != "unknown";
+        hashes.iter().position(|other| *other == hash).filter(|_| is_known).map(ShapeId::from_index)
     };
     let cycle = |of: &Value| u64::try_from(integer(of, "schedulingCycle")?).map_err(|e| e.to_string());
     let resume = Resume {
