@@ -634,7 +634,7 @@ impl State {
     }
 
     /// May the change make a parked workload admissible (rules/05 §2.1 rule 2)?
-    fn is_relevant_change(&self, old: &Record, new: &Record) -> bool {
+    pub fn is_relevant_change(&self, old: &Record, new: &Record) -> bool {
         let condition = |r: &Record, kind: &str| find(&r.workload.status.conditions, kind).cloned();
         let changed = |kind: &str| condition(old, kind) != condition(new, kind);
         let (a, b) = (&old.workload, &new.workload);

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use kueuecore::admission_fair_sharing::{decayed, usage as usage_of, weight as weight_of};
-use kueuecore::config::AdmissionFairSharing;
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Object, ResourceList};
 use serde_json::{Value, json};
 
-use super::values::{entries, integer, is_true, items, quantity, text};
-use super::{Answer, Case, KUEUE, object, read};
+use super::values::{entries, integer, quantity};
+use super::{Answer, Case, object, read};
 use crate::encode::resource_list;
-use crate::time::format_time;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// What an error of the API server says if there is no such object.
@@ -105,77 +103,14 @@ pub(super) fn afs_entry_penalty(case: &Case<'_>) -> Answer {
     let queue = json!({"namespaceSelector": {}, "resourceGroups": groups, "admissionScope": scope});
     let local_queue = json!({"name": workload.queue_name, "namespace": namespace});
     let objects = vec![
-        object("v1", "Namespace", &json!({"name": namespace}), &Value::Null)?,
-        object(KUEUE, "ResourceFlavor", &json!({"name": "default"}), &json!({}))?,
-        object(KUEUE, "ClusterQueue", &json!({"name": "cq"}), &queue)?,
-        object(KUEUE, "LocalQueue", &local_queue, &json!({"clusterQueue": "cq"}))?,
+        read(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))?,
+        object("ResourceFlavor", &json!({"name": "default"}), &json!({}))?,
+        object("ClusterQueue", &json!({"name": "cq"}), &queue)?,
+        object("LocalQueue", &local_queue, &json!({"clusterQueue": "cq"}))?,
         Object::Workload(Box::new(workload)),
     ];
     engine.apply(objects, case.now);
     engine.cycle(case.now);
     let charged = engine.state.local_queues.iter().any(|queue| queue.account.as_ref().is_some_and(|a| a.has_penalty()));
     Ok(Some(json!({"apply": charged})))
-}
-
-/// Kind `candidate_order`: everybody has to give way to one workload, which asks for the quota of all of them. Those of
-/// other ClusterQueues have borrowed theirs.
-pub(super) fn candidate_order(case: &Case<'_>) -> Answer {
-    let input = case.input;
-    let own = text(input, "preemptorClusterQueue")?;
-    let candidates = items(&input["candidates"]);
-    let mut config = case.config.clone();
-    if is_true(input, "afsEnabled") {
-        config.admission_fair_sharing.get_or_insert_with(AdmissionFairSharing::default);
-    }
-    let mut names = vec![own];
-    let mut objects = vec![object(KUEUE, "ResourceFlavor", &json!({"name": "default"}), &json!({}))?];
-    for candidate in candidates {
-        let name = text(candidate, "clusterQueue")?;
-        if !names.contains(&name) {
-            names.push(name);
-        }
-        if let Some(usage) = candidate["localQueueFSUsage"].as_f64() {
-            let status = json!({"consumedResources": {"cpu": usage.to_string()}, "lastUpdate": null});
-            objects.push(read(&json!({
-                "apiVersion": KUEUE,
-                "kind": "LocalQueue",
-                "metadata": {"name": candidate["workload"]["spec"]["queueName"]},
-                "spec": {"clusterQueue": name},
-                "status": {"fairSharing": {"admissionFairSharingStatus": status}},
-            }))?);
-        }
-    }
-    for name in names {
-        let nominal = if name == own { candidates.len() } else { 0 };
-        let quota = json!({"name": "default", "resources": [{"name": "cpu", "nominalQuota": nominal.to_string()}]});
-        let spec = json!({
-            "cohortName": "all",
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
-            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
-            "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"},
-        });
-        objects.push(object(KUEUE, "ClusterQueue", &json!({"name": name}), &spec)?);
-    }
-    for candidate in candidates {
-        objects.push(read(&reserving(candidate, &format_time(case.now)))?);
-    }
-    let mut state = case.state_with(config, objects);
-    let targets = super::preempt::all_targets(&mut state, own, candidates.len())?;
-    Ok(Some(json!({"order": targets})))
-}
-
-/// The Workload of a candidate with one CPU of its ClusterQueue.
-fn reserving(candidate: &Value, now: &str) -> Value {
-    let mut workload = candidate["workload"].clone();
-    let assigned = json!({"name": "main", "count": 1, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}});
-    workload["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"] =
-        json!({"requests": {"cpu": "1"}});
-    workload["status"]["admission"] =
-        json!({"clusterQueue": candidate["clusterQueue"], "podSetAssignments": [assigned]});
-    if let Some(conditions) = workload["status"]["conditions"].as_array_mut()
-        && !conditions.iter().any(|condition| condition["type"] == "QuotaReserved")
-    {
-        conditions.push(json!({"type": "QuotaReserved", "status": "True", "lastTransitionTime": now}));
-    }
-    workload
 }

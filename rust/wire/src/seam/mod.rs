@@ -5,10 +5,12 @@
 
 mod assign;
 mod cache;
+mod candidates;
 mod fair_sharing;
 mod functions;
 mod pods;
 mod preempt;
+mod queue;
 mod queues;
 mod quota;
 mod values;
@@ -69,7 +71,9 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
         "pending_flavors" => functions::pending_flavors,
         "last_assignment_outdated" => functions::last_assignment_outdated,
         "ancestors" => functions::ancestors,
-        "candidate_order" => fair_sharing::candidate_order,
+        "candidate_order" => candidates::candidate_order,
+        "queue" => queue::queue,
+        "preemption_policy" => candidates::preemption_policy,
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,
         "readiness" => queues::readiness,
@@ -123,9 +127,9 @@ impl<'a> Case<'a> {
     }
 }
 
-/// An object of the current version.
-fn object(api_version: &str, kind: &str, metadata: &Value, spec: &Value) -> Result<Object, String> {
-    read(&serde_json::json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}))
+/// One of Kueue's objects.
+fn object(kind: &str, metadata: &Value, spec: &Value) -> Result<Object, String> {
+    read(&serde_json::json!({"apiVersion": KUEUE, "kind": kind, "metadata": metadata, "spec": spec}))
 }
 
 fn read(value: &Value) -> Result<Object, String> {

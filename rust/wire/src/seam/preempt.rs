@@ -32,7 +32,8 @@ pub(super) fn preempt(case: &Case<'_>) -> Answer {
     Ok(Some(dump(&state, &targets)))
 }
 
-fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, assignment: &Assignment) -> Vec<Target> {
+/// Who gives way to a workload with this assignment.
+pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, assignment: &Assignment) -> Vec<Target> {
     let preemptor = state.preemptor(queue, workload);
     let mut tree = state.forest.lend_tree(preemptor.tree);
     let record = state.workloads.get(workload);
@@ -52,33 +53,12 @@ fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, assignment: 
     targets
 }
 
-/// The keys of the workloads that give way to one of the highest priority that asks for `n_cpus` in a ClusterQueue, in the
-/// order in which they are taken.
-pub(super) fn all_targets(state: &mut State, queue: &str, n_cpus: usize) -> Result<Vec<String>, String> {
-    let queue = state.find_queue(queue).ok_or("no such ClusterQueue")?;
-    let container = json!({"name": "c", "resources": {"requests": {"cpu": n_cpus.to_string()}}});
-    let pod_set = json!({"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}});
-    let workload = super::workload(&json!({
-        "apiVersion": super::KUEUE,
-        "kind": "Workload",
-        "metadata": {"name": "preemptor", "namespace": "preemptor"},
-        "spec": {"priority": i32::MAX, "podSets": [pod_set]},
-    }))?;
-    let workload = state.store_workload(workload);
-    let flavors = json!({"cpu": {"flavor": "default", "mode": "Preempt"}});
-    let given = json!({"podSets": [{"name": "main", "count": 1, "flavors": flavors}]});
-    let assignment = assignment(state, workload, &given)?;
-    state.forest.flush(&state.names);
-    let targets = targets(state, queue, workload, &assignment);
-    Ok(targets.iter().map(|target| key(state, target.workload)).collect())
-}
-
-fn key(state: &State, id: WorkloadId) -> String {
+pub(super) fn key(state: &State, id: WorkloadId) -> String {
     let (namespace, name) = &*state.workloads.get(id).key;
     format!("{namespace}/{name}")
 }
 
-fn assignment(state: &mut State, workload: WorkloadId, given: &Value) -> Result<Assignment, String> {
+pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value) -> Result<Assignment, String> {
     let mut assignment = Assignment {
         pod_sets: Vec::new(),
         borrowing: 0,
