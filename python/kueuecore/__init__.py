@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kueuecore import objects as objects
+    from kueuecore.columns import Submissions as Submissions
     from kueuecore.configuration import Configuration as Configuration
     from kueuecore.configuration import FeatureGate as FeatureGate
     from kueuecore.configuration import feature_gates as feature_gates
     from kueuecore.decisions import Admission as Admission
     from kueuecore.decisions import Decision as Decision
     from kueuecore.decisions import Event as Event
+    from kueuecore.decisions import Outcome as Outcome
     from kueuecore.decisions import Pending as Pending
     from kueuecore.decisions import PodSetAdmission as PodSetAdmission
     from kueuecore.decisions import Preemption as Preemption
     from kueuecore.decisions import ReplacedSlice as ReplacedSlice
     from kueuecore.decisions import Undecided as Undecided
+    from kueuecore.decisions import WhatIf as WhatIf
     from kueuecore.engine import Applied as Applied
     from kueuecore.engine import Engine as Engine
     from kueuecore.errors import ConfigurationError as ConfigurationError
@@ -70,6 +73,8 @@ _MODULES = {
         "Event",
         "ReplacedSlice",
         "Undecided",
+        "WhatIf",
+        "Outcome",
     ),
     "kueuecore.states": (
         "Stage",
@@ -80,6 +85,7 @@ _MODULES = {
         "QuotaRow",
     ),
     "kueuecore.settling": ("settle", "Settled", "Ending"),
+    "kueuecore.columns": ("Submissions",),
     "kueuecore.simulation": (
         "simulate",
         "Happening",

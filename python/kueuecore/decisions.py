@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from kueuecore import _core
 from kueuecore._keyed import Keyed
 
-__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Preemption", "ReplacedSlice", "Undecided"]
+__all__ = [
+    "Admission",
+    "Decision",
+    "Event",
+    "Outcome",
+    "Pending",
+    "PodSetAdmission",
+    "Preemption",
+    "ReplacedSlice",
+    "Undecided",
+    "WhatIf",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +165,69 @@ class Undecided(Keyed):
         return f'Workload "{self.key}": {self.field}: {self.message}; it stays undecided'
 
 
+class Outcome(StrEnum):
+    """What a workload would come to."""
+
+    FITS = "Fits"
+    """It would get quota."""
+    PREEMPTS = "Preempts"
+    """It would get quota once others have given way."""
+    WAITS = "Waits"
+    """It would stay pending."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What would become of a workload.
+
+    Args:
+        outcome: What it would come to.
+        cluster_queue: The ClusterQueue in which it would wait; empty if there is none.
+        pod_sets: What each pod set would get, at once or after the preemptions; empty if it would wait.
+        preemptions: Who would have to give way.
+        reason: Reason of its condition QuotaReserved, such as `WaitingForQuota`; empty if it would get quota or none is
+            written.
+        message: Kueue's message.
+        n_ahead: How many workloads of the ClusterQueue stand before it.
+        undecided: The field and what is missing, if it asks for something on which nothing is decided.
+    """
+
+    outcome: Outcome
+    cluster_queue: str
+    pod_sets: tuple[PodSetAdmission, ...]
+    preemptions: tuple[Preemption, ...]
+    reason: str
+    message: str
+    n_ahead: int
+    undecided: tuple[str, str] | None
+
+    @classmethod
+    def of(cls, row: _core._WhatIf) -> WhatIf:
+        """From a row of the extension."""
+        outcome, queue, admission, preemptions, (reason, message, n_ahead, undecided) = row
+        pod_sets = () if admission is None else _pod_sets(admission)
+        return cls(Outcome(outcome), queue, pod_sets, _preemptions(preemptions), reason, message, n_ahead, undecided)
+
+
+def _pod_sets(admission: dict[str, Any]) -> tuple[PodSetAdmission, ...]:
+    return tuple(
+        PodSetAdmission(
+            pod_set["name"],
+            pod_set.get("count", 0),
+            MappingProxyType(pod_set.get("flavors", {})),
+            MappingProxyType(pod_set.get("resourceUsage", {})),
+        )
+        for pod_set in admission.get("podSetAssignments", ())
+    )
+
+
+def _preemptions(rows: list[_core._Preemption]) -> tuple[Preemption, ...]:
+    return tuple(
+        Preemption(*key, cluster_queue, "/".join(preemptor), reason, message)
+        for key, cluster_queue, preemptor, reason, message in rows
+    )
+
+
 class Decision:
     """The decisions of one cycle (rules/05 §6). Everything is worked out when it is first looked at."""
 
@@ -172,31 +248,14 @@ class Decision:
     def admissions(self) -> tuple[Admission, ...]:
         """The workloads that got quota, in the order in which they were decided on."""
         return tuple(
-            Admission(
-                namespace,
-                name,
-                admission["clusterQueue"],
-                tuple(
-                    PodSetAdmission(
-                        pod_set["name"],
-                        pod_set.get("count", 0),
-                        MappingProxyType(pod_set.get("flavors", {})),
-                        MappingProxyType(pod_set.get("resourceUsage", {})),
-                    )
-                    for pod_set in admission.get("podSetAssignments", ())
-                ),
-                is_admitted,
-            )
-            for (namespace, name), admission, is_admitted in self._core.admissions()
+            Admission(*key, admission["clusterQueue"], _pod_sets(admission), is_admitted)
+            for key, admission, is_admitted in self._core.admissions()
         )
 
     @cached_property
     def preemptions(self) -> tuple[Preemption, ...]:
         """The workloads that have to give way."""
-        return tuple(
-            Preemption(*key, cluster_queue, "/".join(preemptor), reason, message)
-            for key, cluster_queue, preemptor, reason, message in self._core.preemptions()
-        )
+        return _preemptions(self._core.preemptions())
 
     @cached_property
     def replaced_slices(self) -> tuple[ReplacedSlice, ...]:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from kueuecore import _core
+from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
-from kueuecore.decisions import Decision, Event
+from kueuecore.decisions import Decision, Event, WhatIf
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.manifests import Manifest, ManifestLike, located, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
@@ -183,27 +183,8 @@ class Engine:
             >>> len(engine)
             1000
         """
-        indexes = np.atleast_1d(np.asarray(queue))
-        n = len(indexes)
-
-        def column(values: npt.ArrayLike, kind: str) -> bytes:
-            array = np.broadcast_to(np.asarray(values), (n,))
-            if not np.issubdtype(array.dtype, np.integer):
-                raise ValueError(f"columns hold integers, not {array.dtype}")
-            limits = np.iinfo(kind)
-            if n and not (limits.min <= array.min() and array.max() <= limits.max):
-                raise ValueError(f"a column holds values outside of {limits.min} ... {limits.max}")
-            return array.astype(kind).tobytes()
-
-        amounts = [np.frombuffer(column(values, "<i8"), "<i8") for values in requests.values()]
-        columns = (
-            list(local_queues),
-            column(indexes, "<u4"),
-            column(priority, "<i4"),
-            column(created, "<i8"),
-            column(count, "<i4"),
-            list(requests),
-            np.stack(amounts, axis=1).tobytes() if amounts else b"",
+        columns = encode(
+            local_queues=local_queues, queue=queue, requests=requests, count=count, priority=priority, created=created
         )
         self._core.submit(namespace, prefix, first, columns, self._at(now))
 
@@ -236,6 +217,45 @@ class Engine:
             The decisions. The engine takes them for done: admitted workloads hold their quota from now on.
         """
         return Decision(self._core.cycle(self._at(now)))
+
+    def what_if(self, workload: ManifestLike, *, now: TimeLike | None = None, trusted: bool = False) -> WhatIf:
+        """What would become of a Workload if it were applied now and were the only head of the next cycle.
+
+        It is tried on the quota as it stands, with all its preemptions, and taken back: nothing changes, and it costs
+        no more than the decision itself. Those that stand before it are counted, not decided on.
+
+        Args:
+            workload: One Workload that is not there yet.
+            now: When it is asked; by default the latest time that any call named.
+            trusted: Take it as it is, without defaults and validation.
+
+        Raises:
+            ManifestError: Everything that is wrong with the Workload (rules/01).
+            ValueError: It is something else, or a Workload of this name exists.
+
+        Example:
+            >>> engine = Engine()
+            >>> sample = {
+            ...     "apiVersion": "kueue.x-k8s.io/v1beta2",
+            ...     "kind": "Workload",
+            ...     "metadata": {"namespace": "default", "name": "sample"},
+            ...     "spec": {
+            ...         "queueName": "user-queue",
+            ...         "podSets": [{"count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}],
+            ...     },
+            ... }
+            >>> answer = engine.what_if(sample)
+            >>> answer.outcome, answer.message
+            (<Outcome.WAITS: 'Waits'>, "LocalQueue user-queue doesn't exist")
+        """
+        manifests = _manifests(workload)
+        # A question does not move the time of the engine.
+        at = self._now if now is None else nanoseconds(now)
+        try:
+            row = self._core.what_if(to_json_lines(manifests), trusted, at)
+        except ManifestError as error:
+            raise located(error, manifests) from None
+        return WhatIf.of(row)
 
     def reconcile(self, now: TimeLike) -> tuple[Event, ...]:
         """Write what Kueue's workload controller writes outside of cycles (rules/07).

@@ -5,10 +5,22 @@ from __future__ import annotations
 import _thread
 import threading
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pytest
 
-from kueuecore import Happening, KueuecoreError, ManifestError, Operation, RunEnding, Step, StepKind, simulate
+from kueuecore import (
+    Happening,
+    KueuecoreError,
+    ManifestError,
+    Operation,
+    RunEnding,
+    Step,
+    StepKind,
+    Submissions,
+    simulate,
+)
 from kueuecore.manifests import JsonObject
 
 NOW = "2026-01-01T00:00:00Z"
@@ -131,3 +143,66 @@ def test_ctrl_c_ends_a_run_that_never_ends() -> None:
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         simulate(strict, events, now=NOW, quiet_cycles=2**40, max_cycles=None)
+
+
+def test_columns_and_events_give_the_same_run() -> None:
+    jobs = Submissions(
+        namespace="ns",
+        local_queues=["lq"],
+        queue=np.zeros(3, int),
+        requests={"cpu": 3000},
+        at=[0, 5, 5],
+        run_seconds=[60, 30, np.inf],
+        priority=[0, 0, 9],
+        prefix="w",
+    )
+    events: list[Happening] = []
+    for name, second, runs, priority in (("w0", 0, 60, 0), ("w1", 5, 30, 0), ("w2", 5, None, 9)):
+        created = {**workload(name, priority=priority)}
+        created["metadata"] = {
+            "namespace": "ns",
+            "name": name,
+            "uid": name,
+            "creationTimestamp": f"2026-01-01T00:00:0{second}Z",
+        }
+        events.append(Happening(at=second, op=Operation.CREATE, object=created, run_seconds=runs))
+    by_columns = simulate(QUEUES, submissions=[jobs], now=NOW)
+    by_events = simulate(QUEUES, events, now=NOW)
+    assert by_columns.steps == by_events.steps
+    assert by_columns.workload_keys == ("ns/w0", "ns/w1", "ns/w2")
+    assert (by_columns.outcome_table == by_events.outcome_table).all()
+    table = by_columns.outcome_table
+    assert table["admitted"].tolist() == [by_columns.start, -1, by_columns.start + 6 * 10**9]
+    assert (table["admissions"].tolist(), table["evictions"].tolist()) == ([1, 0, 1], [1, 0, 0])
+    assert (table["finished"] == -1).all()
+
+
+def test_tables_of_a_run_say_what_its_steps_and_cycles_say() -> None:
+    jobs = Submissions(
+        namespace="ns", local_queues=["lq"], queue=[0, 0], requests={"cpu": 3000}, run_seconds=[10, 20], prefix="w"
+    )
+    run = simulate(QUEUES, submissions=[jobs], now=NOW, messages=True)
+    kinds = list(StepKind)
+    rows = [(row["time"], kinds[row["kind"]], run.workload_keys[row["workload"]]) for row in run.step_table]
+    assert rows == [(step.time, step.kind, step.key) for step in run.steps]
+    cycles = [
+        (c.number, c.time, len(c.decision.admissions), len(c.decision.preemptions), c.n_parked) for c in run.cycles
+    ]
+    assert run.cycle_table.tolist() == cycles
+    assert [len(c.parked) for c in run.cycles] == [c.n_parked for c in run.cycles]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"at": [0, 1, 2]}, "broadcast"),
+        ({"at": np.nan}, "at: must be a number of seconds within a century"),
+        ({"run_seconds": -1}, "run_seconds: must be greater than or equal to 0"),
+        ({"queue": [0, 7]}, r"queue\[1\]: 7: must be an index of local_queues"),
+        ({"count": 1.5}, "columns hold integers, not float64"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(change: dict[str, object], message: str) -> None:
+    columns: dict[str, Any] = {"namespace": "ns", "local_queues": ["lq"], "queue": [0, 0], "requests": {"cpu": 1}}
+    with pytest.raises(ValueError, match=message):
+        simulate(QUEUES, submissions=[Submissions(**columns | change)], now=NOW)

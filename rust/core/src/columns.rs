@@ -1,11 +1,14 @@
 //! Workloads as columns: how simulators bring in many at once, one pod set each.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::engine::Engine;
 use crate::objects::{Container, Meta, Object, PodSet, PodSpec, PodTemplate, Resources, Time, Workload};
 use crate::quantity::Quantity;
 use crate::resource_names::quantity_from_value;
+use crate::simulate::{Change, Happening};
 
 /// Columns of equal length, one row per workload.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +90,8 @@ impl Columns {
         Ok(())
     }
 
-    fn workload(&self, row: usize) -> Workload {
+    /// The workload of a row.
+    pub(crate) fn workload(&self, row: usize) -> Workload {
         let n = self.resources.len();
         let values = self.resources.iter().zip(&self.requests[row * n..(row + 1) * n]);
         let requests = values
@@ -116,6 +120,40 @@ impl Columns {
             priority: Some(self.priority[row]),
             ..Workload::default()
         }
+    }
+}
+
+/// Workloads as columns that appear in the course of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Submissions {
+    /// The workloads.
+    pub columns: Columns,
+    /// When each appears, in nanoseconds since 1970.
+    pub at: Vec<i64>,
+    /// How long its job runs once it is admitted, in nanoseconds; negative: for ever.
+    pub run_ns: Vec<i64>,
+}
+
+impl Submissions {
+    /// One happening a row.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn happenings(self) -> Result<Vec<Happening>, ColumnsError> {
+        self.columns.check()?;
+        let expected = self.columns.queue.len();
+        for (column, actual) in [("at", self.at.len()), ("run_seconds", self.run_ns.len())] {
+            if actual != expected {
+                return Err(ColumnsError::Length { column, actual, expected });
+            }
+        }
+        let columns = Arc::new(self.columns);
+        let rows = self.at.into_iter().zip(self.run_ns).enumerate();
+        let happening = |(row, (at, run_ns)): (usize, (i64, i64))| {
+            let run_ns = (run_ns >= 0).then_some(run_ns);
+            Happening { at: Time(at), change: Change::Submit { columns: Arc::clone(&columns), row, run_ns } }
+        };
+        Ok(rows.map(happening).collect())
     }
 }
 

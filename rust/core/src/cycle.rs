@@ -57,9 +57,7 @@ impl State {
         cycle.decision.unparked = unparked;
         let (mut entries, not_nominated) = self.nominate(heads, &mut cycle);
         self.process_in_order(&mut entries, &mut cycle);
-        for (tree, mark) in std::mem::take(&mut cycle.marks) {
-            self.forest.tree_mut(tree).rollback(mark);
-        }
+        self.take_back(&mut cycle);
         for (workload, admission) in std::mem::take(&mut cycle.assumed) {
             self.assume(workload, admission, now, &mut cycle.decision);
         }
@@ -78,6 +76,13 @@ impl State {
             }
         }
         cycle.decision
+    }
+
+    /// Takes back the usage that the entries were tried out with.
+    pub(crate) fn take_back(&mut self, cycle: &mut Cycle) {
+        for (tree, mark) in std::mem::take(&mut cycle.marks) {
+            self.forest.tree_mut(tree).rollback(mark);
+        }
     }
 
     /// Pops the head of every active ClusterQueue, in the order of their names (rules/05 §3).
@@ -122,7 +127,7 @@ impl State {
     }
 
     /// Decides on one entry (rules/05 §6.4).
-    fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
+    pub(crate) fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
         if self.stands_back(entry) {
             return;
         }

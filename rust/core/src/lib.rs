@@ -61,4 +61,5 @@ pub mod totals;
 pub mod tree;
 pub mod usage_report;
 pub mod variants;
+pub mod what_if;
 pub mod workloads;

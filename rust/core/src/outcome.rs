@@ -102,17 +102,10 @@ impl State {
         decision: &mut Decision,
     ) {
         let gates = self.config.gates;
-        let (to, from) = (self.path_of(queue), self.path_of(target.queue));
+        let preempted = self.preempted(target, preemptor, queue);
+        let message = preempted.message.clone();
         let preemptor = self.workloads.get(preemptor);
-        let message = messages::preempted(&preemptor.workload.meta, target.reason, &to, &from);
         let victim = self.workloads.get(target.workload);
-        let preempted = Preempted {
-            key: Arc::clone(&victim.key),
-            queue: self.names.queues[target.queue].clone(),
-            preemptor: Arc::clone(&preemptor.key),
-            reason: target.reason,
-            message: message.clone(),
-        };
         // One that is on its way out already is only waited for.
         if !is_evicted(&victim.workload) {
             let priorities = messages::priorities(&preemptor.workload, &victim.workload, gates);
@@ -137,6 +130,19 @@ impl State {
             self.rank_candidate(target.workload);
             self.agenda.touch(target.workload);
             decision.preemptions.push(preempted);
+        }
+    }
+
+    /// Who gives way to whom, and why.
+    pub(crate) fn preempted(&self, target: Target, preemptor: WorkloadId, queue: QueueId) -> Preempted {
+        let (to, from) = (self.path_of(queue), self.path_of(target.queue));
+        let preemptor = self.workloads.get(preemptor);
+        Preempted {
+            key: Arc::clone(&self.workloads.get(target.workload).key),
+            queue: self.names.queues[target.queue].clone(),
+            preemptor: Arc::clone(&preemptor.key),
+            reason: target.reason,
+            message: messages::preempted(&preemptor.workload.meta, target.reason, &to, &from),
         }
     }
 

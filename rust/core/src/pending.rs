@@ -379,6 +379,13 @@ impl Pending {
         buckets.flat_map(|(_, bucket)| bucket.parked.iter().map(|key| key.id))
     }
 
+    /// Number of workloads, parked ones included, that stand before a place.
+    pub fn n_before(&self, key: &OrderKey) -> usize {
+        let before = |members: &Members| members.range(..key).count();
+        let in_buckets: usize = self.buckets.values().map(|b| before(&b.active) + before(&b.parked)).sum();
+        in_buckets + self.held.iter().filter(|id| self.places[id].key < *key).count()
+    }
+
     /// Number of workloads in the heap.
     pub fn n_active(&self) -> usize {
         self.places.len() - self.n_parked

@@ -29,6 +29,13 @@ fn key(key: &core::Key) -> Key {
     (key.0.clone(), key.1.clone())
 }
 
+/// Key, ClusterQueue, key of the preemptor, reason and message.
+pub type PreemptionRow = (Key, String, Key, &'static str, String);
+
+pub fn preemption_row(it: &core::Preempted) -> PreemptionRow {
+    (key(&it.key), it.queue.clone(), key(&it.preemptor), it.reason, it.message.clone())
+}
+
 #[pymethods]
 impl Decision {
     /// Number of the cycle; 0 if there was none.
@@ -55,9 +62,8 @@ impl Decision {
     }
 
     /// Key, ClusterQueue, key of the preemptor, reason and message.
-    fn preemptions(&self) -> Vec<(Key, String, Key, &'static str, String)> {
-        let rows = self.inner.preemptions.iter();
-        rows.map(|p| (key(&p.key), p.queue.clone(), key(&p.preemptor), p.reason, p.message.clone())).collect()
+    fn preemptions(&self) -> Vec<PreemptionRow> {
+        self.inner.preemptions.iter().map(preemption_row).collect()
     }
 
     /// Keys of the slices that ended, with those of their replacements, and messages.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use kueuecore::columns::Columns;
+use kueuecore::columns::{Columns, Submissions};
 use kueuecore::engine as core;
 use kueuecore::ids::WorkloadId;
 use kueuecore::objects::{Object, Time};
@@ -12,12 +12,13 @@ use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::{Rejection, object_ref};
 use kueuecore_wire::scenario::happenings;
-use kueuecore_wire::{report, validate};
+use kueuecore_wire::{encode, report, validate};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::configuration::Configuration;
 use crate::convert::to_python;
-use crate::decision::{Decision, EventRow, event_row};
+use crate::decision::{Decision, EventRow, PreemptionRow, event_row, preemption_row};
 use crate::errors::{manifest_error, unknown_object};
 use crate::run::run;
 use crate::simulation::Simulation;
@@ -49,12 +50,47 @@ fn door(trusted: bool) -> Door {
 }
 
 /// LocalQueues, queue, priority, created, count, resources, requests: the columns as little-endian bytes.
-type ColumnBytes<'a> = (Vec<String>, &'a [u8], &'a [u8], &'a [u8], &'a [u8], Vec<String>, &'a [u8]);
+type ColumnBytes =
+    (Vec<String>, PyBackedBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes, Vec<String>, PyBackedBytes);
 
 /// The values of a column that came as bytes.
 fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("chunks have this length"))).collect()
 }
+
+fn decode_columns(namespace: String, prefix: String, first: u64, columns: ColumnBytes) -> Columns {
+    let (local_queues, queue, priority, created, count, resources, requests) = columns;
+    Columns {
+        namespace,
+        prefix,
+        first,
+        local_queues,
+        queue: decode_column(&queue, u32::from_le_bytes),
+        priority: decode_column(&priority, i32::from_le_bytes),
+        created: decode_column(&created, i64::from_le_bytes),
+        count: decode_column(&count, i32::from_le_bytes),
+        resources,
+        requests: decode_column(&requests, i64::from_le_bytes),
+    }
+}
+
+/// Namespace, prefix, first, columns, and when they appear and how long they run, in nanoseconds (i64).
+type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes);
+
+/// Why a question was not answered.
+enum Refused {
+    Manifests(Vec<Rejection>),
+    Value(String),
+}
+
+/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many stand before it, what is not decided.
+type WhatIfRow<'py> = (
+    &'static str,
+    String,
+    Option<Bound<'py, PyAny>>,
+    Vec<PreemptionRow>,
+    (String, String, usize, Option<(String, String)>),
+);
 
 /// Stores a batch as an API server with Kueue's webhooks would, one object after the other: fills in what it fills in,
 /// and refuses what may not change, of an object that came earlier in the batch, too.
@@ -126,22 +162,10 @@ impl Engine {
         namespace: String,
         prefix: String,
         first: u64,
-        columns: ColumnBytes<'_>,
+        columns: ColumnBytes,
         now: i64,
     ) -> PyResult<()> {
-        let (local_queues, queue, priority, created, count, resources, requests) = columns;
-        let columns = Columns {
-            namespace,
-            prefix,
-            first,
-            local_queues,
-            queue: decode_column(queue, u32::from_le_bytes),
-            priority: decode_column(priority, i32::from_le_bytes),
-            created: decode_column(created, i64::from_le_bytes),
-            count: decode_column(count, i32::from_le_bytes),
-            resources,
-            requests: decode_column(requests, i64::from_le_bytes),
-        };
+        let columns = decode_columns(namespace, prefix, first, columns);
         run(py, &self.inner, |engine| engine.submit(&columns, Time(now)))?
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
@@ -231,11 +255,12 @@ impl Engine {
     }
 
     /// Runs through time from `now` (nanoseconds since 1970) until nothing is left to happen. `events`: JSON, one a
-    /// line. `options`: nanoseconds of a cycle, quiet cycles that end a round, most cycles, nanoseconds of an eviction,
+    /// line; they come after the `submissions`. `options`: nanoseconds of a cycle, quiet cycles that end a round, most cycles, nanoseconds of an eviction,
     /// whether messages are kept.
     fn simulate(
         &self,
         py: Python<'_>,
+        submissions: Vec<SubmissionBytes>,
         events: &[u8],
         trusted: bool,
         now: i64,
@@ -243,11 +268,18 @@ impl Engine {
     ) -> PyResult<Simulation> {
         let (cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages) = options;
         let options = Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages };
+        let mut submitted = Vec::new();
+        for (namespace, prefix, first, columns, at, run_ns) in submissions {
+            let columns = decode_columns(namespace, prefix, first, columns);
+            let (at, run_ns) = (decode_column(&at, i64::from_le_bytes), decode_column(&run_ns, i64::from_le_bytes));
+            let rows = Submissions { columns, at, run_ns }.happenings();
+            submitted.extend(rows.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?);
+        }
         let mut raised = None;
         let simulated = run(py, &self.inner, |engine| {
             let gates = engine.state.config.gates;
-            let happenings = happenings(events, door(trusted), &gates, Time(now))?;
-            Ok::<_, Vec<Rejection>>(simulate(engine, happenings, options, Time(now), || {
+            submitted.extend(happenings(events, door(trusted), &gates, Time(now))?);
+            Ok::<_, Vec<Rejection>>(simulate(engine, submitted, options, Time(now), || {
                 // Ctrl-C ends the run between two cycles.
                 raised = Python::attach(|py| py.check_signals()).err();
                 raised.is_some()
@@ -258,6 +290,37 @@ impl Engine {
             (Ok(inner), None) => Ok(Simulation { inner }),
             (Err(rejections), None) => Err(manifest_error(py, &rejections)),
         }
+    }
+
+    /// What would become of a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
+    /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many stand before it, and the field
+    /// and message of what is not decided.
+    fn what_if<'py>(&self, py: Python<'py>, data: &[u8], trusted: bool, now: i64) -> PyResult<WhatIfRow<'py>> {
+        let considered = run(py, &self.inner, |engine| {
+            let gates = engine.state.config.gates;
+            let decoded = decode_with(data, door(trusted), &gates).map_err(Refused::Manifests)?;
+            let mut objects = decoded.objects.into_iter().map(|(mut object, _)| {
+                if !trusted {
+                    storing(None, &mut object, Time(now));
+                }
+                object
+            });
+            match (objects.next(), objects.next()) {
+                (Some(Object::Workload(workload)), None) => {
+                    engine.what_if(*workload, Time(now)).map_err(|error| Refused::Value(error.to_string()))
+                }
+                _ => Err(Refused::Value("give one object, a Workload".to_owned())),
+            }
+        })?;
+        let it = considered.map_err(|refused| match refused {
+            Refused::Manifests(rejections) => manifest_error(py, &rejections),
+            Refused::Value(message) => pyo3::exceptions::PyValueError::new_err(message),
+        })?;
+        let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission)));
+        let preemptions = it.preemptions.iter().map(preemption_row).collect();
+        let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
+        let told = (it.reason, it.message, it.n_ahead, undecided);
+        Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
     }
 
     /// A copy that shares nothing that changes.

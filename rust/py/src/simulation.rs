@@ -1,8 +1,9 @@
 //! What came of a run through time; cycles are converted when somebody looks.
 
 use kueuecore::decision::Key;
-use kueuecore::simulate::Run;
+use kueuecore::simulate::{Cycle, Run};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::decision::Decision;
 
@@ -54,6 +55,39 @@ impl Simulation {
         let steps = &self.inner.steps;
         let times = steps.iter().map(|(time, ..)| time.0).collect();
         let words = steps.iter().map(|(_, step, _)| step.name()).collect();
-        (times, words, steps.iter().map(|(.., key)| text(key)).collect())
+        (times, words, steps.iter().map(|(.., number)| text(self.inner.key(*number))).collect())
+    }
+
+    /// The same as arrays of bytes: times (i64), codes of the words (u8), numbers of the workloads (u32).
+    fn step_columns<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
+        let steps = &self.inner.steps;
+        let times: Vec<u8> = steps.iter().flat_map(|(time, ..)| time.0.to_le_bytes()).collect();
+        let codes: Vec<u8> = steps.iter().map(|(_, step, _)| *step as u8).collect();
+        let numbers: Vec<u8> = steps.iter().flat_map(|(.., number)| number.to_le_bytes()).collect();
+        (PyBytes::new(py, &times), PyBytes::new(py, &codes), PyBytes::new(py, &numbers))
+    }
+
+    /// The cycles that are told as an array of i64, row by row: number, time, how many workloads got quota, were
+    /// preempted, and were parked.
+    fn cycle_columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let row = |cycle: &Cycle| {
+            let decision = &cycle.decision;
+            let counts = [decision.admissions.len(), decision.preemptions.len(), cycle.n_parked];
+            let [admissions, preemptions, parked] = counts.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+            let number = i64::try_from(cycle.number).unwrap_or(i64::MAX);
+            [number, cycle.time.0, admissions, preemptions, parked]
+        };
+        let bytes: Vec<u8> = self.inner.cycles.iter().flat_map(row).flat_map(i64::to_le_bytes).collect();
+        PyBytes::new(py, &bytes)
+    }
+
+    /// How many workloads have a number.
+    fn n_workloads(&self) -> usize {
+        self.inner.workloads.len()
+    }
+
+    /// Keys of the workloads by number; `None`: it never appeared.
+    fn keys(&self) -> Vec<Option<String>> {
+        self.inner.workloads.iter().map(|key| key.as_ref().map(text)).collect()
     }
 }

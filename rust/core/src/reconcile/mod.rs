@@ -59,6 +59,14 @@ impl State {
         events
     }
 
+    /// Why a workload has no quota, as far as that is known outside of cycles: reason and message.
+    pub(crate) fn explain_unreserved(&self, id: WorkloadId) -> Option<(String, String)> {
+        let mut workload = self.workloads.get(id).workload.clone();
+        Pass::new(self, id, self.now).explain_unreserved(&mut workload);
+        let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
+        Some((told.reason.clone(), told.message.clone()))
+    }
+
     /// [`State::reconcile`] for every workload for which something may have changed since, in the order of namespace
     /// and name. For all others it would write nothing.
     pub fn reconcile_all(&mut self, now: Time) -> Vec<Event> {

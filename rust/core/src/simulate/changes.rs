@@ -7,9 +7,14 @@ use crate::objects::{ClusterQueue, Cohort, LocalQueue, Meta, Object, Workload, W
 use crate::queue_order::is_finished;
 
 impl<F: FnMut() -> bool> Simulation<'_, F> {
-    pub(super) fn change(&mut self, change: Change) {
+    /// `number` is that of the workload that is created, if one is.
+    pub(super) fn change(&mut self, change: Change, number: u32) {
         match change {
-            Change::Create { object, run_ns } => self.create(*object, run_ns),
+            Change::Create { object, run_ns } => match *object {
+                Object::Workload(workload) => self.create(*workload, run_ns, number),
+                object => self.put(object),
+            },
+            Change::Submit { columns, row, run_ns } => self.create(columns.workload(row), run_ns, number),
             Change::Update(object) => self.update(*object),
             Change::Finish(key) => {
                 if let Some(id) = self.find(&key).filter(|id| !self.is_finished(*id)) {
@@ -19,6 +24,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
             Change::Delete(key) => {
                 if let Some(id) = self.find(&key) {
                     self.note(Step::Deleted, id);
+                    self.numbers.remove(&id);
                     self.jobs.remove(id, &key);
                     self.engine.state.delete_workload(&key.0, &key.1);
                 }
@@ -34,15 +40,11 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         is_finished(&self.engine.state.workloads.get(id).workload)
     }
 
-    fn create(&mut self, object: Object, run_ns: Option<i64>) {
-        match object {
-            Object::Workload(workload) => {
-                let id = self.engine.state.apply_workload(*workload);
-                self.jobs.add(id, run_ns);
-                self.note(Step::Created, id);
-            }
-            object => self.put(object),
-        }
+    fn create(&mut self, workload: Workload, run_ns: Option<i64>, number: u32) {
+        let id = self.engine.state.apply_workload(workload);
+        self.jobs.add(id, run_ns);
+        self.numbers.entry(id).or_insert(number);
+        self.note(Step::Created, id);
     }
 
     fn update(&mut self, object: Object) {

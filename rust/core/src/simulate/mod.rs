@@ -14,6 +14,9 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
+use crate::columns::Columns;
 use crate::decision::{Decision, Key};
 use crate::engine::Engine;
 use crate::gates::Gate;
@@ -42,6 +45,15 @@ pub enum Change {
         /// Run time in nanoseconds.
         run_ns: Option<i64>,
     },
+    /// A workload appears that is a row of columns.
+    Submit {
+        /// The columns.
+        columns: Arc<Columns>,
+        /// The row.
+        row: usize,
+        /// Run time in nanoseconds; `None`: for ever.
+        run_ns: Option<i64>,
+    },
     /// An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods` if
     /// there are any.
     Update(Box<Object>),
@@ -49,6 +61,16 @@ pub enum Change {
     Finish(Key),
     /// A workload is deleted.
     Delete(Key),
+}
+
+impl Change {
+    fn creates_workload(&self) -> bool {
+        match self {
+            Change::Create { object, .. } => matches!(**object, Object::Workload(_)),
+            Change::Submit { .. } => true,
+            Change::Update(_) | Change::Finish(_) | Change::Delete(_) => false,
+        }
+    }
 }
 
 /// How time goes by.
@@ -144,28 +166,46 @@ pub struct Run {
     pub n_cycles: u64,
     /// The cycles in which anything happened, or, with messages, was said.
     pub cycles: Vec<Cycle>,
-    /// What became of the workloads, in order of time.
-    pub steps: Vec<(Time, Step, Key)>,
+    /// What became of the workloads, in order of time; these by number.
+    pub steps: Vec<(Time, Step, u32)>,
+    /// Namespace and name by number: first those that the happenings create, in the order in which they were given,
+    /// then others. `None`: it never appeared.
+    pub workloads: Vec<Option<Key>>,
+}
+
+impl Run {
+    /// Namespace and name of the workload of a step.
+    pub fn key(&self, number: u32) -> &Key {
+        self.workloads[number as usize].as_ref().expect("a workload with steps has appeared")
+    }
 }
 
 /// Runs on from what the engine holds at `now` until nothing is left to happen. `happenings` are taken in the order of
 /// their times, and among equal times as given. `interrupted` is asked between cycles; it ends the run with `true`.
 pub fn simulate(
     engine: &mut Engine,
-    mut happenings: Vec<Happening>,
+    happenings: Vec<Happening>,
     options: Options,
     now: Time,
     interrupted: impl FnMut() -> bool,
 ) -> Run {
-    happenings.sort_by_key(|happening| happening.at);
+    let mut n_created = 0;
+    let number = |happening: Happening| {
+        let number = n_created;
+        n_created += u32::from(happening.change.creates_workload());
+        (happening, number)
+    };
+    let mut numbered: Vec<(Happening, u32)> = happenings.into_iter().map(number).collect();
+    numbered.sort_by_key(|(happening, _)| happening.at);
     let mut simulation = Simulation {
         engine,
         jobs: Jobs::default(),
         samples: Samples::default(),
-        happenings: happenings.into(),
+        happenings: numbered.into(),
         options,
         clock: now,
-        run: Run::default(),
+        run: Run { workloads: vec![None; n_created as usize], ..Run::default() },
+        numbers: FxHashMap::default(),
         interrupted,
     };
     simulation.run();
@@ -177,10 +217,13 @@ struct Simulation<'a, F> {
     engine: &'a mut Engine,
     jobs: Jobs,
     samples: Samples,
-    happenings: VecDeque<Happening>,
+    /// What is to come, with the numbers of the workloads that are created.
+    happenings: VecDeque<(Happening, u32)>,
     options: Options,
     clock: Time,
     run: Run,
+    /// The numbers of workloads.
+    numbers: FxHashMap<WorkloadId, u32>,
     interrupted: F,
 }
 
@@ -199,9 +242,9 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
             let Some(time) = self.next_time() else { return };
             self.clock = self.clock.max(time);
             self.engine.state.now = self.clock;
-            while self.happenings.front().is_some_and(|happening| happening.at == time) {
-                if let Some(happening) = self.happenings.pop_front() {
-                    self.change(happening.change);
+            while self.happenings.front().is_some_and(|(happening, _)| happening.at == time) {
+                if let Some((happening, number)) = self.happenings.pop_front() {
+                    self.change(happening.change, number);
                     self.settle();
                 }
             }
@@ -222,7 +265,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
 
     /// When something happens next; a sample is not enough for the run to go on.
     fn next_time(&self) -> Option<Time> {
-        let happening = self.happenings.front().map(|happening| happening.at);
+        let happening = self.happenings.front().map(|(happening, _)| happening.at);
         let alarm = self.engine.state.next_wake(self.clock);
         let next = [happening, self.jobs.next_time(), alarm].into_iter().flatten().min()?;
         Some(self.samples.next_time().map_or(next, |sample| sample.min(next)))
@@ -330,7 +373,15 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     }
 
     fn note(&mut self, step: Step, id: WorkloadId) {
-        let key = Arc::clone(&self.engine.state.workloads.get(id).key);
-        self.run.steps.push((self.clock, step, key));
+        let Self { run, numbers, engine, .. } = self;
+        let number = *numbers.entry(id).or_insert_with(|| {
+            run.workloads.push(None);
+            u32::try_from(run.workloads.len() - 1).expect("fewer than 2^32 workloads")
+        });
+        let key = &mut run.workloads[number as usize];
+        if key.is_none() {
+            *key = Some(Arc::clone(&engine.state.workloads.get(id).key));
+        }
+        run.steps.push((self.clock, step, number));
     }
 }

@@ -28,7 +28,7 @@ fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
 
 /// Seconds, what, and name.
 fn told(run: &Run) -> Vec<(i64, Step, &str)> {
-    run.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, key.1.as_str())).collect()
+    run.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.key(*key).1.as_str())).collect()
 }
 
 #[test]
