@@ -204,7 +204,8 @@ class Run:
         kinds = list(StepKind)
 
         def of(kind: StepKind) -> npt.NDArray[np.void]:
-            return steps[steps["kind"] == kinds.index(kind)]
+            rows: npt.NDArray[np.void] = steps[steps["kind"] == kinds.index(kind)]
+            return rows
 
         for name, kind in (
             ("created", StepKind.CREATED),
