@@ -452,9 +452,9 @@ impl Pending {
     /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
     pub fn pop(&mut self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
         self.pop_cycle += 1;
-        let id = self.head(usage)?;
+        self.inflight = self.head(usage);
+        let id = self.inflight?;
         self.take_out(id);
-        self.inflight = Some(id);
         Some(id)
     }
 

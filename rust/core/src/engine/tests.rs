@@ -19,6 +19,17 @@ fn a_reservation_is_not_forgotten_in_the_name_of_a_deleted_workload() {
 }
 
 #[test]
+fn who_looks_for_a_head_and_finds_none_has_none_in_flight() {
+    let mut world = world();
+    world.submit(workload("w", "1"));
+    let id = world.id("w");
+    let queue = world.engine.state.find_queue("cq").expect("it exists");
+    let pending = &mut world.engine.state.queues[queue].pending;
+    let heads = [pending.pop(|_| 0.0), pending.pop(|_| 0.0)];
+    assert_eq!((heads, pending.is_inflight(id)), ([Some(id), None], false));
+}
+
+#[test]
 fn a_newer_version_from_outside_stands_whatever_becomes_of_the_reservation() {
     let mut world = world();
     world.submit(workload("w", "1"));
