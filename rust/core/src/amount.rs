@@ -33,6 +33,12 @@ impl Amount {
         self.0 == i64::MAX
     }
 
+    /// Is this the greatest or the least of all, which every sum beyond it becomes?
+    #[must_use]
+    pub(crate) const fn is_at_an_end(self) -> bool {
+        self.0 == i64::MAX || self.0 == i64::MIN
+    }
+
     /// `self + other`; overflow becomes unlimited.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

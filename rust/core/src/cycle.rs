@@ -8,13 +8,13 @@ use crate::apply::has_closed_preemption_gate;
 use crate::assign::{Mode, Nomination};
 use crate::decision::Decision;
 use crate::entry::{Entry, EntryStatus, Tournament, sort_classical};
-use crate::forest::TreeId;
+use crate::forest::{Forest, TreeId};
 use crate::gates::Gate;
 use crate::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::messages;
 use crate::objects::{Admission, PreemptionPolicy, Time};
 use crate::pending::RequeueReason;
-use crate::preempt::Target;
+use crate::preempt::{Target, remove_from_tree, restore};
 use crate::reasons;
 use crate::state::State;
 use crate::tree::Mark;
@@ -37,6 +37,13 @@ pub(crate) struct Cycle {
     pub victims: BTreeSet<WorkloadId>,
     /// Always empty: nobody counts as gone.
     pub nobody: BTreeSet<WorkloadId>,
+}
+
+impl Cycle {
+    /// What happens to a tree from now on is undone at the end of the cycle.
+    pub fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
+        self.marks.entry(tree).or_insert_with(|| forest.tree_mut(tree).mark());
+    }
 }
 
 impl State {
@@ -130,6 +137,10 @@ impl State {
     pub(crate) fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
         if self.stands_back(entry) {
             return;
+        }
+        if self.forest.tree(entry.tree).has_saturated() {
+            // Kueue asks this of every entry, and where sums have saturated asking has an effect of its own.
+            self.fits(entry, &entry.usage(), cycle);
         }
         let overlaps = |entry: &Entry, cycle: &Cycle| entry.targets.iter().any(|t| cycle.victims.contains(&t.workload));
         if overlaps(entry, cycle) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
@@ -282,40 +293,23 @@ impl State {
     fn fits(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &Cycle) -> bool {
         let gone: BTreeSet<WorkloadId> =
             cycle.victims.iter().copied().chain(entry.targets.iter().map(|t| t.workload)).collect();
-        let tree = self.forest.tree_mut(entry.tree);
+        let mut tree = self.forest.lend_tree(entry.tree);
+        let world = self.world(&cycle.nobody);
         let mark = tree.mark();
-        for &workload in &gone {
-            self.take_out(workload, entry.tree);
-        }
-        let tree = self.forest.tree_mut(entry.tree);
+        let removed = remove_from_tree(&world, &mut tree, entry.tree, &gone);
         let fits = usage.iter().all(|&(fr, amount)| {
             let available = tree.column(fr).map_or(Amount::ZERO, |column| tree.available(entry.row, column));
             amount <= available
         });
-        tree.rollback(mark);
+        restore(&world, &mut tree, mark, &removed);
+        self.forest.return_tree(entry.tree, tree);
         fits
-    }
-
-    /// Takes the charge of a workload out of a tree, if it is in that tree.
-    fn take_out(&mut self, workload: WorkloadId, tree: TreeId) {
-        let Some(queue) = self.workloads.get(workload).cached_in else { return };
-        let record = &self.queues[queue];
-        let (Some(charge), Some(node)) = (record.cached.get(&workload), record.node) else { return };
-        let (own_tree, row) = self.forest.locate(node);
-        if own_tree == tree {
-            let tree = self.forest.tree_mut(tree);
-            for &(fr, amount) in &charge.usage {
-                if let Some(column) = tree.column(fr) {
-                    tree.remove_usage(row, column, amount);
-                }
-            }
-        }
     }
 
     /// Adds usage for the rest of the cycle.
     fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
+        cycle.mark(&mut self.forest, entry.tree);
         let tree = self.forest.tree_mut(entry.tree);
-        cycle.marks.entry(entry.tree).or_insert_with(|| tree.mark());
         for &(fr, amount) in usage {
             if let Some(column) = tree.column(fr) {
                 tree.add_usage(entry.row, column, amount);

@@ -155,7 +155,16 @@ impl Tournament<'_> {
             standings.insert((parent, index), Standing { share, borrows_what_it_asks_for });
             child = parent;
         }
-        self.forest.tree_mut(entry.tree).rollback(mark);
+        let tree = self.forest.tree_mut(entry.tree);
+        if !tree.has_saturated() {
+            return tree.rollback(mark);
+        }
+        tree.keep(mark);
+        for (fr, amount) in entry.usage() {
+            if let Some(column) = tree.column(fr) {
+                tree.remove_usage(entry.row, column, amount);
+            }
+        }
     }
 
     fn winner(

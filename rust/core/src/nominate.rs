@@ -15,7 +15,7 @@ use crate::messages;
 use crate::objects::Workload;
 use crate::pending::RequeueReason;
 use crate::pods::check_resources;
-use crate::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets, remove_workload};
+use crate::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets, remove_from_tree, restore};
 use crate::queue_order::has_quota_reservation;
 use crate::reasons;
 use crate::selectors::selects;
@@ -45,6 +45,7 @@ impl State {
                         not_nominated.push(entry);
                     }
                     None => {
+                        cycle.mark(&mut self.forest, entry.tree);
                         let (assignment, targets) = self.find_assignment(&entry, None, cycle);
                         entry.targets = targets;
                         let record = self.workloads.get(workload);
@@ -206,15 +207,8 @@ impl State {
         let world = self.world(gone);
         let preemptor = entry.preemptor();
         let mark = tree.mark();
-        if nomination.is_some() {
-            for &victim in &cycle.victims {
-                let queue = self.workloads.get(victim).cached_in.expect("a victim holds quota");
-                // The victims of other trees leave nothing here.
-                if self.queues[queue].node.is_some_and(|node| self.forest.locate(node).0 == entry.tree) {
-                    remove_workload(&world, &mut tree, queue, victim);
-                }
-            }
-        }
+        // The victims of other trees leave nothing here.
+        let removed = remove_from_tree(&world, &mut tree, entry.tree, gone);
         let mut oracle = Simulation { world, preemptor };
         let full = assign::assign(&context, &mut tree, &candidate, None, &mut oracle);
         let targets_of = |tree: &mut _, assignment: &Assignment| {
@@ -244,7 +238,7 @@ impl State {
             }
             None => (full, Vec::new()),
         };
-        tree.rollback(mark);
+        restore(&world, &mut tree, mark, &removed);
         self.forest.return_tree(entry.tree, tree);
         result
     }

@@ -221,6 +221,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_of_a_what_if_is_undone_with_the_one_around_it() {
+        let mut tree = example();
+        let usage = |t: &Tree| column_of(t, |t, r| t.usage(r, 0));
+        let outer = tree.mark();
+        let inner = tree.mark();
+        assert!(!tree.has_saturated());
+        tree.add_usage(C, 0, Amount::UNLIMITED);
+        tree.keep(inner);
+        tree.remove_usage(C, 0, Amount::UNLIMITED);
+        assert!(tree.has_saturated());
+        tree.rollback(outer);
+        assert_eq!(usage(&tree), [0; 6]);
+    }
+
+    #[test]
     fn rollback_restores_usage_that_had_saturated() {
         let mut tree = example();
         tree.add_usage(A, 0, Amount::new(i64::MAX - 1));

@@ -59,6 +59,8 @@ pub struct Tree {
     journal: Vec<(u32, Amount)>,
     /// How many marks are open; writes are recorded while there is one.
     depth: u32,
+    /// Was any usage at the end of the integers since the last rebuild?
+    has_saturated: bool,
 }
 
 impl Tree {
@@ -77,6 +79,7 @@ impl Tree {
             usage: vec![Amount::ZERO; n_cells],
             journal: Vec::new(),
             depth: 0,
+            has_saturated: false,
         }
     }
 
@@ -135,7 +138,14 @@ impl Tree {
         if self.depth > 0 {
             self.journal.push((at as u32, self.usage[at]));
         }
+        self.has_saturated |= value.is_at_an_end();
         self.usage[at] = value;
+    }
+
+    /// May sums have lost something, so that adding does not undo a removal, nor a removal an addition? While `false`,
+    /// one who adds back all that was removed is where [`Tree::rollback`] leads.
+    pub fn has_saturated(&self) -> bool {
+        self.has_saturated
     }
 
     /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
@@ -152,6 +162,14 @@ impl Tree {
             self.usage[at as usize] = old;
         }
         self.depth = mark.depth;
+    }
+
+    /// Leaves what was written since `mark`; a rollback to an earlier mark still undoes it.
+    pub fn keep(&mut self, mark: Mark) {
+        self.depth = mark.depth;
+        if self.depth == 0 {
+            self.journal.clear();
+        }
     }
 
     /// Sums up quota and usage from the leaves to the root: `S`, `L` and the usage of cohorts, from the declared
@@ -186,5 +204,6 @@ impl Tree {
                 }
             }
         }
+        self.has_saturated = self.usage.iter().any(|usage| usage.is_at_an_end());
     }
 }

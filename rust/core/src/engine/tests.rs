@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::FairSharing;
 use crate::objects::{ClusterQueue, Meta, Preemption, PreemptionPolicy, Workload};
 use crate::testing::{World, cluster_queue, local_queue, meta, workload};
 
@@ -80,4 +81,45 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
     let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.1.as_str()).collect();
     victims.sort_unstable();
     assert_eq!(victims, ["x-v1", "x-v2", "y-v1", "y-v2"]);
+}
+
+/// Cohort `x` with ClusterQueues `a`, `b`, and `z`, whose quota is unlimited.
+fn unlimited_cohort() -> World {
+    let mut world = World::new(Config { fair_sharing: Some(FairSharing::default()), ..Config::default() });
+    for (name, cpu) in [("a", "10"), ("b", "10"), ("z", "10P")] {
+        let within_cluster_queue = PreemptionPolicy::LowerPriority;
+        let preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+        let queue = ClusterQueue { cohort_name: "x".to_owned(), preemption, ..cluster_queue(name, cpu) };
+        world.apply([Object::ClusterQueue(queue), Object::LocalQueue(local_queue(name, name))]);
+    }
+    world
+}
+
+#[test]
+fn what_a_search_loses_of_a_saturated_sum_is_lost_until_the_cycle_ends() {
+    let mut world = unlimited_cohort();
+    let of = |queue: &str, name: &str, cpu: &str| Workload { queue_name: queue.to_owned(), ..workload(name, cpu) };
+    let admitted = |world: &mut World| -> Vec<String> {
+        world.cycle().admissions.iter().map(|admission| admission.key.1.clone()).collect()
+    };
+    for (queue, name, cpu) in [("a", "low", "5"), ("z", "huge", "10P")] {
+        world.submit(of(queue, name, cpu));
+        assert_eq!(admitted(&mut world), [name]);
+    }
+    let usage = |world: &World| {
+        let node =
+            world.engine.state.find_queue("a").and_then(|a| world.engine.state.queues[a].node).expect("it exists");
+        let (tree, _) = world.engine.state.forest.locate(node);
+        let tree = world.engine.state.forest.tree(tree);
+        (0..tree.n_rows()).map(|row| tree.usage(row, 0)).max().expect("it has rows")
+    };
+    assert!(usage(&world).is_unlimited());
+    // Alone, `small` finds everything in use.
+    world.submit(of("b", "small", "5"));
+    assert_eq!(admitted(&mut world), Vec::<String>::new());
+    // While shares are looked at as if `big` were in, its usage swallows that of all others, and leaves with it.
+    world.submit(Workload { priority: Some(9), ..of("a", "big", "10P") });
+    world.submit(of("b", "other", "4"));
+    assert_eq!(admitted(&mut world), ["other"]);
+    assert!(usage(&world).is_unlimited());
 }

@@ -1,7 +1,7 @@
 //! Classical preemption, hierarchical cohorts included (rules/04 §4).
 
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
-use super::{Demand, Preemptor, Target, World, borrow_within_cohort, minimise, remove_workload};
+use super::{Demand, Preemptor, Target, World, borrow_within_cohort, minimise, remove_workload, restore};
 use crate::amount::Amount;
 use crate::forest::NodeId;
 use crate::ids::QueueId;
@@ -49,12 +49,15 @@ pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preem
     let search = Search { world, wanted: &wanted, preemptor, demand, preemption, others: &others };
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
-        if let Some(mut targets) = search.attempt(tree, allow_borrowing) {
+        let mut targets = Vec::new();
+        let fits = search.attempt(tree, allow_borrowing, &mut targets);
+        if fits {
             minimise(world, tree, preemptor, demand, allow_borrowing, &mut targets);
-            tree.rollback(mark);
+        }
+        restore(world, tree, mark, &targets);
+        if fits {
             return targets;
         }
-        tree.rollback(mark);
     }
     Vec::new()
 }
@@ -174,9 +177,8 @@ impl<'a> Search<'a> {
         if priority >= self.preemptor.priority || above { Kind::NoBorrow } else { Kind::WhileBorrowing }
     }
 
-    /// Removes candidates until the preemptor fits (rules/04 §4.4).
-    fn attempt(&self, tree: &mut Tree, allow_borrowing: bool) -> Option<Vec<Target>> {
-        let mut targets = Vec::new();
+    /// Removes candidates until the preemptor fits, if it ever does (rules/04 §4.4).
+    fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, targets: &mut Vec<Target>) -> bool {
         let mut streams = self.streams(allow_borrowing);
         for evicted in [true, false] {
             for (stream, sources) in &mut streams {
@@ -195,12 +197,12 @@ impl<'a> Search<'a> {
                     let (workload, queue) = (candidate.key.id, candidate.queue);
                     targets.push(Target { workload, queue, reason: kind.reason() });
                     if self.demand.fits(tree, self.preemptor.row, allow_borrowing) {
-                        return Some(targets);
+                        return true;
                     }
                 }
             }
         }
-        None
+        false
     }
 
     /// Is nothing to be gained any more by preempting there? As victims are only taken out, that stays so.

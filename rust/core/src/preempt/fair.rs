@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::candidates::{CandidateKey, Wanted, allowed};
-use super::{Demand, Preemptor, Target, World, minimise, remove_workload, within_nominal_gate};
+use super::{Demand, Preemptor, Target, World, minimise, remove_workload, restore, within_nominal_gate};
 use crate::config::PreemptionStrategy;
 use crate::forest::NodeId;
 use crate::objects::PreemptionPolicy;
@@ -37,12 +37,9 @@ pub(super) fn find_targets(
     if candidates.is_empty() {
         return Vec::new();
     }
+    let mark = tree.mark();
     // All shares include the workload that wants to come in.
-    for &(column, amount) in &demand.requests {
-        if let Some(column) = column {
-            tree.add_usage(preemptor.row, column, amount);
-        }
-    }
+    put_in(tree, preemptor, demand);
     let mut search = Search { world, preemptor, demand, targets: Vec::new() };
     let mut retry = Vec::new();
     let mut fits = search.first_pass(tree, candidates, strategies[0], &mut retry);
@@ -50,12 +47,20 @@ pub(super) fn find_targets(
         fits = search.second_pass(tree, retry);
     }
     let mut targets = search.targets;
-    if !fits {
-        return Vec::new();
-    }
     take_out(tree, preemptor, demand);
-    minimise(world, tree, preemptor, demand, true, &mut targets);
-    targets
+    if fits {
+        minimise(world, tree, preemptor, demand, true, &mut targets);
+    }
+    restore(world, tree, mark, &targets);
+    if fits { targets } else { Vec::new() }
+}
+
+fn put_in(tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) {
+    for &(column, amount) in &demand.requests {
+        if let Some(column) = column {
+            tree.add_usage(preemptor.row, column, amount);
+        }
+    }
 }
 
 fn take_out(tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) {
@@ -111,7 +116,12 @@ impl<'a> Search<'a> {
         let mark = tree.mark();
         take_out(tree, self.preemptor, self.demand);
         let fits = self.demand.fits(tree, self.preemptor.row, true);
-        tree.rollback(mark);
+        if tree.has_saturated() {
+            tree.keep(mark);
+            put_in(tree, self.preemptor, self.demand);
+        } else {
+            tree.rollback(mark);
+        }
         fits
     }
 
@@ -175,7 +185,7 @@ impl<'a> Search<'a> {
                         let target = victim.target(self.world, "");
                         remove_workload(self.world, tree, target.queue, target.workload);
                         let after = self.share(tree, theirs);
-                        tree.rollback(mark);
+                        restore(self.world, tree, mark, &[target]);
                         new.compare(&after).is_le()
                     }
                 };

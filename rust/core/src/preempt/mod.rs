@@ -8,6 +8,7 @@ mod classical;
 mod fair;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub use candidates::CandidateKey;
 
@@ -20,7 +21,7 @@ use crate::ids::{FlavorResourceId, IdVec, LocalQueueId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{Preemption, Time};
 use crate::state::{LocalQueueRecord, Owner, QueueRecord};
-use crate::tree::{Column, Row, Tree};
+use crate::tree::{Column, Mark, Row, Tree};
 use crate::workloads::Workloads;
 
 /// What a search reads; the quota tree itself is apart, because the search tries things out on it.
@@ -138,8 +139,7 @@ impl Demand {
 
 /// The workloads to preempt, in the order in which Kueue gives them; none if no set of candidates makes enough room.
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
-    let mark = tree.mark();
-    let targets = match &world.config.fair_sharing {
+    match &world.config.fair_sharing {
         None => classical::find_targets(world, tree, preemptor, demand),
         Some(fair_sharing) => {
             let both = [PreemptionStrategy::LessThanOrEqualToFinalShare, PreemptionStrategy::LessThanInitialShare];
@@ -147,8 +147,41 @@ pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, d
                 if fair_sharing.preemption_strategies.is_empty() { &both } else { &fair_sharing.preemption_strategies };
             fair::find_targets(world, tree, preemptor, demand, strategies)
         }
+    }
+}
+
+/// Ends a what-if in which `targets` are removed. Sums that had saturated end up where adding the targets back one by one
+/// leads, as in Kueue, until the cycle ends (rules/02 §1); all others are where they were.
+pub(crate) fn restore(world: &World<'_>, tree: &mut Tree, mark: Mark, targets: &[Target]) {
+    if !tree.has_saturated() {
+        return tree.rollback(mark);
+    }
+    tree.keep(mark);
+    for target in targets {
+        put_back(world, tree, target.queue, target.workload);
+    }
+}
+
+/// Takes out those of the workloads that charge anything to this tree, and says which.
+pub(crate) fn remove_from_tree(
+    world: &World<'_>,
+    tree: &mut Tree,
+    id: TreeId,
+    workloads: &BTreeSet<WorkloadId>,
+) -> Vec<Target> {
+    let target_of = |&workload: &WorkloadId| {
+        let queue = world.workloads.get(workload).cached_in?;
+        let is_here = world.queues[queue].node.is_some_and(|node| world.forest.locate(node).0 == id);
+        is_here.then_some(Target { workload, queue, reason: "" })
     };
-    tree.rollback(mark);
+    let mut targets: Vec<Target> = workloads.iter().filter_map(target_of).collect();
+    if tree.has_saturated() {
+        // Only then does the order matter, which Kueue leaves open.
+        targets.sort_by_cached_key(|target| Arc::clone(&world.workloads.get(target.workload).key));
+    }
+    for target in &targets {
+        remove_workload(world, tree, target.queue, target.workload);
+    }
     targets
 }
 
@@ -227,7 +260,7 @@ impl Oracle for Simulation<'_> {
             remove_workload(&self.world, tree, target.queue, target.workload);
         }
         let level = tree.borrowing_level(row, column, amount).0;
-        tree.rollback(mark);
+        restore(&self.world, tree, mark, &targets);
         let own = targets.iter().any(|t| t.queue == self.preemptor.queue);
         (if own { Possibility::Preempt } else { Possibility::Reclaim }, level)
     }
