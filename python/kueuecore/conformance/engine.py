@@ -277,7 +277,7 @@ def _final(run: Run) -> dict[str, Any]:
                     "key": workload.key,
                     "clusterQueue": admission["clusterQueue"],
                     "podSets": [
-                        {"name": p["name"], "count": p["count"], "flavors": p["flavors"]}
+                        {"name": p["name"], "count": p["count"], "flavors": p.get("flavors", {})}
                         for p in admission["podSetAssignments"]
                     ],
                 }

@@ -230,7 +230,7 @@ class _Simulation:
         else:
             self.timers[_STOPPED, name] = times.moment(evicted.get("lastTransitionTime")) + self.eviction_ns
         workload = self.world.owned(name)
-        has_quota = conditions.has_reservation(workload)
+        has_quota = conditions.has_reservation(workload) and not conditions.is_evicted(workload)
         if has_quota and any(check["state"] == "Pending" for check in conditions.check_states(workload)):
             for check in workload["status"]["admissionChecks"]:
                 if check["state"] == "Pending":

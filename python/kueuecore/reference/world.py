@@ -251,9 +251,7 @@ class World:
             self.assigned.pop(key(old), None)
             self.ledger.forgive(local_queue_key(old), key(old))
         elif old is None:
-            if conditions.is_finished(new):
-                self.assigned[key(new)] = local_queue_key(new)
-            elif conditions.is_admissible(new, self.settings):
+            if conditions.is_admissible(new, self.settings):
                 self._queue(new)
             else:
                 self._hold(new)
