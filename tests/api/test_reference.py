@@ -8,7 +8,8 @@ import sys
 import kueuecore.reference
 from kueuecore.conformance import answer
 
-case = {"kind": "resource_value", "config": {"now": "2026-01-01T00:00:00Z"}, "input": {"quantity": "1", "resource": "cpu"}}
+given = {"quantity": "1", "resource": "cpu"}
+case = {"kind": "resource_value", "config": {"now": "2026-01-01T00:00:00Z"}, "input": given}
 assert answer(case, by="reference") == {"value": 1000}
 known = ("kueuecore.reference", "kueuecore.conformance")
 print(*sorted(name for name in sys.modules if name.startswith("kueuecore.") and not name.startswith(known)))

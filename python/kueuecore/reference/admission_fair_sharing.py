@@ -31,13 +31,28 @@ def _sum(*lists: Mapping[str, Fraction]) -> Resources:
 
 
 def _alpha(elapsed_s: float, half_life_s: float) -> float:
-    if half_life_s == 0:
-        return 0.0
-    # As Go's Pow does it: it differs from C's in the last bit, which shows in billionths of many bytes.
-    fraction, whole = math.modf(elapsed_s / half_life_s)
-    if fraction > 0.5:
-        fraction, whole = fraction - 1.0, whole + 1.0
-    return 1.0 - math.ldexp(math.exp(fraction * math.log(0.5)), -int(whole))
+    return 0.0 if half_life_s == 0 else 1.0 - _power_of_half(elapsed_s / half_life_s)
+
+
+def _fused(a: float, b: float, c: float) -> float:
+    return float(Fraction(a) * Fraction(b) + Fraction(c))
+
+
+def _power_of_half(x: float) -> float:
+    """0.5^x as Go works it out: the last bit shows in billionths of many bytes (rules/09 §1.2)."""
+    if x == 0.5:
+        return math.sqrt(0.5)
+    rest, whole = math.modf(x)
+    if rest > 0.5:
+        rest, whole = rest - 1.0, whole + 1.0
+    t = rest * math.log(0.5) / 16
+    series = 1 / 40320
+    for coefficient in (1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0):
+        series = _fused(series, t, coefficient)
+    grown = t * series
+    for _ in range(3):
+        grown *= grown + 2.0
+    return math.ldexp(_fused(grown, grown + 2.0, 1.0), -int(whole))
 
 
 def decayed(consumed: Resources, admitted: Resources, elapsed_s: float, settings: Settings) -> Resources:

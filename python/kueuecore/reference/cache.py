@@ -63,11 +63,11 @@ class Snapshot:
             tried.remove(info)
         return tried
 
-    def used_by_local_queue(self, info: Info) -> float | None:
+    def used_by_local_queue(self, info: Info) -> float:
         """What the LocalQueue of a workload has used, where that counts (rules/04 §3 3)."""
         if self.spec(info.cluster_queue).admission_mode != "UsageBasedAdmissionFairSharing":
-            return None
-        return self.local_queue_usage.get(info.local_queue, 0.0) if self.settings.admission_fair_sharing else None
+            return 0.0
+        return self.local_queue_usage.get(info.local_queue, 0.0) if self.settings.admission_fair_sharing else 0.0
 
 
 class Cache:

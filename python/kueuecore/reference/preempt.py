@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cmp_to_key
-from typing import Any
 
 from kueuecore.reference.assign import Way
 from kueuecore.reference.cache import Snapshot
@@ -13,7 +12,7 @@ from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import FlavorResource
 from kueuecore.reference.totals import Info
 
-__all__ = ["Need", "Target", "candidate_order", "find_targets", "fits", "minimise", "oracle", "same_queue_candidates"]
+__all__ = ["Need", "Target", "find_targets", "fits", "in_order", "minimise", "oracle", "order", "same_queue_candidates"]
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
 RECLAMATION = "InCohortReclamation"
@@ -102,30 +101,20 @@ def same_queue_candidates(snapshot: Snapshot, need: Need) -> list[Info]:
     return candidates_of(snapshot, need, need.info.cluster_queue)
 
 
-def candidate_order(snapshot: Snapshot, queue: str, *, by_local_queue: bool = True) -> Callable[[Info], Any]:
-    """In which order candidates are taken by a workload of `queue`, as a key to sort by (rules/04 §3)."""
+def order(snapshot: Snapshot, queue: str, info: Info) -> tuple[bool, bool, int, int, str]:
+    """By which a candidate is taken by a workload of `queue`, but for what LocalQueues used (rules/04 §3)."""
+    reserved_at = snapshot.now if info.reserved_at is None else info.reserved_at
+    return not info.is_evicted, info.cluster_queue == queue, info.priority, -reserved_at, info.uid
 
-    def rank(info: Info) -> tuple[bool, bool]:
-        return not info.is_evicted, info.cluster_queue == queue
 
-    def rest(info: Info) -> tuple[int, int, str]:
-        reserved_at = snapshot.now if info.reserved_at is None else info.reserved_at
-        return info.priority, -reserved_at, info.uid
-
-    def compare(a: Info, b: Info) -> int:
-        left: tuple[object, ...] = rank(a)
-        right: tuple[object, ...] = rank(b)
-        names = [info.workload["spec"].get("queueName", "") for info in (a, b)]
-        if a.cluster_queue == b.cluster_queue and names[0] != names[1]:
-            used = [snapshot.used_by_local_queue(info) for info in (a, b)]
-            if used[0] is not None and used[1] is not None:
-                left, right = (*left, -used[0]), (*right, -used[1])
-        left, right = (*left, *rest(a)), (*right, *rest(b))
-        return (left > right) - (left < right)
-
-    # Only what LocalQueues used makes the order depend on the pair.
-    is_simple = not by_local_queue or snapshot.settings.admission_fair_sharing is None
-    return (lambda info: (*rank(info), *rest(info))) if is_simple else cmp_to_key(compare)
+def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list[Info]:
+    """Candidates as they are taken: each ClusterQueue by what LocalQueues used, then merged (rules/04 §3)."""
+    by_queue: dict[str, list[Info]] = {}
+    for info in candidates:
+        by_queue.setdefault(info.cluster_queue, []).append(info)
+    for infos in by_queue.values():
+        infos.sort(key=lambda i: (not i.is_evicted, -snapshot.used_by_local_queue(i), order(snapshot, queue, i)))
+    return list(heapq.merge(*by_queue.values(), key=lambda i: order(snapshot, queue, i)))
 
 
 def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
@@ -209,11 +198,14 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
     """Preemption without fair sharing (rules/04 §4)."""
     node = snapshot.nodes[need.info.cluster_queue]
     spec = snapshot.spec(node.name)
-    order = candidate_order(snapshot, node.name)
     hierarchy, others = _other_queues_candidates(snapshot, need)
     same = [_Candidate(info, IN_CLUSTER_QUEUE) for info in same_queue_candidates(snapshot, need)]
-    lists = [sorted(found, key=lambda candidate: order(candidate.info)) for found in (hierarchy, others, same)]
-    sequence = [c for evicted in (True, False) for found in lists for c in found if c.info.is_evicted == evicted]
+    sequence = []
+    for is_evicted in (True, False):
+        for found in (hierarchy, others, same):
+            by_key = {candidate.info.key: candidate for candidate in found if candidate.info.is_evicted == is_evicted}
+            ordered = in_order(snapshot, node.name, (candidate.info for candidate in by_key.values()))
+            sequence += [by_key[info.key] for info in ordered]
     # rules/04 §4.3: whether to borrow, by attempt.
     is_under = all(snapshot.usage.at(node, fr) < spec.quota(fr).nominal for fr in need.frs)
     if not (hierarchy or others) or (not spec.borrows_to_preempt and not is_under):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
@@ -14,10 +13,11 @@ from kueuecore.reference.preempt import (
     RECLAMATION,
     Need,
     Target,
-    candidate_order,
     candidates_of,
     fits,
+    in_order,
     minimise,
+    order,
     same_queue_candidates,
 )
 from kueuecore.reference.share import LEAST_SHARE, Share, compare, share
@@ -36,7 +36,6 @@ class Tournament:
         for candidate in candidates:
             self.left.setdefault(candidate.cluster_queue, []).append(candidate)
         self.pruned: set[Node] = set()
-        self._order = candidate_order(tried, self.own.name, by_local_queue=False)
 
     def queues(self) -> Iterator[Node]:
         """ClusterQueues, until there is none. Each time one has to give a candidate or to be dropped."""
@@ -57,8 +56,8 @@ class Tournament:
         """Take its first candidate."""
         return self.left[queue.name].pop(0)
 
-    def _first(self, queue: Node) -> Any:
-        return self._order(self.left[queue.name][0])
+    def _first(self, queue: Node) -> tuple[bool, bool, int, int, str]:
+        return order(self.tried, self.own.name, self.left[queue.name][0])
 
     def _greatest(self, cohort: Node) -> Node | None:
         best, best_share = None, LEAST_SHARE
@@ -93,7 +92,7 @@ def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
             is_near = other is not node and other.root is node.root
             if is_near and any(snapshot.usage.is_borrowing_with(other, fr) for fr in need.frs):
                 found += candidates_of(snapshot, need, other.name)
-    return sorted(found, key=candidate_order(snapshot, node.name))
+    return in_order(snapshot, node.name, found)
 
 
 class _Search:

@@ -115,6 +115,9 @@ class _Simulation:
         groups = [g for queue in queues for g in (queue.get("spec") or {}).get("resourceGroups") or ()]
         limit = quiet_cycles or 1 + max((len(group.get("flavors") or ()) for group in groups), default=0)
         while world.has_heads and n_quiet < limit:
+            if self.result.n_cycles == max_cycles:
+                self.result.is_cut = True
+                return True
             before, time = self._waiting(), world.now
             decision = Cycle(world).run()
             self.result.n_cycles += 1
@@ -127,9 +130,6 @@ class _Simulation:
             n_quiet = n_quiet + 1 if is_quiet else 0
             world.flush()
             world.now += self.cycle_ns
-            if self.result.n_cycles == max_cycles:
-                self.result.is_cut = True
-                return True
         return False
 
     def _waiting(self) -> list[tuple[set[str], set[str]]]:

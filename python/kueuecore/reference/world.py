@@ -307,12 +307,11 @@ class World:
         """Penalties of LocalQueues are settled or dropped (rules/09 §1.3)."""
         name, lq = key(new), local_queue_key(new)
         is_active, stage, previous = conditions.is_active(new), conditions.stage(new), conditions.stage(old)
-        if (
-            is_active
-            and stage == "Admitted" != previous
-            and self._is_usage_based(new["status"]["admission"]["clusterQueue"])
-        ):
-            self.ledger.settle(lq, name, self.admitted_in(lq), self.now)
+        if is_active and stage == "Admitted" != previous:
+            target = new["status"]["admission"]["clusterQueue"]
+            points_at = (self.kind("LocalQueue").get(lq) or {"spec": {}})["spec"].get("clusterQueue")
+            if points_at == target and self._is_usage_based(target):
+                self.ledger.settle(lq, name, self.admitted_in(lq), self.now)
         if local_queue_key(old) != lq:
             self.ledger.forgive(local_queue_key(old), name)
         is_given_up = not is_active and not conditions.has_reservation(new)
