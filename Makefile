@@ -77,6 +77,18 @@ conformance: $(STAMPS)/extension ## compare with recorded answers of the real Ku
 		echo 'conformance: skipped, no $(CONFORMANCE) here'; \
 	fi
 
+.PHONY: conformance-reference
+conformance-reference: $(STAMPS)/tools ## the same for the reference model, which takes an hour for whole runs
+	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
+		set -ex; $(REFERENCE) --known tests/conformance/known-reference.txt --without topology $(CONFORMANCE_ARGS); \
+		$(REFERENCE) --known tests/conformance/known-reference.txt --without pods-ready --seconds 0 "$(CONFORMANCE)/traces"; \
+	else \
+		echo 'conformance-reference: skipped, no $(CONFORMANCE) here'; \
+	fi
+
+# It has no topology, and no pods that become ready.
+REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
+
 .PHONY: bench
 bench: $(STAMPS)/extension ## run the benchmarks
 	@set -- benches/test_*.py; if [ -f "$$1" ]; then \
