@@ -120,7 +120,9 @@ def test_ctrl_c_ends_a_loop_of_cycles() -> None:
 def test_the_same_bytes_in_another_process_with_another_hash_seed() -> None:
     code = """
         from tests.builders import *
-        from tests.property.worlds import FAIR
+        from kueuecore import Configuration
+        from tests.quotas import FAIR as TEXT
+        FAIR = Configuration.parse(TEXT)
         for configuration in (None, FAIR):
             engine = world(
                 cluster_queue("a", 7, cohort="t"), cluster_queue("b", 5, cohort="t"), cluster_queue("c", 3, cohort="t"),
