@@ -5,7 +5,8 @@ engine and does not load the extension. Manifests have to be valid; nothing is c
 
 A good order to read it: `amount`, `quantity`, `objects`, `totals` (what a workload asks for); `forest`, `quota`,
 `share` (what there is); `assign`, `preempt`, `preempt_fair` (what it gets, and who has to go); `pending`, `nominate`,
-`cycle` (in which order); `reconcile`, `eviction` (what is written between cycles); `world`, `simulate` (all together).
+`cycle` (in which order); `reconcile`, `eviction` (what is written between cycles); `state`, `apply`, `world`,
+`simulate` (all of it together).
 
 `World` does what `kueuecore.Engine` does, `simulate` what `kueuecore.simulate` does; the names are the same.
 

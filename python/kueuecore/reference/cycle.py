@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kueuecore.reference import amount, conditions, eviction, messages, quantity, variants
 from kueuecore.reference.assign import Mode
@@ -24,10 +23,8 @@ from kueuecore.reference.pending import RequeueReason, has_closed_gate
 from kueuecore.reference.preempt import Target
 from kueuecore.reference.settings import Json
 from kueuecore.reference.share import Share, compare, share
+from kueuecore.reference.state import State
 from kueuecore.reference.totals import Info
-
-if TYPE_CHECKING:
-    from kueuecore.reference.world import World
 
 __all__ = ["Cycle"]
 
@@ -41,7 +38,7 @@ class Cycle:
         refused: If given, the API server refuses every status with this message (rules/05 §6.4 12).
     """
 
-    def __init__(self, world: World, refused: str | None = None) -> None:
+    def __init__(self, world: State, refused: str | None = None) -> None:
         self.world, self.refused, self.settings = world, refused, world.settings
         self.decision = Decision()
         self.victims: dict[str, Info] = {}

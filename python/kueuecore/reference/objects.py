@@ -9,6 +9,7 @@ from kueuecore.reference import quantity
 from kueuecore.reference.settings import Json
 
 __all__ = [
+    "CLUSTER_SCOPED",
     "ClusterQueue",
     "FlavorResource",
     "Quota",
@@ -19,6 +20,8 @@ __all__ = [
     "names_of",
     "weight_of",
 ]
+
+CLUSTER_SCOPED = ("AdmissionCheck", "ClusterQueue", "Cohort", "Namespace", "ResourceFlavor", "RuntimeClass")
 
 FlavorResource = tuple[str, str]
 """A flavor and a resource: what quota is counted in (rules/02)."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kueuecore.reference import conditions, eviction, times
 from kueuecore.reference.decision import Event
 from kueuecore.reference.nominate import inadmissible_because
 from kueuecore.reference.objects import ClusterQueue, local_queue_key, names_of
 from kueuecore.reference.settings import Json, Settings
-
-if TYPE_CHECKING:
-    from kueuecore.reference.world import World
+from kueuecore.reference.state import State
 
 __all__ = ["reconcile", "required_checks"]
 
@@ -38,7 +34,7 @@ def required_checks(workload: Json, queue: ClusterQueue) -> list[str]:
     return sorted(name for name, flavors in queue.checks.items() if flavors & used)
 
 
-def reconcile(world: World, name: str) -> None:
+def reconcile(world: State, name: str) -> None:
     """One pass. Each step that writes ends it (rules/07 §12)."""
     workload = world.owned(name)
     if conditions.is_finished(workload):
@@ -47,7 +43,7 @@ def reconcile(world: World, name: str) -> None:
 
 
 class _Pass:
-    def __init__(self, world: World, workload: Json, name: str) -> None:
+    def __init__(self, world: State, workload: Json, name: str) -> None:
         self.world, self.workload, self.name, self.now = world, workload, name, world.now
         self.settings: Settings = world.settings
         self.local_queue = world.kind("LocalQueue").get(local_queue_key(workload))
