@@ -191,11 +191,11 @@ class Watchers(State):
             self._hold(new)
         elif stage == "Pending":
             self.cache.delete_workload(name)
-            self._notify_associated(name)
             requeue_at = (new["status"].get("requeueState") or {}).get("requeueAt")
             is_due = requeue_at is None or times.moment(requeue_at) <= self.now
             if is_due and not conditions.is_on_hold(new):
                 self._queue(new)
+            self._notify_associated(name)
         else:
             self._hold(new)
             reclaimed = [(w.get("status") or {}).get("reclaimablePods") or [] for w in (old, new)]

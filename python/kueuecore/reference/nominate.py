@@ -70,7 +70,7 @@ def inadmissible_because(
     name = workload["metadata"].get("namespace", "")
     namespace = namespaces.get(name)
     if namespace is None:
-        return f'workload namespace "{name}" does not exist: namespaces "{name}" not found'
+        return f'workload namespace "{name}" does not exist: Namespace "{name}" not found'
     if not matches_labels(selector, namespace["metadata"].get("labels") or {}):
         return NAMESPACE_MISMATCH
     if problems := pods.resource_problems(workload):
