@@ -7,8 +7,8 @@ use crate::conditions::{self, find};
 use crate::gates::{Gate, Gates};
 use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
-    Admission, AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor,
-    RuntimeClass, StopPolicy, StringMap, Time, Topology, Workload,
+    Admission, AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PodSet, PriorityClass,
+    ResourceFlavor, RuntimeClass, StopPolicy, StringMap, Time, Topology, Workload,
 };
 use crate::pending::{Item, RequeueReason};
 use crate::pods;
@@ -20,7 +20,7 @@ use crate::slices;
 use crate::state::{FlushRequest, Owner, QueueRecord, State};
 use crate::totals;
 use crate::variants::is_parent;
-use crate::workloads::{Record, Spec, intern_totals};
+use crate::workloads::{Prepared, Record, Spec, intern_totals};
 
 /// Where a workload stands, as its status says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -207,7 +207,8 @@ impl State {
             for id in users {
                 let mut workload = self.workload_object(id);
                 workload.priority = Some(value);
-                workload.meta.generation = workload.meta.generation.saturating_add(1);
+                let meta = workload.meta_mut();
+                meta.generation = meta.generation.saturating_add(1);
                 self.apply_workload(workload);
             }
         }
@@ -481,7 +482,7 @@ impl State {
         record.shape = shape;
     }
 
-    fn share_spec(&mut self, namespace: &str, pod_sets: Vec<crate::objects::PodSet>) -> Arc<Spec> {
+    fn share_spec(&mut self, namespace: &str, pod_sets: Vec<PodSet>) -> Arc<Spec> {
         let limited = self.limit_ranges.get(namespace).is_some_and(|r| !r.is_empty());
         let class = if limited { self.names.namespaces.intern(namespace).0 as u64 + 1 } else { 0 };
         let summary = if limited { self.limit_summary(namespace) } else { pods::LimitRangeSummary::default() };
@@ -495,7 +496,8 @@ impl State {
             let status = crate::objects::WorkloadStatus::default();
             let totals = totals::pending_totals(&adjusted, &status, &config.resources, false, None);
             let totals = intern_totals(names, &totals);
-            (adjusted, totals)
+            let misfit = |pod_sets: &[PodSet]| pods::check_resources(pod_sets, &summary).err().map(|e| e.to_string());
+            Prepared { misfit: misfit(&adjusted), original_misfit: misfit(original), adjusted, totals }
         })
     }
 

@@ -102,14 +102,14 @@ impl Columns {
         let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
         let name = format!("{}{}", self.prefix, self.first + row as u64);
         Workload {
-            meta: Meta {
+            meta: Arc::new(Meta {
                 uid: name.clone(),
                 name,
                 namespace: self.namespace.clone(),
                 created: Time(self.created[row]),
                 generation: 1,
                 ..Meta::default()
-            },
+            }),
             pod_sets: vec![PodSet {
                 name: "main".to_owned(),
                 count: self.count[row],

@@ -83,7 +83,7 @@ pub fn remove(conditions: &mut Vec<Condition>, kind: &str) -> bool {
 /// A condition with a message that is cut to [`MAX_CONDITION_MESSAGE`].
 #[must_use]
 pub fn condition(
-    kind: &str,
+    kind: &'static str,
     status: ConditionStatus,
     reason: &str,
     message: &str,
@@ -91,10 +91,10 @@ pub fn condition(
     generation: i64,
 ) -> Condition {
     Condition {
-        kind: kind.to_owned(),
+        kind: kind.into(),
         status,
-        reason: reason.to_owned(),
-        message: truncate(message, MAX_CONDITION_MESSAGE),
+        reason: reason.to_owned().into(),
+        message: truncate(message, MAX_CONDITION_MESSAGE).into(),
         last_transition: now,
         observed_generation: generation,
     }

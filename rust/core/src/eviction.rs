@@ -146,7 +146,7 @@ pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
         return None;
     }
     let (cause, message) = match target {
-        Some(target) => (target.reason, format!("{} due to {}", messages::DEACTIVATED, target.message)),
+        Some(target) => (target.reason.to_string(), format!("{} due to {}", messages::DEACTIVATED, target.message)),
         None => (String::new(), messages::DEACTIVATED.to_owned()),
     };
     evict(workload, reasons::DEACTIVATED, &cause, &message, now);
@@ -204,7 +204,7 @@ mod tests {
 
     fn running() -> Workload {
         let mut w = Workload::default();
-        w.meta.generation = 3;
+        w.meta_mut().generation = 3;
         for kind in [QUOTA_RESERVED, ADMITTED] {
             w.status.conditions.push(condition(kind, ConditionStatus::True, kind, "", Time(0), 3));
         }
@@ -337,8 +337,8 @@ mod tests {
         let off = on.with(Gate::SkipReassignmentForPodOwnedWorkloads, false);
         for (gates, group, back) in [(on, "", false), (on, "true", true), (off, "", true)] {
             let mut w = running();
-            w.meta.owners = vec![owner.clone()];
-            w.meta.annotations.insert(POD_GROUP_WORKLOAD.to_owned(), group.to_owned());
+            w.meta_mut().owners = vec![owner.clone()];
+            w.meta_mut().annotations.insert(POD_GROUP_WORKLOAD.to_owned(), group.to_owned());
             preempt(&mut w, reasons::IN_CLUSTER_QUEUE, "m", NOW);
             release_after_eviction(&mut w, NOW, gates);
             assert_eq!(is_true(&w.status.conditions, REQUEUED), back, "{group}");

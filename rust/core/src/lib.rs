@@ -57,6 +57,7 @@ pub mod slices;
 pub mod state;
 #[cfg(test)]
 pub mod testing;
+pub mod text;
 pub mod totals;
 pub mod tree;
 pub mod usage_report;

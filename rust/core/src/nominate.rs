@@ -14,7 +14,6 @@ use crate::ids::{QueueId, WorkloadId};
 use crate::messages;
 use crate::objects::Workload;
 use crate::pending::RequeueReason;
-use crate::pods::check_resources;
 use crate::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets, remove_from_tree, restore};
 use crate::queue_order::has_quota_reservation;
 use crate::reasons;
@@ -115,11 +114,7 @@ impl State {
             entry.requeue = RequeueReason::NamespaceMismatch;
             return Some((reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.to_owned()));
         }
-        let limits = self.limit_summary(namespace);
-        if let Err(invalid) = check_resources(&record.spec.adjusted, &limits) {
-            return Some((reasons::MISCONFIGURED, invalid.to_string()));
-        }
-        None
+        record.spec.misfit.clone().map(|misfit| (reasons::MISCONFIGURED, misfit))
     }
 
     /// Topology is not placed and device claims are not charged here: a workload whose answer depends on one gets none.

@@ -7,8 +7,10 @@
 #![allow(missing_docs)] // a field is documented where its name is not the Kubernetes name and meaning
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::quantity::Quantity;
+use crate::text::Text;
 
 /// A point in time: nanoseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -382,7 +384,8 @@ pub struct NodeSelectorTerm {
 /// `Workload` (rules/01 §6).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
-    pub meta: Meta,
+    /// Shared, as statuses are copied and tried far more often than labels change.
+    pub meta: Arc<Meta>,
     pub pod_sets: Vec<PodSet>,
     pub queue_name: String,
     pub priority_class: Option<PriorityClassRef>,
@@ -394,6 +397,13 @@ pub struct Workload {
     /// Names of `spec.preemptionGates`.
     pub preemption_gates: Vec<String>,
     pub status: WorkloadStatus,
+}
+
+impl Workload {
+    /// Its metadata, to change.
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        Arc::make_mut(&mut self.meta)
+    }
 }
 
 /// `spec.priorityClassRef`.
@@ -502,10 +512,10 @@ pub struct WorkloadStatus {
 /// A condition. `kind` is its `type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    pub kind: String,
+    pub kind: Text,
     pub status: ConditionStatus,
-    pub reason: String,
-    pub message: String,
+    pub reason: Text,
+    pub message: Text,
     pub last_transition: Time,
     pub observed_generation: i64,
 }

@@ -215,7 +215,6 @@ impl State {
             self.workloads.get_mut(workload).queued_in = None;
             return false;
         };
-        self.refresh_totals(workload);
         let record = self.workloads.get(workload);
         let pending_flavors = record.resume.as_ref().is_some_and(|r| r.has_pending_flavors());
         let generation = record.evaluated_generation.unwrap_or_default();

@@ -146,7 +146,7 @@ fn accumulate_execution_time(workload: &mut Workload, now: Time) {
 }
 
 /// A True condition that quota has made obsolete becomes False and keeps its message as the past.
-fn reset_active(workload: &mut Workload, kind: &str, now: Time) {
+fn reset_active(workload: &mut Workload, kind: &'static str, now: Time) {
     let Some(old) = find_true(&workload.status.conditions, kind) else { return };
     let message = format!("Previously: {}", old.message);
     set(workload, kind, ConditionStatus::False, reasons::QUOTA_RESERVED, &message, now);
@@ -155,13 +155,24 @@ fn reset_active(workload: &mut Workload, kind: &str, now: Time) {
 /// Sets one condition for the workload's present generation.
 pub(crate) fn set(
     workload: &mut Workload,
-    kind: &str,
+    kind: &'static str,
     status: ConditionStatus,
     reason: &str,
     message: &str,
     now: Time,
 ) -> bool {
-    let new = condition(kind, status, reason, message, now, workload.meta.generation);
+    let generation = workload.meta.generation;
+    // A head that is tried again is mostly told the same.
+    let is_told = find(&workload.status.conditions, kind).is_some_and(|told| {
+        told.status == status
+            && told.observed_generation == generation
+            && told.reason == *reason
+            && told.message == *message
+    });
+    if is_told {
+        return false;
+    }
+    let new = condition(kind, status, reason, message, now, generation);
     conditions::set(&mut workload.status.conditions, new)
 }
 
@@ -186,9 +197,9 @@ mod tests {
         AdmissionCheckState { name: name.to_owned(), state, ..Default::default() }
     }
 
-    fn with(conditions: &[(&str, ConditionStatus)], checks: &[CheckState]) -> Workload {
+    fn with(conditions: &[(&'static str, ConditionStatus)], checks: &[CheckState]) -> Workload {
         let mut w = Workload::default();
-        w.meta.generation = 3;
+        w.meta_mut().generation = 3;
         for (kind, status) in conditions {
             w.status.conditions.push(condition(kind, *status, "Old", "old", Time(0), 1));
         }

@@ -22,6 +22,22 @@ pub struct Spec {
     pub totals: Arc<[Totals]>,
     /// Equal for pod sets that scheduling cannot tell apart.
     pub form: u32,
+    /// Why `adjusted` does not suit its own limits or the LimitRanges of its namespace.
+    pub misfit: Option<String>,
+    /// The same of `original`.
+    pub original_misfit: Option<String>,
+}
+
+/// What is worked out of pod sets as applied.
+pub struct Prepared {
+    /// See [`Spec`].
+    pub adjusted: Vec<PodSet>,
+    /// See [`Spec`].
+    pub totals: Arc<[Totals]>,
+    /// See [`Spec`].
+    pub misfit: Option<String>,
+    /// See [`Spec`].
+    pub original_misfit: Option<String>,
 }
 
 /// One workload.
@@ -153,7 +169,7 @@ impl Workloads {
         &mut self,
         class: u64,
         pod_sets: Vec<PodSet>,
-        prepare: impl FnOnce(&[PodSet]) -> (Vec<PodSet>, Arc<[Totals]>),
+        prepare: impl FnOnce(&[PodSet]) -> Prepared,
     ) -> Arc<Spec> {
         use std::hash::{Hash, Hasher};
         let mut hasher = rustc_hash::FxHasher::default();
@@ -162,10 +178,10 @@ impl Workloads {
         if let Some(found) = self.specs.get(&hash).and_then(|s| s.iter().find(|s| s.original == pod_sets)) {
             return Arc::clone(found);
         }
-        let (adjusted, totals) = prepare(&pod_sets);
+        let Prepared { adjusted, totals, misfit, original_misfit } = prepare(&pod_sets);
         let keys: Vec<FormKey> = adjusted.iter().map(form_key).collect();
         let form = self.forms.intern(&keys).0;
-        let spec = Arc::new(Spec { original: pod_sets, adjusted, totals, form });
+        let spec = Arc::new(Spec { original: pod_sets, adjusted, totals, form, misfit, original_misfit });
         self.specs.entry(hash).or_default().push(Arc::clone(&spec));
         spec
     }

@@ -11,6 +11,10 @@ mod simulation;
 
 use pyo3::prelude::*;
 
+/// Many small pieces come and go in a cycle.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Objects in, decisions out; `kueuecore.engine` is the front for people.
 #[pymodule(gil_used = false)]
 mod _core {

@@ -2,6 +2,8 @@
 //!
 //! Defaults of single fields stand in the schemas (rules/01 §1-6).
 
+use std::sync::Arc;
+
 use kueuecore::gates::{Gate, Gates};
 use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadStatus};
 use serde_json::Value;
@@ -57,9 +59,10 @@ pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
         if new.status == WorkloadStatus::default() {
             new.status.clone_from(&old.status);
         }
-        let spec_of = |w: &Workload| Workload { meta: Meta::default(), status: WorkloadStatus::default(), ..w.clone() };
+        let spec_of = |w: &Workload| Workload { meta: Arc::default(), status: WorkloadStatus::default(), ..w.clone() };
         let changed = spec_of(old) != spec_of(new);
-        new.meta.generation = new.meta.generation.max(old.meta.generation.saturating_add(i64::from(changed)));
+        let generation = old.meta.generation.saturating_add(i64::from(changed));
+        new.meta_mut().generation = new.meta.generation.max(generation);
     }
     let Some(meta) = meta_mut(object) else { return };
     match stored.map(crate::decode::meta_of) {
@@ -91,6 +94,6 @@ fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
         Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &mut o.meta,
         Object::LimitRange(o) => &mut o.meta,
         Object::RuntimeClass(o) => &mut o.meta,
-        Object::Workload(o) => &mut o.meta,
+        Object::Workload(o) => o.meta_mut(),
     })
 }

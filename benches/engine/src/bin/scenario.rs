@@ -16,6 +16,10 @@ use kueuecore_wire::scenario::happenings;
 use kueuecore_wire::time::parse_time;
 use serde_json::Value;
 
+/// Many small pieces come and go in a cycle.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn lines(values: &Value) -> Vec<u8> {
     let mut lines = Vec::new();
     for value in values.as_array().into_iter().flatten() {

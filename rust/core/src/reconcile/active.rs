@@ -47,7 +47,8 @@ impl Pass<'_> {
         }
         if is_deactivation_target(workload) {
             workload.active = Some(false);
-            workload.meta.generation = workload.meta.generation.saturating_add(1);
+            let meta = workload.meta_mut();
+            meta.generation = meta.generation.saturating_add(1);
             return true;
         }
         match requeue_at(workload) {
@@ -68,7 +69,7 @@ impl Pass<'_> {
         let had_requeue_state = workload.status.requeue_state.is_some();
         let Some(cause) = deactivate(workload, self.now) else { return had_requeue_state };
         if had_admission {
-            let message = find(&workload.status.conditions, EVICTED).map_or(String::new(), |c| c.message.clone());
+            let message = find(&workload.status.conditions, EVICTED).map_or(String::new(), |c| c.message.to_string());
             self.event("Normal", event_reason(reasons::DEACTIVATED, &cause), &message);
         }
         true

@@ -64,7 +64,7 @@ impl State {
         let mut workload = self.workloads.get(id).workload.clone();
         Pass::new(self, id, self.now).explain_unreserved(&mut workload);
         let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
-        Some((told.reason.clone(), told.message.clone()))
+        Some((told.reason.to_string(), told.message.to_string()))
     }
 
     /// [`State::reconcile`] for every workload for which something may have changed since, in the order of namespace

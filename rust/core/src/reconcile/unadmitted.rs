@@ -1,21 +1,19 @@
 //! Why a workload has no quota, outside of what a cycle finds out (rules/07 §11).
 
-use std::borrow::Cow;
-
 use crate::conditions::{self, find};
 use crate::gates::Gate;
 use crate::messages;
 use crate::objects::{Condition, ConditionStatus, StopPolicy, Workload};
-use crate::pods::check_resources;
 use crate::queue_order::{admission_gated_by, has_quota_reservation, is_active, is_on_hold};
 use crate::reasons;
 use crate::reservation::{set, unset_quota_reservation};
 use crate::selectors::selects;
+use crate::text::Text;
 
 use super::Pass;
 
 /// Reason and message.
-type Because = (Cow<'static, str>, String);
+type Because = (Text, Text);
 
 impl Pass<'_> {
     /// Sets condition QuotaReserved to why there is no quota, if there is something to say.
@@ -23,7 +21,7 @@ impl Pass<'_> {
         let because = if self.gate(Gate::UnadmittedWorkloadsObservability) {
             self.because(workload)
         } else {
-            self.queue_blocker(workload).map(|(_, message)| (reasons::INADMISSIBLE.into(), message))
+            self.queue_blocker(workload).map(|(_, message)| (reasons::INADMISSIBLE.into(), message.into()))
         };
         if let Some((reason, message)) = because {
             let kind = conditions::QUOTA_RESERVED;
@@ -34,27 +32,27 @@ impl Pass<'_> {
     /// The first row that holds (rules/07 §11).
     fn because(&self, workload: &Workload) -> Option<Because> {
         let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED);
-        let as_told = |told: &Condition| (Cow::Owned(told.reason.clone()), told.message.clone());
+        let as_told = |told: &Condition| (told.reason.clone(), told.message.clone());
         if !is_active(workload) {
-            return Some((reasons::DEACTIVATED.into(), messages::DEACTIVATED.to_owned()));
+            return Some((reasons::DEACTIVATED.into(), messages::DEACTIVATED.into()));
         }
         if is_on_hold(workload) {
             return told.map(as_told);
         }
         if let Some((reason, message)) = self.queue_blocker(workload).or_else(|| self.misfit(workload)) {
-            return Some((reason.into(), message));
+            return Some((reason.into(), message.into()));
         }
         if let Some(by) = admission_gated_by(workload, self.state.config.gates) {
-            return Some((reasons::ADMISSION_GATED.into(), format!("Admission is gated by: {by}")));
+            return Some((reasons::ADMISSION_GATED.into(), format!("Admission is gated by: {by}").into()));
         }
         if let Some(reason) = self.parked_reason(told) {
-            return Some((reason.into(), messages::BYPASSED.to_owned()));
+            return Some((reason.into(), messages::BYPASSED.into()));
         }
         match told {
             // What a cycle said stands until the next one.
             Some(told) if is_of_cycle(&told.reason) => Some(as_told(told)),
             None if !self.gate(Gate::UnadmittedWorkloadsExplicitStatus) => None,
-            _ => Some((reasons::PENDING_EVALUATION.into(), messages::PENDING_EVALUATION.to_owned())),
+            _ => Some((reasons::PENDING_EVALUATION.into(), messages::PENDING_EVALUATION.into())),
         }
     }
 
@@ -87,10 +85,7 @@ impl Pass<'_> {
             Some(labels) if !selects(queue.namespace_selector.as_ref(), labels) => {
                 messages::NAMESPACE_MISMATCH.to_owned()
             }
-            Some(_) => {
-                let limits = self.state.limit_summary(namespace);
-                check_resources(&self.record.spec.original, &limits).err()?.to_string()
-            }
+            Some(_) => self.record.spec.original_misfit.clone()?,
         };
         Some((reasons::MISCONFIGURED, message))
     }

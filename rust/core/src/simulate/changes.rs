@@ -1,5 +1,7 @@
 //! What happens from outside: objects come, change and go.
 
+use std::sync::Arc;
+
 use super::{Change, Simulation, Step};
 use crate::decision::Key;
 use crate::ids::WorkloadId;
@@ -75,12 +77,12 @@ fn updated(old: &Workload, new: Workload) -> Workload {
     if !new.status.reclaimable_pods.is_empty() {
         status.reclaimable_pods.clone_from(&new.status.reclaimable_pods);
     }
-    let meta = Meta { labels: new.meta.labels.clone(), annotations: new.meta.annotations.clone(), ..old.meta.clone() };
-    let spec_of = |w: &Workload| Workload { meta: Meta::default(), status: WorkloadStatus::default(), ..w.clone() };
+    let meta =
+        Meta { labels: new.meta.labels.clone(), annotations: new.meta.annotations.clone(), ..Meta::clone(&old.meta) };
+    let spec_of = |w: &Workload| Workload { meta: Arc::default(), status: WorkloadStatus::default(), ..w.clone() };
     let changed = spec_of(old) != spec_of(&new);
-    let mut result = Workload { meta, status, ..new };
-    result.meta.generation += i64::from(changed);
-    result
+    let generation = old.meta.generation + i64::from(changed);
+    Workload { meta: Arc::new(Meta { generation, ..meta }), status, ..new }
 }
 
 /// Do two versions of an object say the same, metadata aside?

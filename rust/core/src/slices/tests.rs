@@ -9,7 +9,7 @@ fn slice(name: &str, pods: i32, old: &str) -> Workload {
     let mut workload = workload(name, "1");
     workload.pod_sets[0].count = pods;
     if !old.is_empty() {
-        workload.meta.annotations.insert(REPLACEMENT_FOR.to_owned(), format!("ns/{old}"));
+        workload.meta_mut().annotations.insert(REPLACEMENT_FOR.to_owned(), format!("ns/{old}"));
     }
     workload
 }

@@ -77,14 +77,14 @@ pub(crate) struct ConditionWire {
 impl From<ConditionWire> for Condition {
     fn from(wire: ConditionWire) -> Self {
         Condition {
-            kind: wire.kind,
+            kind: wire.kind.into(),
             status: match wire.status.as_str() {
                 "True" => ConditionStatus::True,
                 "False" => ConditionStatus::False,
                 _ => ConditionStatus::Unknown,
             },
-            reason: wire.reason,
-            message: wire.message,
+            reason: wire.reason.into(),
+            message: wire.message.into(),
             last_transition: wire.last_transition_time,
             observed_generation: wire.observed_generation,
         }

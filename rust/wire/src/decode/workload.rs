@@ -41,7 +41,7 @@ impl From<WorkloadWire> for Workload {
     fn from(wire: WorkloadWire) -> Self {
         let spec = wire.spec;
         Workload {
-            meta: wire.metadata,
+            meta: wire.metadata.into(),
             pod_sets: spec.pod_sets,
             queue_name: spec.queue_name,
             priority_class: spec.priority_class_ref,

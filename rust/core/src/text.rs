@@ -1,0 +1,95 @@
+//! Text that is copied often and never changed: types, reasons and messages of conditions.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A word of the program itself, or text that all copies share.
+#[derive(Clone)]
+pub enum Text {
+    /// Stands in the program.
+    Static(&'static str),
+    /// Came from outside, or was put together.
+    Shared(Arc<str>),
+}
+
+impl Text {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+    fn deref(&self) -> &str {
+        match self {
+            Text::Static(text) => text,
+            Text::Shared(text) => text,
+        }
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Text::Static("")
+    }
+}
+
+impl From<&'static str> for Text {
+    fn from(text: &'static str) -> Self {
+        Text::Static(text)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Text::Shared(text.into())
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b): (&str, &str) = (self, other);
+        std::ptr::eq(a, b) || a == b
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        &**self == other
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        &**self == *other
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_it_came_from_makes_no_difference() {
+        let (own, shared) = (Text::from("a"), Text::from("a".to_owned()));
+        assert_eq!(own, shared);
+        assert_eq!((shared.len(), format!("{own} {shared:?}").as_str()), (1, "a \"a\""));
+        assert!(shared == *"a" && own != "b" && Text::default().is_empty());
+    }
+}
