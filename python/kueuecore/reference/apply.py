@@ -171,6 +171,9 @@ class Watchers(State):
                 self._queue(new)
             else:
                 self._hold(new)
+                if conditions.has_reservation(new):
+                    # Nobody creates it so: it was there before, and its LocalQueue was asked for all that it has.
+                    self.assigned[key(new)] = local_queue_key(new)
         else:
             self._on_update(old, new)
             self._on_update_penalties(old, new)

@@ -190,7 +190,7 @@ class Cycle:
             self._reassign(entry)
         mode = entry.assignment.mode
         if mode == Mode.NO_FIT:
-            entry.requeue_reason, entry.reason = RequeueReason.NO_FIT, entry.assignment.no_fit
+            entry.requeue_reason, entry.reason = RequeueReason.NO_FIT, str(entry.assignment.no_fit)
             return None
         if mode == Mode.PREEMPT and not entry.targets:
             entry.requeue_reason, entry.reason = RequeueReason.NO_CANDIDATES, "WaitingForQuota"
