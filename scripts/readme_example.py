@@ -37,9 +37,14 @@ def examples(markdown: str) -> list[Example]:
     return found
 
 
-def problem(example: Example) -> str:
-    """Run one example and say what is wrong with it; nothing if it prints what it should."""
+def problem(example: Example, *, beside: pathlib.Path | None = None) -> str:
+    """Run one example and say what is wrong with it; nothing if it prints what it should.
+
+    A folder `beside` it is all that it finds where it runs.
+    """
     with tempfile.TemporaryDirectory() as folder:
+        if beside is not None:
+            (pathlib.Path(folder) / beside.name).symlink_to(beside)
         run = subprocess.run(
             [sys.executable, "-I", "-c", example.program], cwd=folder, capture_output=True, text=True, check=False
         )

@@ -1,4 +1,4 @@
-"""What the README shows is what a user gets."""
+"""What the pages show is what a user gets."""
 
 from pathlib import Path
 
@@ -6,17 +6,22 @@ import pytest
 
 from scripts.readme_example import Example, examples, problem
 
-README = Path(__file__).parents[2] / "README.md"
-EXAMPLES = examples(README.read_text(encoding="utf-8"))
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "docs/start.md", *sorted(ROOT.glob("examples/*/README.md"))]
+EXAMPLES = [
+    pytest.param(example, id=f"{page.relative_to(ROOT)} line {example.line}")
+    for page in PAGES
+    for example in examples(page.read_text(encoding="utf-8"))
+]
 
 
 def test_the_readme_shows_a_program() -> None:
-    assert EXAMPLES
+    assert examples((ROOT / "README.md").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"line {example.line}")
-def test_a_program_of_the_readme_prints_what_it_says(example: Example) -> None:
-    assert problem(example) == ""
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_program_of_a_page_prints_what_it_says(example: Example) -> None:
+    assert problem(example, beside=ROOT / "examples") == ""
 
 
 def test_a_program_is_paired_with_the_text_block_after_it() -> None:

@@ -374,7 +374,9 @@ def test_what_is_preempted_is_shown_with_its_preemptor(command: Callable[..., Ra
     urgent = "\n---\n{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent}, value: 5}"
     job = (JOB % ("high", 2)).replace("restartPolicy", "priorityClassName: urgent\n      restartPolicy")
     ran = command(text=first.out + urgent + job)
-    assert re.search(r"^team/job-low-\w+ +cq +team/job-high-\w+ +InClusterQueue$", ran.out, re.M)
+    shown = re.search(r"^team/job-low-\w+ +cq +team/job-high-\w+ +InClusterQueue +(.*)$", ran.out, re.M)
+    assert shown
+    assert re.fullmatch(r"team/job-high-\w+ goes first in cq: its priority is 5, that of team/job-low-\w+ 0", shown[1])
 
 
 class Terminal(io.StringIO):

@@ -48,6 +48,6 @@ def test_refuses_what_is_no_new_workload() -> None:
         engine.what_if(job("a", "1m", QUEUE))
     with pytest.raises(ValueError, match="give one object, a Workload"):
         engine.what_if({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
-    with pytest.raises(ManifestError, match="spec.priority"):
+    with pytest.raises(ManifestError, match=r"spec\.priority"):
         engine.what_if({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "spec": {"priority": "much"}})
     assert engine.what_if(job("b", "900m", QUEUE)).outcome is Outcome.WAITS

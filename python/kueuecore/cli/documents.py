@@ -42,6 +42,7 @@ def json_document(outcome: Outcome) -> str:
                 "preemptor": it.preemptor,
                 "reason": it.reason,
                 "message": it.message,
+                "why": outcome.why(it),
             }
             for it in outcome.preemptions
         ],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.settling import Settled
@@ -83,6 +84,15 @@ class Outcome:
     def preemptions(self) -> tuple[Preemption, ...]:
         """What was preempted for whom, in order."""
         return tuple(it for decision in self.settled.decisions for it in decision.preemptions)
+
+    def why(self, preemption: Preemption) -> str:
+        """A preemption in a sentence for people."""
+        states = self._states
+        return why_preempted(preemption, states[preemption.key], states[preemption.preemptor])
+
+    @cached_property
+    def _states(self) -> Mapping[str, WorkloadState]:
+        return {row.state.key: row.state for row in self.workloads}
 
     @cached_property
     def cluster_queues(self) -> tuple[ClusterQueueState, ...]:

@@ -39,7 +39,11 @@ def report(outcome: Outcome, style: Style, *, wide: bool = False, events: bool =
     """
     style = style.wide() if wide else style
     parts = [_summary(outcome, style), _workloads(outcome, style, wide=wide)]
-    parts += [_preemptions(outcome, style), _inactive(outcome, style), *_quota(outcome.quota, style, wide=wide)]
+    parts += [
+        _preemptions(outcome, style, wide=wide),
+        _inactive(outcome, style),
+        *_quota(outcome.quota, style, wide=wide),
+    ]
     if events:
         parts.append(_events(outcome, style))
     return "\n\n".join(part for part in parts if part)
@@ -141,9 +145,13 @@ def _usage(row: Row) -> str:
     return "; ".join(texts) or "-"
 
 
-def _preemptions(outcome: Outcome, style: Style) -> str:
-    rows = [[it.key, it.cluster_queue, it.preemptor, it.reason] for it in outcome.preemptions]
-    return table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON"], rows, style) if rows else ""
+def _preemptions(outcome: Outcome, style: Style, *, wide: bool) -> str:
+    extra = ["MESSAGE"] if wide else []
+    rows = [
+        [it.key, it.cluster_queue, it.preemptor, it.reason, outcome.why(it), *([it.message] if wide else [])]
+        for it in outcome.preemptions
+    ]
+    return table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "WHY", *extra], rows, style) if rows else ""
 
 
 def _inactive(outcome: Outcome, style: Style) -> str:

@@ -1,0 +1,39 @@
+"""Why somebody has to give way, in a sentence for people."""
+
+from __future__ import annotations
+
+from kueuecore.decisions import Preemption
+from kueuecore.states import WorkloadState
+
+__all__ = ["why_preempted"]
+
+
+def why_preempted(preemption: Preemption, victim: WorkloadState, preemptor: WorkloadState) -> str:
+    """The rule of Kueue that let one workload preempt another, with what it looked at (rules/04 §1, §4.1, §5).
+
+    Args:
+        preemption: What was decided.
+        victim: The workload that gives way.
+        preemptor: The workload that needs the room.
+
+    Returns:
+        A sentence without a full stop.
+    """
+    theirs, ours = preemption.cluster_queue, preemptor.cluster_queue
+    match preemption.reason:
+        case "InClusterQueue" if preemptor.priority > victim.priority:
+            order = f"its priority is {preemptor.priority}, that of {victim.key} {victim.priority}"
+            return f"{preemptor.key} goes first in {theirs}: {order}"
+        case "InClusterQueue":
+            return f"{preemptor.key} goes first in {theirs}: among equal priorities it has waited longer"
+        case "InCohortReclamation":
+            return f"{ours} takes back quota of its own that {theirs} has borrowed"
+        case "InCohortReclaimWhileBorrowing":
+            order = f"the priority of {preemptor.key} is {preemptor.priority}, that of {victim.key} {victim.priority}"
+            return f"{ours} may preempt even to borrow (borrowWithinCohort): {order}"
+        case "InCohortFairSharing":
+            return f"{theirs} has a greater share of the cohort than {ours}, by fair sharing"
+        case "FlavorMigration":
+            return f"{preemptor.key} takes its place on a flavor that comes first"
+        case reason:
+            return reason
