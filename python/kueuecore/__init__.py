@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from kueuecore.manifests import parse_manifests as parse_manifests
     from kueuecore.manifests import read_manifests as read_manifests
     from kueuecore.settling import Ending as Ending
+    from kueuecore.settling import PreemptionLoop as PreemptionLoop
     from kueuecore.settling import Settled as Settled
+    from kueuecore.settling import find_preemption_loop as find_preemption_loop
     from kueuecore.settling import settle as settle
     from kueuecore.simulation import Happening as Happening
     from kueuecore.simulation import Operation as Operation
@@ -84,7 +86,7 @@ _MODULES = {
         "LocalQueueState",
         "QuotaRow",
     ),
-    "kueuecore.settling": ("settle", "Settled", "Ending"),
+    "kueuecore.settling": ("settle", "Settled", "Ending", "PreemptionLoop", "find_preemption_loop"),
     "kueuecore.columns": ("Submissions",),
     "kueuecore.simulation": (
         "simulate",

@@ -63,6 +63,8 @@ def encode(
     Raises:
         ValueError: Arrays of other lengths or types, or values that do not fit.
     """
+    if not isinstance(requests, Mapping):
+        raise TypeError(f"requests maps resources to columns; it is no {type(requests).__name__}")
     indexes = np.atleast_1d(np.asarray(queue))
     n = len(indexes)
     amounts = [np.frombuffer(_integers(values, n, "<i8"), "<i8") for values in requests.values()]

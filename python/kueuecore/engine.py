@@ -85,6 +85,8 @@ class Engine:
     """
 
     def __init__(self, configuration: Configuration | None = None, *, models_readiness: bool = False) -> None:
+        if not isinstance(configuration, Configuration | None):
+            raise TypeError(f"configuration is a Configuration or None, not {type(configuration).__name__}")
         self._configuration = configuration or Configuration()
         self._core = _core.Engine(self._configuration._core, models_readiness)
         self._now = 0
@@ -183,6 +185,8 @@ class Engine:
             >>> len(engine)
             1000
         """
+        if not 0 <= first < 2**63:
+            raise ValueError(f"first is {first}; give a number from 0 to {2**63 - 1}")
         columns = encode(
             local_queues=local_queues, queue=queue, requests=requests, count=count, priority=priority, created=created
         )

@@ -337,6 +337,8 @@ def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[
 def _decode(text: str | bytes, file: str) -> str:
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
+    if not isinstance(text, bytes):
+        raise TypeError(f"manifests are str or bytes, not {type(text).__name__}")
     utf_16 = text.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         return text.decode("utf-16" if utf_16 else "utf-8-sig")

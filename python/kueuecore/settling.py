@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 
-from kueuecore.decisions import Decision, Event, Undecided
+from kueuecore.decisions import Decision, Event, Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["Ending", "Settled", "settle"]
+__all__ = ["Ending", "PreemptionLoop", "Settled", "find_preemption_loop", "settle"]
 
 
 class Ending(StrEnum):
@@ -27,6 +27,28 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionLoop:
+    """Workloads that evict each other in a circle: nothing comes from outside, and the same state comes back.
+
+    Args:
+        n_cycles: How many cycles one turn takes.
+        preemptions: Who gives way to whom in one turn, in order.
+    """
+
+    n_cycles: int
+    preemptions: tuple[Preemption, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the workloads that take part, sorted."""
+        return tuple(sorted({key for it in self.preemptions for key in (it.key, it.preemptor)}))
+
+    def __str__(self) -> str:
+        steps = (f"{it.preemptor} preempts {it.key} ({it.reason})" for it in self.preemptions)
+        return f"every {self.n_cycles} cycles: {', '.join(steps)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """What happened until nothing changed any more. The engine holds the state that came of it.
 
@@ -34,12 +56,14 @@ class Settled:
         ending: Why it ended.
         decisions: The decision of every cycle, in order.
         undecided: Workloads on which no decision could be made, each once.
+        loop: The circle, if it ended `Repeating`.
     """
 
     ending: Ending
     decisions: tuple[Decision, ...]
     undecided: tuple[Undecided, ...]
     _log: tuple[tuple[Event, ...] | Decision, ...] = field(repr=False)
+    loop: PreemptionLoop | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -71,7 +95,9 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
     log: list[tuple[Event, ...] | Decision] = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
-    seen: set[int] = set()
+    # State to the number of decisions that led to it.
+    seen: dict[int, int] = {}
+    loop: PreemptionLoop | None = None
     _reconcile(engine, log, at)
     if _release(engine, [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)], at):
         _reconcile(engine, log, at)
@@ -98,9 +124,29 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
             state = hash(_fingerprint(engine))
             if state in seen:
                 ending = Ending.REPEATING
+                turn = decisions[seen[state] :]
+                loop = PreemptionLoop(len(turn), tuple(it for decision in turn for it in decision.preemptions))
                 break
-            seen.add(state)
-    return Settled(ending, tuple(decisions), tuple(undecided.values()), tuple(log))
+            seen[state] = len(decisions)
+    return Settled(ending, tuple(decisions), tuple(undecided.values()), tuple(log), loop)
+
+
+def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int = 10_000) -> PreemptionLoop | None:
+    """Would workloads evict each other in a circle from here, if nothing came from outside and no job ended?
+
+    Kueue does nothing against such loops (see `docs/anomalies.md`). Jobs stop at once when they are evicted.
+
+    Args:
+        engine: The engine; a fork of it is looked at.
+        now: The time.
+        max_cycles: Look no further than so many cycles.
+
+    Example:
+        >>> from kueuecore.engine import Engine
+        >>> find_preemption_loop(Engine(), now="2026-01-01T00:00:00Z") is None
+        True
+    """
+    return settle(engine.fork(), now=now, max_cycles=max_cycles).loop
 
 
 def _events(entry: tuple[Event, ...] | Decision) -> tuple[Event, ...]:

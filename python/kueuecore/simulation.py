@@ -16,7 +16,9 @@ from kueuecore.columns import Submissions, encode_submissions
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine, Objects
+from kueuecore.errors import ManifestError
 from kueuecore.manifests import ManifestLike, to_json_lines
+from kueuecore.settling import PreemptionLoop, find_preemption_loop
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
@@ -63,7 +65,7 @@ class RunEnding(StrEnum):
     COMPLETE = "Complete"
     """Nothing is left to happen."""
     CYCLE_LIMIT = "CycleLimit"
-    """`max_cycles` was reached, as when workloads preempt each other for ever."""
+    """`max_cycles` was reached; if workloads preempt each other for ever, `Run.loop` says which."""
 
 
 class StepKind(StrEnum):
@@ -142,6 +144,16 @@ class Run:
             SimulatedCycle(number, time, Decision(decision), n_parked, tuple(parked))
             for number, time, decision, n_parked, parked in rows
         )
+
+    @cached_property
+    def loop(self) -> PreemptionLoop | None:
+        """The circle in which workloads evict each other, if that is why the run came to its limit of cycles.
+
+        Looked for from the end of the run on, with time standing still, as `find_preemption_loop` does.
+        """
+        if self.ending is not RunEnding.CYCLE_LIMIT:
+            return None
+        return find_preemption_loop(self.engine, now=self.end)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -260,7 +272,8 @@ def simulate(
 
     Raises:
         ManifestError: Everything that is wrong with the objects, or with those of the events.
-        ValueError: Columns of submissions that do not fit together, or values that no workload can have.
+        ValueError: A time or a time span that can not be; columns of submissions that do not fit together, or values
+            that no workload can have.
         KeyboardInterrupt: Ctrl-C was pressed; nothing comes of the run then.
 
     Returns:
@@ -317,10 +330,10 @@ def simulate(
     engine = Engine(configuration)
     engine.apply(objects, now=start, trusted=trusted)
     options = (
-        round(cycle_seconds * _SECOND_NS),
-        quiet_cycles,
-        max_cycles,
-        round(eviction_seconds * _SECOND_NS),
+        _nanoseconds(cycle_seconds, "cycle_seconds"),
+        _count(quiet_cycles, "quiet_cycles"),
+        _count(max_cycles, "max_cycles"),
+        _nanoseconds(eviction_seconds, "eviction_seconds"),
         messages,
     )
     columns = [encode_submissions(rows, start=start) for rows in submissions]
@@ -329,9 +342,33 @@ def simulate(
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
 
 
+def _count(cycles: object, name: str) -> int | None:
+    """A number of cycles."""
+    if cycles is None:
+        return None
+    if not isinstance(cycles, int) or isinstance(cycles, bool):
+        raise TypeError(f"{name} is a number of cycles or None, not {type(cycles).__name__}")
+    if not 0 <= cycles < 2**63:
+        raise ValueError(f"{name} is {cycles}; give a number from 0 to {2**63 - 1}")
+    return cycles
+
+
+def _nanoseconds(seconds: object, name: str) -> int:
+    """A time span in nanoseconds."""
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
+    # Not with infinity or NaN, which no comparison takes for less.
+    if not 0 <= seconds < 2**63 / _SECOND_NS:
+        raise ValueError(f"{name} is {seconds!r}; give seconds from 0 to 292 years")
+    return round(seconds * _SECOND_NS)
+
+
 def _line(event: Happening | Mapping[str, object]) -> bytes:
     if not isinstance(event, Happening):
-        return json.dumps(event).encode()
+        try:
+            return json.dumps(event).encode()
+        except RecursionError:
+            raise ManifestError.of("nested too deeply", remedy="give events as in the documentation") from None
     head = {"at": event.at, "op": str(event.op), "key": event.key, "runSeconds": event.run_seconds}
     line = json.dumps(head).encode()
     if event.object is None:

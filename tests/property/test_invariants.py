@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kueuecore.testing import Invariants, Play, Scenario, histories, shown, worlds
+from kueuecore.testing import Invariants, Limits, Play, Scenario, histories, shown, worlds
 from tests.builders import at
 from tests.property.worlds import engine_of, times
 
@@ -18,7 +18,7 @@ def test_invariants_hold_after_every_move(history: Scenario) -> None:
         play.check_parents()
 
 
-@given(histories(forks=False))
+@given(histories(Limits(edges=False), forks=False))
 def test_an_empty_world_uses_nothing(history: Scenario) -> None:
     with shown(history):
         engine = (play := Play.of(history)).engine

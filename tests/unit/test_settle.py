@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from kueuecore import Ending, Engine, Settled, settle, settling
+from kueuecore import Ending, Engine, RunEnding, Settled, find_preemption_loop, settle, settling, simulate
 from kueuecore.decisions import Decision, Preemption
 from kueuecore.states import Stage
 from kueuecore.times import TimeLike
@@ -185,6 +186,42 @@ def test_workloads_that_evict_each_other_in_a_circle_are_noticed() -> None:
     result = settle(engine, now=NOW, max_cycles=50)
     assert result.ending is Ending.REPEATING
     assert len(result.decisions) < 10
+
+
+def test_a_preemption_loop_says_who_preempts_whom() -> None:
+    """The first world of docs/anomalies.md."""
+    both = {"cohortName": "both"}
+    left = {
+        "withinClusterQueue": "LowerPriority",
+        "reclaimWithinCohort": "Any",
+        "borrowWithinCohort": {"policy": "LowerPriority"},
+    }
+    objects = queues(("default", 2), preemption=left, **both)
+    right = [json.loads(json.dumps(it).replace('"cq"', '"right"').replace('"lq"', '"right"')) for it in objects[2:]]
+    del right[0]["spec"]["preemption"]
+    right[0]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = 1
+    jobs = [workload("small", 2), workload("large", 3, priority=1), workload("guest", 2, priority=2, queueName="right")]
+    engine = Engine()
+    engine.apply([*objects, *right, *jobs], now=NOW)
+    loop = find_preemption_loop(engine, now=NOW)
+    assert {it.stage for it in engine.workloads()} == {Stage.PENDING}
+    assert loop is not None
+    assert loop.keys == ("x/guest", "x/large", "x/small")
+    assert [(it.preemptor, it.key) for it in loop.preemptions] == [("x/small", "x/guest"), ("x/large", "x/small")]
+    assert settle(engine, now=NOW).loop == loop
+    run = simulate([*objects, *right, *jobs], now=NOW, max_cycles=100)
+    assert run.ending is RunEnding.CYCLE_LIMIT
+    assert run.loop is not None
+    assert run.loop.keys == loop.keys
+    assert run.loop.n_cycles == loop.n_cycles
+
+
+def test_without_a_loop_there_is_none() -> None:
+    objects = [*queues(("default", 2)), workload("a", 2), workload("b", 2)]
+    engine, result = settled(objects)
+    assert result.loop is None
+    assert find_preemption_loop(engine, now=NOW) is None
+    assert simulate(objects, now=NOW).loop is None
 
 
 def test_states_are_compared_only_after_evictions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,6 +201,8 @@ def from_manifest(manifest: Mapping[str, JsonValue]) -> ClusterObject:
     Raises:
         ManifestError: A kind or version that has no class; a field that is missing, unknown or of the wrong type.
     """
+    if not isinstance(manifest, Mapping):
+        raise TypeError(f"a manifest is a mapping, not {type(manifest).__name__}")
     found = (str(manifest.get("apiVersion")), str(manifest.get("kind")))
     cls = KINDS.get(found)
     if cls is None:

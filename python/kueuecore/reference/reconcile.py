@@ -248,6 +248,9 @@ class _Pass:
             return condition["reason"], condition["message"]
         if condition is None and not explicit:
             return "", ""
+        if condition is not None and condition["reason"] == "PendingEvaluation":
+            # Such as the message of an eviction (rules/07 §12).
+            return condition["reason"], condition["message"]
         return "PendingEvaluation", "Workload is pending evaluation in the scheduling queue"
 
     def _failed_checks(self) -> bool:

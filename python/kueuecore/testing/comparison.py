@@ -8,7 +8,8 @@ from typing import Any, Self, cast
 
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.engine import Engine
-from kueuecore.errors import ObjectRef, UnknownObjectError
+from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError
+from kueuecore.reference.objects import local_queue_key
 from kueuecore.reference.world import World
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.testing.invariants import amount
@@ -30,7 +31,12 @@ class ReferenceEngine:
     def of(cls, scenario: Scenario) -> Self:
         """The reference with the objects of a scenario."""
         found = cls(World((), configuration=scenario.configuration, now=START))
-        found._put(list(scenario.objects), START)
+        # What holds quota is there before its LocalQueue, which takes it over then, as after a restart.
+        running = [it for it in scenario.objects if "status" in it]
+        queues = [it for it in scenario.objects if it["kind"] == "LocalQueue"]
+        others = [it for it in scenario.objects if it not in running and it not in queues]
+        found._put([*(it for it in others if it["kind"] != "Workload"), *running, *queues], START)
+        found._put([it for it in others if it["kind"] == "Workload"], START)
         return found
 
     def apply(self, objects: bytes, *, now: int) -> None:
@@ -58,7 +64,11 @@ class ReferenceEngine:
         return given
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: int) -> bool:
-        """Delete an object."""
+        """Delete an object. What waits in a ClusterQueue that is gone is looked at at once, as the engine does."""
+        if kind == "ClusterQueue":
+            orphans = {key for key, to in self.world.local_queues.items() if to == name}
+            workloads = self.world.kind("Workload").items()
+            self.world.dirty |= {key for key, it in workloads if local_queue_key(it) in orphans}
         return self.world.delete(kind, name, namespace=namespace, now=now)
 
     # The reference's decisions and events have the fields of the engine's.
@@ -116,6 +126,37 @@ def _plain_spec(workload: JsonObject) -> JsonObject:
     return {"active": True, "priority": 0, **object_at(workload, "spec")}
 
 
+class _Echo:
+    """Applies what a cycle has written, as a watch brings it to a controller: Kueue hears of its own writes, too."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._objects = {key_of(it): it for it in scenario.objects if it.get("kind") == "Workload"}
+
+    def before(self, engine: Engine, move: Move) -> None:
+        """Nothing is written yet."""
+
+    def after(self, engine: Engine, told: Told) -> None:
+        """Bring back what the cycle has written."""
+        given = told.move.object
+        if given is not None and given.get("kind") == "Workload" and not told.refused:
+            self._objects[key_of(given)] = given
+        if told.decision is not None:
+            for written in (*told.decision.admissions, *told.decision.preemptions):
+                status = dict(engine.workload(written.name, namespace=written.namespace).status)
+                generation = max(it.get("observedGeneration", 0) for it in status["conditions"])
+                plain = self._objects[written.key]
+                metadata = {**object_at(plain, "metadata"), "generation": generation}
+                written_object = {**plain, "metadata": metadata, "status": status}
+                try:
+                    engine.apply(written_object, now=told.time)
+                except ManifestError:
+                    # A saturated usage is no multiple of the count, which those who write statuses may not write.
+                    engine.apply(written_object, now=told.time, trusted=True)
+
+    def settled(self, engine: Engine) -> None:
+        """All is written."""
+
+
 class Comparison:
     """An engine and the reference, on which the same is played.
 
@@ -129,7 +170,7 @@ class Comparison:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self.play = Play.of(scenario)
+        self.play = Play.of(scenario, watchers=[_Echo(scenario)])
         # It has all that a play asks for.
         self.reference: Play = Play(cast(Engine, ReferenceEngine.of(scenario)))
 
@@ -202,8 +243,6 @@ def _status(workload: WorkloadState) -> JsonValue:
     conditions = status.pop("conditions", None) or []
     status["conditions"] = {it["type"]: {k: v for k, v in it.items() if k != "type"} for it in conditions}
     status["holds"] = holds_quota(workload)
-    for it in status["conditions"].values():
-        it.pop("message", 0)
     return {name: value for name, value in status.items() if value not in ({}, [], None)}
 
 

@@ -25,7 +25,7 @@ __all__ = ["histories", "moves"]
 
 CYCLE = Move(kind=MoveKind.CYCLE)
 # What comes later is more urgent more often than not, or nobody would have to give way.
-_LATE_PRIORITIES = (1, 2, 2, 3, 3, 0)
+_LATE_PRIORITIES = (2, 3, 1, 2, 3, 4, 0)
 # Twenty parts: cycles and new workloads make up most of a history.
 _KINDS = (
     *[MoveKind.APPLY] * 9,
@@ -68,7 +68,7 @@ def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int =
     happened = [CYCLE] * draw(st.integers(1, 3))
     known = [thing for thing in objects if thing["kind"] == "Workload"]
     # First those that want the places of others, then whatever happens.
-    n_rivals = min(draw(one(3, 4, 5, 2, 1, 0)), max_moves)
+    n_rivals = min(draw(one(4, 3, 5, 2)), max_moves)
     for number in range(draw(st.integers(min(n_rivals + 2, max_moves), max_moves))):
         if number < n_rivals and known:
             move = Move(kind=MoveKind.APPLY, object=draw(_rival(stock, tuple(known), number)))
@@ -84,7 +84,15 @@ def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int =
 
 
 @st.composite
-def moves(draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], *, number: int, forks: bool = True) -> Move:
+def moves(
+    draw: st.DrawFn,
+    stock: Stock,
+    known: tuple[JsonObject, ...],
+    *,
+    number: int,
+    kind: MoveKind | None = None,
+    forks: bool = True,
+) -> Move:
     """One thing that happens.
 
     Args:
@@ -92,9 +100,11 @@ def moves(draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], *, numbe
         stock: What the world is made of.
         known: The workloads that have come so far.
         number: Number of the move: names and times of new workloads follow from it.
+        kind: What kind of thing; `None`: any.
         forks: May the engine be forked?
     """
-    kind = draw(_A_KIND)
+    if kind is None:
+        kind = draw(_A_KIND)
     if kind is MoveKind.FORK and not forks:
         kind = MoveKind.CYCLE
     if kind in (MoveKind.CYCLE, MoveKind.LINGER, MoveKind.FORK):
@@ -103,7 +113,7 @@ def moves(draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], *, numbe
         return Move(kind=kind, seconds=draw(one(1, 60, 3600)))
     if kind is MoveKind.APPLY:
         return Move(kind=kind, object=draw(_applied(stock, known, number)))
-    if kind is MoveKind.DELETE and draw(st.integers(0, 4)) == 4:
+    if kind is MoveKind.DELETE and draw(one(False, False, False, False, True)):
         return draw(_a_deletion(stock))
     if not known:
         return CYCLE
@@ -135,7 +145,7 @@ def _applied(draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], numbe
     if what == 7 and draw(st.booleans()):
         return draw(local_queues(stock, draw(one(*stock.queues))))
     if what in (6, 7) and known:
-        return draw(_changed(draw(st.sampled_from(known))))
+        return draw(_changed(stock, draw(st.sampled_from(known))))
     is_rival: bool = draw(st.booleans())
     if known and is_rival:
         return draw(_rival(stock, known, number))
@@ -149,7 +159,7 @@ def _rival(draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], number:
     """A new workload that asks for as much as another: it wants its place, if that has one."""
     asked = object_at(draw(st.sampled_from(known)), "spec")
     spec: JsonObject = {
-        "queueName": draw(one(text_at(asked, "queueName"), *stock.queues[::-1])),
+        "queueName": draw(one(*[text_at(asked, "queueName")] * 2, *stock.queues[::-1])),
         "priority": draw(one(*_LATE_PRIORITIES)),
         "podSets": asked["podSets"],
     }
@@ -160,11 +170,12 @@ def _rival(draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], number:
 
 
 @st.composite
-def _changed(draw: st.DrawFn, workload: JsonObject) -> JsonObject:
+def _changed(draw: st.DrawFn, stock: Stock, workload: JsonObject) -> JsonObject:
     """Another version of a workload; its status is left to the engine, but for pods that are done."""
     spec = object_at(workload, "spec")
     changed: JsonObject = {name: value for name, value in workload.items() if name != "status"}
-    match draw(one("priority", "active", "reclaimable", "queue")):
+    what: str = draw(one("priority", "reclaimable", "queue", *["active"] * stock.limits.deactivation))
+    match what:
         case "priority":
             changed["spec"] = {**spec, "priority": draw(one(2, 0, -1, 3))}
         case "active":

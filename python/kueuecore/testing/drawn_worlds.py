@@ -42,6 +42,7 @@ class Limits:
         stops: May queues be stopped?
         missing: May objects be missing that others name?
         running: May workloads hold quota from the beginning?
+        deactivation: May workloads be deactivated, and activated again?
         fair_sharing: Is fair sharing on? `None`: in some worlds.
     """
 
@@ -52,6 +53,7 @@ class Limits:
     stops: bool = True
     missing: bool = True
     running: bool = True
+    deactivation: bool = True
     fair_sharing: bool | None = None
 
 
@@ -114,8 +116,8 @@ def stocks(draw: st.DrawFn, limits: Limits) -> Stock:
         groups.append((("example.com/gpu",), _OTHER_FLAVORS[: draw(one(1, 2))]))
     n_cohorts = min(draw(one(1, 1, 1, 2, 2, 3, 4, 0)), limits.depth)
     n_queues = min(draw(one(2, 2, 1, 3, 4)), limits.cluster_queues)
-    quotas: tuple[str, ...] = ("4", "4", "6", "4", "5", "8", "3", "2", "0", "1500m")
-    requests: tuple[str, ...] = ("1", "2", "1", "3", "2", "1", "4", "500m", "0")
+    quotas: tuple[str, ...] = ("4", "4", "5", "4", "6", "4", "3", "8", "2", "0", "1500m")
+    requests: tuple[str, ...] = ("2", "1", "1", "2", "3", "1", "2", "4", "500m", "0")
     edges = _EDGES if limits.edges and draw(rarely(25)) else ()
     return Stock(
         tuple(groups),
@@ -187,7 +189,7 @@ def preemptions(draw: st.DrawFn) -> JsonObject:
     """A preemption policy of every kind."""
     reclaim = draw(one(*["Any", "LowerPriority"] * 3, "Never"))
     policy: JsonObject = {
-        "withinClusterQueue": draw(one(*["LowerPriority", "LowerOrNewerEqualPriority"] * 3, "Never")),
+        "withinClusterQueue": draw(one(*["LowerPriority", "LowerOrNewerEqualPriority"] * 4, "Never")),
         "reclaimWithinCohort": reclaim,
     }
     # Kueue refuses it without reclaimWithinCohort.
@@ -246,7 +248,7 @@ def resource_flavors(draw: st.DrawFn, name: str) -> JsonObject:
     spec: JsonObject = {}
     if draw(rarely(8)):
         spec["nodeLabels"] = {"zone": name}
-    if draw(rarely(12)):
+    if draw(rarely(20)):
         spec["nodeTaints"] = [{"key": "spot", "value": "true", "effect": "NoSchedule"}]
     return manifest("ResourceFlavor", name, spec)
 
@@ -264,12 +266,12 @@ def pod_sets(draw: st.DrawFn, stock: Stock) -> list[JsonValue]:
         pod: JsonObject = {"containers": [{"name": "c", "resources": {"requests": requests}}]}
         if draw(rarely(4)):
             pod["tolerations"] = [{"key": "spot", "operator": "Exists"}]
-        if draw(rarely(20)):
+        if draw(rarely(40)):
             pod["nodeSelector"] = {"zone": draw(one(*stock.flavors))}
-        count = draw(one(2, 1, 1, 3, 1, 2, 4))
+        count = draw(one(2, 1, 1, 3, 2, 1, 4))
         pod_set: JsonObject = {"name": name, "count": count, "template": {"spec": pod}}
         # One pod set of a workload may start with fewer.
-        if name == "main" and count > 1 and draw(rarely(2)):
+        if name == "main" and count > 1 and not draw(rarely(3)):
             pod_set["minCount"] = draw(st.integers(1, count))
         found.append(pod_set)
     return found

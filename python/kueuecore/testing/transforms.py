@@ -17,7 +17,7 @@ _RESOURCES = ("requests", "limits", "resourceUsage", "overhead")
 
 
 def scaled(scenario: Scenario, factor: int) -> Scenario:
-    """The same with every quota, limit, request and usage times `factor`.
+    """The same with every quota, limit, request and usage times `factor`; what is not cpu counts in whole units.
 
     Example:
         >>> quota = {"name": "cpu", "nominalQuota": "1500m"}
@@ -25,16 +25,17 @@ def scaled(scenario: Scenario, factor: int) -> Scenario:
         '3000m'
     """
 
-    def times(value: JsonValue) -> JsonValue:
-        return f"{amount(value) * factor}m" if isinstance(value, str) else value
+    def times(value: JsonValue, resource: str) -> JsonValue:
+        if not isinstance(value, str):
+            return value
+        return f"{amount(value) * factor}m" if resource == "cpu" else str(-(-amount(value) // 1000) * factor)
 
     def walk(value: JsonValue, key: str) -> JsonValue:
-        if key in _QUOTAS:
-            return times(value)
         if isinstance(value, dict):
             if key in _RESOURCES:
-                return {name: times(it) for name, it in value.items()}
-            return {name: walk(it, name) for name, it in value.items()}
+                return {name: times(it, name) for name, it in value.items()}
+            resource = text_at(value, "name")
+            return {name: times(it, resource) if name in _QUOTAS else walk(it, name) for name, it in value.items()}
         return [walk(it, "") for it in value] if isinstance(value, list) else value
 
     return _mapped(scenario, walk)

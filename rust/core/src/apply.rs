@@ -271,6 +271,15 @@ impl State {
     // Cohorts, ClusterQueues and LocalQueues.
 
     fn apply_cohort(&mut self, cohort: Cohort) {
+        let id = self.cohort(&cohort.meta.name);
+        let entry = &self.cohorts[id];
+        let is_same =
+            entry.object.as_deref().is_some_and(|old| Cohort { meta: cohort.meta.clone(), ..old.clone() } == cohort);
+        // Kueue does not look at a Cohort again that says the same; but it tries one in a cycle until that is broken.
+        if is_same && entry.node.is_some_and(|node| !self.forest.has_cycle(node)) {
+            self.cohorts[id].object = Some(Arc::new(cohort));
+            return;
+        }
         // Kueue logs a cycle and goes on: the tree simply does not take part until it is broken.
         let result = self.put_cohort(cohort);
         if let Ok(id) = result {

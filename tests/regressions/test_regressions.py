@@ -1,0 +1,30 @@
+"""Worlds in which something was wrong once. Each line of a file is one; `why` says what was wrong.
+
+In open.jsonl it still is: what is put right there moves to another file.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from kueuecore.testing import Invariants, Play, Scenario, read_scenarios, shown
+from kueuecore.testing.comparison import compare
+
+HERE = Path(__file__).parent
+OPEN = pytest.mark.xfail(strict=True, raises=AssertionError)
+SCENARIOS = [
+    pytest.param(scenario, id=f"{file.stem}-{number}", marks=OPEN if file.stem == "open" else ())
+    for file in sorted(HERE.glob("*.jsonl"))
+    for number, scenario in enumerate(read_scenarios(file), start=1)
+]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_regression(scenario: Scenario) -> None:
+    assert scenario.why
+    with shown(scenario):
+        play = Play.of(scenario, watchers=[Invariants(scenario)])
+        for _ in play.run(scenario.moves):
+            pass
+        play.check_parents()
+        compare(scenario)
