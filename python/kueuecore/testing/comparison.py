@@ -247,5 +247,6 @@ def _status(workload: WorkloadState) -> JsonValue:
 
 
 def _sorted(told: Observation) -> Observation:
-    """The events of a cycle in an order of their own: Kueue emits them from several threads."""
-    return {**told, "events": sorted(told.get("events", []))}
+    """Events and pending heads in an order of their own: Kueue emits from several threads, and takes heads in any order."""
+    pending = sorted(told.get("pending", []), key=lambda it: str(it["key"]))
+    return {**told, "events": sorted(told.get("events", [])), "pending": pending}
