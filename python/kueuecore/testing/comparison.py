@@ -247,6 +247,6 @@ def _status(workload: WorkloadState) -> JsonValue:
 
 
 def _sorted(told: Observation) -> Observation:
-    """Events and pending heads in an order of their own: Kueue emits from several threads, and takes heads in any order."""
+    """Events and pending heads in an order of their own: Kueue has several threads, and takes heads in any order."""
     pending = sorted(told.get("pending", []), key=lambda it: str(it["key"]))
     return {**told, "events": sorted(told.get("events", [])), "pending": pending}
