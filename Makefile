@@ -97,6 +97,13 @@ bench: $(STAMPS)/extension ## run the benchmarks
 		echo 'no benchmarks in benches/'; \
 	fi
 
+.PHONY: bench-scenarios
+bench-scenarios: toolchain ## run recorded scenarios through the engine without Python, where they are at hand
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && for file in "$(CONFORMANCE)"/scale/*.jsonl.gz; do \
+		[ -f "$$file" ] || { echo 'bench-scenarios: none in $(CONFORMANCE)/scale'; exit 0; }; \
+		gunzip -c "$$file" > "$$folder/$$(basename "$$file" .jsonl.gz).json"; \
+	done && cargo run --locked --quiet --release -p kueuecore-bench --bin scenario -- "$$folder"/*.json
+
 .PHONY: wheel
 wheel: $(STAMPS)/tools ## build the wheel into dist/
 	rm -rf dist

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -16,19 +14,16 @@ from kueuecore.testing.drawn_worlds import contents, stocks
 from kueuecore.testing.scenario import key_of
 from tests.property.worlds import times
 
-# See tests/regressions/open.jsonl.
-NO_DEACTIVATION = Limits(deactivation=False)
-
 
 @times(8)
-@given(histories(NO_DEACTIVATION))
+@given(histories())
 def test_histories(history: Scenario) -> None:
     with shown(history):
         compare(history)
 
 
 @times(2)
-@given(histories(replace(NO_DEACTIVATION, fair_sharing=True, missing=False, stops=False)))
+@given(histories(Limits(fair_sharing=True, missing=False, stops=False)))
 def test_histories_with_fair_sharing(history: Scenario) -> None:
     with shown(history):
         compare(history)
@@ -43,7 +38,7 @@ class EngineAndReference(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def a_world(self, data: st.DataObject) -> None:
-        self.stock = data.draw(stocks(replace(NO_DEACTIVATION, workloads=4)))
+        self.stock = data.draw(stocks(Limits(workloads=4)))
         self.scenario = Scenario(*data.draw(contents(self.stock)))
         self.known = {key_of(it): it for it in self.scenario.objects if it["kind"] == "Workload"}
         with shown(self.scenario):

@@ -381,6 +381,7 @@ impl State {
 
     fn queue_workloads_of(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.clone() {
+            self.assign_queue(workload);
             let object = &self.workloads.get(workload).workload;
             if is_admissible(object, self.config.gates)
                 && !is_parent(object, self.config.gates)
@@ -448,6 +449,7 @@ impl State {
                 resume: None,
                 queue_time: Time::ABSENT,
                 evaluated_generation: None,
+                assigned: None,
             }),
         };
         self.agenda.touch(id);
@@ -529,6 +531,10 @@ impl State {
                 self.enqueue(id, true);
             } else {
                 self.put_cached(id);
+                if has_quota_reservation(&self.workloads.get(id).workload) {
+                    // It was there before, and its LocalQueue was asked for all that it has.
+                    self.assign_queue(id);
+                }
             }
             return id;
         };
@@ -610,6 +616,8 @@ impl State {
         }
         if now == Stage::Finished || !is_active(&self.workloads.get(id).workload) {
             self.unqueue(id);
+            // What comes back into a queue is new there, and begins with the first flavor.
+            self.workloads.get_mut(id).resume = None;
             self.request_flush_for(id);
             // Kueue only logs that the ClusterQueue of such a workload is gone.
             let _ = self.delete_cached(id);
@@ -668,11 +676,20 @@ impl State {
         if !is_admissible(workload, self.config.gates) || is_parent(workload, self.config.gates) {
             return;
         }
+        self.assign_queue(id);
         let Some(queue) = self.queue_of(id) else { return };
         let item = self.item(id);
         self.queues[queue].pending.push_or_update(&item, relevant);
         self.workloads.get_mut(id).queued_in = Some(queue);
         self.note_waiting(queue);
+    }
+
+    /// Remembers the LocalQueue of a workload, if it runs, as the one in which it was last.
+    fn assign_queue(&mut self, id: WorkloadId) {
+        let local_queue = self.workloads.get(id).local_queue;
+        if self.local_queues[local_queue].running().is_some() {
+            self.workloads.get_mut(id).assigned = Some(local_queue);
+        }
     }
 
     /// Takes a workload out of its queue.
@@ -709,6 +726,7 @@ impl State {
         self.agenda.forget(id);
         // Its slot may soon be another's.
         self.unconfirmed.remove(&id);
+        self.undelivered.retain(|written| *written != id);
         self.local_queues[record.local_queue].workloads.remove(&id);
         self.drop_penalty(record.local_queue, id);
         if let Some(admission) = &record.workload.status.admission {
@@ -720,9 +738,12 @@ impl State {
 
     // Flushes.
 
-    /// Asks that the parked workloads of the tree of a workload's queue be tried again.
+    /// Asks that the parked workloads of the tree of the queue be tried again in which a workload was last; nobody is
+    /// asked for one that never was in a queue.
     pub fn request_flush_for(&mut self, workload: WorkloadId) {
-        if let Some(queue) = self.queue_of(workload) {
+        let assigned = self.workloads.get(workload).assigned;
+        let local_queue = assigned.and_then(|id| self.local_queues[id].running());
+        if let Some(queue) = local_queue.and_then(|object| self.find_queue(&object.cluster_queue)) {
             self.request_flush(queue);
         }
     }

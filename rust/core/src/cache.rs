@@ -286,6 +286,16 @@ impl State {
         Ok(())
     }
 
+    /// What cycles wrote comes back as updates: whoever holds quota is taken out and put in again, which counts as a
+    /// generation (rules/02 §4.1).
+    pub fn deliver_writes(&mut self) {
+        for workload in std::mem::take(&mut self.undelivered) {
+            if let Some(node) = self.workloads.get(workload).cached_in.and_then(|queue| self.queues[queue].node) {
+                self.forest.bump_generation(node);
+            }
+        }
+    }
+
     /// Gives back what a workload charges; the loss counts as a generation (rules/02 §4.1).
     pub fn uncache(&mut self, workload: WorkloadId) {
         let Some(queue) = self.workloads.get_mut(workload).cached_in.take() else { return };

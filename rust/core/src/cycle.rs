@@ -52,6 +52,7 @@ impl State {
         self.now = now;
         self.unconfirmed.clear();
         self.replaced_slices.clear();
+        self.deliver_writes();
         let unparked = self.flush();
         self.forest.flush(&self.names);
         let heads = self.heads();

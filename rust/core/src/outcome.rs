@@ -89,6 +89,7 @@ impl State {
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: Arc::clone(&key), message });
         }
         self.unconfirmed.insert(id, before);
+        self.undelivered.push(id);
         decision.admissions.push(Admitted { key, admission: Arc::new(admission), is_admitted });
     }
 
@@ -129,6 +130,7 @@ impl State {
             eviction::preempt(&mut record.workload, target.reason, &message, now);
             self.rank_candidate(target.workload);
             self.agenda.touch(target.workload);
+            self.undelivered.push(target.workload);
             decision.preemptions.push(preempted);
         }
     }

@@ -181,6 +181,8 @@ pub struct State {
     pub owners: BTreeMap<NodeId, Owner>,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
     pub unconfirmed: BTreeMap<WorkloadId, Record>,
+    /// The workloads that cycles wrote to and whose updates have not come back yet.
+    pub undelivered: Vec<WorkloadId>,
     /// The slices that the last cycle replaced, by their replacements: key, and the object before.
     pub replaced_slices: BTreeMap<WorkloadId, (crate::decision::Key, crate::objects::Workload)>,
     /// Which workloads are to be reconciled.

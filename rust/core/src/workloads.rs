@@ -67,6 +67,8 @@ pub struct Record {
     pub queue_time: Time,
     /// Its generation when it was last popped.
     pub evaluated_generation: Option<i64>,
+    /// The LocalQueue in whose queue it was last.
+    pub assigned: Option<LocalQueueId>,
 }
 
 /// All workloads.

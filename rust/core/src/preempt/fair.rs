@@ -1,6 +1,6 @@
 //! Preemption by fair shares (rules/04 §5).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::candidates::{CandidateKey, Wanted, allowed};
 use super::{Demand, Preemptor, Target, World, minimise, remove_workload, restore, within_nominal_gate};
@@ -33,8 +33,8 @@ pub(super) fn find_targets(
     demand: &Demand,
     strategies: &[PreemptionStrategy],
 ) -> Vec<Target> {
-    let candidates = collect(world, tree, preemptor, demand);
-    if candidates.is_empty() {
+    let queues = collect(world, tree, preemptor, demand);
+    if queues.is_empty() {
         return Vec::new();
     }
     let mark = tree.mark();
@@ -42,7 +42,7 @@ pub(super) fn find_targets(
     put_in(tree, preemptor, demand);
     let mut search = Search { world, preemptor, demand, targets: Vec::new() };
     let mut retry = Vec::new();
-    let mut fits = search.first_pass(tree, candidates, strategies[0], &mut retry);
+    let mut fits = search.first_pass(tree, queues, strategies[0], &mut retry);
     if !fits && strategies.len() > 1 {
         fits = search.second_pass(tree, retry);
     }
@@ -71,31 +71,59 @@ fn take_out(tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) {
     }
 }
 
+/// The victims of one ClusterQueue in order; only as many are looked at as are asked for.
+struct Victims<'a> {
+    first: Victim<'a>,
+    rest: Box<dyn Iterator<Item = Victim<'a>> + 'a>,
+}
+
+impl<'a> Victims<'a> {
+    fn new(mut all: impl Iterator<Item = Victim<'a>> + 'a) -> Option<Self> {
+        let first = all.next()?;
+        Some(Self { first, rest: Box::new(all) })
+    }
+}
+
+/// Victims by ClusterQueue; a ClusterQueue without any is left out.
+type ByQueue<'a> = BTreeMap<NodeId, Victims<'a>>;
+
 /// Candidates of the own ClusterQueue and of every other one of the tree that borrows something contested (§5.1).
-fn collect<'a>(world: &World<'a>, tree: &Tree, preemptor: &Preemptor, demand: &'a Demand) -> Vec<Victim<'a>> {
-    let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Vec::new() };
+fn collect<'a>(world: &World<'a>, tree: &Tree, preemptor: &Preemptor, demand: &'a Demand) -> ByQueue<'a> {
+    let mut by_queue = BTreeMap::new();
+    let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return by_queue };
     let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
-    let mut victims = Vec::new();
+    let own = preemptor.node;
     let mut add = |node: NodeId, policy: PreemptionPolicy| {
         let Some(queue) = world.queue_at(node) else { return };
-        for key in allowed(*world, &wanted, queue, policy) {
-            victims.push(Victim { node, rank: (key.not_evicted, node == preemptor.node, key) });
+        let keys = allowed(*world, &wanted, queue, policy);
+        let victims = keys.map(move |key| Victim { node, rank: (key.not_evicted, node == own, key) });
+        if let Some(victims) = Victims::new(victims) {
+            by_queue.insert(node, victims);
         }
     };
-    add(preemptor.node, preemption.within_cluster_queue);
-    if let Some(parent) = world.forest.parent(preemptor.node)
+    add(own, preemption.within_cluster_queue);
+    if let Some(parent) = world.forest.parent(own)
         && preemption.reclaim_within_cohort != PreemptionPolicy::Never
     {
         let root = world.forest.root(parent).expect("a preemptor is not below a cycle");
         for queue in world.forest.queues_below(root) {
             let row = world.row(queue);
             let borrows = demand.contested.iter().any(|&c| tree.nominal(row, c) < tree.usage(row, c));
-            if queue != preemptor.node && world.forest.is_active(queue) && borrows {
+            if queue != own && world.forest.is_active(queue) && borrows {
                 add(queue, preemption.reclaim_within_cohort);
             }
         }
     }
-    victims
+    by_queue
+}
+
+/// The same of victims that were passed over, in the order in which they were.
+fn grouped(victims: Vec<Victim<'_>>) -> ByQueue<'_> {
+    let mut by_queue: BTreeMap<NodeId, Vec<Victim<'_>>> = BTreeMap::new();
+    for victim in victims {
+        by_queue.entry(victim.node).or_default().push(victim);
+    }
+    by_queue.into_iter().filter_map(|(node, victims)| Some((node, Victims::new(victims.into_iter())?))).collect()
 }
 
 struct Search<'a> {
@@ -150,14 +178,14 @@ impl<'a> Search<'a> {
     fn first_pass(
         &mut self,
         tree: &mut Tree,
-        candidates: Vec<Victim<'a>>,
+        queues: ByQueue<'a>,
         strategy: PreemptionStrategy,
         retry: &mut Vec<Victim<'a>>,
     ) -> bool {
         let row = self.preemptor.row;
         let has_nominal_right = within_nominal_gate(self.world)
             && self.demand.contested.iter().all(|&c| tree.usage(row, c) <= tree.nominal(row, c));
-        let mut order = Order::new(self.world, self.preemptor, candidates);
+        let mut order = Order::new(self.world, self.preemptor, queues);
         while let Some(queue) = order.next(self, tree) {
             if queue == self.preemptor.node || has_nominal_right {
                 let own = queue == self.preemptor.node;
@@ -205,7 +233,7 @@ impl<'a> Search<'a> {
 
     /// The second strategy, on what failed the first: at most one victim per ClusterQueue (rules/04 §5.5).
     fn second_pass(&mut self, tree: &mut Tree, retry: Vec<Victim<'a>>) -> bool {
-        let mut order = Order::new(self.world, self.preemptor, retry);
+        let mut order = Order::new(self.world, self.preemptor, grouped(retry));
         while let Some(queue) = order.next(self, tree) {
             let victim = order.pop(queue).expect("a yielded ClusterQueue has candidates");
             order.drop_queue(queue);
@@ -225,26 +253,26 @@ struct Order<'a> {
     world: &'a World<'a>,
     preemptor: NodeId,
     ancestors: BTreeSet<NodeId>,
-    candidates: BTreeMap<NodeId, VecDeque<Victim<'a>>>,
+    queues: ByQueue<'a>,
     pruned: BTreeSet<NodeId>,
 }
 
 impl<'a> Order<'a> {
-    fn new(world: &'a World<'a>, preemptor: &Preemptor, candidates: Vec<Victim<'a>>) -> Self {
-        let mut by_queue: BTreeMap<NodeId, VecDeque<Victim<'a>>> = BTreeMap::new();
-        for victim in candidates {
-            by_queue.entry(victim.node).or_default().push_back(victim);
-        }
+    fn new(world: &'a World<'a>, preemptor: &Preemptor, queues: ByQueue<'a>) -> Self {
         let ancestors = world.forest.path(preemptor.node).skip(1).collect();
-        Order { world, preemptor: preemptor.node, ancestors, candidates: by_queue, pruned: BTreeSet::new() }
+        Order { world, preemptor: preemptor.node, ancestors, queues, pruned: BTreeSet::new() }
     }
 
     fn first(&self, queue: NodeId) -> Option<&Victim<'a>> {
-        self.candidates.get(&queue).and_then(VecDeque::front)
+        self.queues.get(&queue).map(|victims| &victims.first)
     }
 
     fn pop(&mut self, queue: NodeId) -> Option<Victim<'a>> {
-        self.candidates.get_mut(&queue).and_then(VecDeque::pop_front)
+        let victims = self.queues.get_mut(&queue)?;
+        match victims.rest.next() {
+            Some(next) => Some(std::mem::replace(&mut victims.first, next)),
+            None => self.queues.remove(&queue).map(|victims| victims.first),
+        }
     }
 
     fn drop_queue(&mut self, queue: NodeId) {

@@ -326,14 +326,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     fn deliver(&mut self, decision: &Decision) {
         let state = &mut self.engine.state;
         let keeps_progress = state.gate(Gate::FlavorFungibilityPreserveScanProgress);
-        let reserving = decision.admissions.iter().map(|admitted| &admitted.key);
-        let victims = decision.preemptions.iter().map(|preempted| &preempted.key);
-        for key in reserving.chain(victims) {
-            if let Some(id) = state.workloads.find(&key.0, &key.1) {
-                // Taken out and put in again, which counts as a generation (rules/02 §4.1).
-                state.put_cached(id);
-            }
-        }
+        state.deliver_writes();
         for kept in decision.pending.iter().filter(|kept| kept.written && !keeps_progress) {
             if let Some(id) = state.workloads.find(&kept.key.0, &kept.key.1) {
                 state.workloads.get_mut(id).resume = None;
