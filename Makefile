@@ -46,6 +46,16 @@ test-rust: toolchain ## the tests of the Rust crates alone (no Python needed)
 test-python: $(STAMPS)/extension ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
 	$(PY) -m pytest --quiet $(PYTEST_ARGS)
 
+.PHONY: worlds
+worlds: $(STAMPS)/extension ## thousands of random worlds: invariants, and the engine against the reference
+	HYPOTHESIS_PROFILE=ci $(PY) -m pytest --quiet --numprocesses auto tests/property tests/differential $(PYTEST_ARGS)
+
+SECONDS ?= 60
+SEED ?=
+.PHONY: fuzz
+fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60 on all cores; SEED=... plays the same again
+	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
 .PHONY: lint
 lint: $(STAMPS)/tools ## formatting, lints, and which module may import which
 	$(VENV)/bin/ruff check .
