@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::assign::requests_topology;
 use crate::conditions::{self, find};
+use crate::devices::Devices;
 use crate::gates::{Gate, Gates};
 use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
@@ -71,6 +72,8 @@ impl State {
             Object::WorkloadPriorityClass(class) => self.put_priority_class(class),
             Object::LimitRange(range) => self.put_limit_range(range),
             Object::RuntimeClass(class) => self.put_runtime_class(class),
+            Object::ResourceClaimTemplate(template) => self.put_claim_template(template),
+            Object::DeviceClass(class) => self.put_device_class(class),
             Object::Workload(workload) => {
                 self.apply_workload(*workload);
             }
@@ -385,6 +388,7 @@ impl State {
             let object = &self.workloads.get(workload).workload;
             if is_admissible(object, self.config.gates)
                 && !is_parent(object, self.config.gates)
+                && !self.is_refused(workload)
                 && let Some(queue) = self.queue_of(workload)
             {
                 let item = self.item(workload);
@@ -441,6 +445,7 @@ impl State {
                 workload,
                 totals: Arc::clone(&spec.totals),
                 spec,
+                devices: None,
                 shape: None,
                 uid,
                 local_queue,
@@ -467,13 +472,16 @@ impl State {
     /// Totals and shape of a pending workload (rules/01 §7.3, rules/05 §4).
     pub fn refresh_totals(&mut self, id: WorkloadId) {
         let reclaimable = self.gate(Gate::ReclaimablePods);
+        let devices = self.resolve_devices(id);
         let record = self.workloads.get(id);
-        let totals = if record.workload.status.reclaimable_pods.is_empty() || !reclaimable {
+        let charged = devices.as_deref().and_then(Devices::charged);
+        let has_fewer_pods = reclaimable && !record.workload.status.reclaimable_pods.is_empty();
+        let totals = if charged.is_none() && !has_fewer_pods {
             Arc::clone(&record.spec.totals)
         } else {
             let status = &record.workload.status;
             let totals =
-                totals::pending_totals(&record.spec.adjusted, status, &self.config.resources, reclaimable, None);
+                totals::pending_totals(&record.spec.adjusted, status, &self.config.resources, reclaimable, charged);
             intern_totals(&mut self.names, &totals)
         };
         let record = self.workloads.get(id);
@@ -490,6 +498,7 @@ impl State {
         let shape = shape.map(|(spec, priority, allowed)| self.workloads.shape(&spec, priority, &totals, allowed));
         let record = self.workloads.get_mut(id);
         record.totals = totals;
+        record.devices = devices;
         record.shape = shape;
     }
 
@@ -594,7 +603,7 @@ impl State {
         }
         self.adjust_again(id);
         self.refresh_totals(id);
-        if let Some(queue) = self.queue_of(id) {
+        if let Some(queue) = self.queue_of(id).filter(|_| !self.is_refused(id)) {
             let item = self.item(id);
             let pending = &mut self.queues[queue].pending;
             pending.requeue(&item, RequeueReason::FailedAfterNomination, "", false, 0, false);
@@ -672,6 +681,10 @@ impl State {
 
     /// Puts an admissible workload into the queue of its LocalQueue, or updates it there.
     fn enqueue(&mut self, id: WorkloadId, relevant: bool) {
+        if self.is_refused(id) {
+            self.unqueue(id);
+            return;
+        }
         let workload = &self.workloads.get(id).workload;
         if !is_admissible(workload, self.config.gates) || is_parent(workload, self.config.gates) {
             return;

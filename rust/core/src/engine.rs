@@ -29,12 +29,14 @@ pub enum Kind {
     WorkloadPriorityClass,
     LimitRange,
     RuntimeClass,
+    ResourceClaimTemplate,
+    DeviceClass,
     Workload,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 13] = [
         Kind::Namespace,
         Kind::ResourceFlavor,
         Kind::Topology,
@@ -45,6 +47,8 @@ impl Kind {
         Kind::WorkloadPriorityClass,
         Kind::LimitRange,
         Kind::RuntimeClass,
+        Kind::ResourceClaimTemplate,
+        Kind::DeviceClass,
         Kind::Workload,
     ];
 
@@ -61,6 +65,8 @@ impl Kind {
             Kind::WorkloadPriorityClass => "WorkloadPriorityClass",
             Kind::LimitRange => "LimitRange",
             Kind::RuntimeClass => "RuntimeClass",
+            Kind::ResourceClaimTemplate => "ResourceClaimTemplate",
+            Kind::DeviceClass => "DeviceClass",
             Kind::Workload => "Workload",
         }
     }
@@ -122,6 +128,11 @@ impl Engine {
                 state.limit_ranges.get(&o.meta.namespace)?.get(&o.meta.name).cloned().map(Object::LimitRange)
             }
             Object::RuntimeClass(o) => state.runtime_classes.get(&o.meta.name).cloned().map(Object::RuntimeClass),
+            Object::ResourceClaimTemplate(o) => {
+                let templates = state.claim_templates.get(&o.meta.namespace)?;
+                templates.get(&o.meta.name).cloned().map(Object::ResourceClaimTemplate)
+            }
+            Object::DeviceClass(o) => state.device_classes.get(&o.meta.name).cloned().map(Object::DeviceClass),
             Object::Workload(o) => {
                 let id = state.workloads.find(&o.meta.namespace, &o.meta.name)?;
                 Some(Object::Workload(Box::new(state.workload_object(id))))
@@ -146,6 +157,8 @@ impl Engine {
             Kind::Namespace => state.remove_namespace(name),
             Kind::LimitRange => state.remove_limit_range(namespace, name),
             Kind::RuntimeClass => state.remove_runtime_class(name),
+            Kind::ResourceClaimTemplate => state.remove_claim_template(namespace, name),
+            Kind::DeviceClass => state.remove_device_class(name),
         };
         self.settle();
         found
@@ -217,7 +230,9 @@ impl Engine {
 fn rank(object: &Object) -> u8 {
     match object {
         Object::Namespace(_) => 0,
-        Object::LimitRange(_) | Object::RuntimeClass(_) => 1,
+        Object::LimitRange(_) | Object::RuntimeClass(_) | Object::ResourceClaimTemplate(_) | Object::DeviceClass(_) => {
+            1
+        }
         Object::WorkloadPriorityClass(_) | Object::PriorityClass(_) => 2,
         Object::Topology(_) => 3,
         Object::ResourceFlavor(_) => 4,

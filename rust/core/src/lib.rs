@@ -13,7 +13,7 @@
 //! | [`preempt`], [`slices`], [`variants`] | who gives way: victims, replaced slices, variants for less preferred flavors |
 //! | [`pending`] | the queue of one ClusterQueue |
 //! | [`forest`], [`tree`], [`quota`], [`share`] | who belongs to whom, quota in dense columns, its mathematics, fair shares |
-//! | [`pods`], [`totals`], [`quantity`], [`amount`] | what pods ask for, in Kubernetes' numbers |
+//! | [`pods`], [`devices`], [`totals`], [`quantity`], [`amount`] | what pods ask for, in Kubernetes' numbers |
 //! | [`reservation`], [`eviction`], [`conditions`], [`messages`] | what is written into a status, word for word |
 #![forbid(unsafe_code)]
 
@@ -29,6 +29,7 @@ pub mod conditions;
 pub mod config;
 pub mod cycle;
 pub mod decision;
+pub mod devices;
 pub mod engine;
 pub mod entry;
 pub mod eviction;

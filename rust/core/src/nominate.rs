@@ -8,6 +8,7 @@ use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::checks::has_retry_or_rejected_checks;
 use crate::cycle::Cycle;
 use crate::decision::Undecided;
+use crate::devices::Devices;
 use crate::entry::{Entry, EntryStatus};
 use crate::gates::Gate;
 use crate::ids::{QueueId, WorkloadId};
@@ -117,15 +118,12 @@ impl State {
         record.spec.misfit.clone().map(|misfit| (reasons::MISCONFIGURED, misfit))
     }
 
-    /// Topology is not placed and device claims are not charged here: a workload whose answer depends on one gets none.
+    /// Topology is not placed and published devices are not known here: a workload whose answer depends on one gets
+    /// none.
     pub fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
-        if let Some(index) = record.spec.original.iter().position(|set| set.template.spec.has_resource_claims) {
-            return Some(Undecided {
-                key: Arc::clone(&record.key),
-                field: format!("spec.podSets[{index}].template.spec.resourceClaims"),
-                message: "claims devices, whose quota is not charged here yet".to_owned(),
-            });
+        if let Some(Devices::Undecided { field, message }) = record.devices.as_deref() {
+            return Some(Undecided { key: Arc::clone(&record.key), field: field.clone(), message: message.clone() });
         }
         if !self.gate(Gate::TopologyAwareScheduling) {
             return None;

@@ -90,6 +90,8 @@ pub enum Object {
     PriorityClass(PriorityClass),
     LimitRange(LimitRange),
     RuntimeClass(RuntimeClass),
+    ResourceClaimTemplate(ResourceClaimTemplate),
+    DeviceClass(DeviceClass),
     Workload(Box<Workload>),
     /// Kinds that are read and validated, and that the scheduler itself does not look at.
     Other {
@@ -357,6 +359,43 @@ pub struct RuntimeClass {
     pub overhead: ResourceList,
 }
 
+/// `ResourceClaimTemplate` (resource.k8s.io, rules/09 §8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceClaimTemplate {
+    pub meta: Meta,
+    /// `spec.spec.devices.requests`.
+    pub requests: Vec<DeviceRequest>,
+}
+
+/// One request for devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceRequest {
+    /// Is there a list `firstAvailable` of alternatives?
+    pub first_available: bool,
+    pub exactly: Option<ExactDeviceRequest>,
+}
+
+/// `exactly` of a request for devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExactDeviceRequest {
+    pub device_class_name: String,
+    /// Is one of the `selectors` a CEL expression?
+    pub has_expressions: bool,
+    /// `ExactCount`, `All`, or what a newer Kubernetes may bring.
+    pub allocation_mode: String,
+    /// Number of devices.
+    pub count: i64,
+    pub admin_access: bool,
+}
+
+/// `DeviceClass` (resource.k8s.io, rules/09 §8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceClass {
+    pub meta: Meta,
+    /// The extended resource that its devices serve; empty: none.
+    pub extended_resource_name: String,
+}
+
 /// A label selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
@@ -461,11 +500,28 @@ pub struct PodSpec {
     pub overhead: Option<ResourceList>,
     /// Pod-level `resources`.
     pub resources: Option<Resources>,
-    /// Does `resourceClaims` name a claim or a template?
-    pub has_resource_claims: bool,
+    /// `resourceClaims`, in order.
+    pub resource_claims: Vec<PodResourceClaim>,
     /// What only equality looks at, as compact JSON with sorted keys: affinity, topologySpreadConstraints,
     /// resourceClaims. Empty when all are absent.
     pub opaque: String,
+}
+
+impl PodSpec {
+    /// Does it name a claim, or a template of one?
+    #[must_use]
+    pub fn claims_devices(&self) -> bool {
+        self.resource_claims.iter().any(|claim| claim.claim_name.is_some() || claim.template_name.is_some())
+    }
+}
+
+/// One entry of `resourceClaims` of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodResourceClaim {
+    /// `resourceClaimName`.
+    pub claim_name: Option<String>,
+    /// `resourceClaimTemplateName`.
+    pub template_name: Option<String>,
 }
 
 /// One container.

@@ -13,8 +13,8 @@ use crate::gates::Gate;
 use crate::ids::{CohortId, FlavorId, FlavorResourceId, Id, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, PriorityClass, ResourceFlavor,
-    ResourceGroup as Groups, RuntimeClass, StopPolicy, StringMap, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, DeviceClass, LimitRange, LocalQueue, PriorityClass, ResourceClaimTemplate,
+    ResourceFlavor, ResourceGroup as Groups, RuntimeClass, StopPolicy, StringMap, Topology,
 };
 use crate::pending::Pending;
 use crate::pods::LimitRangeSummary;
@@ -163,6 +163,10 @@ pub struct State {
     pub limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
     /// RuntimeClasses by name.
     pub runtime_classes: BTreeMap<String, RuntimeClass>,
+    /// ResourceClaimTemplates by namespace and name.
+    pub claim_templates: BTreeMap<String, BTreeMap<String, ResourceClaimTemplate>>,
+    /// DeviceClasses by name.
+    pub device_classes: BTreeMap<String, DeviceClass>,
     /// ClusterQueues.
     pub queues: IdVec<QueueId, QueueRecord>,
     /// Cohorts.

@@ -99,6 +99,7 @@ impl State {
             n_ahead: 0,
             undecided: None,
         };
+        let may_queue = may_queue && !self.is_refused(id);
         match queue.filter(|queue| may_queue && self.queues[*queue].is_active()) {
             Some(queue) => self.consider_as_head(id, queue, &mut answer),
             None => {

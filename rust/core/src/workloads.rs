@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::assign::{Resume, Totals};
 use crate::decision::Key;
+use crate::devices::Devices;
 use crate::ids::{Id, IdVec, Interner, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{PodSet, PodSpec, Time, Workload};
@@ -51,6 +52,8 @@ pub struct Record {
     pub spec: Arc<Spec>,
     /// Its totals now: pending from the templates, reserved from the admission.
     pub totals: Arc<[Totals]>,
+    /// What its devices come to while it is pending; `None`: it asks for none, as nearly all do.
+    pub devices: Option<Arc<Devices>>,
     /// Its shape while pending (rules/05 §4); `None`: unknown.
     pub shape: Option<ShapeId>,
     /// Its UID, shared with the keys of its queue.

@@ -4,6 +4,7 @@
 //! server's work first: shapes, defaults, validation, and a warning for every field that nobody knows.
 
 mod batch;
+mod devices;
 mod meta;
 mod others;
 mod pod;
@@ -175,6 +176,8 @@ pub fn kind_of(object: &Object) -> Kind {
         Object::PriorityClass(_) => Kind::PriorityClass,
         Object::LimitRange(_) => Kind::LimitRange,
         Object::RuntimeClass(_) => Kind::RuntimeClass,
+        Object::ResourceClaimTemplate(_) => Kind::ResourceClaimTemplate,
+        Object::DeviceClass(_) => Kind::DeviceClass,
         Object::Workload(_) => Kind::Workload,
         Object::Other { kind, .. } => match kind {
             OtherKind::ProvisioningRequestConfig => Kind::ProvisioningRequestConfig,
@@ -200,6 +203,8 @@ pub fn meta_of(object: &Object) -> &Meta {
         Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &o.meta,
         Object::LimitRange(o) => &o.meta,
         Object::RuntimeClass(o) => &o.meta,
+        Object::ResourceClaimTemplate(o) => &o.meta,
+        Object::DeviceClass(o) => &o.meta,
         Object::Workload(o) => &o.meta,
     }
 }
@@ -270,6 +275,10 @@ pub(crate) fn object(kind: Kind, source: &Source<'_>) -> Result<Object, FieldErr
         Kind::Namespace => Object::Namespace(source.read::<others::MetaOnly>()?.metadata),
         Kind::LimitRange => Object::LimitRange(source.read::<others::LimitRangeWire>()?.into()),
         Kind::RuntimeClass => Object::RuntimeClass(source.read::<others::RuntimeClassWire>()?.into()),
+        Kind::ResourceClaimTemplate => {
+            Object::ResourceClaimTemplate(source.read::<devices::ClaimTemplateWire>()?.into())
+        }
+        Kind::DeviceClass => Object::DeviceClass(source.read::<devices::DeviceClassWire>()?.into()),
         Kind::ProvisioningRequestConfig => return other(OtherKind::ProvisioningRequestConfig),
         Kind::MultiKueueConfig => return other(OtherKind::MultiKueueConfig),
         Kind::MultiKueueCluster => return other(OtherKind::MultiKueueCluster),

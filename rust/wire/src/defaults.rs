@@ -94,6 +94,8 @@ fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
         Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &mut o.meta,
         Object::LimitRange(o) => &mut o.meta,
         Object::RuntimeClass(o) => &mut o.meta,
+        Object::ResourceClaimTemplate(o) => &mut o.meta,
+        Object::DeviceClass(o) => &mut o.meta,
         Object::Workload(o) => o.meta_mut(),
     })
 }

@@ -21,11 +21,13 @@ pub enum Kind {
     Pod,
     RuntimeClass,
     PriorityClass,
+    ResourceClaimTemplate,
+    DeviceClass,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 17] = [
+    pub const ALL: [Kind; 19] = [
         Kind::ResourceFlavor,
         Kind::ClusterQueue,
         Kind::Cohort,
@@ -43,6 +45,8 @@ impl Kind {
         Kind::Pod,
         Kind::RuntimeClass,
         Kind::PriorityClass,
+        Kind::ResourceClaimTemplate,
+        Kind::DeviceClass,
     ];
 
     /// The `kind` field.
@@ -66,6 +70,8 @@ impl Kind {
             Kind::Pod => "Pod",
             Kind::RuntimeClass => "RuntimeClass",
             Kind::PriorityClass => "PriorityClass",
+            Kind::ResourceClaimTemplate => "ResourceClaimTemplate",
+            Kind::DeviceClass => "DeviceClass",
         }
     }
 
@@ -76,6 +82,9 @@ impl Kind {
             Kind::Namespace | Kind::LimitRange | Kind::Node | Kind::Pod => &["v1"],
             Kind::RuntimeClass => &["node.k8s.io/v1"],
             Kind::PriorityClass => &["scheduling.k8s.io/v1"],
+            Kind::ResourceClaimTemplate | Kind::DeviceClass => {
+                &["resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"]
+            }
             Kind::Cohort | Kind::Topology => {
                 &["kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1alpha1"]
             }
@@ -92,7 +101,8 @@ impl Kind {
     /// Does an object of this kind live in a namespace?
     #[must_use]
     pub fn is_namespaced(self) -> bool {
-        matches!(self, Kind::LocalQueue | Kind::Workload | Kind::LimitRange | Kind::Pod)
+        use Kind::{LimitRange, LocalQueue, Pod, ResourceClaimTemplate, Workload};
+        matches!(self, LocalQueue | Workload | LimitRange | Pod | ResourceClaimTemplate)
     }
 
     /// Is it one of Kueue's own kinds?

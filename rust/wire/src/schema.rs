@@ -4,6 +4,7 @@
 //! [`Schema::check`] is the validation itself, in the API server's words.
 
 mod check;
+mod devices;
 mod kubernetes;
 mod kueue;
 mod patterns;
@@ -90,6 +91,8 @@ pub(crate) fn of(kind: Kind, old: bool) -> Schema {
         Kind::LimitRange => kubernetes::limit_range(),
         Kind::RuntimeClass => kubernetes::runtime_class(),
         Kind::PriorityClass => kubernetes::priority_class(),
+        Kind::ResourceClaimTemplate => devices::claim_template(),
+        Kind::DeviceClass => devices::device_class(),
         Kind::Namespace | Kind::Node | Kind::Pod => kubernetes::with_spec(any()),
     }
 }

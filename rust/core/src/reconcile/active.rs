@@ -1,17 +1,16 @@
 //! Whether a workload may take part at all: backoffs, deactivation, devices (rules/07 §3, §8, §9).
 
 use crate::checks::retry_time;
-use crate::conditions::{EVICTED, find};
+use crate::conditions::{EVICTED, QUOTA_RESERVED, REQUEUED, find, find_false, remove};
+use crate::devices::Devices;
 use crate::eviction::{deactivate, event_reason, requeue_if_due, set_requeued};
 use crate::gates::Gate;
 use crate::objects::Workload;
-use crate::queue_order::{is_active, requeue_at};
+use crate::queue_order::{is_active, is_on_hold, requeue_at};
 use crate::reasons;
 use crate::reservation::unset_quota_reservation;
 
 use super::{Pass, is_deactivation_target};
-
-const NO_DEVICES: &str = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
 
 impl Pass<'_> {
     /// A check that asks for a retry later sets the time before the eviction, which the next pass does.
@@ -25,19 +24,28 @@ impl Pass<'_> {
         true
     }
 
-    /// Without gate KueueDRAIntegration a workload with resource claims is not admitted.
+    /// A workload whose devices cannot be charged is not queued, and told why; it is freed of that once they can be
+    /// (rules/09 §8).
     pub(super) fn refuse_devices(&mut self, workload: &mut Workload) -> bool {
-        let refused = self.is_pending(workload)
-            && !self.gate(Gate::KueueDRAIntegration)
-            && self.gate(Gate::KueueDRARejectWorkloadsWhenDRADisabled)
-            && self.record.spec.original.iter().any(|pod_set| pod_set.template.spec.has_resource_claims);
-        if refused {
-            let gates = self.state.config.gates;
-            let reason = reasons::unadmitted(reasons::MISCONFIGURED, reasons::INADMISSIBLE, gates);
-            unset_quota_reservation(workload, reason, NO_DEVICES, self.now, gates);
-            set_requeued(workload, false, reasons::INADMISSIBLE, NO_DEVICES, self.now);
+        let Some(devices) = self.record.devices.as_deref().filter(|_| self.is_pending(workload)) else { return false };
+        // Without the gate even a workload on hold is told so.
+        if is_on_hold(workload) && self.gate(Gate::KueueDRAIntegration) {
+            return false;
         }
-        refused
+        let Devices::Refused(refusal) = devices else {
+            let held = find_false(&workload.status.conditions, REQUEUED);
+            if held.is_some_and(|held| held.reason == reasons::INADMISSIBLE) {
+                remove(&mut workload.status.conditions, REQUEUED);
+                remove(&mut workload.status.conditions, QUOTA_RESERVED);
+            }
+            return false;
+        };
+        let gates = self.state.config.gates;
+        let reason = reasons::unadmitted(reasons::MISCONFIGURED, reasons::INADMISSIBLE, gates);
+        if unset_quota_reservation(workload, reason, &refusal.message, self.now, gates) {
+            set_requeued(workload, false, reasons::INADMISSIBLE, &refusal.requeued_message, self.now);
+        }
+        true
     }
 
     /// What follows from `spec.active` and from a backoff.

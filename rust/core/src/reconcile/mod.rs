@@ -1,7 +1,7 @@
 //! What Kueue's workload controller writes into a status outside of cycles (rules/07 §12).
 //!
 //! One pass looks at one workload and ends with the first step that writes, as an update of the object would bring the
-//! next pass. Pod readiness, provisioning, device classes and the retention of finished workloads are not told here.
+//! next pass. Pod readiness, provisioning and the retention of finished workloads are not told here.
 
 mod active;
 mod agenda;
@@ -62,7 +62,10 @@ impl State {
     /// Why a workload has no quota, as far as that is known outside of cycles: reason and message.
     pub(crate) fn explain_unreserved(&self, id: WorkloadId) -> Option<(String, String)> {
         let mut workload = self.workloads.get(id).workload.clone();
-        Pass::new(self, id, self.now).explain_unreserved(&mut workload);
+        let mut pass = Pass::new(self, id, self.now);
+        if !pass.refuse_devices(&mut workload) {
+            pass.explain_unreserved(&mut workload);
+        }
         let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
         Some((told.reason.to_string(), told.message.to_string()))
     }

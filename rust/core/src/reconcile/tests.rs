@@ -3,7 +3,8 @@ use crate::config::Config;
 use crate::engine::Kind;
 use crate::gates::{Gate, Gates};
 use crate::objects::{
-    CheckState, ClusterQueue, LimitRange, LimitRangeItem, Meta, Object, RequeueState, StopPolicy, Time, Workload,
+    CheckState, ClusterQueue, LimitRange, LimitRangeItem, Meta, Object, PodResourceClaim, RequeueState, StopPolicy,
+    Time, Workload,
 };
 use crate::queue_order::ADMISSION_GATED_BY;
 use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};
@@ -521,7 +522,8 @@ fn a_workload_on_hold_stays_so_whatever_its_queues() {
 #[test]
 fn resource_claims_are_refused_without_their_gate() {
     let mut claims = workload("w", "1");
-    claims.pod_sets[0].template.spec.has_resource_claims = true;
+    let claim = PodResourceClaim { template_name: Some("t".to_owned()), ..PodResourceClaim::default() };
+    claims.pod_sets[0].template.spec.resource_claims = vec![claim];
     let mut world = world_with(Gate::KueueDRAIntegration, false);
     world.submit(claims.clone());
     world.reconcile();

@@ -1,7 +1,8 @@
 //! Pod templates: the fields that scheduling reads.
 
 use kueuecore::objects::{
-    Container, NodeSelectorTerm, PodSpec, PodTemplate, Requirement, ResourceList, Resources, StringMap, Toleration,
+    Container, NodeSelectorTerm, PodResourceClaim, PodSpec, PodTemplate, Requirement, ResourceList, Resources,
+    StringMap, Toleration,
 };
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -61,7 +62,7 @@ pub(crate) struct PodSpecWire {
 
 impl From<PodSpecWire> for PodSpec {
     fn from(wire: PodSpecWire) -> Self {
-        let has_resource_claims = wire.resource_claims.as_array().is_some_and(|claims| claims.iter().any(names_claim));
+        let resource_claims = wire.resource_claims.as_array().into_iter().flatten().map(resource_claim).collect();
         let opaque = opaque([
             ("affinity", wire.affinity.whole),
             ("topologySpreadConstraints", wire.topology_spread_constraints),
@@ -78,17 +79,16 @@ impl From<PodSpecWire> for PodSpec {
             priority: wire.priority,
             overhead: wire.overhead,
             resources: wire.resources,
-            has_resource_claims,
+            resource_claims,
             opaque,
         }
     }
 }
 
-/// Does an entry of `resourceClaims` name a claim or a template?
-fn names_claim(entry: &Value) -> bool {
-    ["resourceClaimName", "resourceClaimTemplateName"]
-        .iter()
-        .any(|field| entry.get(field).is_some_and(|name| !name.is_null()))
+/// The claim and the template that an entry of `resourceClaims` names.
+fn resource_claim(entry: &Value) -> PodResourceClaim {
+    let name = |field: &str| entry.get(field).and_then(Value::as_str).map(str::to_owned);
+    PodResourceClaim { claim_name: name("resourceClaimName"), template_name: name("resourceClaimTemplateName") }
 }
 
 /// The parts that are present, as one JSON object; empty when there is none.
