@@ -62,6 +62,8 @@ API_VERSIONS: Mapping[str, str] = {
     "Topology": _KUEUE,
     "Workload": _KUEUE,
     "WorkloadPriorityClass": _KUEUE,
+    "DeviceClass": "resource.k8s.io/v1",
+    "ResourceClaimTemplate": "resource.k8s.io/v1",
     "Configuration": "config.kueue.x-k8s.io/v1beta2",
     "Job": "batch/v1",
     "LimitRange": "v1",

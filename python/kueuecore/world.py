@@ -23,7 +23,7 @@ __all__ = ["Applied", "World", "jobs_configuration"]
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 _BUILT = {integration.framework for integration in INTEGRATIONS.values()}
-_NAMESPACED = ("LocalQueue", "Workload", "LimitRange")
+_NAMESPACED = ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate")
 _KUEUE_GROUP = "kueue.x-k8s.io/"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 

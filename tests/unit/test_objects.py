@@ -27,6 +27,8 @@ from kueuecore.objects import (
     Condition,
     ConditionStatus,
     Container,
+    DeviceClass,
+    DeviceRequest,
     FairSharing,
     FlavorQuotas,
     LabelSelector,
@@ -40,6 +42,7 @@ from kueuecore.objects import (
     PreemptionGate,
     PriorityClass,
     ProvisioningRequestConfig,
+    ResourceClaimTemplate,
     ResourceFlavor,
     ResourceGroup,
     ResourceQuota,
@@ -131,7 +134,7 @@ def test_there_is_a_class_for_every_kind() -> None:
     assert all(api_version == "kueue.x-k8s.io/v1beta2" for api_version, kind in KINDS if kind not in _OF_KUBERNETES)
 
 
-_OF_KUBERNETES = ("PriorityClass", "Namespace", "LimitRange", "RuntimeClass")
+_OF_KUBERNETES = ("PriorityClass", "Namespace", "LimitRange", "RuntimeClass", "ResourceClaimTemplate", "DeviceClass")
 
 
 def test_cluster_queue_has_the_defaults_of_the_api() -> None:
@@ -212,6 +215,12 @@ def test_cluster_queue_is_written_in_the_names_of_v1beta2() -> None:
             AdmissionCheck("c", controller_name="x", conditions=[Condition("Active", status=ConditionStatus.TRUE)]),
             "status",
             {"conditions": [{"type": "Active", "status": "True"}]},
+        ),
+        (DeviceClass("gpu", extended_resource_name="a.b/gpu"), "spec", {"extendedResourceName": "a.b/gpu"}),
+        (
+            ResourceClaimTemplate("t", requests=[DeviceRequest("r", first_available=[{"name": "s"}])]),
+            "spec",
+            {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [{"name": "s"}]}]}}},
         ),
         (RuntimeClass("kata", handler="kata", pod_fixed={"cpu": 1}), "overhead", {"podFixed": {"cpu": "1"}}),
     ],

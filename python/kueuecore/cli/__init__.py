@@ -24,8 +24,8 @@ _RUN_DESCRIPTION = """\
 Reads manifests, runs scheduling cycles until nothing changes any more, and shows the outcome.
 Time stands still, no workload finishes, and what is evicted stops at once.
 
-Read are Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses and
-PriorityClasses; batch/v1 Jobs become Workloads first."""
+Read are Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses,
+PriorityClasses, ResourceClaimTemplates and DeviceClasses; batch/v1 Jobs become Workloads first."""
 
 _RUN_EPILOG = """\
 examples:

@@ -35,6 +35,7 @@ from kueuecore.objects.checks import (
     QuotaManagement,
     RetryStrategy,
 )
+from kueuecore.objects.devices import DeviceClass, DeviceRequest, ResourceClaimTemplate
 from kueuecore.objects.quota import (
     AdmissionCheckRule,
     AdmissionMode,
@@ -114,6 +115,8 @@ __all__ = [
     "Condition",
     "ConditionStatus",
     "Container",
+    "DeviceClass",
+    "DeviceRequest",
     "FairSharing",
     "FlavorFungibility",
     "FlavorFungibilityPolicy",
@@ -147,6 +150,7 @@ __all__ = [
     "ReclaimWithinCohortPolicy",
     "ReclaimablePod",
     "RequeueState",
+    "ResourceClaimTemplate",
     "ResourceFlavor",
     "ResourceGroup",
     "ResourceQuota",
@@ -187,6 +191,8 @@ KINDS: Mapping[tuple[str, str], type[ClusterObject]] = {
         Namespace,
         LimitRange,
         RuntimeClass,
+        ResourceClaimTemplate,
+        DeviceClass,
     )
 }
 """The class of each apiVersion and kind."""
