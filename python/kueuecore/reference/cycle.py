@@ -148,7 +148,8 @@ class Cycle:
             return compared < 0
         if on("PrioritySortingWithinCohort") and a.info.priority != b.info.priority:
             return a.info.priority > b.info.priority
-        return a.info.queued_at < b.info.queued_at
+        # Kueue leaves a full tie open.
+        return (a.info.queued_at, a.info.cluster_queue) < (b.info.queued_at, b.info.cluster_queue)
 
     def _overlaps(self, targets: list[Target]) -> bool:
         return any(target.info.key in self.victims for target in targets)
