@@ -1,10 +1,15 @@
 //! The pending workloads of one ClusterQueue: what is in the heap, what is parked, what is in flight (rules/05 §2, §3).
 
+mod bucket;
+
+pub use bucket::Parked;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use self::bucket::{Bucket, BucketId, Group, mark_of};
 use crate::decision::Key;
 use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::objects::{QueueingStrategy, Time};
@@ -108,64 +113,11 @@ pub struct Preemptor {
     pub sticky: bool,
 }
 
-/// Where a workload of the queue stands.
+/// Where a workload of the queue stands: its bucket, which says whether that is heap or parked, unless it is held.
 #[derive(Clone, Debug)]
 struct Place {
     bucket: BucketId,
     key: OrderKey,
-    state: Standing,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// In the bucket, which says whether that is heap or parked.
-    InBucket,
-    /// Parked alone: a backoff or a condition holds it back.
-    Held,
-}
-
-/// Workloads that a failure of one parks together, and that come back together: of one LocalQueue, so of one namespace,
-/// and of one shape, if that is known.
-type BucketId = (Option<ShapeId>, LocalQueueId);
-
-/// Workloads in queue order. Shared with whoever was told of them, and copied if it changes meanwhile.
-type Members = Arc<BTreeSet<OrderKey>>;
-
-#[derive(Clone, Debug, Default)]
-struct Bucket {
-    active: Members,
-    /// Sum of the marks of `active`.
-    active_marks: u64,
-    parked: Members,
-    /// Sum of the marks of `parked`.
-    parked_marks: u64,
-    /// Its entry among the first of all buckets.
-    first: Option<OrderKey>,
-}
-
-/// Workloads that were parked in one step.
-#[derive(Clone, Debug, Default)]
-pub struct Parked {
-    members: Members,
-    /// Those of `members` that were parked before.
-    before: Vec<WorkloadId>,
-}
-
-impl Parked {
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.members.len() - self.before.len()
-    }
-
-    /// Nobody?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Their namespaces and names, in queue order.
-    pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.members.iter().filter(|member| !self.before.contains(&member.id)).map(|member| &member.key)
-    }
 }
 
 /// The pending queue of one ClusterQueue.
@@ -181,6 +133,7 @@ pub struct Pending {
     firsts: BTreeMap<LocalQueueId, BTreeSet<(OrderKey, BucketId)>>,
     places: FxHashMap<WorkloadId, Place>,
     n_parked: usize,
+    /// Parked alone: a backoff or a condition held them back when they were.
     held: BTreeSet<WorkloadId>,
     inflight: Option<WorkloadId>,
     /// Shapes that failed since the last flush, with the reason to write on those parked with them.
@@ -215,31 +168,6 @@ impl Default for Pending {
 /// What the mark of a workload is multiplied by while it is parked.
 const PARKED: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// A number of its own for each workload (the finalizer of SplitMix64, a bijection).
-fn mark_of(id: WorkloadId) -> u64 {
-    let mut mark = u64::from(id.0).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mark = (mark ^ (mark >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mark = (mark ^ (mark >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mark ^ (mark >> 31)
-}
-
-/// Moves all of `from` into `to`, the fewer to the more; tells which those of `from` are.
-fn merge(from: &mut Members, to: &mut Members) -> Parked {
-    let moved = std::mem::take(from);
-    if to.len() < moved.len() {
-        let few = std::mem::replace(to, moved);
-        let before = few.iter().map(|key| key.id).collect();
-        if !few.is_empty() {
-            Arc::make_mut(to).extend(few.iter().cloned());
-        }
-        return Parked { members: Arc::clone(to), before };
-    }
-    if !moved.is_empty() {
-        Arc::make_mut(to).extend(moved.iter().cloned());
-    }
-    Parked { members: moved, before: Vec::new() }
-}
-
 impl Pending {
     /// The place that a workload has, or would have, in the heap.
     pub fn key(&self, item: &Item) -> OrderKey {
@@ -257,61 +185,49 @@ impl Pending {
     fn push_active(&mut self, item: &Item) {
         self.take_out(item.id);
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
-        let mark = mark_of(item.id);
-        let members = self.buckets.entry(bucket).or_default();
-        Arc::make_mut(&mut members.active).insert(key.clone());
-        members.active_marks = members.active_marks.wrapping_add(mark);
-        self.content = self.content.wrapping_add(mark);
-        self.places.insert(item.id, Place { bucket, key, state: Standing::InBucket });
+        self.buckets.entry(bucket).or_default().active.insert(key.clone());
+        self.content = self.content.wrapping_add(mark_of(item.id));
+        self.places.insert(item.id, Place { bucket, key });
         self.settle_first(bucket);
     }
 
     /// Parks a workload that stands nowhere.
     fn park(&mut self, item: &Item) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
-        let mark = mark_of(item.id);
-        let state = if item.backoff_expired {
-            let members = self.buckets.entry(bucket).or_default();
-            Arc::make_mut(&mut members.parked).insert(key.clone());
-            members.parked_marks = members.parked_marks.wrapping_add(mark);
-            Standing::InBucket
+        if item.backoff_expired {
+            self.buckets.entry(bucket).or_default().parked.insert(key.clone());
         } else {
             self.held.insert(item.id);
-            Standing::Held
-        };
+        }
         self.n_parked += 1;
-        self.content = self.content.wrapping_add(mark.wrapping_mul(PARKED));
-        self.places.insert(item.id, Place { bucket, key, state });
+        self.content = self.content.wrapping_add(mark_of(item.id).wrapping_mul(PARKED));
+        self.places.insert(item.id, Place { bucket, key });
     }
 
     /// Takes a workload out of heap and parked ones.
     fn take_out(&mut self, id: WorkloadId) {
+        let was_active = self.is_active(id);
         let Some(place) = self.places.remove(&id) else { return };
         let mark = mark_of(id);
-        if place.state == Standing::Held {
-            self.held.remove(&id);
-            self.n_parked -= 1;
+        if was_active {
+            self.content = self.content.wrapping_sub(mark);
+        } else {
             self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
+            self.n_parked -= 1;
+        }
+        if self.held.remove(&id) {
             return;
         }
         let bucket = self.buckets.get_mut(&place.bucket).expect("the bucket of a place");
-        if bucket.active.contains(&place.key) {
-            Arc::make_mut(&mut bucket.active).remove(&place.key);
-            bucket.active_marks = bucket.active_marks.wrapping_sub(mark);
-            self.content = self.content.wrapping_sub(mark);
-        } else {
-            Arc::make_mut(&mut bucket.parked).remove(&place.key);
-            bucket.parked_marks = bucket.parked_marks.wrapping_sub(mark);
-            self.n_parked -= 1;
-            self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
-        }
+        let group = if was_active { &mut bucket.active } else { &mut bucket.parked };
+        group.remove(&place.key);
         self.settle_first(place.bucket);
     }
 
     /// Keeps the entry of a bucket among the first up to date, and no empty bucket.
     fn settle_first(&mut self, id: BucketId) {
         let bucket = self.buckets.get_mut(&id).expect("a bucket that changed");
-        let first = bucket.active.first();
+        let first = bucket.active.keys().first();
         if first != bucket.first.as_ref() {
             let lane = if self.is_usage_based { id.1 } else { LocalQueueId(0) };
             let firsts = self.firsts.entry(lane).or_default();
@@ -325,7 +241,7 @@ impl Pending {
                 self.firsts.remove(&lane);
             }
         }
-        if bucket.active.is_empty() && bucket.parked.is_empty() {
+        if bucket.active.keys().is_empty() && bucket.parked.keys().is_empty() {
             self.buckets.remove(&id);
         }
     }
@@ -338,9 +254,8 @@ impl Pending {
 
     /// Is the workload in the heap?
     pub fn is_active(&self, id: WorkloadId) -> bool {
-        self.places.get(&id).is_some_and(|place| {
-            place.state == Standing::InBucket && self.buckets[&place.bucket].active.contains(&place.key)
-        })
+        !self.held.contains(&id)
+            && self.places.get(&id).is_some_and(|place| self.buckets[&place.bucket].active.keys().contains(&place.key))
     }
 
     /// Is the workload parked?
@@ -360,28 +275,31 @@ impl Pending {
 
     /// The heap in queue order, what LocalQueues have used aside.
     pub fn active(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        let mut keys: Vec<&OrderKey> = self.buckets.values().flat_map(|bucket| bucket.active.iter()).collect();
+        let mut keys: Vec<&OrderKey> = self.buckets.values().flat_map(|bucket| bucket.active.keys()).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key.id)
     }
 
     /// What is parked, in queue order.
     pub fn inadmissible(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        let parked = self.buckets.values().flat_map(|bucket| bucket.parked.iter());
+        let parked = self.buckets.values().flat_map(|bucket| bucket.parked.keys());
         let mut keys: Vec<&OrderKey> = parked.chain(self.held.iter().map(|id| &self.places[id].key)).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key.id)
     }
 
+    fn of_shape(&self, shape: ShapeId) -> impl Iterator<Item = (&BucketId, &Bucket)> {
+        self.buckets.range((Some(shape), LocalQueueId(0))..=(Some(shape), LocalQueueId(u32::MAX)))
+    }
+
     /// The parked workloads of a shape.
     pub fn parked_of_shape(&self, shape: ShapeId) -> impl Iterator<Item = WorkloadId> + '_ {
-        let buckets = self.buckets.range((Some(shape), LocalQueueId(0))..=(Some(shape), LocalQueueId(u32::MAX)));
-        buckets.flat_map(|(_, bucket)| bucket.parked.iter().map(|key| key.id))
+        self.of_shape(shape).flat_map(|(_, bucket)| bucket.parked.keys().iter().map(|key| key.id))
     }
 
     /// Number of workloads, parked ones included, that stand before a place.
     pub fn n_before(&self, key: &OrderKey) -> usize {
-        let before = |members: &Members| members.range(..key).count();
+        let before = |group: &Group| group.keys().range(..key).count();
         let in_buckets: usize = self.buckets.values().map(|b| before(&b.active) + before(&b.parked)).sum();
         in_buckets + self.held.iter().filter(|id| self.places[id].key < *key).count()
     }
@@ -487,14 +405,13 @@ impl Pending {
             self.inflight = None;
         }
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
-        let is_active = self.is_active(item.id);
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
-            if !is_active {
+            if !self.is_active(item.id) {
                 self.push_active(item);
             }
             return Vec::new();
         }
-        if is_active || self.places.contains_key(&item.id) {
+        if self.places.contains_key(&item.id) {
             return Vec::new();
         }
         self.park(item);
@@ -510,18 +427,20 @@ impl Pending {
 
     /// Who waited for its victims before does not stand in front any more.
     fn lose_stickiness(&mut self, old: Option<Preemptor>) {
-        let Some(place) = old.and_then(|old| self.places.get_mut(&old.id)) else { return };
+        let Some(id) = old.map(|old| old.id).filter(|id| self.places.contains_key(id)) else { return };
+        let was_active = self.is_active(id);
+        let is_held = self.held.contains(&id);
+        let place = self.places.get_mut(&id).expect("just found");
         let key = OrderKey { not_sticky: true, ..place.key.clone() };
         let stale = std::mem::replace(&mut place.key, key.clone());
         let id = place.bucket;
-        if place.state == Standing::Held {
+        if is_held {
             return;
         }
         let bucket = self.buckets.get_mut(&id).expect("the bucket of a place");
-        let members = if bucket.active.contains(&stale) { &mut bucket.active } else { &mut bucket.parked };
-        let members = Arc::make_mut(members);
-        members.remove(&stale);
-        members.insert(key);
+        let group = if was_active { &mut bucket.active } else { &mut bucket.parked };
+        group.remove(&stale);
+        group.insert(key);
         self.settle_first(id);
     }
 
@@ -529,15 +448,12 @@ impl Pending {
     pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Vec<Parked> {
         let reason = if reason.is_empty() { crate::reasons::PENDING_EVALUATION } else { reason };
         self.parked_shapes.insert(shape, reason);
-        let buckets = self.buckets.range((Some(shape), LocalQueueId(0))..=(Some(shape), LocalQueueId(u32::MAX)));
-        let waiting: Vec<BucketId> =
-            buckets.filter(|(_, bucket)| !bucket.active.is_empty()).map(|(id, _)| *id).collect();
+        let waiting = self.of_shape(shape).filter(|(_, bucket)| !bucket.active.keys().is_empty());
+        let waiting: Vec<BucketId> = waiting.map(|(id, _)| *id).collect();
         let mut parked = Vec::with_capacity(waiting.len());
         for id in waiting {
-            let bucket = self.buckets.get_mut(&id).expect("just found");
-            let moved = merge(&mut bucket.active, &mut bucket.parked);
-            let marks = std::mem::take(&mut bucket.active_marks);
-            bucket.parked_marks = bucket.parked_marks.wrapping_add(marks);
+            let Bucket { active, parked: behind, .. } = self.buckets.get_mut(&id).expect("just found");
+            let (moved, marks) = behind.take_all(active);
             self.content = self.content.wrapping_sub(marks).wrapping_add(marks.wrapping_mul(PARKED));
             self.n_parked += moved.len();
             self.settle_first(id);
@@ -558,17 +474,16 @@ impl Pending {
         if self.n_parked == self.held.len() {
             return 0;
         }
-        let parked = self.buckets.iter().filter(|(_, bucket)| !bucket.parked.is_empty()).map(|(id, _)| *id);
+        let parked = self.buckets.iter().filter(|(_, bucket)| !bucket.parked.keys().is_empty()).map(|(id, _)| *id);
         let parked: Vec<BucketId> = parked.collect();
         let mut n_moved = 0;
         for id in parked {
             if !selected(id.1) {
                 continue;
             }
-            let bucket = self.buckets.get_mut(&id).expect("just found");
-            n_moved += merge(&mut bucket.parked, &mut bucket.active).len();
-            let marks = std::mem::take(&mut bucket.parked_marks);
-            bucket.active_marks = bucket.active_marks.wrapping_add(marks);
+            let Bucket { active, parked, .. } = self.buckets.get_mut(&id).expect("just found");
+            let (moved, marks) = active.take_all(parked);
+            n_moved += moved.len();
             self.content = self.content.wrapping_sub(marks.wrapping_mul(PARKED)).wrapping_add(marks);
             self.settle_first(id);
         }
