@@ -96,6 +96,11 @@ conformance-reference: $(STAMPS)/tools ## the same for the reference model, whic
 		echo 'conformance-reference: skipped, no $(CONFORMANCE) here'; \
 	fi
 
+FIDELITY_ARGS ?=
+.PHONY: fidelity
+fidelity: $(STAMPS)/extension ## write docs/fidelity.md: recorded answers, engine beside reference; FIDELITY_ARGS='--seconds 60'
+	$(PY) scripts/fidelity.py --recorded "$(CONFORMANCE)" $(FIDELITY_ARGS)
+
 # It has no topology, and no pods that become ready.
 REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
 

@@ -1,0 +1,305 @@
+"""Write docs/fidelity.md: what the engine and the reference model answer to recorded decisions of the real Kueue.
+
+Asks both about every recorded case, and keeps the answers in .cache/fidelity, by the contents of the code that was
+asked and of the recording: what is interrupted, or ends after --seconds, goes on where it was. What was not asked is
+written down as not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/fidelity.md"
+CACHE = ROOT / ".cache/fidelity"
+SIDES = ("engine", "reference")
+VERDICTS = ("passed", "failed", "not built", "not run")
+FOLDERS = ("whole", "parts", "traces", "scale")
+
+# The first subject with a pattern that matches has the suite.
+SUBJECTS = {
+    "Topology": [
+        *("*/tas_*", "*_tas", "*_tas_*", "*topology*", "*/flavor_scan_*", "*/schedule_preserve_*", "*second_pass"),
+        "parts/used_nodes",
+    ],
+    "Quantities and requests": [
+        *("whole/adjust_resources", "whole/amount_*", "whole/resource_*", "whole/limit_range_*", "whole/validate_*"),
+        *("whole/new_info", "whole/scheduling_hash"),
+    ],
+    "Quota": [
+        *("whole/available", "whole/cache_*", "whole/cluster_queue_u*", "whole/cohort_*", "whole/delete*"),
+        *("whole/is_borrowing_on", "whole/local_queue_usage", "whole/snapshot*", "whole/update_with_rebuild"),
+    ],
+    "Assignment of flavors": ["whole/assign_*"],
+    "Preemption": ["whole/preemption", "whole/hierarchical_*", "whole/reclaim_*", "whole/*recompute_preemption"],
+    "Fair sharing": ["whole/dominant_*", "whole/fair_*", "whole/schedule_fair_sharing"],
+    "Admission fair sharing": ["whole/schedule_afs"],
+    "Queues": ["whole/queue_*"],
+    "Readiness and admission checks": ["whole/checks_*", "whole/cluster_queue_*", "whole/sync_*"],
+    "Cycles": ["whole/schedule*"],
+    "Whole runs of many cycles": ["traces/*"],
+    "Large runs": ["scale/*"],
+    "Inner parts": ["parts/*"],
+    "Others": ["*"],
+}
+
+NOT_ASKED = {("reference", "scale"): "too many workloads for a model that looks at all of them in every cycle"}
+HEAD = " | ".join(["| suite", "cases", *(f"{side}: {v}" for side in SIDES for v in VERDICTS), "what it is about |"])
+
+
+INTRODUCTION = """# Fidelity
+
+What this project answers to recorded decisions of the real Kueue: the engine, and beside it the reference model, which
+states the same rules without any code of the engine. A case passes if all that was recorded of it is the same:
+decisions, statuses, messages.
+
+Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit it: run the command again.
+
+- **failed**: another answer than Kueue's; **not built**: it says that it cannot answer; **not run**: nobody asked, so
+  nothing is known.
+- `whole/` are Kueue's own test tables, as far as a public API can answer them; `traces/` whole runs of many cycles;
+  `scale/` its performance scenarios; `parts/` its tables about inner parts, of which we may have others.
+- Random worlds in which engine and reference are compared with each other, move by move: {worlds}.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one case: one of VERDICTS, and what it is about unless it passed."""
+
+    verdict: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A recorded case, and where it is from."""
+
+    suite: str
+    content: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        return str(self.content["id"])
+
+
+class Recording:
+    """The recorded cases in a folder, with the tool that judges an answer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tool = _loaded(folder / "check.py")
+        self.needs: dict[str, list[str]] = json.loads((folder / "needs.json").read_text(encoding="utf-8"))
+
+    def cases(self) -> Iterator[Case]:
+        for folder in FOLDERS:
+            for suite, content in self.tool.cases([self.folder / folder]):
+                yield Case(f"{folder}/{content['family'] if folder == 'traces' else suite}", content)
+
+    def digest(self) -> str:
+        return _digest(path for path in self.folder.rglob("*") if path.suffix in (".jsonl", ".gz", ".py", ".json"))
+
+
+@cache
+def _loaded(script: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check", script)
+    assert spec is not None, "a file of Python has a spec"
+    assert spec.loader is not None, "and a loader"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(f"{path.name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:16]
+
+
+def code_digest(side: str) -> str:
+    """Name of what is asked: another one, once its code is another."""
+    package = ROOT / "python/kueuecore"
+    code = set(package.rglob("*.py")) | set(package.glob("_core*.so"))
+    model = {path for path in code if "reference" in path.name or "reference" in path.parent.name}
+    return _digest(model if side == "reference" else code - model)
+
+
+def judged(recording: Path, case: Case, side: str, seconds: int) -> Result:
+    """Ask one side about one case, in a process of a pool."""
+    _, _, verdict, lines = _loaded(recording / "check.py").judge((case.suite, case.content), side, seconds)
+    about = lines[0] if lines else ""
+    if verdict == "skipped":
+        return Result("not built", about.removeprefix("not built yet: "))
+    if about == f"no answer in {seconds} s":
+        return Result("not run", about)
+    return Result(str(verdict), about)
+
+
+def known_reasons(folder: Path) -> list[tuple[str, str]]:
+    """Patterns of cases that may fail, with the reasons that the lists of known differences give."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("known*.txt"))]
+    entries = [line.partition("#") for text in texts for line in text.splitlines()]
+    return [(pattern.strip(), reason.strip().removeprefix("needs ")) for pattern, _, reason in entries if pattern]
+
+
+def reason_of(case: Case, result: Result, needs: Mapping[str, Sequence[str]], known: Sequence[tuple[str, str]]) -> str:
+    """What a case that did not pass is about."""
+    if result.verdict == "not run":
+        return result.about
+    if "topology" in needs.get(case.id, ()) or subject_of(case.suite) == "Topology":
+        return "topology"
+    if result.about.startswith("cases of kind"):
+        return "asks for a part that nobody asks for from outside"
+    found = next((reason for pattern, reason in known if fnmatch.fnmatch(case.id, pattern)), None)
+    return found or result.about.replace("|", "\\|")[:200] or "unknown"
+
+
+def ask(recording: Recording, side: str, cases: Sequence[Case], options: argparse.Namespace) -> dict[str, Result]:
+    """Results by case. What was answered before by the same code is not asked again."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    kept = CACHE / f"{side}-{code_digest(side)}-{recording.digest()}.jsonl"
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    results = {name: Result(verdict, about) for name, verdict, about in map(json.loads, lines)}
+    for case in cases:
+        if (side, case.suite.partition("/")[0]) in NOT_ASKED:
+            results[case.id] = Result("not run", NOT_ASKED[side, case.suite.partition("/")[0]])
+    left = [case for case in cases if case.id not in results]
+    until = time.monotonic() + options.seconds if options.seconds else float("inf")
+    print(f"{side}: {len(cases) - len(left)} known, {len(left)} to ask", flush=True)
+    with kept.open("a", encoding="utf-8") as log, ProcessPoolExecutor(options.jobs) as pool:
+        size = 8 * options.jobs
+        for start in range(0, len(left), size):
+            if time.monotonic() > until:
+                break
+            some = left[start : start + size]
+            futures = [pool.submit(judged, recording.folder, case, side, options.case_seconds) for case in some]
+            for case, future in zip(some, futures, strict=True):
+                result = results[case.id] = future.result()
+                if result.verdict != "not run":
+                    log.write(json.dumps([case.id, result.verdict, result.about]) + "\n")
+            log.flush()
+    return {case.id: results.get(case.id, Result("not run", "no time was left for it")) for case in cases}
+
+
+@dataclass(slots=True)
+class Row:
+    """How many cases of a suite or a subject had which verdict, by side; and what those that did not pass are about."""
+
+    cases: int
+    counts: dict[str, Counter[str]]
+    about: list[str]
+
+    @staticmethod
+    def total(rows: Iterable[Row]) -> Row:
+        rows = list(rows)
+        counts = {side: sum((row.counts[side] for row in rows), Counter[str]()) for side in SIDES}
+        return Row(sum(row.cases for row in rows), counts, [])
+
+    def cells(self, name: str, mark: str = "") -> str:
+        numbers = [self.counts[side][verdict] for side in SIDES for verdict in VERDICTS]
+        assert sum(numbers) == len(SIDES) * self.cases, "each side has one verdict a case"
+        told = [f"{mark}{text}{mark}" for text in (name, self.cases, *numbers)]
+        blank = {f"{mark}0{mark}": ""}
+        return "| " + " | ".join([*(blank.get(cell, cell) for cell in told), "; ".join(self.about)]) + " |"
+
+
+def subject_of(suite: str) -> str:
+    """What a suite is about."""
+    return next(name for name, patterns in SUBJECTS.items() if any(fnmatch.fnmatch(suite, p) for p in patterns))
+
+
+def rows_of(
+    cases: Sequence[Case],
+    results: Mapping[str, Mapping[str, Result]],
+    needs: Mapping[str, Sequence[str]],
+    known: Sequence[tuple[str, str]],
+) -> dict[str, Row]:
+    """A row for each suite."""
+    rows: dict[str, Row] = {}
+    reasons: dict[str, dict[str, set[str]]] = {}
+    for case in cases:
+        row = rows.setdefault(case.suite, Row(0, {side: Counter() for side in SIDES}, []))
+        row.cases += 1
+        for side in SIDES:
+            result = results[side][case.id]
+            row.counts[side][result.verdict] += 1
+            if result.verdict != "passed":
+                reason = reason_of(case, result, needs, known)
+                reasons.setdefault(case.suite, {}).setdefault(reason, set()).add(side)
+    for suite, found in reasons.items():
+        both = len(SIDES)
+        rows[suite].about = [r if len(s) == both else f"{', '.join(sorted(s))}: {r}" for r, s in sorted(found.items())]
+    return rows
+
+
+def page(rows: Mapping[str, Row], *, revision: str, kueue: str, worlds: str) -> str:
+    """The page."""
+    lines = [*INTRODUCTION.format(revision=revision, kueue=kueue, worlds=worlds).splitlines(), "", HEAD]
+    lines.append("|---|" + "--:|" * (1 + len(SIDES) * len(VERDICTS)) + "---|")
+    for subject in SUBJECTS:
+        suites = {suite: row for suite, row in rows.items() if subject_of(suite) == subject}
+        if suites:
+            lines.append(Row.total(suites.values()).cells(subject, "**"))
+            lines += [row.cells(f"`{suite}`") for suite, row in sorted(suites.items())]
+    lines.append(Row.total(rows.values()).cells("all", "**"))
+    return "\n".join(lines) + "\n"
+
+
+def played_worlds(seconds: float) -> str:
+    """Play differential worlds for so long. Returns how many, and how many rounds failed."""
+    command = [sys.executable, str(ROOT / "scripts/fuzz.py"), "--seconds", str(seconds), "--seed", "1"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    n_worlds = re.search(r"^(\d+) histories$", run.stdout, re.MULTILINE)
+    n_failures = run.stdout.count("again: make fuzz")
+    return (
+        f"{n_worlds[1] if n_worlds else 0} played for this page, {n_failures or 'no'} rounds of 300 with a difference"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recorded", type=Path, default=ROOT.parent / "shared/conformance", help="the recorded cases")
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="for each side, then stop (default: until all is asked)"
+    )
+    parser.add_argument("--case-seconds", type=int, default=900, help="for one case")
+    parser.add_argument("--worlds", type=float, default=0, metavar="SECONDS", help="play differential worlds, too")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    options = parser.parse_args()
+    if not (options.recorded / "check.py").is_file():
+        print(f"fidelity: no recorded cases in {options.recorded}, so {PAGE.relative_to(ROOT)} stays as it is")
+        return 0
+    recording = Recording(options.recorded)
+    cases = list(recording.cases())
+    results = {side: ask(recording, side, cases, options) for side in SIDES}
+    rows = rows_of(cases, results, recording.needs, known_reasons(ROOT / "tests/conformance"))
+    worlds = played_worlds(options.worlds) if options.worlds else "none played for this page (`make fuzz` plays them)"
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
+    revision = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    kueue = re.search(r"[0-9a-f]{40}", (options.recorded / "README.md").read_text(encoding="utf-8"))
+    commit = kueue[0][:12] if kueue else "unknown"
+    PAGE.write_text(page(rows, revision=revision, kueue=commit, worlds=worlds), encoding="utf-8")
+    print(Row.total(rows.values()).cells("all"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
