@@ -50,11 +50,12 @@ test-python: $(STAMPS)/extension ## the Python tests alone; PYTEST_ARGS='-k name
 worlds: $(STAMPS)/extension ## thousands of random worlds: invariants, and the engine against the reference
 	HYPOTHESIS_PROFILE=ci $(PY) -m pytest --quiet --numprocesses auto tests/property tests/differential $(PYTEST_ARGS)
 
-SECONDS ?= 60
+WORLDS ?=
+SECONDS ?= $(if $(WORLDS),86400,60)
 SEED ?=
 .PHONY: fuzz
-fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60 on all cores; SEED=... plays the same again
-	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60, or so many WORLDS=, on all cores; SEED=... plays the same again
+	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: lint
 lint: $(STAMPS)/tools ## formatting, lints, and which module may import which

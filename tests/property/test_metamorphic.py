@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.objects import from_manifest
-from kueuecore.testing import Limits, Play, Scenario, first_difference, histories, observe, shown
-from kueuecore.testing.play import Told
+from kueuecore.testing import Limits, Play, Scenario, Told, first_difference, histories, observe, shown
 from kueuecore.testing.transforms import decided, renamed, scaled, with_idle_cluster_queue
 
 no_forks = histories(forks=False)

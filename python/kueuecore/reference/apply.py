@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -28,7 +27,7 @@ class Watchers(State):
         """Create or change objects."""
         self.advance(now)
         for manifest in objects:
-            given = copy.deepcopy(dict(manifest))
+            given = conditions.copied(dict(manifest))
             self._put(given if trusted else defaults.filled_in(given))
         self.deliver()
 

@@ -11,6 +11,7 @@ from kueuecore.reference import times
 from kueuecore.reference.settings import Json, Settings
 
 __all__ = [
+    "copied",
     "cut",
     "find",
     "has_reservation",
@@ -39,15 +40,16 @@ def cut(message: str, n_bytes: int) -> str:
     return message if len(encoded) <= n_bytes else encoded[: n_bytes - 4].decode(errors="ignore") + " ..."
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A copy of plain JSON."""
     if isinstance(value, dict):
-        return {name: _copied(each) for name, each in value.items()}
-    return [_copied(each) for each in value] if isinstance(value, list) else value
+        return {name: copied(each) for name, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, list) else value
 
 
 def own(workload: Json) -> Json:
     """A copy whose status may be written to."""
-    return {**workload, "status": _copied(workload.get("status") or {})}
+    return {**workload, "status": copied(workload.get("status") or {})}
 
 
 def find(workload: Json, kind: str) -> Json | None:

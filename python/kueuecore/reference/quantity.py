@@ -35,12 +35,14 @@ def parse(quantity: str | float) -> Fraction:
     return min(Fraction(UNLIMITED), Fraction(_away_from_zero(number * _NANO), _NANO))
 
 
+@cache
 def value(resource: str, quantity: str | float | Fraction) -> int:
     """Cpu in thousandths, all else in units, rounded away from zero (rules/01 §7.1)."""
     number = quantity if isinstance(quantity, Fraction) else parse(quantity)
     return clamp(_away_from_zero(number * 1000 if resource == "cpu" else number))
 
 
+@cache
 def limit(resource: str, quantity: str | float) -> int:
     """Read a quota or a limit: what is close to the end of the range is without limit (rules/02 §1)."""
     return (
@@ -68,6 +70,7 @@ def _binary_text(number: int) -> str:
     return f"{number}{list(_BINARY)[power]}"
 
 
+@cache
 def text_of_exact(number: Fraction) -> str:
     """Write a number with the largest decimal suffix that leaves a whole number before it (rules/01 §7.2)."""
     units, power = int(number * _NANO), -9
@@ -76,6 +79,7 @@ def text_of_exact(number: Fraction) -> str:
     return f"{units}{_SUFFIX[power]}" if units else "0"
 
 
+@cache
 def canonical(quantity: str | float) -> str:
     """Write a quantity as Kubernetes would: the binary, decimal or exponent family stays (rules/05 §4)."""
     number, written = parse(quantity), str(quantity)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 
 from kueuecore.reference import amount, conditions, quantity, times
 from kueuecore.reference.objects import FlavorResource, key, local_queue_key
@@ -58,6 +59,7 @@ class Progress:
         return self.tried[pod_set].get(resource, -1) + 1 if pod_set < len(self.tried) else 0
 
 
+@cache
 def resource_order(resource: str) -> tuple[int, str]:
     """Canonical order of resources: by their FNV-1a hashes (rules/03 §1)."""
     hashed = 0xCBF29CE484222325

@@ -1,4 +1,4 @@
-"""Random worlds for tests: Hypothesis strategies, a player for what happens in them, and what must hold.
+"""Random worlds for tests: by seed or as Hypothesis strategies, a player for what happens in them, and what must hold.
 
 For whoever builds on an [`Engine`][kueuecore.engine.Engine]: a controller, a policy, a simulator. The strategies need
 [Hypothesis](https://hypothesis.readthedocs.io): `pip install 'kueuecore[testing]'`; the rest works without.
@@ -16,17 +16,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kueuecore.testing.cycle_invariants import Invariants
+from kueuecore.testing.drawn_histories import random_history
+from kueuecore.testing.drawn_worlds import Limits
 from kueuecore.testing.invariants import check_invariants
-from kueuecore.testing.play import Play, Told, first_difference, observe
+from kueuecore.testing.play import Play, first_difference, observe
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario, read_scenarios, shown
+from kueuecore.testing.seen import Seen
 from kueuecore.testing.shares import Shares, Witness
+from kueuecore.testing.smallest import smallest
+from kueuecore.testing.told import Told
 
 if TYPE_CHECKING:
-    from kueuecore.testing.drawn_histories import histories
-    from kueuecore.testing.drawn_worlds import Limits, worlds
+    from kueuecore.testing.strategies import histories, worlds
 
 # What needs Hypothesis is imported when it is first used.
-_STRATEGIES = {"Limits": "drawn_worlds", "worlds": "drawn_worlds", "histories": "drawn_histories"}
+_STRATEGIES = ("histories", "worlds")
 
 __all__ = [
     "START",
@@ -36,6 +40,7 @@ __all__ = [
     "MoveKind",
     "Play",
     "Scenario",
+    "Seen",
     "Shares",
     "Told",
     "Witness",
@@ -43,8 +48,10 @@ __all__ = [
     "first_difference",
     "histories",
     "observe",
+    "random_history",
     "read_scenarios",
     "shown",
+    "smallest",
     "worlds",
 ]
 
@@ -53,7 +60,7 @@ def __getattr__(name: str) -> object:
     if name not in _STRATEGIES:
         raise AttributeError(f"module 'kueuecore.testing' has no attribute {name!r}")
     try:
-        return getattr(import_module(f"kueuecore.testing.{_STRATEGIES[name]}"), name)
+        return getattr(import_module("kueuecore.testing.strategies"), name)
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise

@@ -9,9 +9,11 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.decisions import Decision, Preemption
 from kueuecore.engine import Engine
 from kueuecore.states import PendingWorkload, QuotaRow, WorkloadState
-from kueuecore.testing.invariants import Cell, Tree, amount, check_invariants, known
-from kueuecore.testing.play import Told, first_difference, holds_quota, observe
+from kueuecore.testing.invariants import Cell, Tree, amount, check_seen, known
+from kueuecore.testing.play import first_difference, observed
 from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
+from kueuecore.testing.seen import Seen, holds_quota
+from kueuecore.testing.told import Told
 
 __all__ = ["Invariants"]
 
@@ -38,41 +40,43 @@ class Invariants:
         self._specs = {_id(it): object_at(it, "spec") for it in scenario.objects}
         self._created = {_id(it): text_at(it, "metadata", "creationTimestamp") for it in scenario.objects}
         self._is_fair = "fairSharing" in (scenario.configuration or {})
+        self._is_usage_based = "admissionFairSharing" in (scenario.configuration or {})
         self._tree = Tree({}, frozenset())
         self._states: Mapping[str, WorkloadState] = {}
         self._orders: Mapping[str, tuple[PendingWorkload, ...]] = {}
         self._fork: Engine | None = None
 
-    def before(self, engine: Engine, move: Move) -> None:
+    def before(self, seen: Seen, move: Move) -> None:
         """Take down how things stand."""
-        self._tree = Tree.of(engine)
-        self._states = {state.key: state for state in engine.workloads()}
-        self._orders = {name: engine.pending(name) for name in engine.cluster_queues()}
-        self._fork = engine.fork() if move.kind in (MoveKind.CYCLE, MoveKind.LINGER) else None
+        if move.kind in (MoveKind.CYCLE, MoveKind.LINGER):
+            self._tree = Tree.of(seen)
+            self._states = seen.states
+            self._orders = seen.orders
+            self._fork = seen.engine.fork()
 
-    def after(self, engine: Engine, told: Told) -> None:
+    def after(self, seen: Seen, told: Told) -> None:
         """Check what the move has done."""
         if told.move.object is not None and not told.refused:
             self._specs[_id(told.move.object)] = object_at(told.move.object, "spec")
             self._created[_id(told.move.object)] = text_at(told.move.object, "metadata", "creationTimestamp")
         if told.decision is None:
             return
-        after = Tree.of(engine)
+        after = Tree.of(seen)
         self._check_admissions(told.decision)
         _check_limits(self._tree, after)
-        self._check_strict_fifo(engine, told.decision)
+        self._check_strict_fifo(seen, told.decision)
         for preemption in told.decision.preemptions:
             self._check_victim(preemption, after, busy={it.cluster_queue for it in told.decision.pending})
         assert self._fork is not None
         self._check_that_every_victim_is_needed(told)
-        self._check_fork(engine, told)
+        self._check_fork(seen, told)
         if not told.decision.admissions and not told.decision.replaced_slices:
             difference = first_difference(_usage(self._tree), _usage(after))
             assert difference is None, f"a cycle without admissions has changed usage: {difference}"
 
-    def settled(self, engine: Engine) -> None:
+    def settled(self, seen: Seen) -> None:
         """Check the state that came of it."""
-        check_invariants(engine)
+        check_seen(seen, is_ordered=not self._is_usage_based)
 
     def _check_admissions(self, decision: Decision) -> None:
         """Who is admitted was pending in an active queue, and what it takes was available."""
@@ -91,13 +95,13 @@ class Invariants:
                 available = known(self._tree.rows["ClusterQueue", cell].available)
                 assert quantity <= available, f"{cell}: {quantity} was admitted, {available} was available"
 
-    def _check_strict_fifo(self, engine: Engine, decision: Decision) -> None:
+    def _check_strict_fifo(self, seen: Seen, decision: Decision) -> None:
         """In a StrictFIFO queue nobody is admitted before another that is tried."""
         for admission in decision.admissions:
             name = admission.cluster_queue
             if self._specs["ClusterQueue", name].get("queueingStrategy") != "StrictFIFO":
                 continue
-            active = {it.key for it in engine.pending(name) if it.place == "active"}
+            active = {it.key for it in seen.orders[name] if it.place == "active"}
             keys = [it.key for it in self._orders[name]]
             overtaken = [key for key in keys[: keys.index(admission.key)] if key in active]
             assert not overtaken, f"{admission.key} has overtaken {overtaken} in the StrictFIFO queue {name}"
@@ -176,18 +180,20 @@ class Invariants:
                     what_if.delete("Workload", workload, namespace=namespace, now=told.time)
                 what_if.cycle(told.time)
                 if holds_quota(what_if.workload(key.rpartition("/")[2], namespace=key.rpartition("/")[0])):
-                    rows = _rows_of(Tree.of(what_if), name)
+                    rows = _rows_of(Tree.of(Seen(what_if)), name)
                     assert any(_is_over(row) for row in rows), f"{key} would fit without preempting {spared.key}"
 
-    def _check_fork(self, engine: Engine, told: Told) -> None:
+    def _check_fork(self, seen: Seen, told: Told) -> None:
         """A fork that was taken before the cycle decides the same."""
         assert self._fork is not None
         decided = Told(told.move, told.time, self._fork.cycle(told.time)).to_json()
         assert (difference := first_difference(told.to_json(), decided)) is None, (
             f"a fork decides otherwise: {difference}"
         )
-        difference = first_difference(observe(engine), observe(self._fork))
-        assert difference is None, f"a fork comes to another state: {difference}"
+        fork = Seen(self._fork)
+        if not seen.is_as(fork):
+            difference = first_difference(observed(seen), observed(fork))
+            raise AssertionError(f"a fork comes to another state: {difference}")
 
 
 def _check_limits(before: Tree, after: Tree) -> None:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for whole worlds: small, so that ties, limits of zero and missing objects are common.
+"""Whole worlds, drawn by chance: small, so that ties, limits of zero and missing objects are common.
 
 What is drawn first is the simplest, so that a failing world shrinks to one that can be read.
 """
@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TypeVar
-
-from hypothesis import strategies as st
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore.testing.scenario import START, Scenario
+from kueuecore.testing.chance import Chance
+from kueuecore.testing.scenario import START
 from kueuecore.times import format_time
 
-__all__ = ["Limits", "cluster_queues", "cohorts", "configurations", "workloads", "worlds"]
-
-Drawn = TypeVar("Drawn")
+__all__ = ["Limits", "Stock", "cluster_queues", "cohorts", "contents", "local_queues", "stocks", "workloads"]
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "ns"
@@ -85,40 +80,26 @@ class Stock:
         return tuple(flavor for _, flavors in self.groups for flavor in flavors)
 
 
-@cache
-def rarely(one_in: int) -> st.SearchStrategy[bool]:
-    """True in one of so many cases, and never in the simplest."""
-    # Hypothesis draws the ends of a range more often than what is between them.
-    return st.integers(0, one_in - 1).map(lambda drawn: drawn == one_in * 2 // 3)
-
-
-@cache
-def one(*values: Drawn) -> st.SearchStrategy[Drawn]:
-    """One of the values, the first being the simplest. Made once: that is what takes the time."""
-    return st.sampled_from(values)
-
-
 def manifest(kind: str, name: str, spec: JsonObject | None = None, **metadata: JsonValue) -> JsonObject:
     """An object of Kueue."""
     head: JsonObject = {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name, **metadata}}
     return head if spec is None else {**head, "spec": spec}
 
 
-@st.composite
-def stocks(draw: st.DrawFn, limits: Limits) -> Stock:
+def stocks(chance: Chance, limits: Limits) -> Stock:
     """What a world is made of."""
-    shape = draw(st.integers(0, 9))
+    shape = chance.integer(0, 9)
     # Most worlds have cpu in one flavor: that is where workloads meet.
-    n_flavors = draw(one(1, 1, 2, 2, 3))
+    n_flavors = chance.one(1, 1, 2, 2, 3)
     resources = ("cpu",) if shape < 7 else ("cpu", "memory")
     groups = [(resources, _FLAVORS[:n_flavors])]
     if shape in (6, 9):
-        groups.append((("example.com/gpu",), _OTHER_FLAVORS[: draw(one(1, 2))]))
-    n_cohorts = min(draw(one(1, 1, 1, 2, 2, 3, 4, 0)), limits.depth)
-    n_queues = min(draw(one(2, 2, 1, 3, 4)), limits.cluster_queues)
+        groups.append((("example.com/gpu",), _OTHER_FLAVORS[: chance.one(1, 2)]))
+    n_cohorts = min(chance.one(1, 1, 1, 2, 2, 3, 4, 0), limits.depth)
+    n_queues = min(chance.one(2, 2, 1, 3, 4), limits.cluster_queues)
     quotas: tuple[str, ...] = ("4", "4", "5", "4", "6", "4", "3", "8", "2", "0", "1500m")
     requests: tuple[str, ...] = ("2", "1", "1", "2", "3", "1", "2", "4", "500m", "0")
-    edges = _EDGES if limits.edges and draw(rarely(25)) else ()
+    edges = _EDGES if limits.edges and chance.rarely(25) else ()
     return Stock(
         tuple(groups),
         tuple(f"c{number}" for number in range(1, n_cohorts + 1)),
@@ -130,178 +111,167 @@ def stocks(draw: st.DrawFn, limits: Limits) -> Stock:
     )
 
 
-@st.composite
-def resource_groups(draw: st.DrawFn, stock: Stock, *, lends: bool, is_queue: bool) -> list[JsonValue]:
+def resource_groups(chance: Chance, stock: Stock, *, lends: bool, is_queue: bool) -> list[JsonValue]:
     """The resource groups of a ClusterQueue or Cohort; without a cohort above there are no limits."""
     found: list[JsonValue] = []
     for resources, flavors in stock.groups:
         offered = list(flavors)
-        if len(flavors) > 1 and draw(rarely(4)):
-            offered = draw(st.permutations(flavors))[: draw(st.integers(1, len(flavors)))]
+        if len(flavors) > 1 and chance.rarely(4):
+            offered = chance.shuffled(flavors)[: chance.integer(1, len(flavors))]
         rows: list[JsonValue] = []
         for flavor in offered:
             quotas: list[JsonValue] = []
             for resource in resources:
                 # What has more than one flavor or resource needs less of each to be as contended.
-                nominal = draw(one(*stock.quotas)) if is_queue else draw(one("0", "2", "4"))
+                nominal = chance.one(*stock.quotas) if is_queue else chance.one("0", "2", "4")
                 quota: JsonObject = {"name": resource, "nominalQuota": nominal}
-                if lends and draw(rarely(4)):
-                    quota["borrowingLimit"] = draw(one("0", "1", "2", "1000", *stock.edges))
-                if lends and draw(rarely(3)):
+                if lends and chance.rarely(4):
+                    quota["borrowingLimit"] = chance.one("0", "1", "2", "1000", *stock.edges)
+                if lends and chance.rarely(3):
                     # No more can be lent than there is, where it is checked.
-                    quota["lendingLimit"] = draw(one("0", nominal) if is_queue else one("0", "1", "4"))
+                    quota["lendingLimit"] = chance.one("0", nominal) if is_queue else chance.one("0", "1", "4")
                 quotas.append(quota)
             rows.append({"name": flavor, "resources": quotas})
         found.append({"coveredResources": list(resources), "flavors": rows})
     return found
 
 
-def weights() -> st.SearchStrategy[JsonObject | None]:
+def weights(chance: Chance) -> JsonObject | None:
     """A fair-sharing weight; `None`: not given."""
-    return one(None, None, "1", "2", "0", "500m", "3", "1000000").map(
-        lambda weight: None if weight is None else {"weight": weight}
-    )
+    weight = chance.one(None, None, "1", "2", "0", "500m", "3", "1000000")
+    return None if weight is None else {"weight": weight}
 
 
-@st.composite
-def cohorts(draw: st.DrawFn, stock: Stock) -> list[JsonObject]:
+def cohorts(chance: Chance, stock: Stock) -> list[JsonObject]:
     """The Cohorts of a world: a tree, a chain or a forest; a root may be only named."""
     found: list[JsonObject] = []
     for number, name in enumerate(stock.cohorts):
         spec: JsonObject = {}
         if number:
             # Mostly one below the other, so that depth is common; else beside it, or a root of its own.
-            above = draw(one(number - 1, number - 1, 0, -1) if number > 1 else one(0, 0, 0, -1))
+            above = chance.one(*((number - 1, number - 1, 0, -1) if number > 1 else (0, 0, 0, -1)))
             if above >= 0:
                 spec["parentName"] = stock.cohorts[above]
-        if draw(rarely(3)):
-            spec["resourceGroups"] = draw(resource_groups(stock, lends="parentName" in spec, is_queue=False))
-        if (weight := draw(weights())) is not None:
+        if chance.rarely(3):
+            spec["resourceGroups"] = resource_groups(chance, stock, lends="parentName" in spec, is_queue=False)
+        if (weight := weights(chance)) is not None:
             spec["fairSharing"] = weight
-        has_object: bool = draw(st.booleans())
+        has_object: bool = chance.boolean()
         if spec or has_object:
             found.append(manifest("Cohort", name, spec))
     return found
 
 
-@st.composite
-def preemptions(draw: st.DrawFn) -> JsonObject:
+def preemptions(chance: Chance) -> JsonObject:
     """A preemption policy of every kind."""
-    reclaim = draw(one(*["Any", "LowerPriority"] * 3, "Never"))
+    reclaim = chance.one(*["Any", "LowerPriority"] * 3, "Never")
     policy: JsonObject = {
-        "withinClusterQueue": draw(one(*["LowerPriority", "LowerOrNewerEqualPriority"] * 4, "Never")),
+        "withinClusterQueue": chance.one(*["LowerPriority", "LowerOrNewerEqualPriority"] * 4, "Never"),
         "reclaimWithinCohort": reclaim,
     }
     # Kueue refuses it without reclaimWithinCohort.
-    if reclaim != "Never" and draw(rarely(3)):
+    if reclaim != "Never" and chance.rarely(3):
         borrow: JsonObject = {"policy": "LowerPriority"}
-        if draw(st.booleans()):
-            borrow["maxPriorityThreshold"] = draw(one(0, 1, -1, 2147483647))
+        if chance.boolean():
+            borrow["maxPriorityThreshold"] = chance.one(0, 1, -1, 2147483647)
         policy["borrowWithinCohort"] = borrow
     return policy
 
 
-@st.composite
-def fungibilities(draw: st.DrawFn) -> JsonObject:
+def fungibilities(chance: Chance) -> JsonObject:
     """When the search for a flavor ends."""
     policy: JsonObject = {
-        "whenCanBorrow": draw(one("MayStopSearch", "TryNextFlavor")),
-        "whenCanPreempt": draw(one("TryNextFlavor", "MayStopSearch")),
+        "whenCanBorrow": chance.one("MayStopSearch", "TryNextFlavor"),
+        "whenCanPreempt": chance.one("TryNextFlavor", "MayStopSearch"),
     }
-    if set(policy.values()) == {"TryNextFlavor"} and draw(st.booleans()):
-        policy["preference"] = draw(one("BorrowingOverPreemption", "PreemptionOverBorrowing"))
+    if set(policy.values()) == {"TryNextFlavor"} and chance.boolean():
+        policy["preference"] = chance.one("BorrowingOverPreemption", "PreemptionOverBorrowing")
     return policy
 
 
-@st.composite
-def cluster_queues(draw: st.DrawFn, stock: Stock, name: str) -> JsonObject:
+def cluster_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
     """One ClusterQueue of a world."""
-    cohort = draw(one(*stock.cohorts[::-1] * 3, ""))
+    cohort = chance.one(*stock.cohorts[::-1] * 3, "")
     spec: JsonObject = {"namespaceSelector": {}}
     if cohort:
         spec["cohortName"] = cohort
-    spec["queueingStrategy"] = draw(one("BestEffortFIFO", "StrictFIFO", "BestEffortFIFO"))
-    spec["resourceGroups"] = draw(resource_groups(stock, lends=bool(cohort), is_queue=True))
-    if not draw(rarely(12)):
-        spec["preemption"] = draw(preemptions())
-    if len(stock.flavors) > 1 and draw(st.booleans()):
-        spec["flavorFungibility"] = draw(fungibilities())
-    if (weight := draw(weights())) is not None:
+    spec["queueingStrategy"] = chance.one("BestEffortFIFO", "StrictFIFO", "BestEffortFIFO")
+    spec["resourceGroups"] = resource_groups(chance, stock, lends=bool(cohort), is_queue=True)
+    if not chance.rarely(12):
+        spec["preemption"] = preemptions(chance)
+    if len(stock.flavors) > 1 and chance.boolean():
+        spec["flavorFungibility"] = fungibilities(chance)
+    if (weight := weights(chance)) is not None:
         spec["fairSharing"] = weight
-    if stock.limits.stops and draw(rarely(50)):
-        spec["stopPolicy"] = draw(one("Hold", "HoldAndDrain"))
+    if stock.limits.stops and chance.rarely(50):
+        spec["stopPolicy"] = chance.one("Hold", "HoldAndDrain")
     return manifest("ClusterQueue", name, spec)
 
 
-@st.composite
-def local_queues(draw: st.DrawFn, stock: Stock, name: str) -> JsonObject:
+def local_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
     """The LocalQueue of a ClusterQueue."""
     spec: JsonObject = {"clusterQueue": name}
-    if stock.limits.stops and draw(rarely(60)):
-        spec["stopPolicy"] = draw(one("Hold", "HoldAndDrain"))
+    if stock.limits.stops and chance.rarely(60):
+        spec["stopPolicy"] = chance.one("Hold", "HoldAndDrain")
     return manifest("LocalQueue", name, spec, namespace=NAMESPACE)
 
 
-@st.composite
-def resource_flavors(draw: st.DrawFn, name: str) -> JsonObject:
+def resource_flavors(chance: Chance, name: str) -> JsonObject:
     """A ResourceFlavor; some have labels or a taint."""
     spec: JsonObject = {}
-    if draw(rarely(8)):
+    if chance.rarely(8):
         spec["nodeLabels"] = {"zone": name}
-    if draw(rarely(20)):
+    if chance.rarely(20):
         spec["nodeTaints"] = [{"key": "spot", "value": "true", "effect": "NoSchedule"}]
     return manifest("ResourceFlavor", name, spec)
 
 
-@st.composite
-def pod_sets(draw: st.DrawFn, stock: Stock) -> list[JsonValue]:
+def pod_sets(chance: Chance, stock: Stock) -> list[JsonValue]:
     """One pod set or two; some may start with fewer pods."""
     found: list[JsonValue] = []
-    for name in ("main", "side")[: draw(one(1, 1, 1, 1, 2))]:
+    for name in ("main", "side")[: chance.one(1, 1, 1, 1, 2)]:
         requests: JsonObject = {}
         for resources, _ in stock.groups:
             for resource in resources:
-                if resource == "cpu" or draw(st.booleans()):
-                    requests[resource] = draw(one(*stock.requests))
+                if resource == "cpu" or chance.boolean():
+                    requests[resource] = chance.one(*stock.requests)
         pod: JsonObject = {"containers": [{"name": "c", "resources": {"requests": requests}}]}
-        if draw(rarely(4)):
+        if chance.rarely(4):
             pod["tolerations"] = [{"key": "spot", "operator": "Exists"}]
-        if draw(rarely(40)):
-            pod["nodeSelector"] = {"zone": draw(one(*stock.flavors))}
-        count = draw(one(2, 1, 1, 3, 2, 1, 4))
+        if chance.rarely(40):
+            pod["nodeSelector"] = {"zone": chance.one(*stock.flavors)}
+        count = chance.one(2, 1, 1, 3, 2, 1, 4)
         pod_set: JsonObject = {"name": name, "count": count, "template": {"spec": pod}}
         # One pod set of a workload may start with fewer.
-        if name == "main" and count > 1 and not draw(rarely(3)):
-            pod_set["minCount"] = draw(st.integers(1, count))
+        if name == "main" and count > 1 and not chance.rarely(3):
+            pod_set["minCount"] = chance.integer(1, count)
         found.append(pod_set)
     return found
 
 
-@st.composite
 def workloads(
-    draw: st.DrawFn, stock: Stock, name: str, *, uid: str, created: int = 0, priorities: Sequence[int] = (0, 0, 1, -1)
+    chance: Chance, stock: Stock, name: str, *, uid: str, created: int = 0, priorities: Sequence[int] = (0, 0, 1, -1)
 ) -> JsonObject:
     """One workload of a world.
 
     Args:
-        draw: Given by Hypothesis.
+        chance: What is left open is asked of it.
         stock: What the world is made of.
         name: Its name.
         uid: Its UID; no two have the same, or a tie would be decided by names.
         created: When it was created, in seconds after the beginning.
         priorities: Its priority is one of these.
     """
-    queue = draw(one(*stock.queues, stock.queues[0]))
-    if stock.limits.missing and draw(rarely(40)):
+    queue = chance.one(*stock.queues, stock.queues[0])
+    if stock.limits.missing and chance.rarely(40):
         queue = "nowhere"
-    spec: JsonObject = {"queueName": queue, "priority": draw(one(*priorities))}
-    spec["podSets"] = draw(pod_sets(stock))
+    spec: JsonObject = {"queueName": queue, "priority": chance.one(*priorities)}
+    spec["podSets"] = pod_sets(chance, stock)
     stamp = format_time(START + created * _SECOND_NS)
     return manifest("Workload", name, spec, namespace=NAMESPACE, uid=uid, creationTimestamp=stamp)
 
 
-@st.composite
-def reservations(draw: st.DrawFn, stock: Stock, workload: JsonObject) -> JsonObject:
+def reservations(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
     """The status of a workload that holds quota already, wherever that was decided."""
     assignments: list[JsonValue] = []
     spec = workload["spec"]
@@ -314,12 +284,12 @@ def reservations(draw: st.DrawFn, stock: Stock, workload: JsonObject) -> JsonObj
             {
                 "name": pod_set["name"],
                 "count": count,
-                "flavors": {"cpu": draw(one(*stock.groups[0][1]))},
-                "resourceUsage": {"cpu": str(count * draw(st.integers(0, 2)))},
+                "flavors": {"cpu": chance.one(*stock.groups[0][1])},
+                "resourceUsage": {"cpu": str(count * chance.integer(0, 2))},
             }
         )
-    since = format_time(START - draw(st.integers(1, 2)) * _SECOND_NS)
-    kinds = draw(one(*[("QuotaReserved", "Admitted")] * 5, ("QuotaReserved",)))
+    since = format_time(START - chance.integer(1, 2) * _SECOND_NS)
+    kinds = chance.one(*[("QuotaReserved", "Admitted")] * 5, ("QuotaReserved",))
     conditions: list[JsonValue] = [
         {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": since} for kind in kinds
     ]
@@ -327,75 +297,49 @@ def reservations(draw: st.DrawFn, stock: Stock, workload: JsonObject) -> JsonObj
     return {"conditions": conditions, "admission": admission}
 
 
-def configurations(*, fair_sharing: bool | None = None) -> st.SearchStrategy[JsonObject | None]:
+def configurations(chance: Chance, *, fair_sharing: bool | None = None) -> JsonObject | None:
     """Settings of Kueue's Configuration: fair sharing with every list of strategies, or none.
 
     Args:
+        chance: What is left open is asked of it.
         fair_sharing: Is it on? `None`: in some.
-
-    Example:
-        >>> configurations(fair_sharing=False).example()  # doctest: +SKIP
-        None
     """
     lists: list[list[JsonValue]] = [[_FINAL, _INITIAL], [_FINAL], [_INITIAL]]
     on: list[JsonObject | None] = [{"fairSharing": {"preemptionStrategies": strategies}} for strategies in lists]
     if fair_sharing is None:
-        return st.sampled_from([None, None, None, *on])
-    return st.sampled_from(on if fair_sharing else [None])
+        return chance.one(None, None, None, *on)
+    return chance.one(*on) if fair_sharing else None
 
 
-@st.composite
-def infrastructure(draw: st.DrawFn, stock: Stock) -> list[JsonObject]:
+def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
     """Everything of a world but its workloads."""
 
     def kept() -> bool:
-        return not (stock.limits.missing and draw(rarely(150)))
+        return not (stock.limits.missing and chance.rarely(150))
 
     found: list[JsonObject] = []
     if kept():
         found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    found += [draw(resource_flavors(flavor)) for flavor in stock.flavors if kept()]
-    found += draw(cohorts(stock))
+    found += [resource_flavors(chance, flavor) for flavor in stock.flavors if kept()]
+    found += cohorts(chance, stock)
     for queue in stock.queues:
         if kept():
-            found.append(draw(cluster_queues(stock, queue)))
+            found.append(cluster_queues(chance, stock, queue))
         if kept():
-            found.append(draw(local_queues(stock, queue)))
+            found.append(local_queues(chance, stock, queue))
     return found
 
 
-@st.composite
-def worlds(draw: st.DrawFn, limits: Limits | None = None) -> Scenario:
-    """Whole worlds in which nothing happens yet: queues, cohorts, flavors, workloads, and a Configuration.
-
-    Args:
-        draw: Given by Hypothesis.
-        limits: How large they may become, and what may be in them.
-
-    Example:
-        >>> from hypothesis import given, settings
-        >>> from kueuecore.testing import Play, worlds
-        >>> @settings(max_examples=10, database=None)
-        ... @given(worlds())
-        ... def test_an_engine_takes_every_world(world):
-        ...     Play.of(world)
-        >>> test_an_engine_takes_every_world()
-    """
-    stock = draw(stocks(limits or Limits()))
-    return Scenario(*draw(contents(stock)))
-
-
-@st.composite
-def contents(draw: st.DrawFn, stock: Stock) -> tuple[tuple[JsonObject, ...], tuple[()], JsonObject | None]:
+def contents(chance: Chance, stock: Stock) -> tuple[tuple[JsonObject, ...], tuple[()], JsonObject | None]:
     """The objects at the beginning, no moves, and the Configuration."""
     limits = stock.limits
-    configuration = draw(configurations(fair_sharing=limits.fair_sharing))
-    objects = draw(infrastructure(stock))
-    n_workloads = draw(st.integers(min(4, limits.workloads), limits.workloads))
+    configuration = configurations(chance, fair_sharing=limits.fair_sharing)
+    objects = infrastructure(chance, stock)
+    n_workloads = chance.integer(min(4, limits.workloads), limits.workloads)
     # None of their orders is that of the names.
-    for number, uid in enumerate(draw(st.permutations(range(n_workloads))), start=1):
-        workload = draw(workloads(stock, f"w{number}", uid=f"uid-{uid:02}", created=-draw(st.integers(0, 2))))
-        if limits.running and draw(rarely(8)):
-            workload["status"] = draw(reservations(stock, workload))
+    for number, uid in enumerate(chance.shuffled(range(n_workloads)), start=1):
+        workload = workloads(chance, stock, f"w{number}", uid=f"uid-{uid:02}", created=-chance.integer(0, 2))
+        if limits.running and chance.rarely(8):
+            workload["status"] = reservations(chance, stock, workload)
         objects.append(workload)
     return tuple(objects), (), configuration

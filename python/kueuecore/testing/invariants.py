@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,9 +12,9 @@ from math import ceil
 
 from kueuecore.engine import Engine
 from kueuecore.states import QuotaRow
-from kueuecore.testing.play import holds_quota
+from kueuecore.testing.seen import Seen, holds_quota
 
-__all__ = ["Cell", "Tree", "amount", "check_invariants"]
+__all__ = ["Cell", "Tree", "amount", "check_invariants", "check_seen"]
 
 _QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+))?(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E)?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -55,11 +55,11 @@ class Tree:
     exact: frozenset[tuple[str, str]]
 
     @classmethod
-    def of(cls, engine: Engine) -> Tree:
+    def of(cls, seen: Seen) -> Tree:
         """What an engine holds now."""
-        rows = {(row.kind, (row.name, row.flavor, row.resource)): row for row in engine.quota()}
-        columns = {(row.flavor, row.resource) for row in rows.values()}
-        saturated = {(row.flavor, row.resource) for row in rows.values() if _may_saturate(row)}
+        rows = {(row.kind, (row.name, row.flavor, row.resource)): row for row in seen.quota}
+        columns = {(row.flavor, row.resource) for row in seen.quota}
+        saturated = {(row.flavor, row.resource) for row in seen.quota if _may_saturate(row)}
         return cls(rows, frozenset(columns - saturated))
 
     def exact_rows(self) -> dict[tuple[str, Cell], QuotaRow]:
@@ -79,11 +79,22 @@ def check_invariants(engine: Engine) -> None:
     Example:
         >>> check_invariants(Engine())
     """
-    tree = Tree.of(engine)
-    _check_usage_of_cluster_queues(engine, tree)
+    check_seen(Seen(engine), is_ordered="admissionFairSharing" not in engine.configuration.to_dict())
+
+
+def check_seen(seen: Seen, *, is_ordered: bool) -> None:
+    """The same of an engine that was looked at already.
+
+    Args:
+        seen: The engine as it stands.
+        is_ordered: Do priorities come first in queues, and not usage (admission fair sharing)?
+    """
+    tree = Tree.of(seen)
+    _check_usage_of_cluster_queues(seen, tree)
     _check_cohorts(tree)
-    _check_places(engine)
-    _check_order(engine)
+    _check_places(seen)
+    if is_ordered:
+        _check_order(seen)
 
 
 def local_quota(row: QuotaRow) -> int:
@@ -102,16 +113,18 @@ def known(quantity: str | None) -> int:
 def _may_saturate(row: QuotaRow) -> bool:
     # A quarter of what 64 bits hold leaves room for the sums of small worlds; cpu is held in thousandths.
     bound = 2**61 * (1 if row.resource == "cpu" else 1000)
-    amounts = (row.nominal, row.subtree_quota, row.usage, row.potential_available, row.available)
-    limits = (it for it in (row.lending_limit, row.borrowing_limit) if it is not None)
-    return any(it is None or abs(amount(it)) >= bound for it in (*amounts, *limits))
+    for quantity in (row.nominal, row.subtree_quota, row.usage, row.potential_available, row.available):
+        if quantity is None or abs(amount(quantity)) >= bound:
+            return True
+    limits = (row.lending_limit, row.borrowing_limit)
+    return any(quantity is not None and amount(quantity) >= bound for quantity in limits)
 
 
-def _check_usage_of_cluster_queues(engine: Engine, tree: Tree) -> None:
+def _check_usage_of_cluster_queues(seen: Seen, tree: Tree) -> None:
     """The usage of a ClusterQueue is the sum of what is reserved in it, without the pods that are done."""
     least: dict[Cell, int] = defaultdict(int)
     most: dict[Cell, int] = defaultdict(int)
-    for workload in engine.workloads():
+    for workload in seen.workloads:
         if not holds_quota(workload):
             continue
         done = {it["name"]: it["count"] for it in workload.status.get("reclaimablePods", ())}
@@ -125,7 +138,7 @@ def _check_usage_of_cluster_queues(engine: Engine, tree: Tree) -> None:
                 reserved = amount(pod_set["resourceUsage"][resource])
                 least[cell] += reserved * n_left // count if count else reserved
                 most[cell] += reserved
-    there = set(engine.cluster_queues())
+    there = seen.orders.keys()
     found = {cell: known(row.usage) for (kind, cell), row in tree.exact_rows().items() if kind == "ClusterQueue"}
     for cell in sorted({*found, *(cell for cell in most if cell[0] in there and cell[1:] in tree.exact)}):
         used = found.get(cell, 0)
@@ -154,35 +167,30 @@ def _check_cohorts(tree: Tree) -> None:
         assert amount(row.borrowed) == over, f"{kind} {cell} borrows {row.borrowed}, not {over}"
 
 
-def _check_places(engine: Engine) -> None:
+def _check_places(seen: Seen) -> None:
     """A workload waits in one queue, once, and only while it holds no quota; the statuses count them so."""
-    states = {workload.key: workload for workload in engine.workloads()}
-    waiting = [(name, it.key, it.place) for name in engine.cluster_queues() for it in engine.pending(name)]
-    keys = [key for _, key, _ in waiting]
-    assert len(keys) == len(set(keys)), f"a workload waits twice: {sorted(keys)}"
+    states = seen.states
+    waiting = [(name, it.key, it.place) for name, order in seen.orders.items() for it in order]
+    keys = {key for _, key, _ in waiting}
+    assert len(keys) == len(waiting), f"a workload waits twice: {sorted(key for _, key, _ in waiting)}"
     for name, key, place in waiting:
         state = states[key]
         assert state.stage == "Pending", f"{key} waits, but is {state.stage}"
         assert (state.cluster_queue, state.place) == (name, place), f"{key} waits in {name}, {place}: {state}"
     queued = {key for key, state in states.items() if state.place is not None}
-    assert queued <= set(keys), f"queued, but in no ClusterQueue: {sorted(queued - set(keys))}"
-    for name in engine.cluster_queues():
-        status = engine.cluster_queue(name)
-        held = [it for it in states.values() if holds_quota(it) and it.status["admission"]["clusterQueue"] == name]
-        n_admitted = sum(it.stage == "Admitted" for it in held)
+    assert queued <= keys, f"queued, but in no ClusterQueue: {sorted(queued - keys)}"
+    held = [it for it in seen.workloads if holds_quota(it)]
+    reserving = Counter(it.status["admission"]["clusterQueue"] for it in held)
+    admitted = Counter(it.status["admission"]["clusterQueue"] for it in held if it.stage == "Admitted")
+    for name, status in seen.cluster_queues.items():
         counted = (status.pending_workloads, status.reserving_workloads, status.admitted_workloads)
-        expected = (len(engine.pending(name)), len(held), n_admitted)
+        expected = (len(seen.orders[name]), reserving[name], admitted[name])
         assert counted == expected, f"ClusterQueue {name} counts {counted}, there are {expected}"
 
 
-def _check_order(engine: Engine) -> None:
-    """In a queue, who has the higher priority is first; but for one that has preempted and waits for the room.
-
-    Not where usage decides first (admission fair sharing).
-    """
-    if "admissionFairSharing" in engine.configuration.to_dict():
-        return
-    for name in engine.cluster_queues():
-        priorities = [it.priority for it in engine.pending(name)]
+def _check_order(seen: Seen) -> None:
+    """In a queue, who has the higher priority is first; but for one that has preempted and waits for the room."""
+    for name, order in seen.orders.items():
+        priorities = [it.priority for it in order]
         rest = priorities[1:]
         assert rest == sorted(rest, reverse=True), f"ClusterQueue {name} has its queue in the order {priorities}"

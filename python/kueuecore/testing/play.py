@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.decisions import Decision, Event
+from kueuecore.decisions import Event
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, UnknownObjectError
-from kueuecore.states import QuotaRow, Stage, WorkloadState
+from kueuecore.states import QuotaRow, Stage
+from kueuecore.testing.echo import Echo
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario
+from kueuecore.testing.seen import Seen, holds_quota, is_evicted
+from kueuecore.testing.told import Observation, Told
 
 __all__ = ["Play", "Told", "first_difference", "observe"]
 
 _SECOND_NS = 1_000_000_000
-
-Observation = dict[str, Any]
-"""What can be seen of an engine, as plain data that compares and prints well."""
 
 
 def observe(engine: Engine) -> Observation:
@@ -29,6 +28,11 @@ def observe(engine: Engine) -> Observation:
         >>> observe(Engine())
         {'workloads': {}, 'queues': {}, 'quota': {}, 'wake': None}
     """
+    return observed(Seen(engine))
+
+
+def observed(seen: Seen) -> Observation:
+    """The same of an engine that was looked at already."""
     return {
         "workloads": {
             workload.key: {
@@ -37,17 +41,17 @@ def observe(engine: Engine) -> Observation:
                 "clusterQueue": workload.cluster_queue,
                 "status": workload.status,
             }
-            for workload in engine.workloads()
+            for workload in seen.workloads
         },
         "queues": {
             name: {
-                "status": engine.cluster_queue(name).status,
-                "order": [(waiting.key, waiting.place) for waiting in engine.pending(name)],
+                "status": seen.cluster_queues[name].status,
+                "order": [(waiting.key, waiting.place) for waiting in order],
             }
-            for name in engine.cluster_queues()
+            for name, order in seen.orders.items()
         },
-        "quota": {_cell(row): _amounts(row) for row in engine.quota()},
-        "wake": engine.next_wake(),
+        "quota": {_cell(row): _amounts(row) for row in seen.quota},
+        "wake": seen.engine.next_wake(),
     }
 
 
@@ -60,79 +64,27 @@ def _amounts(row: QuotaRow) -> Observation:
     return {name: getattr(row, name) for name in (*names, "potential_available", "borrowed")}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What came of one move.
-
-    Args:
-        move: The move.
-        time: When it happened, in nanoseconds since 1970.
-        decision: What the cycle decided, if it was one.
-        events: The events of what is written outside of cycles.
-        refused: Why the object was not taken; empty if it was.
-        missing: Is what the move is about not there?
-    """
-
-    move: Move
-    time: int
-    decision: Decision | None = None
-    events: tuple[Event, ...] = ()
-    refused: tuple[str, ...] = ()
-    missing: bool = False
-
-    def to_json(self) -> Observation:
-        """What came of it as plain data, to compare and to print."""
-        told: Observation = {"move": str(self.move), "refused": list(self.refused), "missing": self.missing}
-        if self.decision is not None:
-            told |= {
-                "admissions": [
-                    {
-                        "key": it.key,
-                        "clusterQueue": it.cluster_queue,
-                        "isAdmitted": it.is_admitted,
-                        "podSets": [
-                            (each.name, each.count, dict(each.flavors), dict(each.resource_usage))
-                            for each in it.pod_sets
-                        ],
-                    }
-                    for it in self.decision.admissions
-                ],
-                "preemptions": [
-                    {"key": it.key, "preemptor": it.preemptor, "reason": it.reason, "message": it.message}
-                    for it in self.decision.preemptions
-                ],
-                "pending": [
-                    {"key": it.key, "reason": it.reason, "message": it.message, "isParked": it.is_parked}
-                    for it in self.decision.pending
-                ],
-                "parked": sorted(self.decision.parked),
-                "events": [(it.type, it.reason, it.key, it.message) for it in self.decision.events],
-            }
-        # Of what is written outside of cycles the order is that of the objects; nothing depends on it.
-        told["written"] = sorted((it.key, it.reason, it.type, it.message) for it in self.events)
-        return told
-
-
 class Watcher(Protocol):
-    """What is called around every move of a play."""
+    """What is called around every move of a play. It only looks."""
 
-    def before(self, engine: Engine, move: Move) -> None:
+    def before(self, seen: Seen, move: Move) -> None:
         """The move is about to happen."""
 
-    def after(self, engine: Engine, told: Told) -> None:
+    def after(self, seen: Seen, told: Told) -> None:
         """The move has happened, but evicted jobs have not stopped yet."""
 
-    def settled(self, engine: Engine) -> None:
+    def settled(self, seen: Seen) -> None:
         """All that follows from the move has happened."""
 
 
-@dataclass(slots=True)
 class Play:
     """An engine, the clock of a scenario, and who watches.
 
     Args:
-        engine: The engine; it holds the outcome. After a move `fork` it is the fork.
+        engine: The engine.
         watchers: Who is called around every move.
+        seconds: How much time has passed since the beginning of the scenario.
+        echo: Is what was decided applied, as a watch brings it to a controller? It changes nothing.
 
     Example:
         >>> from kueuecore.testing import Move, MoveKind, Scenario
@@ -143,14 +95,39 @@ class Play:
         1
     """
 
-    engine: Engine
-    watchers: tuple[Watcher, ...] = ()
-    seconds: int = 0
-    _parents: list[tuple[Engine, Observation]] = field(default_factory=list)
+    def __init__(
+        self, engine: Engine, watchers: Iterable[Watcher] = (), *, seconds: int = 0, echo: Echo | None = None
+    ) -> None:
+        self._engine = engine
+        self.watchers = tuple(watchers)
+        self.seconds = seconds
+        self._echo = echo
+        self._seen: Seen | None = None
+        self._is_shared = False
+        self._parents: list[tuple[Engine, Observation]] = []
+
+    @property
+    def engine(self) -> Engine:
+        """The engine as it stands; after a move `fork` it is the fork."""
+        # Who has it may change it between two moves.
+        self._is_shared = True
+        return self._engine
+
+    @property
+    def seen(self) -> Seen:
+        """What can be seen of the engine between two moves."""
+        if self._seen is None or self._is_shared:
+            self._seen = Seen(self._engine)
+        return self._seen
 
     @classmethod
     def of(
-        cls, scenario: Scenario, *, watchers: Iterable[Watcher] = (), batches: Iterable[bytes] | None = None
+        cls,
+        scenario: Scenario,
+        *,
+        watchers: Iterable[Watcher] = (),
+        batches: Iterable[bytes] | None = None,
+        echo: bool = False,
     ) -> Self:
         """An engine with the objects of a scenario.
 
@@ -158,6 +135,7 @@ class Play:
             scenario: The scenario; its moves are not played yet.
             watchers: Who is called around every move.
             batches: Its objects as JSON in batches, if not all at once and as they stand.
+            echo: Is what was decided applied, as a watch brings it to a controller?
 
         Raises:
             ManifestError: Everything that is wrong with the objects.
@@ -165,7 +143,7 @@ class Play:
         engine = Engine(scenario.parsed_configuration())
         for batch in [json.dumps(list(scenario.objects)).encode()] if batches is None else batches:
             engine.apply(batch, now=START)
-        return cls(engine, tuple(watchers))
+        return cls(engine, watchers, echo=Echo(scenario) if echo else None)
 
     @property
     def now(self) -> int:
@@ -184,22 +162,28 @@ class Play:
             AssertionError: A fork has changed what it was forked from.
         """
         self.seconds += 1 + move.seconds
+        seen = self.seen
         for watcher in self.watchers:
-            watcher.before(self.engine, move)
+            watcher.before(seen, move)
         told = self._do(move)
+        if self._echo is not None:
+            self._echo.bring(self._engine, told)
+        seen = Seen(self._engine)
         for watcher in self.watchers:
-            watcher.after(self.engine, told)
+            watcher.after(seen, told)
         if move.kind is MoveKind.CYCLE:
-            self._stop_evicted_jobs()
+            self._stop_evicted_jobs(seen)
         events = (*told.events, *self._reconcile(stop=move.kind is not MoveKind.LINGER))
+        self._seen = seen = Seen(self._engine)
         for watcher in self.watchers:
-            watcher.settled(self.engine)
+            watcher.settled(seen)
         return Told(move, told.time, told.decision, events, told.refused, told.missing)
 
     def pass_by(self, move: Move) -> None:
         """Let the time of a move pass, without the move; what time brings is done."""
         self.seconds += 1 + move.seconds
         self._reconcile(stop=move.kind is not MoveKind.LINGER)
+        self._seen = None
 
     def check_parents(self) -> None:
         """The engines of which forks were taken are as they were.
@@ -223,58 +207,58 @@ class Play:
         given = move.object or {}
         if "status" in given:
             given = {**given, "status": {**self._status(given), **object_at(given, "status")}}
-        self.engine.apply(json.dumps(given).encode(), now=self.now)
+        self._engine.apply(json.dumps(given).encode(), now=self.now)
         return Told(move, self.now)
 
     def _status(self, given: JsonObject) -> JsonObject:
         """The status of a workload as it is, which a new one patches."""
         namespace, name = text_at(given, "metadata", "namespace"), text_at(given, "metadata", "name")
         try:
-            return dict(self.engine.workload(name, namespace=namespace).status)
+            return dict(self._engine.workload(name, namespace=namespace).status)
         except UnknownObjectError:
             return {}
 
     def _delete(self, move: Move) -> Told:
         namespace, name = _split(move.key)
-        found = self.engine.delete(move.object_kind, name, namespace=namespace, now=self.now)
+        found = self._engine.delete(move.object_kind, name, namespace=namespace, now=self.now)
         return Told(move, self.now, missing=not found)
 
     def _finish(self, move: Move) -> Told:
         namespace, name = _split(move.key)
-        self.engine.finish(name, namespace=namespace, now=self.now)
+        self._engine.finish(name, namespace=namespace, now=self.now)
         return Told(move, self.now)
 
     def _evict(self, move: Move) -> Told:
         namespace, name = _split(move.key)
-        state = self.engine.workload(name, namespace=namespace)
+        state = self._engine.workload(name, namespace=namespace)
         # Kueue evicts only what holds quota.
         if state.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED):
-            self.engine.evict(name, namespace=namespace, now=self.now, reason=move.reason or "Preempted")
+            self._engine.evict(name, namespace=namespace, now=self.now, reason=move.reason or "Preempted")
         return Told(move, self.now)
 
     def _cycle(self, move: Move) -> Told:
-        return Told(move, self.now, decision=self.engine.cycle(self.now))
+        return Told(move, self.now, decision=self._engine.cycle(self.now))
 
     def _fork(self, move: Move) -> Told:
-        if isinstance(self.engine, Engine):
-            self._parents.append((self.engine, observe(self.engine)))
-        self.engine = self.engine.fork()
+        if isinstance(self._engine, Engine):
+            self._parents.append((self._engine, observed(self.seen)))
+        self._engine = self._engine.fork()
         return Told(move, self.now)
 
     def _wait(self, move: Move) -> Told:
         return Told(move, self.now)
 
-    def _stop_evicted_jobs(self) -> None:
-        for workload in self.engine.workloads():
+    def _stop_evicted_jobs(self, seen: Seen) -> None:
+        for workload in seen.workloads:
             if holds_quota(workload) and is_evicted(workload):
-                self.engine.release(workload.name, namespace=workload.namespace, now=self.now)
+                self._engine.release(workload.name, namespace=workload.namespace, now=self.now)
 
     def _reconcile(self, *, stop: bool) -> tuple[Event, ...]:
         written: list[Event] = []
-        while events := self.engine.reconcile(self.now):
+        while events := self._engine.reconcile(self.now):
             written += events
             if stop:
-                self._stop_evicted_jobs()
+                self._stop_evicted_jobs(Seen(self._engine))
             assert len(written) < 10_000, "what is written outside of cycles comes to no end"
         return tuple(written)
 
@@ -291,17 +275,6 @@ _MOVES: Mapping[MoveKind, Callable[[Play, Move], Told]] = {
 }
 
 
-def holds_quota(workload: WorkloadState) -> bool:
-    """Does a workload hold quota?"""
-    return workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
-
-
-def is_evicted(workload: WorkloadState) -> bool:
-    """Is the condition Evicted of a workload True?"""
-    conditions = workload.status.get("conditions", ())
-    return any(it["type"] == "Evicted" and it["status"] == "True" for it in conditions)
-
-
 def first_difference(one: object, other: object, path: str = "") -> str | None:
     """Where two observations differ first, and how; `None` if they do not.
 
@@ -309,6 +282,8 @@ def first_difference(one: object, other: object, path: str = "") -> str | None:
         >>> print(first_difference({"a": [1, 2]}, {"a": [1, 3]}))
         a[1]: 2 is not 3
     """
+    if one == other:
+        return None
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in [*one, *(key for key in other if key not in one)]:
             place = f"{path}.{key}" if path else str(key)
@@ -325,7 +300,7 @@ def first_difference(one: object, other: object, path: str = "") -> str | None:
         if len(one) != len(other):
             return f"{path}: {list(one)!r} is not {list(other)!r}"
         return None
-    return None if one == other else f"{path}: {one!r} is not {other!r}"
+    return f"{path}: {one!r} is not {other!r}"
 
 
 def _split(key: str) -> tuple[str, str]:

@@ -7,9 +7,9 @@ from typing import Self
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.decisions import Admission
-from kueuecore.engine import Engine
-from kueuecore.testing.play import Told
 from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
+from kueuecore.testing.seen import Seen
+from kueuecore.testing.told import Told
 
 __all__ = ["Shares", "Witness"]
 
@@ -30,10 +30,10 @@ class Witness:
         objects = [*scenario.objects, *(move.object for move in scenario.moves if move.object is not None)]
         self._counts = {key_of(it): _counts(it) for it in objects if it.get("kind") == "Workload"}
 
-    def before(self, engine: Engine, move: Move) -> None:
+    def before(self, seen: Seen, move: Move) -> None:
         """Nothing has happened yet."""
 
-    def after(self, engine: Engine, told: Told) -> None:
+    def after(self, seen: Seen, told: Told) -> None:
         """Note what the move has brought."""
         if told.refused:
             self.seen.add("refused change")
@@ -45,7 +45,7 @@ class Witness:
             self.seen |= {"preemption", f"preemption: {preemption.reason}"}
         for admission in told.decision.admissions:
             self.seen.add("admission")
-            state = engine.workload(admission.name, namespace=admission.namespace)
+            state = seen.states[admission.key]
             if "reclaimablePods" not in state.status and self._is_partial(admission):
                 self.seen.add("partial admission")
             if any(len(set(flavors.values())) > 1 for flavors in state.flavors.values()):
@@ -53,9 +53,9 @@ class Witness:
         if told.decision.parked:
             self.seen.add("parked unseen")
 
-    def settled(self, engine: Engine) -> None:
+    def settled(self, seen: Seen) -> None:
         """Note what the state shows."""
-        if any(row.borrowed != "0" for row in engine.quota()):
+        if any(row.borrowed != "0" for row in seen.quota):
             self.seen.add("borrowing")
 
     def _is_partial(self, admission: Admission) -> bool:

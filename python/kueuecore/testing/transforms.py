@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore.testing.invariants import amount
-from kueuecore.testing.play import Observation, Told
 from kueuecore.testing.scenario import Scenario
+from kueuecore.testing.told import Observation, Told
 
 __all__ = ["decided", "renamed", "scaled", "with_idle_cluster_queue"]
 

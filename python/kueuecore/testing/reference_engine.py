@@ -1,0 +1,121 @@
+"""The reference model with what a play asks of an engine, and an API server that stores its objects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Self
+
+from kueuecore._json import JsonObject
+from kueuecore.errors import ObjectRef, UnknownObjectError
+from kueuecore.reference.objects import local_queue_key
+from kueuecore.reference.world import World
+from kueuecore.states import Stage, WorkloadState
+from kueuecore.testing.scenario import START, Scenario, key_of
+
+__all__ = ["ReferenceEngine"]
+
+_STAGES = (("Finished", Stage.FINISHED), ("Admitted", Stage.ADMITTED), ("QuotaReserved", Stage.QUOTA_RESERVED))
+
+
+class ReferenceEngine:
+    """The reference model with what a play asks of an engine, and an API server that stores its objects."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Self:
+        """The reference with the objects of a scenario."""
+        found = cls(World((), configuration=scenario.configuration, now=START))
+        # What holds quota is there before its LocalQueue, which takes it over then, as after a restart.
+        running = [it for it in scenario.objects if "status" in it]
+        queues = [it for it in scenario.objects if it["kind"] == "LocalQueue"]
+        others = [it for it in scenario.objects if it not in running and it not in queues]
+        found._put([*(it for it in others if it["kind"] != "Workload"), *running, *queues], START)
+        found._put([it for it in others if it["kind"] == "Workload"], START)
+        return found
+
+    def apply(self, objects: bytes, *, now: int) -> None:
+        """Create an object, or take over another version of it."""
+        self._put([json.loads(objects)], now)
+
+    def _put(self, objects: list[JsonObject], now: int) -> None:
+        self.world.apply([self._stored(it) for it in objects], now=now)
+
+    def _stored(self, given: JsonObject) -> JsonObject:
+        """What an API server would store: a generation, and of an update what only a status update changes."""
+        kind, plain = str(given["kind"]), dict(given)
+        metadata: dict[str, Any] = dict(plain["metadata"])  # type: ignore[arg-type]
+        plain["metadata"] = metadata
+        old = self.world.kind(kind).get(key_of(given))
+        if old is None:
+            metadata["generation"] = 1
+            return plain
+        before = old["metadata"]
+        metadata |= {name: before[name] for name in ("creationTimestamp", "generation") if name in before}
+        if kind == "Workload":
+            if "status" not in given and "status" in old:
+                plain["status"] = old["status"]
+            if _plain_spec(plain) != _plain_spec(old):
+                metadata["generation"] = before.get("generation", 0) + 1
+        return plain
+
+    def delete(self, kind: str, name: str, *, namespace: str = "", now: int) -> bool:
+        """Delete an object. What waits in a ClusterQueue that is gone is looked at at once, as the engine does."""
+        if kind == "ClusterQueue":
+            orphans = {key for key, to in self.world.local_queues.items() if to == name}
+            workloads = self.world.kind("Workload").items()
+            self.world.dirty |= {key for key, it in workloads if local_queue_key(it) in orphans}
+        return self.world.delete(kind, name, namespace=namespace, now=now)
+
+    # The reference's decisions and events have the fields of the engine's.
+    def cycle(self, now: int) -> Any:
+        """Run a cycle."""
+        return self.world.cycle(now)
+
+    def reconcile(self, now: int) -> Any:
+        """Write what is written between cycles."""
+        return tuple(self.world.reconcile(now))
+
+    def finish(self, name: str, *, namespace: str, now: int) -> bool:
+        """The job of a workload ends."""
+        self.workload(name, namespace=namespace)
+        return self.world.finish(name, namespace=namespace, now=now)
+
+    def evict(self, name: str, *, namespace: str, now: int, reason: str) -> bool:
+        """Evict a workload."""
+        return self.world.evict(name, namespace=namespace, now=now, reason=reason)
+
+    def release(self, name: str, *, namespace: str, now: int) -> bool:
+        """The job of an evicted workload has stopped."""
+        return self.world.release(name, namespace=namespace, now=now)
+
+    def fork(self) -> ReferenceEngine:
+        """Itself: nothing goes on with what the engine was forked from."""
+        return self
+
+    def workload(self, name: str, *, namespace: str) -> WorkloadState:
+        """Where a workload stands."""
+        key = f"{namespace}/{name}"
+        if key not in self.world.kind("Workload"):
+            raise UnknownObjectError(ObjectRef("Workload", name, namespace))
+        return self._state(self.world.kind("Workload")[key])
+
+    def workloads(self) -> tuple[WorkloadState, ...]:
+        """All workloads."""
+        return tuple(self._state(it) for _, it in sorted(self.world.kind("Workload").items()))
+
+    def _state(self, workload: dict[str, Any]) -> WorkloadState:
+        status = workload.get("status") or {}
+        true = {it["type"] for it in status.get("conditions") or () if it["status"] == "True"}
+        stage = next((stage for kind, stage in _STAGES if kind in true), Stage.PENDING)
+        metadata = workload["metadata"]
+        queue = workload["spec"].get("queueName", "")
+        return WorkloadState(
+            metadata.get("namespace", ""), metadata["name"], stage, queue, None, 0, "", "", None, status
+        )
+
+
+def _plain_spec(workload: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a workload with the defaults of what a history changes."""
+    return {"active": True, "priority": 0, **workload["spec"]}

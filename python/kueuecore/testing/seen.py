@@ -1,0 +1,72 @@
+"""What can be seen of an engine at one moment, asked for once however many look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from kueuecore.engine import Engine
+from kueuecore.states import ClusterQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
+
+__all__ = ["Seen", "holds_quota", "is_evicted"]
+
+
+class Seen:
+    """An engine as it stands. Whoever changes the engine has to look again.
+
+    Args:
+        engine: The engine; it is only looked at.
+
+    Example:
+        >>> Seen(Engine()).workloads
+        ()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @cached_property
+    def workloads(self) -> tuple[WorkloadState, ...]:
+        """All workloads, by namespace and name."""
+        return self.engine.workloads()
+
+    @cached_property
+    def states(self) -> Mapping[str, WorkloadState]:
+        """The workloads by key."""
+        return {workload.key: workload for workload in self.workloads}
+
+    @cached_property
+    def quota(self) -> tuple[QuotaRow, ...]:
+        """Quota and usage."""
+        return self.engine.quota()
+
+    @cached_property
+    def orders(self) -> Mapping[str, tuple[PendingWorkload, ...]]:
+        """By ClusterQueue, who waits in it, in order."""
+        return {name: self.engine.pending(name) for name in self.engine.cluster_queues()}
+
+    @cached_property
+    def cluster_queues(self) -> Mapping[str, ClusterQueueState]:
+        """The statuses of the ClusterQueues."""
+        return {name: self.engine.cluster_queue(name) for name in self.orders}
+
+    def is_as(self, other: Seen) -> bool:
+        """Does all that can be seen look the same?"""
+        return (
+            self.workloads == other.workloads
+            and self.quota == other.quota
+            and self.orders == other.orders
+            and self.cluster_queues == other.cluster_queues
+            and self.engine.next_wake() == other.engine.next_wake()
+        )
+
+
+def holds_quota(workload: WorkloadState) -> bool:
+    """Does a workload hold quota?"""
+    return workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+
+
+def is_evicted(workload: WorkloadState) -> bool:
+    """Is the condition Evicted of a workload True?"""
+    conditions = workload.status.get("conditions", ())
+    return any(it["type"] == "Evicted" and it["status"] == "True" for it in conditions)

@@ -1,0 +1,120 @@
+"""Hypothesis strategies for worlds and histories: what fails is made small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from kueuecore._json import JsonObject
+from kueuecore.testing import drawn_histories, drawn_worlds
+from kueuecore.testing.drawn_worlds import Limits, Stock
+from kueuecore.testing.scenario import Move, MoveKind, Scenario
+
+__all__ = ["contents", "histories", "moves", "stocks", "worlds"]
+
+Drawn = TypeVar("Drawn")
+
+
+# Made once each: that is what takes the time.
+@cache
+def _index(n: int) -> st.SearchStrategy[int]:
+    return st.sampled_from(range(n))
+
+
+@cache
+def _integer(low: int, high: int) -> st.SearchStrategy[int]:
+    return st.integers(low, high)
+
+
+_BOOLEAN = st.booleans()
+
+
+class _Drawing:
+    """Choices that Hypothesis makes."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def one(self, *values: Drawn) -> Drawn:
+        return values[self._draw(_index(len(values)))]
+
+    def integer(self, low: int, high: int) -> int:
+        return self._draw(_integer(low, high))
+
+    def rarely(self, one_in: int) -> bool:
+        # Hypothesis draws the ends of a range more often than what is between them; the simplest is false.
+        return self._draw(_integer(0, one_in - 1)) == one_in * 2 // 3
+
+    def boolean(self) -> bool:
+        return self._draw(_BOOLEAN)
+
+    def shuffled(self, values: Sequence[Drawn]) -> list[Drawn]:
+        return self._draw(st.permutations(values))
+
+
+@st.composite
+def worlds(draw: st.DrawFn, limits: Limits | None = None) -> Scenario:
+    """Whole worlds in which nothing happens yet: queues, cohorts, flavors, workloads, and a Configuration.
+
+    Args:
+        draw: Given by Hypothesis.
+        limits: How large they may become, and what may be in them.
+
+    Example:
+        >>> from hypothesis import given, settings
+        >>> from kueuecore.testing import Play, worlds
+        >>> @settings(max_examples=10, database=None)
+        ... @given(worlds())
+        ... def test_an_engine_takes_every_world(world):
+        ...     Play.of(world)
+        >>> test_an_engine_takes_every_world()
+    """
+    chance = _Drawing(draw)
+    return Scenario(*drawn_worlds.contents(chance, drawn_worlds.stocks(chance, limits or Limits())))
+
+
+@st.composite
+def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int = 14, forks: bool = True) -> Scenario:
+    """Whole worlds, and what happens in them.
+
+    Args:
+        draw: Given by Hypothesis.
+        limits: How large the worlds may become, and what may be in them.
+        max_moves: At most so many things happen, beside the first cycles.
+        forks: May the engine be forked?
+
+    Example:
+        >>> from hypothesis import given, settings
+        >>> from kueuecore.testing import Play, check_invariants, histories
+        >>> @settings(max_examples=10, database=None)
+        ... @given(histories())
+        ... def test_usage_is_what_is_reserved(history):
+        ...     play = Play.of(history)
+        ...     for _ in play.run(history.moves):
+        ...         check_invariants(play.engine)
+        >>> test_usage_is_what_is_reserved()
+    """
+    return drawn_histories.history(_Drawing(draw), limits or Limits(), max_moves=max_moves, forks=forks)
+
+
+@st.composite
+def stocks(draw: st.DrawFn, limits: Limits) -> Stock:
+    """What worlds are made of."""
+    return drawn_worlds.stocks(_Drawing(draw), limits)
+
+
+@st.composite
+def contents(draw: st.DrawFn, stock: Stock) -> tuple[tuple[JsonObject, ...], tuple[()], JsonObject | None]:
+    """The objects at the beginning, no moves, and the Configuration."""
+    return drawn_worlds.contents(_Drawing(draw), stock)
+
+
+@st.composite
+def moves(
+    draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], *, number: int, kind: MoveKind | None = None
+) -> Move:
+    """One thing that happens; see `drawn_histories.move`."""
+    return drawn_histories.move(_Drawing(draw), stock, known, number=number, kind=kind)

@@ -1,0 +1,67 @@
+"""What came of one move of a play."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kueuecore.decisions import Decision, Event
+from kueuecore.testing.scenario import Move
+
+__all__ = ["Observation", "Told"]
+
+Observation = dict[str, Any]
+"""What can be seen of an engine, as plain data that compares and prints well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of one move.
+
+    Args:
+        move: The move.
+        time: When it happened, in nanoseconds since 1970.
+        decision: What the cycle decided, if it was one.
+        events: The events of what is written outside of cycles.
+        refused: Why the object was not taken; empty if it was.
+        missing: Is what the move is about not there?
+    """
+
+    move: Move
+    time: int
+    decision: Decision | None = None
+    events: tuple[Event, ...] = ()
+    refused: tuple[str, ...] = ()
+    missing: bool = False
+
+    def to_json(self) -> Observation:
+        """What came of it as plain data, to compare and to print."""
+        told: Observation = {"move": str(self.move), "refused": list(self.refused), "missing": self.missing}
+        if self.decision is not None:
+            told |= {
+                "admissions": [
+                    {
+                        "key": it.key,
+                        "clusterQueue": it.cluster_queue,
+                        "isAdmitted": it.is_admitted,
+                        "podSets": [
+                            (each.name, each.count, dict(each.flavors), dict(each.resource_usage))
+                            for each in it.pod_sets
+                        ],
+                    }
+                    for it in self.decision.admissions
+                ],
+                "preemptions": [
+                    {"key": it.key, "preemptor": it.preemptor, "reason": it.reason, "message": it.message}
+                    for it in self.decision.preemptions
+                ],
+                "pending": [
+                    {"key": it.key, "reason": it.reason, "message": it.message, "isParked": it.is_parked}
+                    for it in self.decision.pending
+                ],
+                "parked": sorted(self.decision.parked),
+                "events": [(it.type, it.reason, it.key, it.message) for it in self.decision.events],
+            }
+        # Of what is written outside of cycles the order is that of the objects; nothing depends on it.
+        told["written"] = sorted((it.key, it.reason, it.type, it.message) for it in self.events)
+        return told
