@@ -57,6 +57,10 @@ SEED ?=
 fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60, or so many WORLDS=, on all cores; SEED=... plays the same again
 	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: fuzz-bytes
+fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECONDS=60 a target; SEED=... does the same again
+	$(PY) scripts/fuzz_bytes.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
+
 .PHONY: lint
 lint: $(STAMPS)/tools ## formatting, lints, and which module may import which
 	$(VENV)/bin/ruff check .
@@ -136,7 +140,7 @@ LOCK = $(VENV)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal -
 
 .PHONY: clean
 clean: ## remove all that was built, .venv too
-	rm -rf $(VENV) target dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .benchmarks
+	rm -rf $(VENV) target fuzz/target dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .benchmarks
 	rm -f python/kueuecore/_core*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

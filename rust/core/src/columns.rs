@@ -60,6 +60,14 @@ pub enum ColumnsError {
         /// What it must be.
         what: &'static str,
     },
+    /// Numbers of workloads that 64 bits do not hold.
+    #[error("first: {first}: must leave room for {n_rows} numbers of 64 bits")]
+    Numbers {
+        /// The first number.
+        first: u64,
+        /// How many there would be.
+        n_rows: usize,
+    },
 }
 
 impl Columns {
@@ -75,6 +83,9 @@ impl Columns {
             if actual != expected {
                 return Err(ColumnsError::Length { column, actual, expected });
             }
+        }
+        if n > 0 && self.first.checked_add(n as u64 - 1).is_none() {
+            return Err(ColumnsError::Numbers { first: self.first, n_rows: n });
         }
         let bad = |column, row, value, what| ColumnsError::Value { column, row, value, what };
         if let Some(row) = self.queue.iter().position(|&q| q as usize >= self.local_queues.len()) {
@@ -210,6 +221,8 @@ mod tests {
         assert_eq!(refused(|c| c.priority.truncate(1)), "priority: has 1 values where 2 are needed");
         assert_eq!(refused(|c| c.queue[1] = 9), "queue[1]: 9: must be an index of local_queues");
         assert_eq!(refused(|c| c.count[0] = -1), "count[0]: -1: must be greater than or equal to 0");
+        let too_far = "first: 18446744073709551615: must leave room for 2 numbers of 64 bits";
+        assert_eq!(refused(|c| c.first = u64::MAX), too_far);
         assert_eq!(refused(|c| c.requests[3] = -4), "requests[1]: -4: must be greater than or equal to 0");
     }
 }

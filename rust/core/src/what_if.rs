@@ -79,6 +79,10 @@ impl Engine {
         let answer = state.consider(id);
         let record = state.workloads.remove(id);
         state.local_queues[record.local_queue].workloads.remove(&id);
+        if let Some(admission) = &record.workload.status.admission {
+            let queue = state.queue(&admission.cluster_queue);
+            state.queues[queue].named_by.remove(&id);
+        }
         state.agenda.forget(id);
         state.now = before;
         Ok(answer)
@@ -142,8 +146,8 @@ impl State {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::objects::{Preemption, PreemptionPolicy};
-    use crate::testing::{World, at, workload};
+    use crate::objects::{Object, Preemption, PreemptionPolicy};
+    use crate::testing::{World, at, cluster_queue, workload};
 
     fn world() -> World {
         let mut world = World::new(Config::default());
@@ -185,6 +189,16 @@ mod tests {
         assert_eq!((lost.outcome, lost.message.as_str()), (Outcome::Waits, "LocalQueue nowhere doesn't exist"));
         let error = world.engine.what_if(workload("a", "1"), at(20)).expect_err("a is there");
         assert_eq!(error, WhatIfError::Exists("ns".to_owned(), "a".to_owned()));
+    }
+
+    #[test]
+    fn one_that_comes_with_an_admission_leaves_no_trace() {
+        let mut world = world();
+        let mut asked = workload("b", "1");
+        asked.status.admission = Some(Admission { cluster_queue: "later".to_owned(), ..Admission::default() });
+        ask(&mut world, asked);
+        world.apply([Object::ClusterQueue(cluster_queue("later", "1"))]);
+        assert_eq!(world.cycle().admissions.len(), 0);
     }
 
     #[test]

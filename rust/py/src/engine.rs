@@ -1,6 +1,5 @@
 //! The engine behind a lock.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use kueuecore::columns::{Columns, Submissions};
@@ -10,9 +9,10 @@ use kueuecore::objects::{Object, Time};
 use kueuecore::simulate::{Options, simulate};
 use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
 use kueuecore_wire::defaults::storing;
-use kueuecore_wire::field_error::{Rejection, object_ref};
+use kueuecore_wire::field_error::Rejection;
+use kueuecore_wire::intake::intake;
 use kueuecore_wire::scenario::happenings;
-use kueuecore_wire::{encode, report, validate};
+use kueuecore_wire::{encode, report};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -92,28 +92,6 @@ type WhatIfRow<'py> = (
     (String, String, usize, Option<(String, String)>),
 );
 
-/// Stores a batch as an API server with Kueue's webhooks would, one object after the other: fills in what it fills in,
-/// and refuses what may not change, of an object that came earlier in the batch, too.
-fn store(engine: &core::Engine, decoded: &mut Decoded, now: Time) -> Result<(), Vec<Rejection>> {
-    let gates = engine.state.config.gates;
-    let mut rejections = Vec::new();
-    let mut earlier: BTreeMap<(String, String, String), usize> = BTreeMap::new();
-    for position in 0..decoded.objects.len() {
-        let (before, rest) = decoded.objects.split_at_mut(position);
-        let (object, index) = &mut rest[0];
-        let reference = object_ref(object);
-        let key = (reference.kind.clone(), reference.namespace.clone(), reference.name.clone());
-        let old = earlier.insert(key, position).map(|position| before[position].0.clone());
-        let old = old.or_else(|| engine.stored(object));
-        storing(old.as_ref(), object, now);
-        let errors = old.map(|old| validate::update(&old, object, &gates)).unwrap_or_default();
-        if !errors.is_empty() {
-            rejections.push(Rejection { index: *index, object: reference, errors });
-        }
-    }
-    if rejections.is_empty() { Ok(()) } else { Err(rejections) }
-}
-
 impl Engine {
     fn on_workload<R: Send>(
         &self,
@@ -143,12 +121,8 @@ impl Engine {
     /// Applies objects given as JSON at `now` (nanoseconds since 1970). All or nothing.
     fn apply(&self, py: Python<'_>, data: &[u8], now: i64, trusted: bool) -> PyResult<Report> {
         let applied = run(py, &self.inner, |engine| {
-            let gates = engine.state.config.gates;
-            let mut decoded = decode_with(data, door(trusted), &gates)?;
+            let decoded = intake(engine, data, door(trusted), Time(now))?;
             let report = report_of(&decoded);
-            if !trusted {
-                store(engine, &mut decoded, Time(now))?;
-            }
             engine.apply(decoded.objects.into_iter().map(|(object, _)| object).collect(), Time(now));
             Ok(report)
         })?;

@@ -11,6 +11,7 @@ pub mod defaults;
 pub mod duration;
 pub mod encode;
 pub mod field_error;
+pub mod intake;
 pub mod kinds;
 pub mod names;
 mod read;

@@ -1,0 +1,214 @@
+//! What holds in every state of an engine, by the numbers (docs/invariants.md): everything that is kept up to date
+//! step by step is worked out anew and compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kueuecore::amount::Amount;
+use kueuecore::engine::Engine;
+use kueuecore::ids::{Id, LocalQueueId, QueueId, WorkloadId};
+use kueuecore::queue_order::is_admitted;
+use kueuecore::state::State;
+use kueuecore::tree::{Column, Row, Tree};
+use kueuecore_wire::report;
+
+/// A quarter of what 64 bits hold leaves room for the sums of small worlds: beyond it amounts may saturate, and what is
+/// taken away from a saturated sum is lost (rules/02 §1).
+const SAFE: i64 = 1 << 61;
+
+/// Panics where something does not hold.
+pub fn audit(engine: &Engine) {
+    let state = &engine.state;
+    check_usage_of_cluster_queues(state);
+    check_cohorts(state);
+    check_places(state);
+    check_order(state);
+    check_belongings(state);
+}
+
+/// Works all trees out anew, and panics if that changes anything that was kept up to date step by step.
+pub fn audit_rebuilt(engine: &Engine) {
+    let mut rebuilt = engine.clone();
+    let State { queues, cohorts, forest, names, .. } = &mut rebuilt.state;
+    let nodes: Vec<_> = queues.iter().filter_map(|q| q.node).chain(cohorts.iter().filter_map(|c| c.node)).collect();
+    if nodes.iter().any(|node| forest.has_cycle(*node) || forest.tree(forest.locate(*node).0).has_saturated()) {
+        // A tree with a cycle keeps the numbers that it had (rules/02 §4 rule 5), a saturated one has lost some.
+        return;
+    }
+    for node in nodes {
+        forest.recompute(node);
+    }
+    forest.flush(names);
+    assert_eq!(
+        report::quota_rows(&engine.state),
+        report::quota_rows(&rebuilt.state),
+        "quota, kept and worked out anew"
+    );
+}
+
+/// The usage of a ClusterQueue is the sum of what is reserved in it, without the pods that are done; a charge is what
+/// the totals of its workload come to.
+fn check_usage_of_cluster_queues(state: &State) {
+    for (index, record) in state.queues.iter().enumerate() {
+        let name = &state.names.queues[QueueId::from_index(index)];
+        let Some(node) = record.node else {
+            assert!(record.cached.is_empty(), "ClusterQueue {name} is gone and still holds workloads");
+            continue;
+        };
+        let mut sums: BTreeMap<_, i128> = BTreeMap::new();
+        for (id, charge) in &record.cached {
+            let mut charged: BTreeMap<_, Amount> = BTreeMap::new();
+            for totals in state.workloads.get(*id).totals.iter() {
+                for (resource, flavor) in &totals.flavors {
+                    if totals.requests.iter().any(|request| request.0 == *resource) {
+                        let fr = state.names.find_flavor_resource(*flavor, *resource).expect("a pair that is charged");
+                        let sum = charged.entry(fr).or_default();
+                        *sum = sum.plus_units(totals.request(*resource));
+                    }
+                }
+            }
+            let charged: Vec<_> = charged.into_iter().collect();
+            assert_eq!(charge.usage, charged, "charge of {:?} to ClusterQueue {name}", state.workloads.get(*id).key);
+            for (fr, amount) in &charge.usage {
+                *sums.entry(*fr).or_default() += i128::from(amount.get());
+            }
+        }
+        let (tree, row) = state.forest.locate(node);
+        let tree = state.forest.tree(tree);
+        if tree.has_saturated() {
+            continue;
+        }
+        for (column, fr) in tree.columns().iter().enumerate() {
+            let expected = sums.remove(fr).unwrap_or_default();
+            let used = tree.usage(row, column);
+            if is_safe(used) {
+                assert_eq!(i128::from(used.get()), expected, "usage of ClusterQueue {name}");
+            }
+        }
+        assert!(sums.values().all(|sum| *sum == 0), "ClusterQueue {name} is charged what its tree does not know");
+    }
+}
+
+/// Subtree quota is what is there and lent; usage of a cohort is what its children use beyond their own.
+fn check_cohorts(state: &State) {
+    let mut seen = BTreeSet::new();
+    let nodes = state.queues.iter().filter_map(|q| q.node).chain(state.cohorts.iter().filter_map(|c| c.node));
+    for node in nodes {
+        let (id, _) = state.forest.locate(node);
+        if state.forest.has_cycle(node) || !seen.insert(id) {
+            continue;
+        }
+        let tree = state.forest.tree(id);
+        let kept = |row: Row, column: Column| match tree.quota(row, column).lending_limit {
+            Some(limit) => tree.subtree_quota(row, column).minus(limit).max(Amount::ZERO),
+            None => Amount::ZERO,
+        };
+        for column in (0..tree.columns().len()).filter(|column| !tree.has_saturated() && is_exact(tree, *column)) {
+            for row in 0..tree.n_rows() {
+                let children: Vec<Row> = (0..tree.n_rows()).filter(|child| tree.parent(*child) == Some(row)).collect();
+                let lent = children.iter().map(|c| tree.subtree_quota(*c, column).minus(kept(*c, column)));
+                let subtree = lent.fold(tree.quota(row, column).nominal, Amount::plus);
+                assert_eq!(tree.subtree_quota(row, column), subtree, "subtree quota of row {row}, column {column}");
+                if is_queue(state, id, row) {
+                    continue;
+                }
+                let past = children.iter().map(|c| tree.usage(*c, column).minus(kept(*c, column)).max(Amount::ZERO));
+                let used = past.fold(Amount::ZERO, Amount::plus);
+                assert_eq!(tree.usage(row, column), used, "usage of the cohort in row {row}, column {column}");
+            }
+        }
+    }
+}
+
+/// A workload waits in one queue, once, and only while it holds no quota; who holds quota is where it says.
+fn check_places(state: &State) {
+    for (id, record) in state.workloads.iter() {
+        let key = &record.key;
+        assert!(record.queued_in.is_none() || record.cached_in.is_none(), "{key:?} waits, and holds quota");
+        if let Some(queue) = record.queued_in {
+            let pending = &state.queues[queue].pending;
+            let places = usize::from(pending.is_active(id)) + usize::from(pending.is_inadmissible(id));
+            assert_eq!(places, 1, "{key:?} stands in its queue once");
+        }
+        if let Some(queue) = record.cached_in.filter(|queue| state.queues[*queue].node.is_some()) {
+            let charge = state.queues[queue].cached.get(&id).unwrap_or_else(|| panic!("{key:?} is charged nowhere"));
+            assert_eq!(
+                charge.admitted,
+                is_admitted(&record.workload),
+                "is the charge of {key:?} one of an Admitted one"
+            );
+        }
+    }
+    for (index, record) in state.queues.iter().enumerate() {
+        let queue = QueueId::from_index(index);
+        let name = &state.names.queues[queue];
+        let pending = &record.pending;
+        let waiting: Vec<WorkloadId> = pending.active().chain(pending.inadmissible()).collect();
+        assert_eq!(waiting.len(), pending.n_active() + pending.n_inadmissible(), "places in ClusterQueue {name}");
+        assert_eq!(pending.n_inflight(), 0, "a head of ClusterQueue {name} is left in flight");
+        for id in &waiting {
+            assert_eq!(state.workloads.get(*id).queued_in, Some(queue), "one who waits in ClusterQueue {name}");
+        }
+        assert_eq!(pending.has_active(), pending.n_active() > 0, "has ClusterQueue {name} a head");
+        assert_eq!(state.waiting.contains(&queue), pending.has_active(), "is ClusterQueue {name} known to wait");
+        for id in record.cached.keys() {
+            assert_eq!(state.workloads.get(*id).cached_in, Some(queue), "one who holds quota of ClusterQueue {name}");
+        }
+        let candidates: BTreeSet<WorkloadId> = record.candidates.iter().map(|candidate| candidate.id).collect();
+        assert_eq!(candidates.len(), record.candidates.len(), "a candidate of ClusterQueue {name} stands twice");
+        assert!(candidates.iter().eq(record.cached.keys()), "candidates of ClusterQueue {name}");
+    }
+}
+
+/// A queue is in the order that its workloads have now, but for one that has preempted and waits for the room.
+fn check_order(state: &State) {
+    for (index, record) in state.queues.iter().enumerate() {
+        let name = &state.names.queues[QueueId::from_index(index)];
+        let order: Vec<WorkloadId> = record.pending.active().collect();
+        let mut keys: Vec<_> = order.iter().map(|id| record.pending.key(&state.item(*id))).collect();
+        keys.sort();
+        let sorted: Vec<WorkloadId> = keys.iter().map(|key| key.id).collect();
+        assert_eq!(order, sorted, "order of ClusterQueue {name}");
+    }
+}
+
+/// Who names a queue is known to it, and nobody else.
+fn check_belongings(state: &State) {
+    let mut of_local_queue: BTreeMap<LocalQueueId, BTreeSet<WorkloadId>> = BTreeMap::new();
+    let mut naming: BTreeMap<QueueId, BTreeSet<WorkloadId>> = BTreeMap::new();
+    for (id, record) in state.workloads.iter() {
+        of_local_queue.entry(record.local_queue).or_default().insert(id);
+        if let Some(admission) = &record.workload.status.admission {
+            let queue = state.names.queues.find(&admission.cluster_queue).expect("a name that was met");
+            naming.entry(queue).or_default().insert(id);
+        }
+    }
+    for (index, record) in state.local_queues.iter().enumerate() {
+        let id = LocalQueueId::from_index(index);
+        let expected = of_local_queue.remove(&id).unwrap_or_default();
+        assert_eq!(record.workloads, expected, "workloads of LocalQueue {:?}", state.names.local_queues[id]);
+    }
+    for (index, record) in state.queues.iter().enumerate() {
+        let id = QueueId::from_index(index);
+        let expected = naming.remove(&id).unwrap_or_default();
+        assert_eq!(record.named_by, expected, "workloads whose admission names {}", state.names.queues[id]);
+    }
+}
+
+fn is_queue(state: &State, tree: kueuecore::forest::TreeId, row: Row) -> bool {
+    let node = state.forest.nodes_of(tree)[row];
+    matches!(state.owners.get(&node), Some(kueuecore::state::Owner::Queue(_)))
+}
+
+fn is_safe(amount: Amount) -> bool {
+    (-SAFE..=SAFE).contains(&amount.get())
+}
+
+/// Is no amount of the column so large that sums of it may saturate?
+fn is_exact(tree: &Tree, column: Column) -> bool {
+    (0..tree.n_rows()).all(|row| {
+        let quota = tree.quota(row, column);
+        let limits = [quota.borrowing_limit, quota.lending_limit].into_iter().flatten();
+        let amounts = [quota.nominal, tree.subtree_quota(row, column), tree.usage(row, column)];
+        amounts.into_iter().chain(limits).all(is_safe)
+    })
+}

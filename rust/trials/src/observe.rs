@@ -1,0 +1,35 @@
+//! What can be seen of an engine, as JSON: two engines that look the same are the same to whoever asks.
+
+use kueuecore::engine::Engine;
+use kueuecore::state::State;
+use kueuecore_wire::report;
+use serde_json::{Value, json};
+
+/// Everything that an engine tells when it is asked.
+#[must_use]
+pub fn observe(engine: &Engine) -> Value {
+    let state = &engine.state;
+    let queues: Vec<Value> = report::cluster_queue_names(state)
+        .iter()
+        .map(|name| json!([name, report::cluster_queue_status(state, name), report::pending_workloads(state, name)]))
+        .collect();
+    let local_queues: Vec<Value> = state
+        .names
+        .local_queues
+        .iter()
+        .filter_map(|(namespace, name)| {
+            report::local_queue_status(state, namespace, name).map(|status| json!([namespace, name, status]))
+        })
+        .collect();
+    json!({
+        "workloads": workloads(state),
+        "clusterQueues": queues,
+        "localQueues": local_queues,
+        "accounts": report::local_queue_accounts(state),
+        "quota": report::quota_rows(state),
+    })
+}
+
+fn workloads(state: &State) -> Vec<Value> {
+    state.workloads.iter().map(|(id, _)| report::workload_row(state, id)).collect()
+}

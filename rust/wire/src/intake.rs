@@ -1,0 +1,57 @@
+//! A batch on its way into an engine: read, and completed and checked against what the engine holds.
+
+use std::collections::BTreeMap;
+
+use kueuecore::engine::Engine;
+use kueuecore::objects::Time;
+
+use crate::decode::{Decoded, Door, decode_with};
+use crate::defaults::storing;
+use crate::field_error::{Rejection, object_ref};
+use crate::validate;
+
+/// Reads a batch that is about to be applied to an engine at `now`; nothing changes yet. At [`Door::People`] it is
+/// stored as an API server with Kueue's webhooks would, one object after the other: that fills in what it fills in, and
+/// refuses what may not change, of an object that came earlier in the batch, too.
+///
+/// # Errors
+/// Every object that is refused, with all that is wrong with it.
+///
+/// ```
+/// use kueuecore::engine::Engine;
+/// use kueuecore::objects::Time;
+/// use kueuecore_wire::decode::Door;
+/// use kueuecore_wire::intake::intake;
+///
+/// let mut engine = Engine::default();
+/// let flavor = br#"{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "spot"}}"#;
+/// let read = intake(&engine, flavor, Door::People, Time(0)).expect("a flavor");
+/// engine.apply(read.objects.into_iter().map(|(object, _)| object).collect(), Time(0));
+/// ```
+pub fn intake(engine: &Engine, data: &[u8], door: Door, now: Time) -> Result<Decoded, Vec<Rejection>> {
+    let mut decoded = decode_with(data, door, &engine.state.config.gates)?;
+    if door == Door::People {
+        store(engine, &mut decoded, now)?;
+    }
+    Ok(decoded)
+}
+
+fn store(engine: &Engine, decoded: &mut Decoded, now: Time) -> Result<(), Vec<Rejection>> {
+    let gates = engine.state.config.gates;
+    let mut rejections = Vec::new();
+    let mut earlier: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    for position in 0..decoded.objects.len() {
+        let (before, rest) = decoded.objects.split_at_mut(position);
+        let (object, index) = &mut rest[0];
+        let reference = object_ref(object);
+        let key = (reference.kind.clone(), reference.namespace.clone(), reference.name.clone());
+        let old = earlier.insert(key, position).map(|position| before[position].0.clone());
+        let old = old.or_else(|| engine.stored(object));
+        storing(old.as_ref(), object, now);
+        let errors = old.map(|old| validate::update(&old, object, &gates)).unwrap_or_default();
+        if !errors.is_empty() {
+            rejections.push(Rejection { index: *index, object: reference, errors });
+        }
+    }
+    if rejections.is_empty() { Ok(()) } else { Err(rejections) }
+}

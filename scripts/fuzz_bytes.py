@@ -1,0 +1,158 @@
+"""Bytes that a fuzzer makes up, guided by what of the code they reach: the trials of rust/trials, so long each.
+
+It begins with the corpora in fuzz/corpus and keeps what leads further in target/fuzz. What breaks a promise is named,
+with how to try it again; as a file in fuzz/regressions it is tried by every `cargo test` from then on. Stable Rust and
+a C++ compiler are enough: libFuzzer is built in, and no sanitizer is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FUZZ = ROOT / "fuzz"
+# The longest input, in bytes.
+TARGETS = {"manifests": 4096, "quantities": 64, "histories": 768}
+# What `cargo fuzz` asks of the compiler, but for the sanitizer, which needs a nightly one.
+COVERAGE = ("level=4", "inline-8bit-counters", "pc-table", "trace-compares")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a target."""
+
+    executions: int
+    coverage: int
+    features: int
+    found: Sequence[Path]
+    log: Path
+
+    @property
+    def has_failed(self) -> bool:
+        """Did it find anything, or not run at all?"""
+        return bool(self.found) or not self.executions
+
+
+def build_folder() -> Path:
+    """Where cargo puts what belongs to the fuzzer."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "fuzz"
+
+
+def build() -> Path:
+    """Build the targets; returns the folder with the programs."""
+    told = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    host = next(line.removeprefix("host: ") for line in told.splitlines() if line.startswith("host: "))
+    flags = ["-Cpasses=sancov-module", *(f"-Cllvm-args=-sanitizer-coverage-{it}" for it in COVERAGE), "--cfg=fuzzing"]
+    environment = {
+        **os.environ,
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
+        "CARGO_TARGET_DIR": str(build_folder()),
+    }
+    # With --target the flags are for the targets alone, not for build scripts and macros.
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "--target", host]
+    subprocess.run(command, check=True, cwd=FUZZ, env=environment)
+    return build_folder() / host / "release"
+
+
+def run(program: Path, *, seconds: int, seed: int) -> Outcome:
+    """Run one target."""
+    name = program.name
+    folder = build_folder() / "runs" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    (corpus := folder / "corpus").mkdir(parents=True)
+    known = [it for it in (FUZZ / "corpus" / name, FUZZ / "regressions" / name) if it.is_dir()]
+    dictionary = FUZZ / "dictionaries" / f"{name}.txt"
+    command = [
+        str(program),
+        f"-max_total_time={seconds}",
+        f"-seed={seed}",
+        f"-max_len={TARGETS[name]}",
+        f"-artifact_prefix={folder}/",
+        "-print_final_stats=1",
+        "-timeout=20",
+        # A short history tells little: all lengths from the start.
+        *(["-len_control=0"] if name == "histories" else []),
+        *([f"-dict={dictionary}"] if dictionary.exists() else []),
+        str(corpus),
+        *map(str, known),
+    ]
+    log = folder / "log.txt"
+    with log.open("wb") as file:
+        subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False)
+    text = log.read_text(errors="replace")
+    executions = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text)
+    reached = re.findall(r"cov: (\d+) ft: (\d+)", text)
+    found = sorted(it for it in folder.iterdir() if it.is_file() and it != log)
+    coverage, features = map(int, reached[-1]) if reached else (0, 0)
+    return Outcome(int(executions[-1]) if executions else 0, coverage, features, found, log)
+
+
+def keep(program: Path) -> None:
+    """Add what leads further to the corpus, by the smallest file each, and drop what no longer leads anywhere."""
+    name = program.name
+    found, corpus = build_folder() / "runs" / name / "corpus", FUZZ / "corpus" / name
+    smallest = build_folder() / "runs" / name / "smallest"
+    shutil.rmtree(smallest, ignore_errors=True)
+    smallest.mkdir(parents=True)
+    command = [str(program), "-merge=1", f"-max_len={TARGETS[name]}", str(smallest), str(corpus), str(found)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    kept = {it.read_bytes() for it in smallest.iterdir()}
+    for file in corpus.iterdir():
+        if file.read_bytes() in kept:
+            kept.discard(file.read_bytes())
+        else:
+            file.unlink()
+    for file in smallest.iterdir():
+        if file.read_bytes() in kept:
+            shutil.copy(file, corpus)
+
+
+def main() -> int:
+    """Build and run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=60, help="how long each target runs")
+    parser.add_argument("--seed", type=int, help="the same choices again; drawn by default")
+    parser.add_argument("--target", choices=TARGETS, action="append", help="only this one; may be repeated")
+    parser.add_argument(
+        "--keep", action="store_true", help="minimise the corpora with what the last run found, and end"
+    )
+    arguments = parser.parse_args()
+    names = arguments.target or list(TARGETS)
+    programs = build()
+    if arguments.keep:
+        for name in names:
+            keep(programs / name)
+        return 0
+    seed = arguments.seed or random.SystemRandom().randrange(1, 2**31)
+    print(f"seed {seed}, {arguments.seconds} s each of {', '.join(names)}", flush=True)
+
+    def play(name: str) -> Outcome:
+        return run(programs / name, seconds=arguments.seconds, seed=seed)
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        outcomes = dict(zip(names, threads.map(play, names), strict=True))
+    for name, it in outcomes.items():
+        print(f"{name:<11} {it.executions:>9} executions, {it.coverage:>6} edges, {it.features:>6} features")
+    for name, it in outcomes.items():
+        if it.has_failed:
+            print(f"\n{name} has failed; what it said stands in {it.log}:\n")
+            log = it.log.read_text(errors="replace").splitlines()
+            said = [number for number, line in enumerate(log) if "panicked at" in line] or [max(0, len(log) - 20)]
+            print("\n".join(log[said[0] : said[0] + 12]))
+        for file in it.found:
+            print(f"\ntry it again:  {programs / name} {file}\nkeep it:       cp {file} {FUZZ}/regressions/{name}/")
+    return int(any(it.has_failed for it in outcomes.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
