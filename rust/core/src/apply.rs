@@ -203,8 +203,7 @@ impl State {
             for id in users {
                 let mut workload = self.workload_object(id);
                 workload.priority = Some(value);
-                let meta = workload.meta_mut();
-                meta.generation = meta.generation.saturating_add(1);
+                workload.meta.generation = workload.meta.generation.saturating_add(1);
                 self.apply_workload(workload);
             }
         }

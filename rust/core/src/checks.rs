@@ -41,6 +41,9 @@ pub fn checks_for_flavors(
 /// The checks of `cluster_queue` that hold for some flavor of `admission`.
 #[must_use]
 pub fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Admission) -> BTreeSet<String> {
+    if cluster_queue.admission_checks.is_empty() {
+        return BTreeSet::new();
+    }
     let assigned = admission.pod_set_assignments.iter().flat_map(|p| p.flavors.values()).map(String::as_str).collect();
     checks_for_flavors(&cluster_queue.admission_checks, &all_flavors(&cluster_queue.resource_groups), &assigned)
 }
@@ -51,6 +54,9 @@ pub fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Admission)
 pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload) -> BTreeSet<String> {
     if let Some(admission) = &workload.status.admission {
         return checks_for_admission(cluster_queue, admission);
+    }
+    if cluster_queue.admission_checks.is_empty() {
+        return BTreeSet::new();
     }
     let flavors = all_flavors(&cluster_queue.resource_groups);
     names(flavors_by_check(&cluster_queue.admission_checks, &flavors), |of_check| of_check.is_superset(&flavors))
@@ -106,28 +112,22 @@ pub fn retry_time(workload: &Workload) -> Option<Time> {
 ///
 /// Missing checks are added as Pending. Others are dropped only if the list is then longer than the required set.
 pub fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet<String>, now: Time) -> bool {
+    let listed = &workload.status.admission_checks;
+    let missing: Vec<AdmissionCheckState> = required
+        .iter()
+        .filter(|name| !listed.iter().any(|c| c.name == **name))
+        .map(|name| AdmissionCheckState { name: name.clone(), last_transition: now, ..Default::default() })
+        .collect();
+    if missing.is_empty() && listed.len() <= required.len() {
+        return false;
+    }
     let checks = &mut workload.status.admission_checks;
-    if required.is_empty() {
-        let changed = !checks.is_empty();
-        checks.clear();
-        return changed;
-    }
-    let mut changed = false;
-    for name in required {
-        if !checks.iter().any(|c| c.name == *name) {
-            let pending = AdmissionCheckState { name: name.clone(), last_transition: now, ..Default::default() };
-            checks.push(pending);
-            changed = true;
-        }
-    }
+    checks.extend(missing);
     if checks.len() > required.len() {
         checks.retain(|c| required.contains(&c.name));
-        changed = true;
     }
-    if changed {
-        checks.sort_by(|a, b| a.name.cmp(&b.name));
-    }
-    changed
+    checks.sort_by(|a, b| a.name.cmp(&b.name));
+    true
 }
 
 /// Sets the state of one check; the transition time moves with the state, retryCount is left alone (rules/07 §3).
@@ -174,7 +174,7 @@ mod tests {
         let mut w = Workload::default();
         let flavors = [("cpu".to_owned(), flavor.to_owned())].into();
         let pod_set_assignments = vec![PodSetAssignment { flavors, ..Default::default() }];
-        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), pod_set_assignments });
+        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), pod_set_assignments }.into());
         w
     }
 

@@ -8,7 +8,9 @@ use crate::engine::Engine;
 use crate::objects::{Container, Meta, Object, PodSet, PodSpec, PodTemplate, Resources, Time, Workload};
 use crate::quantity::Quantity;
 use crate::resource_names::quantity_from_value;
+use crate::shared::Shared;
 use crate::simulate::{Change, Happening};
+use crate::text::Text;
 
 /// Columns of equal length, one row per workload.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +22,7 @@ pub struct Columns {
     /// Number of the first workload.
     pub first: u64,
     /// The LocalQueues that `queue` counts.
-    pub local_queues: Vec<String>,
+    pub local_queues: Vec<Text>,
     /// Index of the LocalQueue.
     pub queue: Vec<u32>,
     /// Priority.
@@ -113,7 +115,7 @@ impl Columns {
         let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
         let name = format!("{}{}", self.prefix, self.first + row as u64);
         Workload {
-            meta: Arc::new(Meta {
+            meta: Shared::from(Meta {
                 uid: name.clone(),
                 name,
                 namespace: self.namespace.clone(),

@@ -1,6 +1,7 @@
 //! Status conditions: how they are found, and what changes when one is set (rules/05 §6.5, rules/07 §1).
 
 use crate::objects::{Condition, ConditionStatus, Time};
+use crate::text::Text;
 
 /// Quota is held: phase one of admission.
 pub const QUOTA_RESERVED: &str = "QuotaReserved";
@@ -85,7 +86,7 @@ pub fn remove(conditions: &mut Vec<Condition>, kind: &str) -> bool {
 pub fn condition(
     kind: &'static str,
     status: ConditionStatus,
-    reason: &str,
+    reason: impl Into<Text>,
     message: &str,
     now: Time,
     generation: i64,
@@ -93,7 +94,7 @@ pub fn condition(
     Condition {
         kind: kind.into(),
         status,
-        reason: reason.to_owned().into(),
+        reason: reason.into(),
         message: truncate(message, MAX_CONDITION_MESSAGE).into(),
         last_transition: now,
         observed_generation: generation,

@@ -1,5 +1,6 @@
 //! One scheduling cycle: heads, nominate, order, process, requeue (rules/05 §6).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::admission_fair_sharing::local_queue_usage;
@@ -16,6 +17,7 @@ use crate::objects::{Admission, PreemptionPolicy, Time};
 use crate::pending::RequeueReason;
 use crate::preempt::{Target, remove_from_tree, restore};
 use crate::reasons;
+use crate::shared::Shared;
 use crate::state::State;
 use crate::tree::Mark;
 
@@ -26,15 +28,15 @@ pub(crate) struct Cycle {
     marks: BTreeMap<TreeId, Mark>,
     pub decision: Decision,
     /// Quota reservations, to charge once the trial usage is rolled back.
-    pub assumed: Vec<(WorkloadId, Admission)>,
+    pub assumed: Vec<(WorkloadId, Shared<Admission>)>,
     /// Slices that their replacements end: old and new.
     pub replaced: Vec<(WorkloadId, WorkloadId)>,
     /// Preemptions, to write at the end: target and preemptor.
     pub preemptions: Vec<(Target, WorkloadId, QueueId)>,
     /// Variants to evict at the end: the one that runs, and the one for a preferred flavor.
     pub migrations: Vec<(WorkloadId, WorkloadId)>,
-    /// The victims of the entries so far.
-    pub victims: BTreeSet<WorkloadId>,
+    /// The victims of the entries so far, by the tree in which they are.
+    victims: BTreeMap<TreeId, BTreeSet<WorkloadId>>,
     /// Always empty: nobody counts as gone.
     pub nobody: BTreeSet<WorkloadId>,
 }
@@ -43,6 +45,16 @@ impl Cycle {
     /// What happens to a tree from now on is undone at the end of the cycle.
     pub fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
         self.marks.entry(tree).or_insert_with(|| forest.tree_mut(tree).mark());
+    }
+
+    /// The victims so far in a tree.
+    pub fn victims(&self, tree: TreeId) -> &BTreeSet<WorkloadId> {
+        self.victims.get(&tree).unwrap_or(&self.nobody)
+    }
+
+    fn takes_from_victims(&self, entry: &Entry) -> bool {
+        let victims = self.victims(entry.tree);
+        entry.targets.iter().any(|target| victims.contains(&target.workload))
     }
 }
 
@@ -143,8 +155,7 @@ impl State {
             // Kueue asks this of every entry, and where sums have saturated asking has an effect of its own.
             self.fits(entry, &entry.usage(), cycle);
         }
-        let overlaps = |entry: &Entry, cycle: &Cycle| entry.targets.iter().any(|t| cycle.victims.contains(&t.workload));
-        if overlaps(entry, cycle) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
+        if cycle.takes_from_victims(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
             self.assign_again(entry, cycle);
         }
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
@@ -184,7 +195,7 @@ impl State {
             Mode::Preempt | Mode::Fit => {}
         }
         let usage = entry.usage();
-        if overlaps(entry, cycle) {
+        if cycle.takes_from_victims(entry) {
             self.skip(entry, messages::OVERLAPPING_TARGETS, true, cycle);
             return;
         }
@@ -192,7 +203,9 @@ impl State {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
             return;
         }
-        cycle.victims.extend(entry.targets.iter().map(|t| t.workload));
+        if !entry.targets.is_empty() {
+            cycle.victims.entry(entry.tree).or_default().extend(entry.targets.iter().map(|t| t.workload));
+        }
         self.try_usage(entry, &usage, cycle);
         let slice = self.split_off_slice(entry.workload, &mut entry.targets);
         if mode == Mode::Preempt {
@@ -210,7 +223,7 @@ impl State {
         let admission = self.admission(entry);
         entry.status = EntryStatus::Assumed;
         cycle.replaced.extend(slice.map(|slice| (slice, entry.workload)));
-        self.note_reservation(entry, &admission, cycle);
+        self.note_reservation(entry, admission, cycle);
     }
 
     fn skip(&self, entry: &mut Entry, message: &str, counts: bool, cycle: &mut Cycle) {
@@ -242,9 +255,8 @@ impl State {
         let deferred = assignment.mode() == Mode::DeferredFit;
         entry.assignment = Some(assignment);
         entry.targets = targets;
-        let fresh = !entry.targets.is_empty()
-            && !entry.targets.iter().any(|t| cycle.victims.contains(&t.workload))
-            && self.fits(entry, &entry.usage(), cycle);
+        let fresh =
+            !entry.targets.is_empty() && !cycle.takes_from_victims(entry) && self.fits(entry, &entry.usage(), cycle);
         let result = if deferred {
             "deferred_fit"
         } else if fresh {
@@ -292,8 +304,12 @@ impl State {
 
     /// Would the usage fit with the victims of the cycle and the own targets gone (rules/05 §6.4 step 2)?
     fn fits(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &Cycle) -> bool {
-        let gone: BTreeSet<WorkloadId> =
-            cycle.victims.iter().copied().chain(entry.targets.iter().map(|t| t.workload)).collect();
+        let victims = cycle.victims(entry.tree);
+        let gone = if entry.targets.is_empty() {
+            Cow::Borrowed(victims)
+        } else {
+            Cow::Owned(victims.iter().copied().chain(entry.targets.iter().map(|t| t.workload)).collect())
+        };
         let mut tree = self.forest.lend_tree(entry.tree);
         let world = self.world(&cycle.nobody);
         let mark = tree.mark();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::objects::Admission;
 use crate::pending::Parked;
+use crate::shared::Shared;
 
 /// Namespace and name of a workload.
 pub type Key = Arc<(String, String)>;
@@ -59,7 +60,7 @@ pub struct Admitted {
     /// The workload.
     pub key: Key,
     /// Its admission.
-    pub admission: Arc<Admission>,
+    pub admission: Shared<Admission>,
     /// Is it Admitted, or does it wait for admission checks?
     pub is_admitted: bool,
 }

@@ -181,12 +181,12 @@ impl Engine {
 
     /// Marks a workload Finished and frees what it held; `false` if it had finished before.
     pub fn finish(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
-        self.change(id, now, |workload| eviction::finish(workload, reason, message, now))
+        self.change(id, now, |workload| eviction::finish(workload, reason.to_owned(), message, now))
     }
 
     /// Marks a workload Evicted; it keeps its quota until [`Engine::release`] (rules/04 §8).
     pub fn evict(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
-        self.change(id, now, |workload| eviction::evict(workload, reason, "", message, now))
+        self.change(id, now, |workload| eviction::evict(workload, reason.to_owned(), "", message, now))
     }
 
     /// The job of an evicted workload has stopped: its quota is free and it is pending again (rules/04 §9).

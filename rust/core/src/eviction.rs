@@ -8,6 +8,7 @@ use crate::objects::{AdmissionCheckState, CheckState, Condition, ConditionStatus
 use crate::queue_order::{has_quota_reservation, is_evicted, is_finished, requeue_at};
 use crate::reasons;
 use crate::reservation::{set, unset_quota_reservation};
+use crate::text::Text;
 
 const POD_GROUP_WORKLOAD: &str = "kueue.x-k8s.io/is-group-workload";
 
@@ -15,11 +16,16 @@ const POD_GROUP_WORKLOAD: &str = "kueue.x-k8s.io/is-group-workload";
 ///
 /// The quota stays reserved until [`release_after_eviction`]. `cause` may be empty; it enters the reason of the
 /// condition only for `Deactivated`, and the counter always.
-pub fn evict(workload: &mut Workload, reason: &str, cause: &str, message: &str, now: Time) -> bool {
-    let shown = if reason == reasons::DEACTIVATED { reasons::with_cause(reason, cause) } else { reason.to_owned() };
-    set(workload, conditions::EVICTED, ConditionStatus::True, &shown, message, now);
+pub fn evict(workload: &mut Workload, reason: impl Into<Text>, cause: &str, message: &str, now: Time) -> bool {
+    let reason: Text = reason.into();
+    let shown = if reason == reasons::DEACTIVATED && !cause.is_empty() {
+        reasons::with_cause(&reason, cause).into()
+    } else {
+        reason.clone()
+    };
+    set(workload, conditions::EVICTED, ConditionStatus::True, shown.clone(), message, now);
     if is_true(&workload.status.conditions, conditions::BLOCKED_ON_PREEMPTION_GATES) {
-        set(workload, conditions::BLOCKED_ON_PREEMPTION_GATES, ConditionStatus::False, &shown, message, now);
+        set(workload, conditions::BLOCKED_ON_PREEMPTION_GATES, ConditionStatus::False, shown, message, now);
     }
     let status = &mut workload.status;
     status.cluster_name = None;
@@ -36,7 +42,7 @@ pub fn evict(workload: &mut Workload, reason: &str, cause: &str, message: &str, 
         // What is assigned stands in the admission.
         status.resource_requests.clear();
     }
-    count_eviction(&mut status.evictions, reason, cause)
+    count_eviction(&mut status.evictions, &reason, cause)
 }
 
 /// The reason of the event that tells an eviction, such as `EvictedDueToDeactivatedDueToAdmissionCheck`.
@@ -47,7 +53,7 @@ pub fn event_reason(reason: &str, cause: &str) -> String {
 }
 
 /// Writes an eviction by preemption, with condition Preempted for `preempted_reason`; returns as [`evict`].
-pub fn preempt(workload: &mut Workload, preempted_reason: &str, message: &str, now: Time) -> bool {
+pub fn preempt(workload: &mut Workload, preempted_reason: &'static str, message: &str, now: Time) -> bool {
     // This one condition carries no generation.
     let preempted = condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, message, now, 0);
     conditions::set(&mut workload.status.conditions, preempted);
@@ -64,14 +70,20 @@ pub fn release_after_eviction(workload: &mut Workload, now: Time, gates: Gates) 
     let Condition { reason, message, .. } = evicted.clone();
     let back_at_once = matches!(reason.as_str(), reasons::PREEMPTED | reasons::NODE_FAILURES)
         && !(gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads) && owned_by_single_pod(workload));
-    set_requeued(workload, back_at_once, &reason, &message, now);
+    set_requeued(workload, back_at_once, reason, &message, now);
     let pending = reasons::unadmitted(reasons::PENDING_EVALUATION, reasons::PENDING, gates);
     unset_quota_reservation(workload, pending, &message, now, gates);
     true
 }
 
 /// Sets condition Requeued; returns whether it changed.
-pub fn set_requeued(workload: &mut Workload, requeued: bool, reason: &str, message: &str, now: Time) -> bool {
+pub fn set_requeued(
+    workload: &mut Workload,
+    requeued: bool,
+    reason: impl Into<Text>,
+    message: &str,
+    now: Time,
+) -> bool {
     let status = if requeued { ConditionStatus::True } else { ConditionStatus::False };
     set(workload, conditions::REQUEUED, status, reason, message, now)
 }
@@ -128,7 +140,7 @@ pub fn requeue_after_restart(workload: &mut Workload, queue: Restarted, now: Tim
 
 /// Announces that Kueue will deactivate the workload; returns whether that is new. The caller then sets
 /// `spec.active` to false.
-pub fn set_deactivation_target(workload: &mut Workload, reason: &str, message: &str, now: Time) -> bool {
+pub fn set_deactivation_target(workload: &mut Workload, reason: impl Into<Text>, message: &str, now: Time) -> bool {
     set(workload, conditions::DEACTIVATION_TARGET, ConditionStatus::True, reason, message, now)
 }
 
@@ -154,7 +166,7 @@ pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
 }
 
 /// Writes that the workload is finished; returns whether it was not before.
-pub fn finish(workload: &mut Workload, reason: &str, message: &str, now: Time) -> bool {
+pub fn finish(workload: &mut Workload, reason: impl Into<Text>, message: &str, now: Time) -> bool {
     !is_finished(workload) && set(workload, conditions::FINISHED, ConditionStatus::True, reason, message, now)
 }
 
@@ -204,11 +216,11 @@ mod tests {
 
     fn running() -> Workload {
         let mut w = Workload::default();
-        w.meta_mut().generation = 3;
+        w.meta.generation = 3;
         for kind in [QUOTA_RESERVED, ADMITTED] {
             w.status.conditions.push(condition(kind, ConditionStatus::True, kind, "", Time(0), 3));
         }
-        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), ..Default::default() });
+        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), ..Default::default() }.into());
         w
     }
 
@@ -337,8 +349,8 @@ mod tests {
         let off = on.with(Gate::SkipReassignmentForPodOwnedWorkloads, false);
         for (gates, group, back) in [(on, "", false), (on, "true", true), (off, "", true)] {
             let mut w = running();
-            w.meta_mut().owners = vec![owner.clone()];
-            w.meta_mut().annotations.insert(POD_GROUP_WORKLOAD.to_owned(), group.to_owned());
+            w.meta.owners = vec![owner.clone()];
+            w.meta.annotations.insert(POD_GROUP_WORKLOAD.to_owned(), group.to_owned());
             preempt(&mut w, reasons::IN_CLUSTER_QUEUE, "m", NOW);
             release_after_eviction(&mut w, NOW, gates);
             assert_eq!(is_true(&w.status.conditions, REQUEUED), back, "{group}");
@@ -348,7 +360,7 @@ mod tests {
     #[test]
     fn the_way_back_depends_on_what_kept_it_out() {
         use Restarted::{ClusterQueue, LocalQueue};
-        let held = |reason: &str, requeue_at: Option<Time>| {
+        let held = |reason: &'static str, requeue_at: Option<Time>| {
             let mut w = Workload::default();
             set_requeued(&mut w, false, reason, "m", Time(0));
             w.status.requeue_state = Some(RequeueState { count: Some(1), requeue_at });

@@ -53,6 +53,7 @@ pub mod reservation;
 pub mod resource_names;
 pub mod selectors;
 pub mod share;
+pub mod shared;
 pub mod simulate;
 pub mod slices;
 pub mod state;

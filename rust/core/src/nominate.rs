@@ -172,7 +172,7 @@ impl State {
         if outdated || nomination.is_some() {
             record.resume = None;
         }
-        let gone = if nomination.is_some() { &cycle.victims } else { &cycle.nobody };
+        let gone = if nomination.is_some() { cycle.victims(entry.tree) } else { &cycle.nobody };
         let slice = self.replaced_slice(entry.queue, entry.workload, gone);
         let replaced = slice.map(|slice| self.pod_sets_of_slice(slice));
         let slice = slice.map(|workload| Target { workload, queue: entry.queue, reason: "" });

@@ -7,9 +7,9 @@
 #![allow(missing_docs)] // a field is documented where its name is not the Kubernetes name and meaning
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::quantity::Quantity;
+use crate::shared::Shared;
 use crate::text::Text;
 
 /// A point in time: nanoseconds since 1970-01-01T00:00:00Z.
@@ -420,14 +420,13 @@ pub struct NodeSelectorTerm {
     pub has_match_fields: bool,
 }
 
-/// `Workload` (rules/01 §6).
-#[derive(Clone, Debug, Default, PartialEq)]
+/// `Workload` (rules/01 §6). Its parts are shared, as workloads are copied and tried far more often than they change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
-    /// Shared, as statuses are copied and tried far more often than labels change.
-    pub meta: Arc<Meta>,
+    pub meta: Shared<Meta>,
     pub pod_sets: Vec<PodSet>,
-    pub queue_name: String,
-    pub priority_class: Option<PriorityClassRef>,
+    pub queue_name: Text,
+    pub priority_class: Option<Shared<PriorityClassRef>>,
     /// Absent acts as 0.
     pub priority: Option<i32>,
     /// `spec.active`; absent acts as true.
@@ -435,14 +434,7 @@ pub struct Workload {
     pub maximum_execution_time_seconds: Option<i32>,
     /// Names of `spec.preemptionGates`.
     pub preemption_gates: Vec<String>,
-    pub status: WorkloadStatus,
-}
-
-impl Workload {
-    /// Its metadata, to change.
-    pub fn meta_mut(&mut self) -> &mut Meta {
-        Arc::make_mut(&mut self.meta)
-    }
+    pub status: Shared<WorkloadStatus>,
 }
 
 /// `spec.priorityClassRef`.
@@ -543,10 +535,10 @@ pub struct Resources {
 }
 
 /// `status` of a Workload: the fields that the engine reads and writes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadStatus {
     pub conditions: Vec<Condition>,
-    pub admission: Option<Admission>,
+    pub admission: Option<Shared<Admission>>,
     pub requeue_state: Option<RequeueState>,
     pub reclaimable_pods: Vec<ReclaimablePod>,
     pub admission_checks: Vec<AdmissionCheckState>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::assign::Resume;
+use crate::assign::{Resume, Totals};
 use crate::checks::checks_for_admission;
 use crate::conditions::{self, truncate};
 use crate::cycle::Cycle;
@@ -13,18 +13,19 @@ use crate::eviction;
 use crate::gates::Gate;
 use crate::ids::{QueueId, WorkloadId};
 use crate::messages;
-use crate::objects::{Admission, PodSetAssignment, PodSetRequest, Time};
+use crate::objects::{Admission, PodSet, PodSetAssignment, PodSetRequest, Time};
 use crate::pending::RequeueReason;
 use crate::preempt::Target;
 use crate::queue_order::{is_admissible, is_evicted, queued_wait};
 use crate::reasons;
 use crate::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
-use crate::resource_names::quantity_from_value;
+use crate::resource_names::{exact_quantity, quantity_from_value};
+use crate::shared::Shared;
 use crate::state::{Owner, State};
 
 impl State {
     /// `status.admission` for an assignment (rules/05 §6.4 step 12).
-    pub(crate) fn admission(&self, entry: &Entry) -> Admission {
+    pub(crate) fn admission(&self, entry: &Entry) -> Shared<Admission> {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let record = self.workloads.get(entry.workload);
         let pod_set_assignments = assignment
@@ -45,11 +46,11 @@ impl State {
                 result
             })
             .collect();
-        Admission { cluster_queue: self.names.queues[entry.queue].clone(), pod_set_assignments }
+        Admission { cluster_queue: self.names.queues[entry.queue].clone(), pod_set_assignments }.into()
     }
 
     /// The event of a reservation is worded while the assignment is at hand.
-    pub(crate) fn note_reservation(&self, entry: &Entry, admission: &Admission, cycle: &mut Cycle) {
+    pub(crate) fn note_reservation(&self, entry: &Entry, admission: Shared<Admission>, cycle: &mut Cycle) {
         let record = self.workloads.get(entry.workload);
         if !entry.has_reservation {
             let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
@@ -65,11 +66,11 @@ impl State {
                 ),
             });
         }
-        cycle.assumed.push((entry.workload, admission.clone()));
+        cycle.assumed.push((entry.workload, admission));
     }
 
     /// Writes a reservation and charges it.
-    pub(crate) fn assume(&mut self, id: WorkloadId, admission: Admission, now: Time, decision: &mut Decision) {
+    pub(crate) fn assume(&mut self, id: WorkloadId, admission: Shared<Admission>, now: Time, decision: &mut Decision) {
         let queue = self.find_queue(&admission.cluster_queue).expect("the ClusterQueue of a head");
         let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
         let required: BTreeSet<String> = checks_for_admission(&object, &admission);
@@ -90,7 +91,7 @@ impl State {
         }
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
-        decision.admissions.push(Admitted { key, admission: Arc::new(admission), is_admitted });
+        decision.admissions.push(Admitted { key, admission, is_admitted });
     }
 
     /// Marks a victim; it holds its quota until its job has stopped (rules/04 §8).
@@ -179,7 +180,7 @@ impl State {
             return;
         }
         let gates = self.config.gates;
-        let requests = self.resource_requests(entry.workload);
+        let requests = (!self.tells_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let record = self.workloads.get_mut(entry.workload);
@@ -233,8 +234,23 @@ impl State {
         self.queues[queue].pending.is_inadmissible(workload)
     }
 
+    /// Does `status.resourceRequests` tell the totals already, in whatever spelling?
+    fn tells_requests(&self, workload: WorkloadId) -> bool {
+        let record = self.workloads.get(workload);
+        let told = &record.workload.status.resource_requests;
+        let same = |((told, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
+            told.name == pod_set.name
+                && told.resources.len() == totals.requests.len()
+                && totals.requests.iter().all(|&(resource, value)| {
+                    let name = self.names.resource_text(resource);
+                    told.resources.get(name).is_some_and(|told| told.cmp_value(&exact_quantity(name, value)).is_eq())
+                })
+        };
+        told.len() == record.totals.len() && told.iter().zip(&record.spec.adjusted).zip(record.totals.iter()).all(same)
+    }
+
     /// `status.resourceRequests`: the totals per pod set.
-    pub fn resource_requests(&self, workload: WorkloadId) -> Vec<PodSetRequest> {
+    fn resource_requests(&self, workload: WorkloadId) -> Vec<PodSetRequest> {
         let record = self.workloads.get(workload);
         let totals = record.spec.adjusted.iter().zip(record.totals.iter());
         totals

@@ -147,9 +147,9 @@ mod tests {
     use crate::conditions::condition;
     use crate::objects::{Condition, ConditionStatus, RequeueState};
 
-    fn workload(kind: &'static str, status: ConditionStatus, reason: &str) -> Workload {
+    fn workload(kind: &'static str, status: ConditionStatus, reason: &'static str) -> Workload {
         let mut w = Workload::default();
-        w.meta_mut().created = Time(10);
+        w.meta.created = Time(10);
         w.status.conditions.push(condition(kind, status, reason, "", Time(500), 0));
         w
     }
@@ -188,7 +188,7 @@ mod tests {
         let on = Gates::default().with(Gate::PriorityBoost, true);
         for (text, expected) in [("5", 15), ("-5", 5), ("+5", 15), ("", 10), ("x", 10), ("2147483648", 10)] {
             let mut w = Workload { priority: Some(10), ..Workload::default() };
-            w.meta_mut().annotations.insert(PRIORITY_BOOST.to_owned(), text.to_owned());
+            w.meta.annotations.insert(PRIORITY_BOOST.to_owned(), text.to_owned());
             assert_eq!(effective_priority(&w, on), expected, "{text}");
             assert_eq!(effective_priority(&w, Gates::default()), 10, "{text}");
         }
@@ -211,10 +211,10 @@ mod tests {
             assert_eq!(is_admissible(&workload(kind, status, reason), gates), expected, "{kind} {reason}");
         }
         let mut gated = Workload::default();
-        gated.meta_mut().annotations.insert(ADMISSION_GATED_BY.to_owned(), "me".to_owned());
+        gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "me".to_owned());
         assert!(!is_admissible(&gated, gates));
         assert!(is_admissible(&gated, off(Gate::AdmissionGatedBy)));
-        gated.meta_mut().annotations.insert(ADMISSION_GATED_BY.to_owned(), String::new());
+        gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), String::new());
         assert!(is_admissible(&gated, gates));
     }
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn waiting_starts_at_creation_and_again_when_requeued() {
         let mut w = Workload::default();
-        w.meta_mut().created = Time(10);
+        w.meta.created = Time(10);
         assert_eq!(queued_wait(&w, Time(50)), 40);
         w.status.conditions.push(condition(conditions::REQUEUED, ConditionStatus::False, "", "", Time(45), 0));
         assert_eq!(queued_wait(&w, Time(50)), 5);

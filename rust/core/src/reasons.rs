@@ -100,7 +100,7 @@ pub const PREEMPTION_GATED: &str = "PreemptionGated";
 
 /// `granular` with gate UnadmittedWorkloadsObservability, else the older `fallback`.
 #[must_use]
-pub fn unadmitted<'a>(granular: &'a str, fallback: &'a str, gates: Gates) -> &'a str {
+pub fn unadmitted(granular: &'static str, fallback: &'static str, gates: Gates) -> &'static str {
     if gates.enabled(Gate::UnadmittedWorkloadsObservability) { granular } else { fallback }
 }
 

@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use crate::checks::{has_all_checks, has_all_checks_ready};
 use crate::conditions::{self, condition, find, find_true};
 use crate::gates::{Gate, Gates};
-use crate::objects::{Admission, ConditionStatus, PodSetRequest, ResourceList, Time, Workload};
+use crate::objects::{Admission, ConditionStatus, PodSetRequest, Time, Workload};
 use crate::queue_order::{has_quota_reservation, is_admitted};
 use crate::reasons;
+use crate::shared::Shared;
+use crate::text::Text;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -18,7 +20,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// ([`crate::checks::required_checks`]). Only if all of them are in the status already is Admitted written.
 pub fn reserve_quota(
     workload: &mut Workload,
-    admission: Admission,
+    admission: Shared<Admission>,
     required_checks: &BTreeSet<String>,
     now: Time,
     gates: Gates,
@@ -42,18 +44,18 @@ pub fn reserve_quota(
 /// Writes that a head of a cycle stays pending; returns whether anything changed.
 ///
 /// `reason` is the granular one; without gate UnadmittedWorkloadsObservability `Pending` is written instead.
-/// `resource_requests` are its totals per pod set.
+/// `resource_requests` are its totals per pod set, unless the status says them already.
 pub fn keep_pending(
     workload: &mut Workload,
-    reason: &str,
+    reason: &'static str,
     message: &str,
-    resource_requests: Vec<PodSetRequest>,
+    resource_requests: Option<Vec<PodSetRequest>>,
     now: Time,
     gates: Gates,
 ) -> bool {
     let reason = reasons::unadmitted(reason, reasons::PENDING, gates);
     let mut changed = unset_quota_reservation(workload, reason, message, now, gates);
-    if !same_requests(&workload.status.resource_requests, &resource_requests) {
+    if let Some(resource_requests) = resource_requests {
         workload.status.resource_requests = resource_requests;
         changed = true;
     }
@@ -61,9 +63,18 @@ pub fn keep_pending(
 }
 
 /// QuotaReserved False with `reason` as it is, no admission, Admitted synced; returns whether anything changed.
-pub fn unset_quota_reservation(workload: &mut Workload, reason: &str, message: &str, now: Time, gates: Gates) -> bool {
+pub fn unset_quota_reservation(
+    workload: &mut Workload,
+    reason: &'static str,
+    message: &str,
+    now: Time,
+    gates: Gates,
+) -> bool {
     let mut changed = set(workload, conditions::QUOTA_RESERVED, ConditionStatus::False, reason, message, now);
-    changed |= workload.status.admission.take().is_some();
+    if workload.status.admission.is_some() {
+        workload.status.admission = None;
+        changed = true;
+    }
     changed |= sync_admitted(workload, now, gates);
     changed
 }
@@ -129,14 +140,6 @@ fn admitted_state(workload: &Workload, observability: bool) -> (ConditionStatus,
     }
 }
 
-/// Are the totals the same, however their quantities are written?
-fn same_requests(a: &[PodSetRequest], b: &[PodSetRequest]) -> bool {
-    let same_resources = |a: &ResourceList, b: &ResourceList| {
-        a.len() == b.len() && a.iter().zip(b).all(|((ra, qa), (rb, qb))| ra == rb && qa.cmp_value(qb).is_eq())
-    };
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && same_resources(&a.resources, &b.resources))
-}
-
 fn accumulate_execution_time(workload: &mut Workload, now: Time) {
     let Some(admitted) = find(&workload.status.conditions, conditions::ADMITTED) else { return };
     let seconds = now.since(admitted.last_transition) / SECOND_NS;
@@ -157,16 +160,17 @@ pub(crate) fn set(
     workload: &mut Workload,
     kind: &'static str,
     status: ConditionStatus,
-    reason: &str,
+    reason: impl Into<Text>,
     message: &str,
     now: Time,
 ) -> bool {
+    let reason = reason.into();
     let generation = workload.meta.generation;
     // A head that is tried again is mostly told the same.
     let is_told = find(&workload.status.conditions, kind).is_some_and(|told| {
         told.status == status
             && told.observed_generation == generation
-            && told.reason == *reason
+            && told.reason == reason
             && told.message == *message
     });
     if is_told {
@@ -181,7 +185,6 @@ mod tests {
     use super::*;
     use crate::conditions::{ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED};
     use crate::objects::{AdmissionCheckState, CheckState, Condition, PodSetAssignment};
-    use crate::quantity::Quantity;
 
     const SECOND: i64 = SECOND_NS;
 
@@ -189,8 +192,8 @@ mod tests {
         Gates::default().with(Gate::UnadmittedWorkloadsObservability, observability)
     }
 
-    fn admission() -> Admission {
-        Admission { cluster_queue: "cq".to_owned(), ..Default::default() }
+    fn admission() -> Shared<Admission> {
+        Admission { cluster_queue: "cq".to_owned(), ..Default::default() }.into()
     }
 
     fn check(name: &str, state: CheckState) -> AdmissionCheckState {
@@ -199,7 +202,7 @@ mod tests {
 
     fn with(conditions: &[(&'static str, ConditionStatus)], checks: &[CheckState]) -> Workload {
         let mut w = Workload::default();
-        w.meta_mut().generation = 3;
+        w.meta.generation = 3;
         for (kind, status) in conditions {
             w.status.conditions.push(condition(kind, *status, "Old", "old", Time(0), 1));
         }
@@ -253,31 +256,18 @@ mod tests {
         let requests = || vec![PodSetRequest { name: "main".to_owned(), ..Default::default() }];
         for (observability, reason) in [(true, "WaitingForQuota"), (false, "Pending")] {
             let mut w = with(&[], &[]);
-            let mut keep = |now| {
+            let mut keep = |now, requests| {
                 let g = gates(observability);
-                keep_pending(&mut w, reasons::WAITING_FOR_QUOTA, "no room", requests(), Time(now), g)
+                keep_pending(&mut w, reasons::WAITING_FOR_QUOTA, "no room", requests, Time(now), g)
             };
-            assert!(keep(1));
-            assert!(!keep(2));
+            assert!(keep(1, Some(requests())));
+            assert!(!keep(2, None));
             let expected = condition(QUOTA_RESERVED, ConditionStatus::False, reason, "no room", Time(1), 3);
             assert_eq!(get(&w, QUOTA_RESERVED), &expected);
             assert_eq!(w.status.resource_requests, requests());
             // The older form does not tell of an Admitted that never was.
             assert_eq!(find(&w.status.conditions, ADMITTED).is_some(), observability);
         }
-    }
-
-    #[test]
-    fn another_spelling_of_a_quantity_is_no_change() {
-        let requests = |text: &str| {
-            let resources = [("cpu".to_owned(), Quantity::parse(text).expect("a quantity"))].into();
-            vec![PodSetRequest { name: "main".to_owned(), resources }]
-        };
-        let mut w = with(&[], &[]);
-        let mut keep = |text| keep_pending(&mut w, "R", "m", requests(text), Time(1), gates(true));
-        assert!(keep("2"));
-        assert!(!keep("2000m"));
-        assert!(keep("3"));
     }
 
     #[test]
@@ -315,7 +305,8 @@ mod tests {
                 let mut w = with(&[(QUOTA_RESERVED, quota), (ADMITTED, before)], checks);
                 let delayed = if topology { "Pending" } else { "" };
                 let pod_set = PodSetAssignment { delayed_topology_request: delayed.to_owned(), ..Default::default() };
-                w.status.admission = Some(Admission { pod_set_assignments: vec![pod_set], ..admission() });
+                w.status.admission =
+                    Some(Admission { pod_set_assignments: vec![pod_set], ..Admission::default() }.into());
                 assert!(sync_admitted(&mut w, Time(SECOND), gates(observability)));
                 assert_eq!((get(&w, ADMITTED).reason.as_str(), is_admitted(&w)), (reason, admitted));
             }

@@ -42,15 +42,18 @@ pub fn amount_from_quantity(resource: &str, quantity: &Quantity) -> Amount {
 /// and huge pages are so anyway.
 #[must_use]
 pub fn quantity_from_value(resource: &str, value: i64, byte_valued: bool) -> Quantity {
-    if resource == CPU {
-        return Quantity::from_milli(value);
-    }
-    if !(byte_valued || is_byte_valued(resource)) {
-        return Quantity::from_units(value, Family::DecimalSi);
+    if resource == CPU || !(byte_valued || is_byte_valued(resource)) {
+        return exact_quantity(resource, value);
     }
     // Written without a binary suffix, it is a decimal quantity from then on.
     let preferred = Quantity::from_units(value, Family::BinarySi);
     Quantity::parse(&preferred.to_string()).unwrap_or(preferred)
+}
+
+/// The same number, in a form that only matters where it is written.
+#[must_use]
+pub fn exact_quantity(resource: &str, value: i64) -> Quantity {
+    if resource == CPU { Quantity::from_milli(value) } else { Quantity::from_units(value, Family::DecimalSi) }
 }
 
 /// Is the resource counted in bytes by its very name?

@@ -2,17 +2,13 @@
 
 mod transform;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::amount::Amount;
 use crate::config;
-use crate::objects::{
-    PodSet, PodSetAssignment, PodSetRequest, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus,
-};
+use crate::objects::{PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus};
 use crate::pods::{pod_requests, values};
 use crate::quantity::Quantity;
-use crate::resource_names::quantity_from_value;
 
 /// The total of one pod set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,15 +161,6 @@ impl PodSetTotals {
         let share = |value: i64| value.checked_div(i64::from(self.count)).unwrap_or(0);
         self.requests.iter().map(|(name, value)| (name.clone(), share(*value))).collect()
     }
-
-    /// The totals as Kueue writes them into a status (rules/01 §7.2). `is_byte_valued` says which resources were
-    /// declared as written like memory.
-    #[must_use]
-    pub fn quantities(&self, is_byte_valued: impl Fn(&str) -> bool) -> ResourceList {
-        let written =
-            |(name, value): (&String, &i64)| (name.clone(), quantity_from_value(name, *value, is_byte_valued(name)));
-        self.requests.iter().map(written).collect()
-    }
 }
 
 /// What these totals charge, and what has no flavor (rules/01 §7.4).
@@ -196,33 +183,6 @@ pub fn usage(totals: &[PodSetTotals]) -> Usage {
         }
     }
     usage
-}
-
-/// `status.resourceRequests` for these totals, or `None` if `current` says the same already: same pod sets, equal
-/// numbers, however they are written.
-#[must_use]
-pub fn changed_resource_requests(
-    current: &[PodSetRequest],
-    totals: &[PodSetTotals],
-    is_byte_valued: impl Fn(&str) -> bool,
-) -> Option<Vec<PodSetRequest>> {
-    let entry = |pod_set: &PodSetTotals| PodSetRequest {
-        name: pod_set.name.clone(),
-        resources: pod_set.quantities(&is_byte_valued),
-    };
-    let wanted: Vec<PodSetRequest> = totals.iter().map(entry).collect();
-    let same = |(ours, theirs): (&PodSetRequest, &PodSetRequest)| {
-        ours.name == theirs.name && same_numbers(&ours.resources, &theirs.resources)
-    };
-    let unchanged = wanted.len() == current.len() && wanted.iter().zip(current).all(same);
-    if unchanged { None } else { Some(wanted) }
-}
-
-fn same_numbers(left: &ResourceList, right: &ResourceList) -> bool {
-    let same = |((left_name, left), (right_name, right)): ((&String, &Quantity), (&String, &Quantity))| {
-        left_name == right_name && left.cmp_value(right) == Ordering::Equal
-    };
-    left.len() == right.len() && left.iter().zip(right).all(same)
 }
 
 /// Reclaimable pods with each count lowered to the size of its pod set; entries of unknown pod sets stay.

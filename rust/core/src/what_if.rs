@@ -9,6 +9,7 @@ use crate::entry::EntryStatus;
 use crate::ids::{QueueId, WorkloadId};
 use crate::objects::{Admission, Time, Workload};
 use crate::queue_order::is_admissible;
+use crate::shared::Shared;
 use crate::state::State;
 
 /// What a workload would come to.
@@ -41,7 +42,7 @@ pub struct WhatIf {
     /// The ClusterQueue that it would wait in; empty if there is none.
     pub queue: String,
     /// The quota that it would get, at once or after its preemptions.
-    pub admission: Option<Admission>,
+    pub admission: Option<Shared<Admission>>,
     /// Who would have to give way.
     pub preemptions: Vec<Preempted>,
     /// The granular reason of its condition QuotaReserved; empty if there is none to write.
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn a_workload_that_nobody_would_queue_is_told_why() {
         let mut world = world();
-        let lost = ask(&mut world, Workload { queue_name: "nowhere".to_owned(), ..workload("b", "1") });
+        let lost = ask(&mut world, Workload { queue_name: "nowhere".into(), ..workload("b", "1") });
         assert_eq!((lost.outcome, lost.message.as_str()), (Outcome::Waits, "LocalQueue nowhere doesn't exist"));
         let error = world.engine.what_if(workload("a", "1"), at(20)).expect_err("a is there");
         assert_eq!(error, WhatIfError::Exists("ns".to_owned(), "a".to_owned()));

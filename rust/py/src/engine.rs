@@ -64,7 +64,7 @@ fn decode_columns(namespace: String, prefix: String, first: u64, columns: Column
         namespace,
         prefix,
         first,
-        local_queues,
+        local_queues: local_queues.into_iter().map(Into::into).collect(),
         queue: decode_column(&queue, u32::from_le_bytes),
         priority: decode_column(&priority, i32::from_le_bytes),
         created: decode_column(&created, i64::from_le_bytes),

@@ -2,10 +2,9 @@
 //!
 //! Defaults of single fields stand in the schemas (rules/01 §1-6).
 
-use std::sync::Arc;
-
 use kueuecore::gates::{Gate, Gates};
 use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadStatus};
+use kueuecore::shared::Shared;
 use serde_json::Value;
 
 use crate::kinds::Kind;
@@ -56,13 +55,13 @@ fn fill(resources: &mut ResourceList, from: &ResourceList) {
 /// identity and status of the stored one, and a generation more if a Workload's spec changed.
 pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
     if let (Some(Object::Workload(old)), Object::Workload(new)) = (stored, &mut *object) {
-        if new.status == WorkloadStatus::default() {
+        if *new.status == WorkloadStatus::default() {
             new.status.clone_from(&old.status);
         }
-        let spec_of = |w: &Workload| Workload { meta: Arc::default(), status: WorkloadStatus::default(), ..w.clone() };
+        let spec_of = |w: &Workload| Workload { meta: Shared::default(), status: Shared::default(), ..w.clone() };
         let changed = spec_of(old) != spec_of(new);
         let generation = old.meta.generation.saturating_add(i64::from(changed));
-        new.meta_mut().generation = new.meta.generation.max(generation);
+        new.meta.generation = new.meta.generation.max(generation);
     }
     let Some(meta) = meta_mut(object) else { return };
     match stored.map(crate::decode::meta_of) {
@@ -96,6 +95,6 @@ fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
         Object::RuntimeClass(o) => &mut o.meta,
         Object::ResourceClaimTemplate(o) => &mut o.meta,
         Object::DeviceClass(o) => &mut o.meta,
-        Object::Workload(o) => o.meta_mut(),
+        Object::Workload(o) => &mut o.meta,
     })
 }

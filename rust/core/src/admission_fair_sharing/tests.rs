@@ -37,7 +37,7 @@ fn world() -> World {
 }
 
 fn of(local_queue: &str, name: &str, cpu: &str) -> Workload {
-    Workload { queue_name: local_queue.to_owned(), ..workload(name, cpu) }
+    Workload { queue_name: local_queue.to_owned().into(), ..workload(name, cpu) }
 }
 
 fn id(world: &World, name: &str) -> LocalQueueId {
@@ -138,7 +138,7 @@ fn a_penalty_ends_with_what_it_was_for() {
             "",
         ),
         ("finished", |w| assert!(w.engine.finish(w.id("a1"), "Succeeded", "", w.now)), ""),
-        ("moved", |w| w.change("a1", |a1| a1.queue_name = "b".to_owned()), ""),
+        ("moved", |w| w.change("a1", |a1| a1.queue_name = "b".into()), ""),
         ("deleted", |w| w.delete(Kind::Workload, "a1"), ""),
         ("not written", |w| assert!(w.engine.forget(w.id("a1"), false, w.now)), ""),
     ];

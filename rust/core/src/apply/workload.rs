@@ -14,6 +14,7 @@ use crate::queue_order::{
     backoff_expired, effective_priority, has_quota_reservation, is_active, is_admissible, is_on_hold,
     queue_order_timestamp,
 };
+use crate::shared::Shared;
 use crate::slices;
 use crate::state::State;
 use crate::totals;
@@ -177,7 +178,7 @@ impl State {
     }
 
     /// Tells ClusterQueues which workloads' admissions name them, after one changed from `old`.
-    pub(crate) fn follow_admission(&mut self, id: WorkloadId, old: Option<&Admission>) {
+    pub(crate) fn follow_admission(&mut self, id: WorkloadId, old: Option<&Shared<Admission>>) {
         let now = self.workloads.get(id).workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let before = old.map(|a| &a.cluster_queue);
         if before == now.as_ref() {

@@ -35,7 +35,7 @@ impl Attempts {
             return;
         }
         let present: Vec<FlavorId> = scanned.iter().map(|a| a.flavor).collect();
-        for attempt in scanned {
+        for mut attempt in scanned {
             match self.0.get_mut(&attempt.flavor) {
                 Some(known) => {
                     known.mode = known.mode.min(attempt.mode);
@@ -50,11 +50,10 @@ impl Attempts {
                     }
                 }
                 None => {
-                    let mut first = Attempt { reasons: Vec::new(), ..attempt.clone() };
-                    for reason in attempt.reasons {
-                        add_once(&mut first.reasons, reason);
+                    for reason in std::mem::take(&mut attempt.reasons) {
+                        add_once(&mut attempt.reasons, reason);
                     }
-                    self.0.insert(first.flavor, first);
+                    self.0.insert(attempt.flavor, attempt);
                 }
             }
         }

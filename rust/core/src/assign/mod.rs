@@ -379,11 +379,15 @@ fn set_request(names: &Names, requests: &mut Vec<(ResourceId, i64)>, resource: R
 
 /// Pod sets of the same topology group are assigned together (rules/03 §3 rule 3).
 fn grouped(candidate: &Candidate<'_>, requests: Vec<PodSetRequest>) -> Vec<Vec<PodSetRequest>> {
+    let name_of = |request: &PodSetRequest| {
+        candidate.pod_sets[request.index].topology_request.as_ref().and_then(|t| t.pod_set_group_name.clone())
+    };
+    if requests.iter().all(|request| name_of(request).is_none()) {
+        return requests.into_iter().map(|request| vec![request]).collect();
+    }
     let mut groups: Vec<(String, Vec<PodSetRequest>)> = Vec::with_capacity(requests.len());
     for request in requests {
-        let named =
-            candidate.pod_sets[request.index].topology_request.as_ref().and_then(|t| t.pod_set_group_name.clone());
-        let key = named.unwrap_or_else(|| request.index.to_string());
+        let key = name_of(&request).unwrap_or_else(|| request.index.to_string());
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => group.1.push(request),
             None => groups.push((key, vec![request])),
@@ -401,8 +405,9 @@ fn assign_group(
     assignment: &mut Assignment,
     oracle: &mut dyn Oracle,
 ) -> bool {
-    let mut summed: Vec<(ResourceId, i64)> = Vec::new();
-    for pod_set in &group {
+    // Each is in canonical order.
+    let mut summed: Vec<(ResourceId, i64)> = group[0].requests.clone();
+    for pod_set in &group[1..] {
         for &(resource, value) in &pod_set.requests {
             let before = summed.iter().find(|s| s.0 == resource).map_or(0, |s| s.1);
             set_request(context.names, &mut summed, resource, before.saturating_add(value));

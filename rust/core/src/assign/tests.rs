@@ -49,7 +49,7 @@ fn message(groups: Vec<ResourceGroup>, pod_set: PodSet) -> String {
     let local = LocalQueue { meta: meta("ns", "lq"), cluster_queue: "cq".to_owned(), ..LocalQueue::default() };
     let workload = Workload {
         meta: meta("ns", "wl").into(),
-        queue_name: "lq".to_owned(),
+        queue_name: "lq".into(),
         pod_sets: vec![pod_set],
         ..Workload::default()
     };

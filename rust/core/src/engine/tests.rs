@@ -66,7 +66,7 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
         }
     }
     let submit = |world: &mut World, name: &str, queue: &str| {
-        world.submit(Workload { queue_name: queue.to_owned(), ..workload(name, "4") });
+        world.submit(Workload { queue_name: queue.to_owned().into(), ..workload(name, "4") });
     };
     for name in ["v1", "v2"] {
         for cohort in ["x", "y"] {
@@ -98,7 +98,8 @@ fn unlimited_cohort() -> World {
 #[test]
 fn what_a_search_loses_of_a_saturated_sum_is_lost_until_the_cycle_ends() {
     let mut world = unlimited_cohort();
-    let of = |queue: &str, name: &str, cpu: &str| Workload { queue_name: queue.to_owned(), ..workload(name, cpu) };
+    let of =
+        |queue: &str, name: &str, cpu: &str| Workload { queue_name: queue.to_owned().into(), ..workload(name, cpu) };
     let admitted = |world: &mut World| -> Vec<String> {
         world.cycle().admissions.iter().map(|admission| admission.key.1.clone()).collect()
     };

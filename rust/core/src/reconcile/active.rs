@@ -55,8 +55,7 @@ impl Pass<'_> {
         }
         if is_deactivation_target(workload) {
             workload.active = Some(false);
-            let meta = workload.meta_mut();
-            meta.generation = meta.generation.saturating_add(1);
+            workload.meta.generation = workload.meta.generation.saturating_add(1);
             return true;
         }
         match requeue_at(workload) {

@@ -25,7 +25,7 @@ impl Pass<'_> {
         };
         if let Some((reason, message)) = because {
             let kind = conditions::QUOTA_RESERVED;
-            set(workload, kind, ConditionStatus::False, &reason, &message, self.now);
+            set(workload, kind, ConditionStatus::False, reason, &message, self.now);
         }
     }
 

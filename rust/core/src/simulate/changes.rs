@@ -1,12 +1,11 @@
 //! What happens from outside: objects come, change and go.
 
-use std::sync::Arc;
-
 use super::{Change, Simulation, Step};
 use crate::decision::Key;
 use crate::ids::WorkloadId;
-use crate::objects::{ClusterQueue, Cohort, LocalQueue, Meta, Object, Workload, WorkloadStatus};
+use crate::objects::{ClusterQueue, Cohort, LocalQueue, Meta, Object, Workload};
 use crate::queue_order::is_finished;
+use crate::shared::Shared;
 
 impl<F: FnMut() -> bool> Simulation<'_, F> {
     /// `number` is that of the workload that is created, if one is.
@@ -79,10 +78,10 @@ fn updated(old: &Workload, new: Workload) -> Workload {
     }
     let meta =
         Meta { labels: new.meta.labels.clone(), annotations: new.meta.annotations.clone(), ..Meta::clone(&old.meta) };
-    let spec_of = |w: &Workload| Workload { meta: Arc::default(), status: WorkloadStatus::default(), ..w.clone() };
+    let spec_of = |w: &Workload| Workload { meta: Shared::default(), status: Shared::default(), ..w.clone() };
     let changed = spec_of(old) != spec_of(&new);
     let generation = old.meta.generation + i64::from(changed);
-    Workload { meta: Arc::new(Meta { generation, ..meta }), status, ..new }
+    Workload { meta: Meta { generation, ..meta }.into(), status, ..new }
 }
 
 /// Do two versions of an object say the same, metadata aside?

@@ -192,11 +192,8 @@ fn messages_are_kept_on_request() {
 #[test]
 fn only_the_priority_of_a_workload_priority_class_wakes_others() {
     let class = |kind: &str| {
-        (!kind.is_empty()).then(|| PriorityClassRef {
-            kind: kind.to_owned(),
-            name: "urgent".to_owned(),
-            ..Default::default()
-        })
+        (!kind.is_empty())
+            .then(|| PriorityClassRef { kind: kind.to_owned(), name: "urgent".to_owned(), ..Default::default() }.into())
     };
     for (kind, n_cycles) in [("", 2), ("PriorityClass", 2), ("WorkloadPriorityClass", 3)] {
         let of = |priority| Workload { priority: Some(priority), priority_class: class(kind), ..workload("a", "6") };

@@ -9,7 +9,7 @@ fn slice(name: &str, pods: i32, old: &str) -> Workload {
     let mut workload = workload(name, "1");
     workload.pod_sets[0].count = pods;
     if !old.is_empty() {
-        workload.meta_mut().annotations.insert(REPLACEMENT_FOR.to_owned(), format!("ns/{old}"));
+        workload.meta.annotations.insert(REPLACEMENT_FOR.to_owned(), format!("ns/{old}"));
     }
     workload
 }
@@ -101,7 +101,7 @@ fn without_the_gate_or_in_another_queue_it_is_a_workload_like_any_other() {
         Object::LocalQueue(crate::testing::local_queue("lq2", "elsewhere")),
     ]);
     let mut new = slice("new", 10, "old");
-    new.queue_name = "lq2".to_owned();
+    new.queue_name = "lq2".into();
     world.submit(new);
     let decision = world.cycle();
     assert_eq!((decision.admissions.len(), decision.replaced.len()), (1, 0));

@@ -25,8 +25,8 @@ fn world(last_acceptable: Option<&str>) -> World {
 
 fn variant(flavor: &str) -> Workload {
     let mut variant = workload(flavor, "4");
-    variant.meta_mut().annotations.insert(ALLOWED_FLAVORS.to_owned(), flavor.to_owned());
-    variant.meta_mut().owners = vec![OwnerReference {
+    variant.meta.annotations.insert(ALLOWED_FLAVORS.to_owned(), flavor.to_owned());
+    variant.meta.owners = vec![OwnerReference {
         api_version: "kueue.x-k8s.io/v1beta2".to_owned(),
         kind: "Workload".to_owned(),
         name: "parent".to_owned(),
@@ -90,7 +90,7 @@ fn nobody_moves_to_a_flavor_behind_the_last_acceptable_one() {
 fn a_parent_is_never_queued_and_holds_no_quota_of_its_own() {
     let mut world = world(None);
     let mut parent = workload("parent", "4");
-    parent.meta_mut().labels.insert(PARENT.to_owned(), "true".to_owned());
+    parent.meta.labels.insert(PARENT.to_owned(), "true".to_owned());
     world.submit(parent);
     assert_eq!(world.cycle().cycle, 0);
     world.submit(variant("best"));

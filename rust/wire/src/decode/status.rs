@@ -42,7 +42,7 @@ impl From<StatusWire> for WorkloadStatus {
     fn from(wire: StatusWire) -> Self {
         WorkloadStatus {
             conditions: wire.conditions,
-            admission: wire.admission,
+            admission: wire.admission.map(Into::into),
             requeue_state: wire.requeue_state,
             reclaimable_pods: wire.reclaimable_pods,
             admission_checks: wire.admission_checks,

@@ -143,7 +143,7 @@ fn older_versions_are_converted() {
     );
     assert_eq!(workload.status.accumulated_past_execution_time_seconds, Some(3));
     assert_eq!(
-        workload.status.admission.expect("present").pod_set_assignments[0].topology_assignment,
+        workload.status.admission.as_ref().expect("present").pod_set_assignments[0].topology_assignment,
         r#"{"levels":["r","h"],"slices":[{"domainCount":2,"podCounts":{"individual":[1,2]},"valuesPerLevel":[{"universal":"r1"},{"individual":{"roots":["h1","h2"]}}]}]}"#
     );
 }

@@ -43,13 +43,13 @@ impl From<WorkloadWire> for Workload {
         Workload {
             meta: wire.metadata.into(),
             pod_sets: spec.pod_sets,
-            queue_name: spec.queue_name,
-            priority_class: spec.priority_class_ref,
+            queue_name: spec.queue_name.into(),
+            priority_class: spec.priority_class_ref.map(Into::into),
             priority: spec.priority,
             active: spec.active,
             maximum_execution_time_seconds: spec.maximum_execution_time_seconds,
             preemption_gates: spec.preemption_gates,
-            status: wire.status,
+            status: wire.status.into(),
         }
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn afs_entry_penalty(case: &Case<'_>) -> Answer {
     let groups = json!([{"coveredResources": ["cpu"], "flavors": [quota]}]);
     let scope = &case.input["admissionScope"];
     let queue = json!({"namespaceSelector": {}, "resourceGroups": groups, "admissionScope": scope});
-    let local_queue = json!({"name": workload.queue_name, "namespace": namespace});
+    let local_queue = json!({"name": workload.queue_name.as_str(), "namespace": namespace});
     let objects = vec![
         read(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))?,
         object("ResourceFlavor", &json!({"name": "default"}), &json!({}))?,

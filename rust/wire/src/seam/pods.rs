@@ -142,7 +142,7 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     let totals =
         totals::totals(&counted.pod_sets, &counted.status, &case.config.resources, reclaimable, devices.as_ref());
     Ok(Some(json!({
-        "clusterQueue": current.status.admission.map(|admission| admission.cluster_queue),
+        "clusterQueue": current.status.admission.as_ref().map(|admission| &admission.cluster_queue),
         "totalRequests": totals.iter().map(show_totals).collect::<Vec<_>>(),
     })))
 }

@@ -1,0 +1,58 @@
+//! A value that its copies share until one of them is changed.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// Cheap to copy and to compare with its copies. Changing one through `DerefMut` copies what is shared first, so reach
+/// for that only to change something.
+#[derive(Debug, Default)]
+pub struct Shared<T>(Arc<T>);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone> DerefMut for Shared<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<T> From<T> for Shared<T> {
+    fn from(value: T) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl<T: Eq> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl<T: Eq> Eq for Shared<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_does_not_reach_the_copies() {
+        let mut a = Shared::from(vec![1]);
+        let b = a.clone();
+        a.push(2);
+        assert_eq!((&*a, &*b), (&vec![1, 2], &vec![1]));
+        assert_ne!(a, b);
+        a.pop();
+        assert_eq!(a, b);
+    }
+}
