@@ -86,7 +86,7 @@ fn check_written_again(object: &Object) {
     let Object::Workload(workload) = object else { return };
     let written = encode::workload_status(&workload.status);
     let again = decode::workload_status(&written).unwrap_or_else(|error| panic!("{written} was written: {error}"));
-    assert_eq!(again, workload.status, "{written}");
+    assert_eq!(again, *workload.status, "{written}");
     for pod_set in &workload.pod_sets {
         for container in pod_set.template.spec.containers.iter().chain(&pod_set.template.spec.init_containers) {
             let written = encode::resource_list(&container.resources.requests);

@@ -152,7 +152,7 @@ impl<'a> Draw<'a> {
             namespace: self.namespace()?.to_owned(),
             prefix: "w".to_owned(),
             first: u64::from(self.number(0, N_WORKLOADS)?),
-            local_queues: vec![self.name("l", N_LOCAL_QUEUES)?, "nowhere".to_owned()],
+            local_queues: vec![self.name("l", N_LOCAL_QUEUES)?.into(), "nowhere".into()],
             resources: RESOURCES[..usize::from(self.number(0, 2)?)].iter().map(|r| (*r).to_owned()).collect(),
             ..Columns::default()
         };

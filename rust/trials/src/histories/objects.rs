@@ -1,7 +1,5 @@
 //! Objects made of bytes: what an API server may hold, not what makes sense.
 
-use std::sync::Arc;
-
 use arbitrary::Result;
 use kueuecore::engine::Engine;
 use kueuecore::objects::{
@@ -225,12 +223,12 @@ impl Draw<'_> {
 
     fn new_workload(&mut self, namespace: &str, name: &str) -> Result<Workload> {
         let mut workload = Workload {
-            meta: Arc::new(meta(namespace, name)),
-            queue_name: self.maybe_name("l", N_LOCAL_QUEUES)?,
+            meta: meta(namespace, name).into(),
+            queue_name: self.maybe_name("l", N_LOCAL_QUEUES)?.into(),
             priority: self.priority()?,
             ..Workload::default()
         };
-        workload.meta_mut().created = Time(i64::from(self.number(0, 3)?));
+        workload.meta.created = Time(i64::from(self.number(0, 3)?));
         for number in 0..=self.number(0, 15)? / 12 {
             let mut container = Container { name: "c".to_owned(), ..Container::default() };
             for resource in &RESOURCES[..usize::from(self.number(0, 3)?)] {
@@ -255,7 +253,7 @@ impl Draw<'_> {
         match self.number(0, 11)? {
             0 => workload.priority = self.priority()?,
             1 => workload.active = Some(self.flag()?),
-            2 => workload.queue_name = self.maybe_name("l", N_LOCAL_QUEUES)?,
+            2 => workload.queue_name = self.maybe_name("l", N_LOCAL_QUEUES)?.into(),
             3 => {
                 let pods = ReclaimablePod { name: "s0".to_owned(), count: self.count()? };
                 workload.status.reclaimable_pods = vec![pods];
@@ -277,13 +275,16 @@ impl Draw<'_> {
                 });
             }
             5 => workload.maximum_execution_time_seconds = Some(self.count()?),
-            6 => workload.meta_mut().generation += 1,
+            6 => workload.meta.generation += 1,
             7 => {
-                workload.priority_class = Some(PriorityClassRef {
-                    group: "kueue.x-k8s.io".to_owned(),
-                    kind: "WorkloadPriorityClass".to_owned(),
-                    name: self.name("p", 2)?,
-                });
+                workload.priority_class = Some(
+                    PriorityClassRef {
+                        group: "kueue.x-k8s.io".to_owned(),
+                        kind: "WorkloadPriorityClass".to_owned(),
+                        name: self.name("p", 2)?,
+                    }
+                    .into(),
+                );
             }
             8 => self.restore(workload)?,
             9 => {
@@ -292,7 +293,7 @@ impl Draw<'_> {
                 let status = self.choose(&[ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown])?;
                 set_condition(workload, kind, status);
             }
-            10 => workload.status = WorkloadStatus::default(),
+            10 => workload.status = WorkloadStatus::default().into(),
             _ => {
                 if let Some(pod_set) = workload.pod_sets.first_mut() {
                     pod_set.count = self.count()?;
@@ -320,7 +321,7 @@ impl Draw<'_> {
             assignments.pop();
         }
         let cluster_queue = self.name("q", N_QUEUES + 1)?;
-        workload.status.admission = Some(Admission { cluster_queue, pod_set_assignments: assignments });
+        workload.status.admission = Some(Admission { cluster_queue, pod_set_assignments: assignments }.into());
         set_condition(workload, "QuotaReserved", ConditionStatus::True);
         if self.flag()? {
             set_condition(workload, "Admitted", ConditionStatus::True);
