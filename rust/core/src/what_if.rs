@@ -196,7 +196,7 @@ mod tests {
     fn one_that_comes_with_an_admission_leaves_no_trace() {
         let mut world = world();
         let mut asked = workload("b", "1");
-        asked.status.admission = Some(Admission { cluster_queue: "later".to_owned(), ..Admission::default() });
+        asked.status.admission = Some(Admission { cluster_queue: "later".to_owned(), ..Admission::default() }.into());
         ask(&mut world, asked);
         world.apply([Object::ClusterQueue(cluster_queue("later", "1"))]);
         assert_eq!(world.cycle().admissions.len(), 0);
