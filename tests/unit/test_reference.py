@@ -9,7 +9,7 @@ import pytest
 from kueuecore.reference import Decision, World, simulate
 from kueuecore.reference.amount import LEAST, UNLIMITED, add, subtract
 from kueuecore.reference.forest import Forest
-from kueuecore.reference.objects import ClusterQueue
+from kueuecore.reference.objects import ClusterQueue, complete
 from kueuecore.reference.quantity import canonical, limit, text, value
 from kueuecore.reference.quota import Usage
 from kueuecore.reference.settings import Json
@@ -94,7 +94,7 @@ def test_what_a_tree_has_left_is_that_of_the_worked_example() -> None:
     for name, cohort, nominal in (("a", "left", 10), ("b", "left", 10), ("c", "right", 0)):
         resource_groups = groups(nominal, **limits[name])
         queue = manifest("ClusterQueue", name, cohortName=cohort, resourceGroups=resource_groups)
-        forest.set_cluster_queue(ClusterQueue.read(queue))
+        forest.set_cluster_queue(ClusterQueue(complete(queue)))
     nodes = forest.cluster_queues
 
     def available() -> list[int]:

@@ -22,7 +22,7 @@ def answer(case: Mapping[str, Any], by: str = "engine") -> dict[str, Any]:
         What we decide, in the shape of `expect`.
     """
     if by == "reference":
-        from kueuecore.reference.cases import answer as by_reference
+        from kueuecore.conformance.by_reference import answer as by_reference
 
         return by_reference(case)
     if by != "engine":

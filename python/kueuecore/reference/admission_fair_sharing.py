@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from kueuecore.reference import quantity, times
+from kueuecore.reference.quantity import NANO
 from kueuecore.reference.settings import Settings
 
-__all__ = ["Account", "Ledger", "decayed", "entry_penalty", "usage"]
-
-Resources = dict[str, Fraction]
-_NANO = 10**9
+Resources = Mapping[str, Fraction]
+"""What is used of each resource, in cores and bytes."""
 
 
-def _times(resources: Mapping[str, Fraction], factor: float) -> Resources:
+def _times(resources: Resources, factor: float) -> Resources:
     """Products are cut after nine digits; the factor is its shortest decimal (rules/09 §1.2)."""
-    exact = Fraction(repr(factor))
-    return {name: Fraction(int(total * exact * _NANO), _NANO) for name, total in resources.items()}
-
-
-def _sum(*lists: Mapping[str, Fraction]) -> Resources:
-    total: Resources = {}
-    for resources in lists:
-        for name, more in resources.items():
-            total[name] = total.get(name, Fraction(0)) + more
-    return total
+    return {name: Fraction(int(total * Fraction(repr(factor)) * NANO), NANO) for name, total in resources.items()}
 
 
 def _alpha(elapsed_s: float, half_life_s: float) -> float:
+    """How much of what is used now counts after a while (rules/09 §1.2)."""
     return 0.0 if half_life_s == 0 else 1.0 - _power_of_half(elapsed_s / half_life_s)
 
 
@@ -55,28 +46,9 @@ def _power_of_half(x: float) -> float:
     return math.ldexp(_fused(grown, grown + 2.0, 1.0), -int(whole))
 
 
-def decayed(consumed: Resources, admitted: Resources, elapsed_s: float, settings: Settings) -> Resources:
-    """What was used counts less and less, what is used now more and more (rules/09 §1.2)."""
-    alpha = _alpha(max(elapsed_s, 0.0), settings.half_life_s)
-    return _sum(_times(consumed, 1.0 - alpha), _times(admitted, alpha))
-
-
-def entry_penalty(requests: Resources, settings: Settings) -> Resources:
-    """What a workload is charged when it gets quota (rules/09 §1.2)."""
-    alpha = _alpha(times.seconds_of(settings.sampling_interval), settings.half_life_s)
-    return _times(requests, alpha)
-
-
-def usage(used: Mapping[str, Fraction], weight: float, resource_weights: Mapping[str, float]) -> float:
-    """One number for what a LocalQueue has used (rules/09 §1.2)."""
-    if weight <= 0:
-        return math.inf
-    return sum(resource_weights.get(name, 1.0) * float(used[name]) for name in sorted(used)) / weight
-
-
 @dataclass
 class Account:
-    """What one LocalQueue has used (rules/09 §1.3)."""
+    """What one LocalQueue has used by some time, and the penalties of its workloads (rules/09 §1.3)."""
 
     updated: int
     consumed: Resources = field(default_factory=dict)
@@ -85,7 +57,7 @@ class Account:
     @property
     def pending(self) -> Resources:
         """Penalties of workloads that are not admitted yet."""
-        return _sum(*(self.penalties[name] for name in sorted(self.penalties)))
+        return quantity.total(*(self.penalties[name] for name in sorted(self.penalties)))
 
 
 class Ledger:
@@ -95,20 +67,18 @@ class Ledger:
         self.settings = settings
         self.accounts: dict[str, Account] = {}
 
-    def restore(self, local_queue: str, consumed: Mapping[str, str], updated: int) -> None:
-        """What a LocalQueue had used by some time (rules/09 §1.4 1)."""
-        self.accounts[local_queue] = Account(updated, {n: quantity.parse(q) for n, q in consumed.items()})
-
     def usage(self, local_queue: str, weight: float) -> float:
-        """What orders the workloads of a LocalQueue (rules/09 §1.5)."""
-        account = self.accounts.get(local_queue)
-        used = _sum(account.consumed, account.pending) if account is not None else {}
-        return usage(used, weight, self.settings.resource_weights)
+        """One number for what a LocalQueue has used, which orders its workloads (rules/09 §1.2, §1.5)."""
+        if weight <= 0:
+            return math.inf
+        account = self.accounts.get(local_queue, Account(0))
+        used, weights = quantity.total(account.consumed, account.pending), self.settings.resource_weights
+        return sum(weights.get(name, 1.0) * float(used[name]) for name in sorted(used)) / weight
 
     def penalize(self, local_queue: str, workload: str, requests: Resources, now: int) -> None:
-        """A workload gets quota."""
-        account = self.accounts.setdefault(local_queue, Account(now))
-        account.penalties[workload] = entry_penalty(requests, self.settings)
+        """Charge a workload that gets quota (rules/09 §1.2)."""
+        alpha = _alpha(self.settings.sampling_interval / times.SECOND, self.settings.half_life_s)
+        self.accounts.setdefault(local_queue, Account(now)).penalties[workload] = _times(requests, alpha)
 
     def forgive(self, local_queue: str, workload: str) -> None:
         """A workload will not be admitted."""
@@ -119,10 +89,10 @@ class Ledger:
         """A workload is admitted: its penalty becomes usage."""
         account = self.accounts.setdefault(local_queue, Account(now))
         self._decay(account, admitted, now)
-        account.consumed = _sum(account.consumed, account.penalties.pop(workload, {}))
+        account.consumed = quantity.total(account.consumed, account.penalties.pop(workload, {}))
 
-    def sample(self, local_queue: str, admitted: Resources, now: int) -> int | None:
-        """Look at a LocalQueue (rules/09 §1.4). Returns when to look again, if it is too early now."""
+    def sample(self, local_queue: str, admitted: Resources, now: int) -> int:
+        """Look at a LocalQueue, unless it is too early (rules/09 §1.4). Returns when to look again."""
         is_new = local_queue not in self.accounts
         account = self.accounts.setdefault(local_queue, Account(now))
         due = account.updated + self.settings.sampling_interval
@@ -132,17 +102,11 @@ class Ledger:
             account.consumed, account.updated = {}, now
         else:
             self._decay(account, admitted, now)
-        return None
+        return now + self.settings.sampling_interval
 
     def _decay(self, account: Account, admitted: Resources, now: int) -> None:
-        elapsed_s = times.seconds_of(now - account.updated)
-        account.consumed = decayed(account.consumed, admitted, elapsed_s, self.settings)
+        """What was used counts less and less, what is used now more and more (rules/09 §1.2)."""
+        elapsed_s = max(0, now - account.updated) / times.SECOND
+        alpha = _alpha(elapsed_s, self.settings.half_life_s)
+        account.consumed = quantity.total(_times(account.consumed, 1.0 - alpha), _times(admitted, alpha))
         account.updated = max(account.updated, now)
-
-
-def in_units(requests: Iterable[tuple[str, int]]) -> Resources:
-    """Integer requests in cores and bytes."""
-    total: Resources = {}
-    for name, number in requests:
-        total[name] = total.get(name, Fraction(0)) + Fraction(number, 1000 if name == "cpu" else 1)
-    return total

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LEAST", "UNLIMITED", "add", "clamp", "divide", "multiply", "subtract"]
-
 UNLIMITED = 2**63 - 1
 LEAST = -(2**63)
 

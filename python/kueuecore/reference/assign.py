@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from typing import TypeVar
 
 from kueuecore.reference import amount, quantity, variants
 from kueuecore.reference.cache import Snapshot
-from kueuecore.reference.objects import ClusterQueue, FlavorResource, ResourceGroup
+from kueuecore.reference.objects import ClusterQueue, FlavorResource, ResourceGroup, pod_of
 from kueuecore.reference.pods import pod_requests
 from kueuecore.reference.selectors import matches_node, untolerated_taint
 from kueuecore.reference.settings import Json
 from kueuecore.reference.totals import Info, PodSetTotals, Progress, resource_order
-
-__all__ = ["Assigner", "Assignment", "Mode", "NoFitReason", "Oracle", "Way", "search_fewer_pods"]
-
-Oracle = Callable[[FlavorResource, int], "tuple[Way, int]"]
-"""What preemption could do for an amount, and at which level of borrowing (rules/04 §6)."""
 
 
 class Mode(IntEnum):
@@ -71,9 +67,11 @@ def _severest(reasons: Iterable[NoFitReason]) -> NoFitReason:
     return max(reasons, key=_SEVERITY.index, default=NoFitReason.NONE)
 
 
+Oracle = Callable[[FlavorResource, int], tuple[Way, int]]
+"""What preemption could do for an amount, and at which level of borrowing (rules/04 §6)."""
+
 _Granular = tuple[Way, float]
-_BEST: _Granular = (Way.FIT, 0)
-_WORST: _Granular = (Way.NO_FIT, float("inf"))
+_Found = TypeVar("_Found", bound=tuple[bool, object, object])
 
 
 def is_preferred(a: _Granular, b: _Granular, queue: ClusterQueue) -> bool:
@@ -107,21 +105,31 @@ class FlavorChoice:
     tried: int = 0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Attempt:
     """What came of trying a flavor (rules/03 §4 3e)."""
 
-    mode: Mode
-    borrow: int
-    way: Way | None
-    reasons: list[str]
-    no_fit: NoFitReason
+    mode: Mode = Mode.FIT
+    borrow: int = 0
+    way: Way | None = None
+    reasons: tuple[str, ...] = ()
+    no_fit: NoFitReason = NoFitReason.NONE
 
     @property
     def text(self) -> str:
         """As in the event QuotaReserved (rules/03 §7)."""
         mode = f"preemptionMode={self.way.possibility}" if self.way is not None else self.mode.text
         return ";".join([mode, *([f"borrow={self.borrow}"] if self.borrow else []), *self.reasons])
+
+    def merged(self, other: Attempt) -> Attempt:
+        """The worse of both (rules/03 §7)."""
+        return Attempt(
+            min(self.mode, other.mode),
+            max(self.borrow, other.borrow),
+            min((way for way in (self.way, other.way) if way is not None), default=None),
+            tuple(sorted({*self.reasons, *other.reasons})),
+            _severest((self.no_fit, other.no_fit)),
+        )
 
 
 @dataclass
@@ -164,24 +172,17 @@ class Assignment:
     @property
     def message(self) -> str:
         """Why it does not simply fit (rules/03 §7)."""
-        return "; ".join(
-            f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(pod_set.reasons))}"
-            for pod_set in self.pod_sets
-            if pod_set.reasons
-        )
+        told = [(pod_set.name, ", ".join(sorted(pod_set.reasons))) for pod_set in self.pod_sets if pod_set.reasons]
+        return "; ".join(f"couldn't assign flavors to pod set {name}: {reasons}" for name, reasons in told)
 
     @property
     def considered(self) -> str:
         """The flavors that were tried on the way, for the event QuotaReserved (rules/03 §7)."""
         told = []
         for pod_set in self.pod_sets:
-            attempts = [
-                f"{flavor}({attempt.text})"
-                for flavor, attempt in sorted(pod_set.attempts.items())
-                if attempt.mode != Mode.FIT or attempt.borrow
-            ]
+            attempts = [(flavor, a) for flavor, a in sorted(pod_set.attempts.items()) if a.mode != Mode.FIT or a.borrow]
             if attempts:
-                told.append(f"{pod_set.name}: {', '.join(attempts)}")
+                told.append(f"{pod_set.name}: {', '.join(f'{flavor}({attempt.text})' for flavor, attempt in attempts)}")
         return " | ".join(told)
 
     @property
@@ -210,11 +211,9 @@ class Assigner:
         nominated: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self.info, self.snapshot, self.oracle, self.cycle = info, snapshot, oracle, cycle
+        self.replaced, self.nominated = replaced, nominated
         self.settings = snapshot.settings
-        self.replaced = replaced if self.settings.on("ElasticJobsViaWorkloadSlices") else None
-        self.nominated = nominated
-        self.queue = snapshot.spec(info.cluster_queue)
-        self.node = snapshot.nodes[info.cluster_queue]
+        self.queue, self.node = snapshot.spec(info.cluster_queue), snapshot.nodes[info.cluster_queue]
 
     def assign(self, counts: list[int] | None = None) -> Assignment:
         """Assign all pod sets, group by group (rules/03 §3)."""
@@ -222,9 +221,8 @@ class Assigner:
         if counts:
             totals = [pod_set.scaled(count) for pod_set, count in zip(totals, counts, strict=True)]
         if self.queue.group_of("pods") is not None:
-            totals = [PodSetTotals(t.name, t.count, {**t.requests, "pods": t.count}, t.flavors) for t in totals]
-        progress = Progress([], self.node.generation, self.cycle, self.info.shape)
-        assignment = Assignment(progress)
+            totals = [replace(total, requests={**total.requests, "pods": total.count}) for total in totals]
+        assignment = Assignment(Progress([], self.node.generation, self.cycle, self.info.shape))
         groups: dict[str, list[int]] = {}
         for index, pod_set in enumerate(self.info.pod_sets[: len(totals)]):
             name = (pod_set.get("topologyRequest") or {}).get("podSetGroupName")
@@ -247,16 +245,16 @@ class Assigner:
         attempts: dict[str, Attempt] = {}
         for resource in sorted(requests, key=resource_order):
             group = self.queue.group_of(resource)
-            if resource in flavors:
+            if resource in flavors or (group is None and (not requests[resource] or self.settings.ignores_undeclared)):
                 continue
             if group is None:
-                if requests[resource] == 0 or self.settings.ignores_undeclared:
-                    continue
                 flavors, reasons = {}, [f"resource {resource} unavailable in ClusterQueue"]
                 break
-            covered = {name: asked for name, asked in requests.items() if name in group.resources}
-            found, why, tried = self._scan(members, covered, resource, group, assignment.usage)
-            _merge_attempts(attempts, tried, group, resource)
+            found, why, tried = self._scan(members, requests, resource, group, assignment.usage)
+            attempts |= {flavor: attempt.merged(attempts.get(flavor, attempt)) for flavor, attempt in tried.items()}
+            for flavor in [name for name in group.flavors if name in attempts and name not in tried] if tried else ():
+                missing = Attempt(Mode.NO_FIT, 0, None, (f"flavor {flavor} does not provide resource {resource}",))
+                attempts[flavor] = replace(attempts[flavor].merged(missing), no_fit=NoFitReason.FLAVOR)
             if not found:
                 flavors, reasons = {}, why
                 break
@@ -268,22 +266,19 @@ class Assigner:
             pod_set = PodSetAssignment(total.name, total.count, total.requests, own, reasons, attempts)
             assignment.pod_sets.append(pod_set)
             assignment.progress.tried.append({name: choice.tried for name, choice in own.items()})
+            held = self.replaced.totals if self.replaced is not None else []
+            before = next((each.requests for each in held if each.name == total.name), {})
             for name, choice in own.items():
                 assignment.borrowing = max(assignment.borrowing, choice.borrow)
-                fr = (choice.flavor, name)
-                more = total.requests[name] - self._held_before(total.name, name)
+                fr, more = (choice.flavor, name), total.requests[name] - before.get(name, 0)
                 assignment.usage[fr] = amount.add(assignment.usage.get(fr, 0), more)
             goes_on &= not total.requests or bool(own)
         return goes_on
 
-    def _held_before(self, pod_set: str, resource: str) -> int:
-        held = self.replaced.totals if self.replaced is not None else []
-        return next((total.requests.get(resource, 0) for total in held if total.name == pod_set), 0)
-
     def _scan(
         self,
         members: list[int],
-        requests: dict[str, int],
+        requests: Mapping[str, int],
         lead: str,
         group: ResourceGroup,
         used: Mapping[FlavorResource, int],
@@ -291,64 +286,56 @@ class Assigner:
         """Try the flavors of a resource group in order (rules/03 §4)."""
         is_fungible = self.settings.on("FlavorFungibility")
         progress = self.info.progress if is_fungible else None
+        covered = {name: asked for name, asked in requests.items() if name in group.resources}
         best: dict[str, FlavorChoice] = {}
-        best_found = _WORST
+        best_found: _Granular = (Way.NO_FIT, float("inf"))
         reasons: list[str] = []
         attempts: dict[str, Attempt] = {}
         last = -1
         for index in range(progress.start(members[0], lead) if progress else 0, len(group.flavors)):
             last, flavor = index, group.flavors[index]
-            if self.nominated and not self._is_nominated(members, flavor, lead):
-                reasons.append(
-                    f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {lead}"
-                )
-                continue
-            if not self._is_allowed(flavor):
-                reasons.append(f"skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation")
+            if why := self._not_asked(members, flavor, lead):
+                reasons.append(why)
                 continue
             if why := self._ineligible(members, flavor, group):
                 reasons.append(why)
-                attempts[flavor] = Attempt(Mode.NO_FIT, 0, None, [why], NoFitReason.FLAVOR)
+                attempts[flavor] = Attempt(Mode.NO_FIT, 0, None, (why,), NoFitReason.FLAVOR)
                 continue
-            choices, found, attempt = self._try(members, requests, flavor, used)
-            reasons += attempt.reasons
-            attempts[flavor] = attempt
-            attempt.reasons = sorted(set(attempt.reasons))
-            if not is_fungible:
-                if found[0] > best_found[0]:
-                    best, best_found = choices, found
-                if found[0] == Way.FIT:
-                    break
-            elif not tries_next(found, self.queue):
+            choices, found, attempts[flavor] = self._try(members, covered, flavor, used)
+            reasons += attempts[flavor].reasons
+            stops = not tries_next(found, self.queue) if is_fungible else found[0] == Way.FIT
+            is_better = is_preferred(found, best_found, self.queue) if is_fungible else found[0] > best_found[0]
+            if stops or is_better:
                 best, best_found = choices, found
+            if stops:
                 break
-            elif is_preferred(found, best_found, self.queue):
-                best, best_found = choices, found
         if is_fungible:
             for choice in best.values():
                 choice.tried = -1 if last == len(group.flavors) - 1 else last
         return best, [] if best_found[0] == Way.FIT else reasons, attempts
 
-    def _is_nominated(self, members: list[int], flavor: str, lead: str) -> bool:
+    def _not_asked(self, members: list[int], flavor: str, lead: str) -> str:
+        """Why a flavor is not even looked at, if so (rules/04 §7, 09 §4.2)."""
         names = [self.info.pod_sets[index]["name"] for index in members]
-        return any((self.nominated or {}).get(name, {}).get(lead) == flavor for name in names)
-
-    def _is_allowed(self, flavor: str) -> bool:
-        """A variant may only have the flavors that it was made for (rules/09 §4.2)."""
-        annotations = self.info.workload["metadata"].get("annotations") or {}
-        allowed = annotations.get("kueue.x-k8s.io/workload-allowed-resource-flavors")
-        return not self.settings.on("ConcurrentAdmission") or allowed is None or flavor in variants.flavors(allowed)
+        if self.nominated and all(self.nominated.get(name, {}).get(lead) != flavor for name in names):
+            return f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {lead}"
+        allowed = variants.allowed_flavors(self.info.workload)
+        if self.settings.on("ConcurrentAdmission") and allowed is not None and flavor not in allowed:
+            return f"skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
+        return ""
 
     def _topology_mismatch(self, pod_set: Json, flavor: Json, group: ResourceGroup) -> str:
         """Why pods and a flavor do not agree on topology (rules/03 §5 2). Placement itself is not modelled."""
         request = pod_set.get("topologyRequest") or {}
         asks = any(request.get(way) is not None for way in ("required", "preferred", "unconstrained"))
-        has = bool((flavor.get("spec") or {}).get("topologyName"))
-        name, pod = flavor["metadata"]["name"], (pod_set.get("template") or {}).get("spec") or {}
-        if asks and not has and not set(pod_requests(pod)).isdisjoint(group.resources):
+        name, has = flavor["metadata"]["name"], bool(flavor["spec"].get("topologyName"))
+        if asks and not has and not set(pod_requests(pod_of(pod_set))).isdisjoint(group.resources):
             return f'Flavor "{name}" does not support TopologyAwareScheduling'
-        flavors = (self.snapshot.flavors[each].get("spec") or {} for each in self.queue.flavors)
-        if has and not asks and not all(spec.get("topologyName") for spec in flavors):
+        if (
+            has
+            and not asks
+            and not all(self.snapshot.flavors[f]["spec"].get("topologyName") for f in self.queue.flavors)
+        ):
             return f'Flavor "{name}" supports only TopologyAwareScheduling'
         return ""
 
@@ -357,12 +344,12 @@ class Assigner:
         flavor = self.snapshot.flavors.get(name)
         if flavor is None:
             return f"flavor {name} not found"
-        spec = flavor.get("spec") or {}
-        for index in members:
-            pod = (self.info.pod_sets[index].get("template") or {}).get("spec") or {}
-            why = self._topology_mismatch(self.info.pod_sets[index], flavor, group)
+        spec = flavor["spec"]
+        for pod_set in (self.info.pod_sets[index] for index in members):
+            why = self._topology_mismatch(pod_set, flavor, group)
             if why and self.settings.on("TopologyAwareScheduling"):
                 return why
+            pod = pod_of(pod_set)
             tolerations = [*(pod.get("tolerations") or ()), *(spec.get("tolerations") or ())]
             if taint := untolerated_taint(spec.get("nodeTaints") or [], tolerations):
                 words = f"{taint.get('key', '')} {taint.get('value', '')} {taint['effect']} <nil>"
@@ -372,37 +359,36 @@ class Assigner:
         return ""
 
     def _try(
-        self, members: list[int], requests: dict[str, int], flavor: str, used: Mapping[FlavorResource, int]
+        self, members: list[int], requests: Mapping[str, int], flavor: str, used: Mapping[FlavorResource, int]
     ) -> tuple[dict[str, FlavorChoice], _Granular, Attempt]:
         """What one flavor would do for all resources of a group (rules/03 §4 3d and e)."""
-        found = _BEST
+        found: _Granular = (Way.FIT, 0)
         choices: dict[str, FlavorChoice] = {}
-        attempt = Attempt(Mode.FIT, 0, None, [], NoFitReason.NONE)
+        reasons: list[str] = []
+        no_fits: list[NoFitReason] = []
+        levels = [0]
         for resource in sorted(requests, key=resource_order):
             asked = requests[resource]
             for held in [self.replaced.totals[index] for index in members] if self.replaced else ():
-                if held.flavors.get(resource, "") != flavor:
-                    found = _WORST
-                    attempt.reasons.append(
-                        f"could not assign {flavor} flavor since the original workload is assigned: "
-                        f"{held.flavors.get(resource, '')}"
-                    )
-                    attempt.no_fit = NoFitReason.FLAVOR
+                other = held.flavors.get(resource, "")
+                if other != flavor:
+                    found = (Way.NO_FIT, float("inf"))
+                    why = f"could not assign {flavor} flavor since the original workload is assigned: {other}"
+                    reasons.append(why)
+                    no_fits.append(NoFitReason.FLAVOR)
                     break
                 asked -= held.requests.get(resource, 0)
-            fr = (flavor, resource)
-            way, borrow, why, no_fit = self._fits(fr, used.get(fr, 0), asked)
-            attempt.reasons += [why] if why else []
-            attempt.no_fit = _severest((attempt.no_fit, no_fit))
-            attempt.borrow = max(attempt.borrow, borrow)
-            if is_preferred(found, (way, borrow), self.queue):
-                found = (way, borrow)
+            way, level, why, no_fit = self._fits((flavor, resource), used.get((flavor, resource), 0), asked)
+            reasons += [why] if why else []
+            no_fits.append(no_fit)
+            levels.append(level)
+            if is_preferred(found, (way, level), self.queue):
+                found = (way, level)
             if found[0] != Way.NO_FIT:
-                choices[resource] = FlavorChoice(flavor, way.mode, borrow)
-        attempt.mode, attempt.way = found[0].mode, found[0] if found[0].possibility else None
-        if not self.settings.on("UnadmittedWorkloadsObservability"):
-            attempt.no_fit = NoFitReason.NONE
-        return choices, found, attempt
+                choices[resource] = FlavorChoice(flavor, way.mode, level)
+        told = _severest(no_fits if self.settings.on("UnadmittedWorkloadsObservability") else ())
+        possible = found[0] if found[0].possibility else None
+        return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), told)
 
     def _fits(self, fr: FlavorResource, used: int, asked: int) -> tuple[Way, int, str, NoFitReason]:
         """What one flavor can do for one resource (rules/03 §4.1)."""
@@ -410,67 +396,43 @@ class Assigner:
         usage, node = self.snapshot.usage, self.node
         total, most = amount.add(used, asked), node.potential.get(fr, 0)
         if total > most:
-            words = [
-                f"insufficient quota for {resource} in flavor {flavor}",
-                f" previously considered podsets requests ({_amount_text(resource, used)}) + current podset request "
-                f"({quantity.text(resource, asked)}) > maximum capacity ({_amount_text(resource, most)})",
-            ]
-            return Way.NO_FIT, 0, ",".join(words), NoFitReason.MAXIMUM
+            why = (
+                f"insufficient quota for {resource} in flavor {flavor}, "
+                f"previously considered podsets requests ({_amount_text(resource, used)}) + current podset request "
+                f"({quantity.text(resource, asked)}) > maximum capacity ({_amount_text(resource, most)})"
+            )
+            return Way.NO_FIT, 0, why, NoFitReason.MAXIMUM
         level, may_reclaim = usage.level(node, fr, total)
         available = usage.available(node, fr)
         if total <= available:
             return Way.FIT, level, "", NoFitReason.NONE
         lacking = _amount_text(resource, amount.subtract(total, available))
         why = f"insufficient unused quota for {resource} in flavor {flavor}, {lacking} more needed"
-        preempts_while_borrowing = self.queue.borrows_to_preempt or (
-            self.settings.fair_sharing is not None and self.queue.reclaim_within_cohort != "Never"
-        )
+        reclaims_fairly = self.settings.fair_sharing is not None and self.queue.reclaim_within_cohort != "Never"
+        preempts_while_borrowing = self.queue.borrows_to_preempt or reclaims_fairly
         if self.queue.quota(fr).nominal >= total or may_reclaim or preempts_while_borrowing:
             way, level = self.oracle(fr, total)
             return way, level, why, NoFitReason.NONE
         return Way.NO_FIT, level, why, NoFitReason.QUOTA
 
     def _no_fit_reason(self, assignment: Assignment) -> NoFitReason:
-        """The reason that an administrator should hear (rules/03 §7.1)."""
+        """The reason that an administrator should hear: of each resource group the mildest (rules/03 §7.1)."""
         overall = NoFitReason.NONE
-        for pod_set in assignment.pod_sets:
-            if pod_set.mode != Mode.NO_FIT:
-                continue
+        for pod_set in (p for p in assignment.pod_sets if p.mode == Mode.NO_FIT):
             if not pod_set.attempts:
                 overall = NoFitReason.FLAVOR
-            mildest: dict[int | str, NoFitReason] = {}
+            mildest: dict[str, NoFitReason] = {}
             for flavor, attempt in pod_set.attempts.items():
-                if attempt.mode == Mode.NO_FIT:
-                    groups: list[int | str] = [i for i, g in enumerate(self.queue.groups) if flavor in g.flavors]
-                    for place in groups or [flavor]:
-                        reasons = (mildest.get(place, NoFitReason.FLAVOR), attempt.no_fit)
-                        mildest[place] = min(reasons, key=_SEVERITY.index)
+                groups = [index for index, group in enumerate(self.queue.groups) if flavor in group.flavors]
+                for place in map(str, groups or [flavor]) if attempt.mode == Mode.NO_FIT else ():
+                    reasons = (mildest.get(place, NoFitReason.FLAVOR), attempt.no_fit)
+                    mildest[place] = min(reasons, key=_SEVERITY.index)
             overall = _severest((overall, *mildest.values()))
         return overall
 
 
 def _amount_text(resource: str, number: int) -> str:
     return "<unlimited>" if number == amount.UNLIMITED else quantity.text(resource, number)
-
-
-def _merge_attempts(merged: dict[str, Attempt], new: dict[str, Attempt], group: ResourceGroup, lead: str) -> None:
-    """Attempts of several resource groups, flavor by flavor (rules/03 §7)."""
-    for flavor, attempt in new.items():
-        old = merged.get(flavor, attempt)
-        ways = [way for way in (old.way, attempt.way) if way is not None]
-        merged[flavor] = Attempt(
-            min(old.mode, attempt.mode),
-            max(old.borrow, attempt.borrow),
-            min(ways, default=None),
-            sorted({*old.reasons, *attempt.reasons}),
-            _severest((old.no_fit, attempt.no_fit)),
-        )
-    for flavor in merged if new else ():
-        if flavor in group.flavors and flavor not in new:
-            attempt = merged[flavor]
-            text = f"flavor {flavor} does not provide resource {lead}"
-            reasons = sorted({*attempt.reasons, text})
-            merged[flavor] = Attempt(Mode.NO_FIT, attempt.borrow, attempt.way, reasons, NoFitReason.FLAVOR)
 
 
 def requests_of(assignment: Assignment, info: Info, replaced: Info | None) -> dict[FlavorResource, int]:
@@ -486,18 +448,17 @@ def requests_of(assignment: Assignment, info: Info, replaced: Info | None) -> di
     return total
 
 
-def search_fewer_pods(pod_sets: list[Json], works: Callable[[list[int]], bool]) -> bool:
-    """Try fewer pods, as many as possible; `works` keeps what it found last (rules/03 §9.1). Says whether one works."""
-    counts = [pod_set.get("count", 0) for pod_set in pod_sets]
+def search_fewer_pods(pod_sets: list[Json], tried: Callable[[list[int]], _Found]) -> _Found | None:
+    """Try fewer pods, as many as possible (rules/03 §9.1). Returns what was found, if that works."""
+    counts = [pod_set["count"] for pod_set in pod_sets]
     most = [n - (n if p.get("minCount") is None else p["minCount"]) for n, p in zip(counts, pod_sets, strict=True)]
-    total = sum(most)
-    if total <= 0:
-        return False
-    low, high, last = 0, total + 1, 0
+    total, found = sum(most), None
+    low, high = 0, total + 1 if total > 0 else 0
     while low < high:
         middle = (low + high) // 2
-        if works([n - int(amount.divide(d * middle, total)) for n, d in zip(counts, most, strict=True)]):
-            high = last = middle
+        attempt = tried([n - int(amount.divide(d * middle, total)) for n, d in zip(counts, most, strict=True)])
+        if attempt[0]:
+            found, high = attempt, middle
         else:
             low = middle + 1
-    return low == last
+    return found

@@ -10,26 +10,6 @@ from typing import Any
 from kueuecore.reference import times
 from kueuecore.reference.settings import Json, Settings
 
-__all__ = [
-    "copied",
-    "cut",
-    "find",
-    "has_reservation",
-    "is_active",
-    "is_admissible",
-    "is_admitted",
-    "is_evicted",
-    "is_finished",
-    "is_on_hold",
-    "is_true",
-    "own",
-    "put",
-    "reserve",
-    "stage",
-    "sync_admitted",
-    "unreserve",
-]
-
 MESSAGE_BYTES = 32768
 EVENT_BYTES = 1024
 
@@ -49,38 +29,42 @@ def copied(value: Any) -> Any:
 
 def own(workload: Json) -> Json:
     """A copy whose status may be written to."""
-    return {**workload, "status": copied(workload.get("status") or {})}
+    return {**workload, "status": copied(workload["status"])}
 
 
-def find(workload: Json, kind: str) -> Json | None:
-    """A condition, if it is there."""
-    for condition in (workload.get("status") or {}).get("conditions") or ():
-        if condition["type"] == kind:
-            found: Json = condition
-            return found
-    return None
+def find(workload: Json, kind: str) -> Json:
+    """A condition, empty if it is not there."""
+    found: Json = next((c for c in workload["status"].get("conditions") or () if c["type"] == kind), {})
+    return found
+
+
+def said(workload: Json, kind: str) -> tuple[str, str]:
+    """Status and reason of a condition, empty if it is not there."""
+    condition = find(workload, kind)
+    return condition.get("status", ""), condition.get("reason", "")
+
+
+def since(workload: Json, kind: str) -> int:
+    """When a condition got its status; before all else if it is not there."""
+    return times.moment(find(workload, kind).get("lastTransitionTime"))
 
 
 def is_true(workload: Json, kind: str) -> bool:
     """Is a condition there and True?"""
-    condition = find(workload, kind)
-    return condition is not None and condition["status"] == "True"
+    return said(workload, kind)[0] == "True"
 
 
-def put(
-    workload: Json, kind: str, status: bool, reason: str, message: str, now: int, *, generation: bool = True
-) -> bool:
+def put(workload: Json, kind: str, status: bool, reason: str, message: str, now: int, *, observed: bool = True) -> bool:
     """Write a condition; its time moves only with its status. Says whether anything changed."""
-    wanted: Json = {"type": kind, "status": str(status), "reason": reason, "message": cut(message, MESSAGE_BYTES)}
-    observed = workload["metadata"].get("generation", 0) if generation else 0
-    if observed:
-        wanted["observedGeneration"] = observed
     previous = find(workload, kind)
-    moved = previous is None or previous["status"] != wanted["status"]
-    wanted["lastTransitionTime"] = times.text(now) if moved else (previous or {}).get("lastTransitionTime")
-    others = [c for c in workload["status"].get("conditions") or () if c is not previous]
+    wanted: Json = {"type": kind, "status": str(status), "reason": reason, "message": cut(message, MESSAGE_BYTES)}
+    moved = previous.get("status") != wanted["status"]
+    wanted["lastTransitionTime"] = times.text(now) if moved else previous.get("lastTransitionTime")
+    if observed and workload["metadata"]["generation"]:
+        wanted["observedGeneration"] = workload["metadata"]["generation"]
     if previous == wanted:
         return False
+    others = [condition for condition in workload["status"].get("conditions") or () if condition["type"] != kind]
     workload["status"]["conditions"] = [*others, wanted]
     return True
 
@@ -112,27 +96,20 @@ def is_active(workload: Json) -> bool:
 
 def is_on_hold(workload: Json) -> bool:
     """Was its quota given back on purpose? (rules/05 §2)."""
-    condition = find(workload, "QuotaReserved")
-    return condition is not None and condition["status"] == "False" and condition.get("reason") == "OnHold"
+    return said(workload, "QuotaReserved") == ("False", "OnHold")
 
 
 def admission_gate(workload: Json, settings: Settings) -> str:
     """Who holds it back from the queue, or nobody (rules/07 §8)."""
-    annotations = workload["metadata"].get("annotations") or {}
-    gate = annotations.get("kueue.x-k8s.io/admission-gated-by", "")
+    gate = workload["metadata"]["annotations"].get("kueue.x-k8s.io/admission-gated-by", "")
     return str(gate) if settings.on("AdmissionGatedBy") else ""
 
 
 def is_admissible(workload: Json, settings: Settings) -> bool:
     """May it be queued? (rules/05 §2)."""
-    return (
-        not admission_gate(workload, settings)
-        and is_active(workload)
-        and not is_finished(workload)
-        and not has_reservation(workload)
-        and not is_on_hold(workload)
-        and not is_true(workload, "WaitingForReplacementPods")
-    )
+    hindrances = ("Finished", "QuotaReserved", "WaitingForReplacementPods")
+    is_hindered = is_on_hold(workload) or any(is_true(workload, kind) for kind in hindrances)
+    return is_active(workload) and not is_hindered and not admission_gate(workload, settings)
 
 
 def stage(workload: Json) -> str:
@@ -142,44 +119,47 @@ def stage(workload: Json) -> str:
 
 def check_states(workload: Json) -> list[Json]:
     """States of its admission checks."""
-    return list((workload.get("status") or {}).get("admissionChecks") or ())
+    return list(workload["status"].get("admissionChecks") or ())
 
 
-def _awaits_topology(workload: Json) -> bool:
-    assignments = (workload["status"].get("admission") or {}).get("podSetAssignments") or ()
-    return any(a.get("delayedTopologyRequest") == "Pending" and not a.get("topologyAssignment") for a in assignments)
+def admission(workload: Json) -> Json:
+    """What it was given, empty if nothing."""
+    return workload["status"].get("admission") or {}
+
+
+def _why_not_admitted(workload: Json, settings: Settings) -> tuple[str, str]:
+    """Reason and message of Admitted=False, nothing if it may run (rules/07 §1)."""
+    reserved = has_reservation(workload)
+    ready = all(check["state"] == "Ready" for check in check_states(workload))
+    observability = settings.on("UnadmittedWorkloadsObservability")
+    if not reserved and not ready and not observability:
+        return "NoReservationUnsatisfiedChecks", "The workload has no reservation and not all checks ready"
+    if not reserved:
+        return "NoReservation", "The workload has no reservation"
+    if not ready:
+        reason = "UnsatisfiedAdmissionChecks" if observability else "UnsatisfiedChecks"
+        return reason, "The workload has not all checks ready"
+    for assignment in admission(workload).get("podSetAssignments") or ():
+        if assignment.get("delayedTopologyRequest") == "Pending" and not assignment.get("topologyAssignment"):
+            return "PendingDelayedTopologyRequests", "There are pending delayed topology requests"
+    return "", ""
 
 
 def sync_admitted(workload: Json, now: int, settings: Settings) -> bool:
     """Make Admitted follow from the reservation and the checks (rules/07 §1). Says whether anything changed."""
-    reserved, was_admitted = has_reservation(workload), is_admitted(workload)
-    ready = all(check["state"] == "Ready" for check in check_states(workload))
-    placed = not _awaits_topology(workload)
-    observed = settings.on("UnadmittedWorkloadsObservability")
-    if observed:
-        explicit = settings.on("UnadmittedWorkloadsExplicitStatus")
-        if find(workload, "QuotaReserved") is None and find(workload, "Admitted") is None and not explicit:
-            return False
-    elif was_admitted == (reserved and ready and placed):
-        return False
-    admitted = reserved and ready and placed
-    if admitted:
-        reason, message = "Admitted", "The workload is admitted"
-    elif not reserved and not ready and not observed:
-        reason = "NoReservationUnsatisfiedChecks"
-        message = "The workload has no reservation and not all checks ready"
-    elif not reserved:
-        reason, message = "NoReservation", "The workload has no reservation"
-    elif not ready:
-        reason = "UnsatisfiedAdmissionChecks" if observed else "UnsatisfiedChecks"
-        message = "The workload has not all checks ready"
+    was_admitted, (reason, message) = is_admitted(workload), _why_not_admitted(workload, settings)
+    if settings.on("UnadmittedWorkloadsObservability"):
+        is_known = find(workload, "QuotaReserved") or find(workload, "Admitted")
+        is_due = bool(is_known) or settings.on("UnadmittedWorkloadsExplicitStatus")
     else:
-        reason, message = "PendingDelayedTopologyRequests", "There are pending delayed topology requests"
-    if was_admitted and not admitted:
-        since = times.moment((find(workload, "Admitted") or {}).get("lastTransitionTime"))
+        is_due = was_admitted != (not reason)
+    if not is_due:
+        return False
+    if was_admitted and reason:
         past = workload["status"].get("accumulatedPastExecutionTimeSeconds", 0)
-        workload["status"]["accumulatedPastExecutionTimeSeconds"] = past + (now - since) // times.SECOND
-    return put(workload, "Admitted", admitted, reason, message, now)
+        ran_s = (now - since(workload, "Admitted")) // times.SECOND
+        workload["status"]["accumulatedPastExecutionTimeSeconds"] = past + ran_s
+    return put(workload, "Admitted", not reason, reason or "Admitted", message or "The workload is admitted", now)
 
 
 def unreserve(workload: Json, reason: str, message: str, now: int, settings: Settings) -> bool:
@@ -189,12 +169,12 @@ def unreserve(workload: Json, reason: str, message: str, now: int, settings: Set
     return sync_admitted(workload, now, settings) or changed
 
 
-def reserve(workload: Json, admission: Json, now: int) -> None:
+def reserve(workload: Json, given: Json, now: int) -> None:
     """Write an admission and QuotaReserved=True; what happened before is past (rules/05 §6.6)."""
-    workload["status"]["admission"] = admission
-    message = f"Quota reserved in ClusterQueue {admission['clusterQueue']}"
-    put(workload, "QuotaReserved", True, "QuotaReserved", message, now)
+    workload["status"]["admission"] = given
+    put(
+        workload, "QuotaReserved", True, "QuotaReserved", f"Quota reserved in ClusterQueue {given['clusterQueue']}", now
+    )
     for kind in ("Evicted", "Preempted", "BlockedOnPreemptionGates"):
-        condition = find(workload, kind)
-        if condition is not None and condition["status"] == "True":
-            put(workload, kind, False, "QuotaReserved", f"Previously: {condition['message']}", now)
+        if is_true(workload, kind):
+            put(workload, kind, False, "QuotaReserved", f"Previously: {find(workload, kind)['message']}", now)

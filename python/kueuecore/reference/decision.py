@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Admission", "Decision", "Event", "Pending", "PodSetAdmission", "Preemption", "ReplacedSlice"]
-
 
 @dataclass(frozen=True)
 class PodSetAdmission:
@@ -67,19 +65,12 @@ class ReplacedSlice(_Named):
 
 
 @dataclass(frozen=True)
-class Event:
+class Event(_Named):
     """A Kubernetes event about a workload."""
 
     type: str
     reason: str
-    namespace: str
-    name: str
     message: str
-
-    @property
-    def key(self) -> str:
-        """Key of the workload."""
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass

@@ -7,8 +7,6 @@ from kueuecore.reference.decision import Event
 from kueuecore.reference.objects import names_of
 from kueuecore.reference.settings import Json, Settings
 
-__all__ = ["evict", "release"]
-
 
 def evict(workload: Json, reason: str, message: str, now: int, *, cause: str = "") -> Event | None:
     """Write that a workload has to stop; its quota it keeps until it did (rules/07 §8). Returns the event."""
@@ -23,29 +21,23 @@ def evict(workload: Json, reason: str, message: str, now: int, *, cause: str = "
         conditions.put(workload, "BlockedOnPreemptionGates", False, reason, message, now)
     for gate in status.get("preemptionGates") or ():
         gate |= {"position": "Closed", "lastTransitionTime": times.text(now)}
-    evictions = status.setdefault("schedulingStats", {}).setdefault("evictions", [])
-    for counter in evictions:
-        if (counter["reason"], counter.get("underlyingCause", "")) == (reason, cause):
-            counter["count"] += 1
-            break
-    else:
-        evictions.append({"reason": reason, "underlyingCause": cause, "count": 1})
-    if not status.get("admission"):
+    evictions: list[Json] = status.setdefault("schedulingStats", {}).setdefault("evictions", [])
+    counters = [e for e in evictions if (e["reason"], e.get("underlyingCause", "")) == (reason, cause)]
+    if not counters:
+        counters = [{"reason": reason, "underlyingCause": cause, "count": 0}]
+        evictions += counters
+    counters[0]["count"] += 1
+    if not conditions.admission(workload):
         return None
-    due_to = f"EvictedDueTo{told}"
-    return Event("Normal", due_to, *names_of(workload), conditions.cut(message, conditions.EVENT_BYTES))
+    return Event(*names_of(workload), "Normal", f"EvictedDueTo{told}", conditions.cut(message, conditions.EVENT_BYTES))
 
 
 def _reset(check: Json, now: int) -> Json:
     """A check begins anew (rules/07 §3)."""
     if check["state"] == "Pending":
         return check
-    reset = {
-        "name": check["name"],
-        "state": "Pending",
-        "message": f"Reset to Pending after eviction. Previously: {check['state']}",
-        "lastTransitionTime": times.text(now),
-    }
+    message = f"Reset to Pending after eviction. Previously: {check['state']}"
+    reset = {"name": check["name"], "state": "Pending", "message": message, "lastTransitionTime": times.text(now)}
     if "requeueAfterSeconds" in check:
         reset["requeueAfterSeconds"] = check["requeueAfterSeconds"]
     if check["state"] == "Retry":
@@ -55,12 +47,10 @@ def _reset(check: Json, now: int) -> Json:
 
 def release(workload: Json, now: int, settings: Settings) -> None:
     """The job has stopped: its quota is free, and it may or may not wait again (rules/04 §9, 07 §8)."""
-    evicted = conditions.find(workload, "Evicted") or {}
+    evicted = conditions.find(workload, "Evicted")
     reason, message = evicted.get("reason", ""), evicted.get("message", "")
-    owners = workload["metadata"].get("ownerReferences") or ()
-    is_pods = [(owner["kind"], owner.get("apiVersion")) for owner in owners] == [("Pod", "v1")]
+    is_pods = [(o["kind"], o.get("apiVersion")) for o in workload["metadata"]["ownerReferences"]] == [("Pod", "v1")]
     is_stuck = is_pods and settings.on("SkipReassignmentForPodOwnedWorkloads")
-    returns = reason in ("Preempted", "NodeFailures") and not is_stuck
-    conditions.put(workload, "Requeued", returns, reason, message, now)
+    conditions.put(workload, "Requeued", reason in ("Preempted", "NodeFailures") and not is_stuck, reason, message, now)
     told = "PendingEvaluation" if settings.on("UnadmittedWorkloadsObservability") else "Pending"
     conditions.unreserve(workload, told, message, now, settings)

@@ -9,25 +9,13 @@ from kueuecore.reference import amount
 from kueuecore.reference.objects import ClusterQueue, FlavorResource, Quota, groups_and_quotas, weight_of
 from kueuecore.reference.settings import Json
 
-__all__ = ["CycleError", "Forest", "Node"]
-
-
-class CycleError(Exception):
-    """A Cohort is its own ancestor: the edge stays, the rest is not taken over (rules/02 §4 5)."""
-
-    def __init__(self) -> None:
-        super().__init__("cohort has a cycle")
-
 
 @dataclass(eq=False)
 class Node:
     """A ClusterQueue or a Cohort.
 
     Args:
-        name: Its name.
-        is_cluster_queue: Which of the two it is.
         is_explicit: Is there an object of it, not only others that name it?
-        quotas: What it declares itself.
         subtree: S, its subtree quota, as of the last time that its tree was worked out.
         potential: What it could use if nobody else used anything, as of then (rules/02 §2.3).
         lendable: The same by resource, over all flavors (rules/02 §6 4).
@@ -59,10 +47,10 @@ class Node:
         lending = self.quota(fr).lending_limit
         return 0 if lending is None else max(0, amount.subtract(self.subtree.get(fr, 0), lending))
 
-    def ancestors(self) -> list[Node]:
-        """From its parent to the root. In a cycle, until it comes around."""
+    def chain(self) -> list[Node]:
+        """From itself to the root. In a cycle, until it comes around."""
         found: list[Node] = []
-        node = self.parent
+        node: Node | None = self
         while node is not None and node not in found:
             found.append(node)
             node = node.parent
@@ -71,13 +59,12 @@ class Node:
     @property
     def root(self) -> Node:
         """The root of its tree."""
-        return ([self, *self.ancestors()])[-1]
+        return self.chain()[-1]
 
     @property
     def has_cycle(self) -> bool:
         """Is it in or below a cycle? (rules/02 §4 4)."""
-        chain = [self, *self.ancestors()]
-        return chain[-1].parent is not None
+        return self.root.parent is not None
 
     def tree(self) -> Iterator[Node]:
         """Itself and all below, the deepest first."""
@@ -94,7 +81,7 @@ class Node:
     @property
     def path(self) -> str:
         """Names from the root (rules/04 §8)."""
-        return "/" + "/".join(node.name for node in reversed([self, *self.ancestors()]))
+        return "/" + "/".join(node.name for node in reversed(self.chain()))
 
 
 class Forest:
@@ -105,9 +92,9 @@ class Forest:
         self.cohorts: dict[str, Node] = {}
         self._on_recompute = on_recompute
 
-    def recompute(self, node: Node) -> None:
+    def recompute(self, node: Node | None) -> None:
         """S of a whole tree and what follows, and a new generation for each ClusterQueue in it (rules/02 §2, §4.1)."""
-        if node.has_cycle:
+        if node is None or node.has_cycle:
             return
         nodes = list(node.root.tree())
         for each in nodes:
@@ -147,50 +134,44 @@ class Forest:
             node.parent.children.append(node)
         return former
 
-    def set_cohort(self, manifest: Json) -> None:
-        """Create or change a Cohort (rules/02 §4 1 and 5)."""
-        name, spec = manifest["metadata"]["name"], manifest.get("spec") or {}
+    def set_cohort(self, manifest: Json) -> bool:
+        """Create or change a Cohort (rules/02 §4 1 and 5). Says whether it was taken over: not in a cycle."""
+        name, spec = manifest["metadata"]["name"], manifest["spec"]
         node = self.cohorts.setdefault(name, Node(name))
         node.is_explicit = True
         former = self._move(node, spec.get("parentName", ""))
         node.quotas, node.weight = groups_and_quotas(spec)[1], weight_of(spec)
-        if former is not None:
-            self.recompute(former)
+        self.recompute(former)
         if node.has_cycle:
-            raise CycleError
+            return False
         self.recompute(node)
         self.recompute(node)
+        return True
 
     def delete_cohort(self, name: str) -> None:
         """Without its object, a Cohort with children is a root without quota (rules/02 §4 2)."""
-        node = self.cohorts.get(name)
-        if node is None:
-            return
+        node = self.cohorts[name]
         former = self._move(node, "")
         node.is_explicit, node.quotas, node.weight = False, {}, 0.0
         if node.children:
             self.recompute(node)
         else:
             del self.cohorts[name]
-        if former is not None:
-            self.recompute(former)
+        self.recompute(former)
 
-    def set_cluster_queue(self, spec: ClusterQueue) -> None:
-        """Create or change a ClusterQueue (rules/02 §4 5, §4.1)."""
+    def set_cluster_queue(self, spec: ClusterQueue) -> bool:
+        """Create or change a ClusterQueue (rules/02 §4 5, §4.1). Says whether it was taken over: not in a cycle."""
         node = self.cluster_queues.setdefault(spec.name, Node(spec.name, is_cluster_queue=True, is_explicit=True))
         parent, before = node.parent, (node.quotas, node.spec.groups if node.spec is not None else ())
         former = self._move(node, spec.cohort)
-        if former is not None:
-            self.recompute(former)
+        self.recompute(former)
         if node.has_cycle:
-            raise CycleError
+            return False
         node.quotas, node.weight, node.spec = spec.quotas, spec.weight, spec
         if node.generation == 0 or before != (spec.quotas, spec.groups) or node.parent is not parent:
             self.recompute(node)
+        return True
 
     def delete_cluster_queue(self, name: str) -> None:
         """What is left of its tree is worked out again."""
-        node = self.cluster_queues.pop(name, None)
-        former = None if node is None else self._move(node, "")
-        if former is not None:
-            self.recompute(former)
+        self.recompute(self._move(self.cluster_queues.pop(name), ""))

@@ -7,8 +7,6 @@ from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.settings import Json
 from kueuecore.reference.totals import Info
 
-__all__ = ["preempted_workload", "preemption", "priorities", "waited"]
-
 _DUE_TO = {
     "InClusterQueue": "prioritization in the ClusterQueue",
     "InCohortReclamation": "reclamation within the cohort",
@@ -17,12 +15,16 @@ _DUE_TO = {
 }
 
 
+def job_uid(workload: Json) -> str:
+    """UID of the job of a workload."""
+    return str(workload["metadata"]["labels"].get("kueue.x-k8s.io/job-uid", ""))
+
+
 def preemption(preemptor: Json, reason: str, preemptor_path: str, preemptee_path: str) -> str:
     """Message of the conditions Evicted and Preempted (rules/04 §8)."""
-    uid = preemptor["metadata"].get("uid") or "UNKNOWN"
-    job = (preemptor["metadata"].get("labels") or {}).get("kueue.x-k8s.io/job-uid") or "UNKNOWN"
+    uids = f"UID: {preemptor['metadata']['uid'] or 'UNKNOWN'}, JobUID: {job_uid(preemptor) or 'UNKNOWN'}"
     return (
-        f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job}) due to {_DUE_TO.get(reason, 'UNKNOWN')}; "
+        f"Preempted to accommodate a workload ({uids}) due to {_DUE_TO.get(reason, 'UNKNOWN')}; "
         f"preemptor path: {preemptor_path or 'UNKNOWN'}; preemptee path: {preemptee_path or 'UNKNOWN'}"
     )
 
@@ -41,7 +43,6 @@ def preempted_workload(preemptee: Info) -> str:
 
 def waited(workload: Json, now: int) -> str:
     """How long a workload has waited, in whole seconds (rules/05 §6.6)."""
-    requeued = conditions.find(workload, "Requeued")
-    created = workload["metadata"].get("creationTimestamp")
-    since = times.moment(created if requeued is None else requeued.get("lastTransitionTime"))
-    return f"{times.seconds_of(min(now - since, UNLIMITED)):.0f}s"
+    created = times.moment(workload["metadata"].get("creationTimestamp"))
+    begun = conditions.since(workload, "Requeued") if conditions.find(workload, "Requeued") else created
+    return f"{min(now - begun, UNLIMITED) / times.SECOND:.0f}s"

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kueuecore.reference import conditions, pods, preempt
-from kueuecore.reference.assign import Assigner, Assignment, Mode, requests_of, search_fewer_pods
+from kueuecore.reference.assign import Assigner, Assignment, Mode, Way, requests_of, search_fewer_pods
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.objects import FlavorResource
 from kueuecore.reference.pending import RequeueReason
 from kueuecore.reference.preempt import Need, Target
+from kueuecore.reference.preempt_fair import fair
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json
 from kueuecore.reference.totals import Info, Progress
 
-__all__ = ["Entry", "assign_with_targets", "obstacle", "replaced_slice"]
+NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
 
 
-@dataclass
+@dataclass(eq=False)
 class Entry:
     """A head on its way through a cycle (rules/05 §6).
 
@@ -29,7 +31,7 @@ class Entry:
 
     info: Info
     is_preemptor: bool = False
-    assignment: Assignment = field(default_factory=lambda: Assignment(Progress([], 0, 0, None)))
+    assignment: Assignment = field(default_factory=lambda: Assignment(Progress()))
     targets: list[Target] = field(default_factory=list)
     status: str = ""
     message: str = ""
@@ -46,32 +48,32 @@ class Entry:
         self.assignment, self.targets = assignment, targets
         self.message, self.info.progress = assignment.message, assignment.progress
 
+    def waits(self, reason: str, message: str | None = None, requeue: RequeueReason | None = None) -> None:
+        """It stays pending: say why (rules/05 §6.5)."""
+        self.reason = reason
+        self.message = self.message if message is None else message
+        self.requeue_reason = requeue or self.requeue_reason
+
 
 def obstacle(info: Info, snapshot: Snapshot, namespaces: Mapping[str, Json], limits: list[Json]) -> tuple[str, str]:
     """Reason and message for a head that is not even tried (rules/05 §6.1 a to g); empty if it is."""
-    queue = info.cluster_queue
     if any(check["state"] in ("Retry", "Rejected") for check in conditions.check_states(info.workload)):
         return "PendingEvaluation", "The workload has failed admission checks"
-    if queue in snapshot.inactive:
-        return "Suspended", f"ClusterQueue {queue} is inactive"
-    if queue not in snapshot.nodes:
-        return "Misconfigured", f"ClusterQueue {queue} not found"
-    message = inadmissible_because(info.workload, snapshot.spec(queue).namespace_selector, namespaces, limits)
+    if info.cluster_queue not in snapshot.nodes:
+        return "Suspended", f"ClusterQueue {info.cluster_queue} is inactive"
+    selector = snapshot.spec(info.cluster_queue).namespace_selector
+    message = inadmissible_because(info.workload, selector, namespaces, limits)
     return ("Misconfigured" if message else "", message)
-
-
-NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
 
 
 def inadmissible_because(
     workload: Json, selector: Json | None, namespaces: Mapping[str, Json], limits: list[Json]
 ) -> str:
     """Why a workload cannot be admitted as it is (rules/01 §7.6)."""
-    name = workload["metadata"].get("namespace", "")
-    namespace = namespaces.get(name)
-    if namespace is None:
+    name = workload["metadata"]["namespace"]
+    if name not in namespaces:
         return f'workload namespace "{name}" does not exist: Namespace "{name}" not found'
-    if not matches_labels(selector, namespace["metadata"].get("labels") or {}):
+    if not matches_labels(selector, namespaces[name]["metadata"]["labels"]):
         return NAMESPACE_MISMATCH
     if problems := pods.resource_problems(workload):
         return f"resources validation failed: {pods.problem_text(problems)}"
@@ -82,11 +84,9 @@ def inadmissible_because(
 
 def replaced_slice(info: Info, snapshot: Snapshot) -> Info | None:
     """The slice that an elastic workload takes the place of (rules/09 §2.3 1)."""
-    annotations = info.workload["metadata"].get("annotations") or {}
-    key = annotations.get("kueue.x-k8s.io/workload-slice-replacement-for", "")
-    if not snapshot.settings.on("ElasticJobsViaWorkloadSlices"):
-        return None
-    return snapshot.workloads[info.cluster_queue].get(key)
+    key = info.workload["metadata"]["annotations"].get("kueue.x-k8s.io/workload-slice-replacement-for", "")
+    is_elastic = snapshot.settings.on("ElasticJobsViaWorkloadSlices")
+    return snapshot.workloads[info.cluster_queue].get(key) if is_elastic else None
 
 
 def _is_outdated(progress: Progress, info: Info, snapshot: Snapshot, cycle: int) -> bool:
@@ -99,6 +99,22 @@ def _is_outdated(progress: Progress, info: Info, snapshot: Snapshot, cycle: int)
     return snapshot.nodes[info.cluster_queue].generation > progress.generation
 
 
+def find_targets(snapshot: Snapshot, need: Need) -> list[Target]:
+    """The workloads that make enough room together; none if that is impossible (rules/04 §1)."""
+    return preempt.classical(snapshot, need) if snapshot.settings.fair_sharing is None else fair(snapshot, need)
+
+
+def _oracle(snapshot: Snapshot, info: Info, fr: FlavorResource, requested: int) -> tuple[Way, int]:
+    """What preemption could do for one flavor and resource, at which level of borrowing (rules/04 §6)."""
+    node = snapshot.nodes[info.cluster_queue]
+    targets = find_targets(snapshot, Need(info, frozenset([fr]), {fr: requested}))
+    level = snapshot.without(target.info for target in targets).usage.level(node, fr, requested)[0]
+    if not targets:
+        return Way.NO_CANDIDATES, level
+    is_own = any(target.info.cluster_queue == info.cluster_queue for target in targets)
+    return Way.PREEMPT if is_own else Way.RECLAIM, level
+
+
 def assign_with_targets(
     info: Info, snapshot: Snapshot, cycle: int, nominated: Mapping[str, Mapping[str, str]] | None = None
 ) -> tuple[Assignment, list[Target]]:
@@ -107,29 +123,18 @@ def assign_with_targets(
         info.progress = None
     replaced = replaced_slice(info, snapshot)
     own = [Target(replaced, "")] if replaced is not None else []
-    simulate = preempt.oracle(snapshot, info)
-    assigner = Assigner(info, snapshot, simulate, cycle=cycle, replaced=replaced, nominated=nominated)
+    oracle = functools.partial(_oracle, snapshot, info)
+    assigner = Assigner(info, snapshot, oracle, cycle=cycle, replaced=replaced, nominated=nominated)
 
-    def targets_for(assignment: Assignment) -> list[Target]:
-        need = Need(info, assignment.need_preemption, requests_of(assignment, info, assigner.replaced))
-        return preempt.find_targets(snapshot, need)
+    def tried(counts: list[int] | None = None) -> tuple[bool, Assignment, list[Target]]:
+        assignment, targets = assigner.assign(counts), []
+        if assignment.mode == Mode.PREEMPT:
+            need = Need(info, assignment.need_preemption, requests_of(assignment, info, replaced))
+            targets = find_targets(snapshot, need)
+        works = assignment.mode == Mode.FIT or bool(targets)
+        return works, assignment, own + targets if works else []
 
-    full = assigner.assign()
-    if full.mode == Mode.FIT:
-        return full, own
-    if full.mode == Mode.PREEMPT and (targets := targets_for(full)):
-        return full, own + targets
-    found: list[tuple[Assignment, list[Target]]] = []
-
-    def works(counts: list[int]) -> bool:
-        assignment = assigner.assign(counts)
-        targets = targets_for(assignment) if assignment.mode == Mode.PREEMPT else []
-        if assignment.mode != Mode.FIT and not targets:
-            return False
-        found.append((assignment, targets))
-        return True
-
-    if snapshot.settings.on("PartialAdmission") and search_fewer_pods(info.pod_sets, works):
-        assignment, targets = found[-1]
-        return assignment, own + targets
-    return full, []
+    found = tried()
+    if not found[0] and snapshot.settings.on("PartialAdmission"):
+        found = search_fewer_pods(info.pod_sets, tried) or found
+    return found[1:]

@@ -2,29 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kueuecore.reference import quantity
 from kueuecore.reference.settings import Json
 
-__all__ = [
-    "CLUSTER_SCOPED",
-    "ClusterQueue",
-    "FlavorResource",
-    "Quota",
-    "ResourceGroup",
-    "key",
-    "key_of",
-    "local_queue_key",
-    "names_of",
-    "weight_of",
-]
-
 CLUSTER_SCOPED = ("AdmissionCheck", "ClusterQueue", "Cohort", "Namespace", "ResourceFlavor", "RuntimeClass")
 
 FlavorResource = tuple[str, str]
 """A flavor and a resource: what quota is counted in (rules/02)."""
+
+# What the API server fills in before anybody sees an object (rules/01 §1).
+_DEFAULTS: Json = {
+    "queueingStrategy": "BestEffortFIFO",
+    "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+    "preemption": {
+        "reclaimWithinCohort": "Never",
+        "withinClusterQueue": "Never",
+        "borrowWithinCohort": {"policy": "Never"},
+    },
+}
+
+
+def _merged(given: Json, defaults: Json) -> Json:
+    deeper = {name: _merged(given.get(name) or {}, each) for name, each in defaults.items() if isinstance(each, dict)}
+    return defaults | {name: value for name, value in given.items() if value or name not in defaults} | deeper
+
+
+def complete(manifest: Json, *, defaults: bool = False) -> Json:
+    """A manifest in which what the rules ask for is there, though it may be empty.
+
+    Args:
+        manifest: As it was given.
+        defaults: Fill in what the API server would, too (rules/01 §1, §6).
+    """
+    metadata = {"namespace": "", "name": "", "uid": "", "generation": 0} | (manifest.get("metadata") or {})
+    metadata |= {part: metadata.get(part) or {} for part in ("labels", "annotations")}
+    metadata["ownerReferences"] = metadata.get("ownerReferences") or []
+    spec, status = dict(manifest.get("spec") or {}), manifest.get("status") or {}
+    if manifest["kind"] == "Workload":
+        name, count = ("main", 1) if defaults else ("", 0)
+        spec["queueName"] = spec.get("queueName") or ""
+        spec["podSets"] = [
+            {
+                "count": count,
+                **p,
+                "name": p.get("name") or name,
+                "template": {**(p.get("template") or {}), "spec": pod_of(p)},
+            }
+            for p in spec.get("podSets") or ()
+        ]
+    elif manifest["kind"] == "ClusterQueue" and defaults:
+        spec = _merged(spec, _DEFAULTS)
+    return {**manifest, "metadata": metadata, "spec": spec, "status": status}
+
+
+def _complete_pod_set(pod_set: Json, defaults: bool) -> Json:
+    name, count = ("main", 1) if defaults else ("", 0)
+    template = {**(pod_set.get("template") or {}), "spec": pod_of(pod_set)}
+    return {"count": count, **pod_set, "name": pod_set.get("name") or name, "template": template}
+
+
+def pod_of(pod_set: Json) -> Json:
+    """Spec of the pods of a pod set."""
+    pod: Json = (pod_set.get("template") or {}).get("spec") or {}
+    return pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +86,19 @@ class ResourceGroup:
     flavors: tuple[str, ...]
 
 
-def key_of(namespace: str, name: str) -> str:
-    """Key of a namespaced object."""
-    return f"{namespace}/{name}"
+def names_of(manifest: Json) -> tuple[str, str]:
+    """Namespace and name of a manifest."""
+    return manifest["metadata"]["namespace"], manifest["metadata"]["name"]
 
 
 def key(manifest: Json) -> str:
     """Key of a namespaced manifest."""
-    return key_of(manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"])
-
-
-def names_of(manifest: Json) -> tuple[str, str]:
-    """Namespace and name of a manifest."""
-    return manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
+    return "/".join(names_of(manifest))
 
 
 def local_queue_key(workload: Json) -> str:
     """Key of the LocalQueue that a Workload names."""
-    return key_of(workload["metadata"].get("namespace", ""), workload["spec"].get("queueName", ""))
+    return f"{workload['metadata']['namespace']}/{workload['spec']['queueName']}"
 
 
 def weight_of(spec: Json) -> float:
@@ -87,58 +124,36 @@ def groups_and_quotas(spec: Json) -> tuple[tuple[ResourceGroup, ...], dict[Flavo
     return tuple(groups), quotas
 
 
-@dataclass(frozen=True)
 class ClusterQueue:
     """The spec of a ClusterQueue. What it leaves out acts as rules/01 §1 and 03 §4.1 say."""
 
-    name: str
-    cohort: str
-    groups: tuple[ResourceGroup, ...]
-    quotas: Mapping[FlavorResource, Quota]
-    strategy: str
-    namespace_selector: Json | None
-    when_can_borrow: str
-    when_can_preempt: str
-    preference: str
-    within_cluster_queue: str
-    reclaim_within_cohort: str
-    borrow_within_cohort: str
-    priority_threshold: int | None
-    checks: Mapping[str, frozenset[str]]
-    stop_policy: str
-    weight: float
-    admission_mode: str
-    migration: Json | None
-
-    @staticmethod
-    def read(manifest: Json) -> ClusterQueue:
-        """Read a manifest."""
-        spec = manifest.get("spec") or {}
-        groups, quotas = groups_and_quotas(spec)
-        flavors = frozenset(flavor for group in groups for flavor in group.flavors)
-        fungibility, preemption = spec.get("flavorFungibility") or {}, spec.get("preemption")
-        borrow = None if preemption is None else preemption.get("borrowWithinCohort")
+    def __init__(self, manifest: Json) -> None:
+        spec: Json = manifest["spec"]
+        self.name: str = manifest["metadata"]["name"]
+        self.cohort: str = spec.get("cohortName", "")
+        self.groups, self.quotas = groups_and_quotas(spec)
+        self.flavors = frozenset(flavor for group in self.groups for flavor in group.flavors)
+        self.strategy: str = spec.get("queueingStrategy", "")
+        self.namespace_selector: Json | None = spec.get("namespaceSelector")
+        fungibility = spec.get("flavorFungibility") or {}
+        self.when_can_borrow: str = fungibility.get("whenCanBorrow") or "MayStopSearch"
+        self.when_can_preempt: str = fungibility.get("whenCanPreempt") or "TryNextFlavor"
+        self.preference: str = fungibility.get("preference", "")
+        never: Json = {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
+        preemption: Json = never if spec.get("preemption") is None else spec["preemption"]
+        self.within_cluster_queue: str = preemption.get("withinClusterQueue", "")
+        self.reclaim_within_cohort: str = preemption.get("reclaimWithinCohort", "")
+        borrow = preemption.get("borrowWithinCohort")
+        # May it preempt in its cohort while it borrows, and whom? (rules/04 §4.1)
+        self.borrows_to_preempt = borrow is not None and borrow.get("policy", "") != "Never"
+        self.priority_threshold: int | None = (borrow or {}).get("maxPriorityThreshold")
         checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
-        return ClusterQueue(
-            name=manifest["metadata"]["name"],
-            cohort=spec.get("cohortName", ""),
-            groups=groups,
-            quotas=quotas,
-            strategy=spec.get("queueingStrategy", ""),
-            namespace_selector=spec.get("namespaceSelector"),
-            when_can_borrow=fungibility.get("whenCanBorrow") or "MayStopSearch",
-            when_can_preempt=fungibility.get("whenCanPreempt") or "TryNextFlavor",
-            preference=fungibility.get("preference", ""),
-            within_cluster_queue="Never" if preemption is None else preemption.get("withinClusterQueue", ""),
-            reclaim_within_cohort="Never" if preemption is None else preemption.get("reclaimWithinCohort", ""),
-            borrow_within_cohort="Never" if borrow is None else borrow.get("policy", ""),
-            priority_threshold=None if borrow is None else borrow.get("maxPriorityThreshold"),
-            checks={check["name"]: frozenset(check.get("onFlavors") or flavors) for check in checks},
-            stop_policy=spec.get("stopPolicy") or "None",
-            weight=weight_of(spec),
-            admission_mode=(spec.get("admissionScope") or {}).get("admissionMode", ""),
-            migration=(spec.get("concurrentAdmissionPolicy") or {}).get("migration"),
-        )
+        self.checks = {check["name"]: frozenset(check.get("onFlavors") or self.flavors) for check in checks}
+        self.stop_policy: str = spec.get("stopPolicy") or "None"
+        self.weight = weight_of(spec)
+        mode = (spec.get("admissionScope") or {}).get("admissionMode")
+        self.is_usage_based = mode == "UsageBasedAdmissionFairSharing"
+        self.migration: Json | None = (spec.get("concurrentAdmissionPolicy") or {}).get("migration")
 
     def group_of(self, resource: str) -> ResourceGroup | None:
         """The first group that covers a resource (rules/03 §3)."""
@@ -147,13 +162,3 @@ class ClusterQueue:
     def quota(self, fr: FlavorResource) -> Quota:
         """What is declared for a flavor and resource; nothing: no quota, no limits (rules/02 §2)."""
         return self.quotas.get(fr, Quota())
-
-    @property
-    def flavors(self) -> frozenset[str]:
-        """All flavors that it names."""
-        return frozenset(flavor for group in self.groups for flavor in group.flavors)
-
-    @property
-    def borrows_to_preempt(self) -> bool:
-        """May it preempt in its cohort while it borrows? (rules/04 §4.1)."""
-        return self.borrow_within_cohort != "Never"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from kueuecore.reference import conditions, times
 from kueuecore.reference.selectors import matches_labels
-from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.settings import Json
 from kueuecore.reference.totals import Info
-
-__all__ = ["PendingQueue", "Preemptor", "RequeueReason"]
 
 
 class RequeueReason(StrEnum):
@@ -27,11 +25,7 @@ class RequeueReason(StrEnum):
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
 
 
-_IMMEDIATE = (
-    RequeueReason.FAILED_AFTER_NOMINATION,
-    RequeueReason.PENDING_PREEMPTION,
-    RequeueReason.PENDING_MIGRATION,
-)
+_PREEMPTS = (RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION)
 
 
 @dataclass(frozen=True)
@@ -50,8 +44,7 @@ class PendingQueue:
         used: What a LocalQueue has used, if that comes first here (rules/05 §2 0).
     """
 
-    def __init__(self, settings: Settings, used: Callable[[str], float] | None) -> None:
-        self.settings = settings
+    def __init__(self, used: Callable[[str], float] | None) -> None:
         self.used = used
         self.strategy = ""
         self.namespace_selector: Json | None = None
@@ -59,6 +52,7 @@ class PendingQueue:
         self.inadmissible: dict[str, Info] = {}
         self.inflight: str | None = None
         self.preemptor: Preemptor | None = None
+        # Shapes that failed since the last flush, with the reasons (rules/05 §4).
         self.marked: dict[str, str] = {}
         self.n_pops = 0
         self.flushed_at = -1
@@ -69,71 +63,38 @@ class PendingQueue:
         is_sticky = self.preemptor is not None and self.preemptor.is_sticky and self.preemptor.key == info.key
         return used, not is_sticky, -info.priority, info.queued_at, info.uid
 
-    def find(self, key: str) -> Info | None:
-        """A workload that waits here."""
-        return self.active.get(key) or self.inadmissible.get(key)
-
-    def is_backed_off(self, info: Info, now: int) -> bool:
-        """Does it wait for a moment or a change of its own? (rules/05 §2.1 3)."""
-        requeued = conditions.find(info.workload, "Requeued")
-        requeue_at = ((info.workload.get("status") or {}).get("requeueState") or {}).get("requeueAt")
-        return (requeued is not None and requeued["status"] == "False") or (
-            requeue_at is not None and now < times.moment(requeue_at)
-        )
-
-    def _is_relevant(self, old: Info, new: Info) -> bool:
-        """Could a change let a parked workload in? (rules/05 §2.1 2)."""
-        generation = new.workload["metadata"].get("generation", 0)
-        if old.last_generation not in (0, generation) or old.workload["spec"] != new.workload["spec"]:
-            return True
-        statuses = [info.workload.get("status") or {} for info in (old, new)]
-        if (statuses[0].get("reclaimablePods") or []) != (statuses[1].get("reclaimablePods") or []):
-            return True
-        return (
-            old.boost != new.boost
-            or [t.requests for t in old.totals] != [t.requests for t in new.totals]
-            or has_closed_gate(old.workload) != has_closed_gate(new.workload)
-            or any(
-                conditions.find(old.workload, kind) != conditions.find(new.workload, kind)
-                for kind in ("Evicted", "Requeued")
-            )
-        )
+    def waiting(self) -> dict[str, Info]:
+        """All that wait here, by key."""
+        return {**self.active, **self.inadmissible}
 
     def push(self, info: Info, now: int) -> None:
         """Add or update a workload (rules/05 §2.1)."""
-        key = info.key
+        key, parked = info.key, self.inadmissible.get(info.key)
         if self.inflight == key:
             return
-        parked = self.inadmissible.get(key)
-        if parked is not None:
-            if not self._is_relevant(parked, info):
-                self.inadmissible[key] = info
-                return
-            del self.inadmissible[key]
-        if key not in self.active:
-            is_hopeless = self.strategy == "BestEffortFIFO" and info.shape is not None and info.shape in self.marked
-            if is_hopeless or self.is_backed_off(info, now):
-                self.inadmissible[key] = info
-                return
-        self.active[key] = info
+        is_hopeless = self.strategy == "BestEffortFIFO" and info.shape in self.marked
+        if (parked is not None and not _is_relevant(parked, info)) or (
+            key not in self.active and (is_hopeless or _is_backed_off(info, now))
+        ):
+            self.inadmissible[key] = info
+        else:
+            self.inadmissible.pop(key, None)
+            self.active[key] = info
 
-    def push_if_absent(self, info: Info) -> bool:
+    def push_if_absent(self, info: Info) -> None:
         """Add a workload of a LocalQueue that has appeared (rules/05 §2.1)."""
-        if info.key in self.active or info.key in self.inadmissible or self.inflight == info.key:
-            return False
-        self.active[info.key] = info
-        return True
+        if info.key not in self.waiting() and self.inflight != info.key:
+            self.active[info.key] = info
 
     def pop(self) -> Info | None:
         """The head, which is inflight from now on (rules/05 §2.2)."""
         self.n_pops += 1
         self.inflight = None
-        if not self.active:
-            return None
-        head = min(self.active.values(), key=self.order)
-        del self.active[head.key]
-        self.inflight = head.key
-        head.last_generation = head.workload["metadata"].get("generation", 0)
+        head = min(self.active.values(), key=self.order, default=None)
+        if head is not None:
+            del self.active[head.key]
+            self.inflight = head.key
+            head.last_generation = head.workload["metadata"]["generation"]
         return head
 
     def delete(self, key: str) -> None:
@@ -145,60 +106,73 @@ class PendingQueue:
         if self.preemptor is not None and self.preemptor.key == key:
             self.preemptor = None
 
-    def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str, now: int) -> bool:
-        """Put a head back, or park it and its equals (rules/05 §3, §4). Says whether it was put anywhere."""
-        key = info.key
-        if reason in (RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION):
-            self.preemptor = Preemptor(key, info.last_generation, self.strategy == "BestEffortFIFO")
+    def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str, now: int) -> None:
+        """Put a head back, or park it and its equals (rules/05 §3, §4)."""
+        key, best_effort = info.key, self.strategy == "BestEffortFIFO"
+        if reason in _PREEMPTS:
+            self.preemptor = Preemptor(key, info.last_generation, best_effort)
         if self.inflight == key:
             self.inflight = None
-        is_strict = self.strategy == "StrictFIFO"
-        immediate = reason != RequeueReason.NAMESPACE_MISMATCH if is_strict else reason in _IMMEDIATE
-        is_pending = info.progress is not None and info.progress.has_pending_flavors
-        if not self.is_backed_off(info, now) and (immediate or self.flushed_at >= self.n_pops or is_pending):
-            if key in self.active:
-                return False
+        if self.strategy == "StrictFIFO":
+            immediate = reason != RequeueReason.NAMESPACE_MISMATCH
+        else:
+            immediate = reason in (*_PREEMPTS, RequeueReason.FAILED_AFTER_NOMINATION)
+        immediate |= self.flushed_at >= self.n_pops
+        immediate |= info.progress is not None and info.progress.has_pending_flavors
+        if key in self.active:
+            return
+        if immediate and not _is_backed_off(info, now):
             self.active[key] = self.inadmissible.pop(key, info)
-            return True
-        if key in self.inadmissible or key in self.active:
-            return False
-        self.inadmissible[key] = info
-        if reason in (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES) and info.shape is not None:
-            self.mark(info.shape, quota_reserved_reason or "PendingEvaluation")
-        return True
+        elif key not in self.inadmissible:
+            self.inadmissible[key] = info
+            hopeless = reason in (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
+            if hopeless and best_effort and info.shape is not None:
+                self._mark(info.shape, quota_reserved_reason or "PendingEvaluation")
 
-    def mark(self, shape: str, reason: str) -> int:
+    def _mark(self, shape: str, reason: str) -> None:
         """Park all workloads of a shape that just failed (rules/05 §4)."""
-        if self.strategy != "BestEffortFIFO":
-            return 0
         self.marked[shape] = reason
-        equals = [key for key, info in self.active.items() if info.shape == shape]
-        for key in equals:
+        for key in [key for key, info in self.active.items() if info.shape == shape]:
             self.inadmissible[key] = self.active.pop(key)
-        return len(equals)
 
-    def flush(self, namespaces: Mapping[str, Json], now: int) -> int:
+    def flush(self, namespaces: Mapping[str, Json], now: int) -> None:
         """Try all again that wait for a change (rules/05 §3.1)."""
-        self.flushed_at = self.n_pops
-        self.marked = {}
-        moved = [info for info in self.inadmissible.values() if self._may_return(info, namespaces, now)]
-        for info in moved:
-            self.active[info.key] = self.inadmissible.pop(info.key)
-        return len(moved)
+        self.flushed_at, self.marked = self.n_pops, {}
+        for key, info in list(self.inadmissible.items()):
+            namespace = namespaces.get(info.workload["metadata"]["namespace"])
+            if namespace is None or _is_backed_off(info, now):
+                continue
+            if matches_labels(self.namespace_selector, namespace["metadata"]["labels"]):
+                self.active[key] = self.inadmissible.pop(key)
 
-    def _may_return(self, info: Info, namespaces: Mapping[str, Json], now: int) -> bool:
-        namespace = namespaces.get(info.workload["metadata"].get("namespace", ""))
-        if namespace is None or self.is_backed_off(info, now):
-            return False
-        return matches_labels(self.namespace_selector, namespace["metadata"].get("labels") or {})
 
-    def in_order(self, infos: Iterable[Info]) -> list[str]:
-        """Keys in the order of the queue."""
-        return [info.key for info in sorted(infos, key=self.order)]
+def _is_backed_off(info: Info, now: int) -> bool:
+    """Does it wait for a moment or a change of its own? (rules/05 §2.1 3)."""
+    requeue_at = (info.workload["status"].get("requeueState") or {}).get("requeueAt")
+    is_early = requeue_at is not None and now < times.moment(requeue_at)
+    return is_early or conditions.said(info.workload, "Requeued")[0] == "False"
+
+
+def _is_relevant(old: Info, new: Info) -> bool:
+    """Could a change let a parked workload in? (rules/05 §2.1 2)."""
+    if old.last_generation not in (0, new.workload["metadata"]["generation"]):
+        return True
+    was, now = (
+        (
+            info.workload["spec"],
+            info.workload["status"].get("reclaimablePods") or [],
+            info.boost,
+            [total.requests for total in info.totals],
+            has_closed_gate(info.workload),
+            [conditions.find(info.workload, kind) for kind in ("Evicted", "Requeued")],
+        )
+        for info in (old, new)
+    )
+    return was != now
 
 
 def has_closed_gate(workload: Json) -> bool:
     """Must it ask before it preempts? A gate without a state is closed (rules/05 §6.4 5)."""
-    states = (workload.get("status") or {}).get("preemptionGates") or ()
+    states = workload["status"].get("preemptionGates") or ()
     is_open = {state["name"]: state.get("position") == "Open" for state in states}
     return any(not is_open.get(gate["name"]) for gate in workload["spec"].get("preemptionGates") or ())

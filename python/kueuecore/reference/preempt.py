@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kueuecore.reference.assign import Way
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import FlavorResource
 from kueuecore.reference.totals import Info
-
-__all__ = ["Need", "Target", "find_targets", "fits", "in_order", "minimise", "oracle", "order", "same_queue_candidates"]
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
 RECLAMATION = "InCohortReclamation"
@@ -43,62 +40,24 @@ class Target:
     reason: str
 
 
-def find_targets(snapshot: Snapshot, need: Need) -> list[Target]:
-    """The workloads that make enough room together; none if that is impossible (rules/04 §1)."""
-    if snapshot.settings.fair_sharing is None:
-        return classical(snapshot, need)
-    # The two modules need each other: fair sharing is built from the parts here.
-    from kueuecore.reference.preempt_fair import fair
-
-    return fair(snapshot, need)
-
-
-def oracle(snapshot: Snapshot, info: Info) -> Callable[[FlavorResource, int], tuple[Way, int]]:
-    """What preemption could do for one flavor and resource (rules/04 §6)."""
-
-    def simulate(fr: FlavorResource, requested: int) -> tuple[Way, int]:
-        node = snapshot.nodes[info.cluster_queue]
-        targets = find_targets(snapshot, Need(info, frozenset([fr]), {fr: requested}))
-        if not targets:
-            return Way.NO_CANDIDATES, snapshot.usage.level(node, fr, requested)[0]
-        level = snapshot.without(target.info for target in targets).usage.level(node, fr, requested)[0]
-        is_own = any(target.info.cluster_queue == info.cluster_queue for target in targets)
-        return Way.PREEMPT if is_own else Way.RECLAIM, level
-
-    return simulate
-
-
 def satisfies_policy(preemptor: Info, candidate: Info, policy: str) -> bool:
     """May a workload preempt another by its priority? (rules/04 §2)."""
-    lower = preemptor.priority > candidate.priority
-    match policy:
-        case "Any":
-            return True
-        case "LowerPriority":
-            return lower
-        case "LowerOrNewerEqualPriority":
-            return lower or (preemptor.priority == candidate.priority and preemptor.queued_at < candidate.queued_at)
-    return False
-
-
-def _uses(candidate: Info, frs: frozenset[FlavorResource]) -> bool:
-    return any((flavor, name) in frs for total in candidate.totals for name, flavor in total.flavors.items())
+    is_lower, is_equal = preemptor.priority > candidate.priority, preemptor.priority == candidate.priority
+    is_newer_equal = is_equal and preemptor.queued_at < candidate.queued_at
+    answers = {"Any": True, "LowerPriority": is_lower, "LowerOrNewerEqualPriority": is_lower or is_newer_equal}
+    return answers.get(policy, False)
 
 
 def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
-    """The workloads of a ClusterQueue that may be preempted (rules/04 §2)."""
+    """The workloads of a ClusterQueue that use something of F and may be preempted (rules/04 §2, §4.2)."""
     spec = snapshot.spec(need.info.cluster_queue)
     policy = spec.within_cluster_queue if queue == spec.name else spec.reclaim_within_cohort
     return [
         candidate
         for candidate in snapshot.workloads[queue].values()
-        if _uses(candidate, need.frs) and satisfies_policy(need.info, candidate, policy)
+        if any((flavor, name) in need.frs for total in candidate.totals for name, flavor in total.flavors.items())
+        and satisfies_policy(need.info, candidate, policy)
     ]
-
-
-def same_queue_candidates(snapshot: Snapshot, need: Need) -> list[Info]:
-    """Those of its own ClusterQueue (rules/04 §4.2)."""
-    return candidates_of(snapshot, need, need.info.cluster_queue)
 
 
 def order(snapshot: Snapshot, queue: str, info: Info) -> tuple[bool, bool, int, int, str]:
@@ -119,11 +78,9 @@ def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list
 
 def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
     """Does all of R fit now? (rules/04 §4.4)."""
-    node, usage = snapshot.nodes[need.info.cluster_queue], snapshot.usage
-    return all(
-        (may_borrow or not usage.is_borrowing_with(node, fr, requested)) and requested <= usage.available(node, fr)
-        for fr, requested in need.requests.items()
-    )
+    node, usage, requests = snapshot.nodes[need.info.cluster_queue], snapshot.usage, need.requests
+    borrows = any(usage.is_borrowing_with(node, fr, requested) for fr, requested in requests.items())
+    return (may_borrow or not borrows) and usage.fits(node, requests)
 
 
 def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: bool) -> list[Target]:
@@ -141,34 +98,33 @@ def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: 
 
 @dataclass(frozen=True)
 class _Candidate:
+    """Of another ClusterQueue, it is one only as long as all borrow that are `below` the common ancestor with W."""
+
     info: Info
     reason: str
     only_without_borrowing: bool = False
-    common_ancestor: Node | None = None
+    below: tuple[Node, ...] = ()
 
 
 def _from_queue(snapshot: Snapshot, need: Need, queue: Node, ancestor: Node, advantage: bool) -> Iterator[_Candidate]:
     """Candidates of another ClusterQueue, by kind (rules/04 §4.1)."""
     spec = snapshot.spec(need.info.cluster_queue)
+    chain, most = queue.chain(), need.info.priority - 1
+    below = tuple(chain[: chain.index(ancestor)])
+    if spec.priority_threshold is not None:
+        most = min(most, spec.priority_threshold)
     for info in candidates_of(snapshot, need, queue.name):
-        threshold = spec.priority_threshold
-        is_protected = info.priority >= need.info.priority or (threshold is not None and info.priority > threshold)
-        if advantage:
-            yield _Candidate(info, RECLAMATION, common_ancestor=ancestor)
-        elif not spec.borrows_to_preempt or is_protected:
-            yield _Candidate(info, RECLAMATION, only_without_borrowing=True, common_ancestor=ancestor)
+        if advantage or not spec.borrows_to_preempt or info.priority > most:
+            yield _Candidate(info, RECLAMATION, not advantage, below)
         else:
-            yield _Candidate(info, RECLAIM_WHILE_BORROWING, common_ancestor=ancestor)
+            yield _Candidate(info, RECLAIM_WHILE_BORROWING, below=below)
 
 
 def _borrowing_queues(snapshot: Snapshot, need: Need, cohort: Node, visited: Node | None) -> Iterator[Node]:
     """ClusterQueues below a Cohort that borrow, through Cohorts that borrow (rules/04 §4.2 2)."""
     for child in cohort.children:
-        if child in (visited, snapshot.nodes[need.info.cluster_queue]) or (
-            child.is_cluster_queue and not child.is_active
-        ):
-            continue
-        if snapshot.usage.is_within_nominal(child, need.frs):
+        is_left_out = child in (visited, snapshot.nodes[need.info.cluster_queue]) or not child.is_active
+        if is_left_out or snapshot.usage.is_within_nominal(child, need.frs):
             continue
         if child.is_cluster_queue:
             yield child
@@ -185,10 +141,9 @@ def _other_queues_candidates(snapshot: Snapshot, need: Need) -> tuple[list[_Cand
         return hierarchy, others
     advantage, left = snapshot.usage.fits_quota(node, need.requests)
     visited: Node | None = None
-    for ancestor in node.ancestors():
-        found = hierarchy if advantage else others
+    for ancestor in node.chain()[1:]:
         for queue in _borrowing_queues(snapshot, need, ancestor, visited):
-            found.extend(_from_queue(snapshot, need, queue, ancestor, advantage))
+            (hierarchy if advantage else others).extend(_from_queue(snapshot, need, queue, ancestor, advantage))
         fits_here, left = snapshot.usage.fits_quota(ancestor, left)
         advantage, visited = advantage or fits_here, ancestor
     return hierarchy, others
@@ -199,7 +154,7 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
     node = snapshot.nodes[need.info.cluster_queue]
     spec = snapshot.spec(node.name)
     hierarchy, others = _other_queues_candidates(snapshot, need)
-    same = [_Candidate(info, IN_CLUSTER_QUEUE) for info in same_queue_candidates(snapshot, need)]
+    same = [_Candidate(info, IN_CLUSTER_QUEUE) for info in candidates_of(snapshot, need, node.name)]
     sequence = []
     for is_evicted in (True, False):
         for found in (hierarchy, others, same):
@@ -214,27 +169,17 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
         attempts = [False, True]
     else:
         attempts = [True, False]
-    for may_borrow in attempts:
-        if targets := _attempt(snapshot.copy(), need, sequence, may_borrow):
-            return targets
-    return []
+    return next(filter(None, (_attempt(snapshot.copy(), need, sequence, may_borrow) for may_borrow in attempts)), [])
 
 
 def _attempt(tried: Snapshot, need: Need, sequence: Iterable[_Candidate], may_borrow: bool) -> list[Target]:
     """Take candidates until W fits (rules/04 §4.4)."""
     targets: list[Target] = []
     for candidate in sequence:
-        if candidate.common_ancestor is not None:
-            if may_borrow and candidate.only_without_borrowing:
-                continue
-            node = tried.nodes[candidate.info.cluster_queue]
-            below = [node]
-            for ancestor in node.ancestors():
-                if ancestor is candidate.common_ancestor:
-                    break
-                below.append(ancestor)
-            if any(tried.usage.is_within_nominal(each, need.frs) for each in below):
-                continue
+        if may_borrow and candidate.only_without_borrowing:
+            continue
+        if any(tried.usage.is_within_nominal(node, need.frs) for node in candidate.below):
+            continue
         tried.remove(candidate.info)
         targets.append(Target(candidate.info, candidate.reason))
         if fits(tried, need, may_borrow=may_borrow):

@@ -5,25 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from kueuecore.reference import preempt
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
-from kueuecore.reference.preempt import (
-    FAIR_SHARING,
-    IN_CLUSTER_QUEUE,
-    RECLAMATION,
-    Need,
-    Target,
-    candidates_of,
-    fits,
-    in_order,
-    minimise,
-    order,
-    same_queue_candidates,
-)
-from kueuecore.reference.share import LEAST_SHARE, Share, compare, share
+from kueuecore.reference.preempt import FAIR_SHARING, IN_CLUSTER_QUEUE, RECLAMATION, Need, Target
+from kueuecore.reference.share import Share, share
 from kueuecore.reference.totals import Info
-
-__all__ = ["Tournament", "fair"]
 
 
 class Tournament:
@@ -48,51 +35,43 @@ class Tournament:
             if found is not None:
                 yield found
 
-    def drop(self, queue: Node) -> None:
-        """Do not ask a ClusterQueue again."""
-        self.pruned.add(queue)
-
     def pop(self, queue: Node) -> Info:
         """Take its first candidate."""
         return self.left[queue.name].pop(0)
 
     def _first(self, queue: Node) -> tuple[bool, bool, int, int, str]:
-        return order(self.tried, self.own.name, self.left[queue.name][0])
+        return preempt.order(self.tried, self.own.name, self.left[queue.name][0])
 
     def _greatest(self, cohort: Node) -> Node | None:
-        best, best_share = None, LEAST_SHARE
-        below, below_share = None, LEAST_SHARE
-        path = [self.own, *self.own.ancestors()]
+        shares, path = {}, self.own.chain()
         for child in cohort.children:
             if child in self.pruned or not child.is_active:
                 continue
             found = share(self.tried.usage, child)
             has_none = child.is_cluster_queue and not self.left.get(child.name)
-            if has_none or (not found.is_borrowing and child not in path):
+            if has_none or (not found.borrowed and child not in path):
                 self.pruned.add(child)
-            elif not child.is_cluster_queue:
-                if compare(found, below_share) >= 0:
-                    below, below_share = child, found
-            elif compare(found, best_share) > 0 or (
-                best is not None and compare(found, best_share) == 0 and self._first(child) < self._first(best)
-            ):
-                best, best_share = child, found
-        if best is None and below is None:
+            else:
+                shares[child] = found.order
+        if not shares:
             self.pruned.add(cohort)
             return None
-        return self._greatest(below) if below is not None and compare(below_share, best_share) >= 0 else best
+        greatest = [child for child, order in shares.items() if order == max(shares.values())]
+        if cohorts := [child for child in greatest if not child.is_cluster_queue]:
+            return self._greatest(cohorts[-1])
+        return min(greatest, key=self._first)
 
 
 def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
     """All that may be preempted, in order (rules/04 §5.1)."""
     node = snapshot.nodes[need.info.cluster_queue]
-    found = same_queue_candidates(snapshot, need)
+    found = preempt.candidates_of(snapshot, need, node.name)
     if node.parent is not None and snapshot.spec(node.name).reclaim_within_cohort != "Never":
         for other in snapshot.nodes.values():
             is_near = other is not node and other.root is node.root
             if is_near and any(snapshot.usage.is_borrowing_with(other, fr) for fr in need.frs):
-                found += candidates_of(snapshot, need, other.name)
-    return in_order(snapshot, node.name, found)
+                found += preempt.candidates_of(snapshot, need, other.name)
+    return preempt.in_order(snapshot, node.name, found)
 
 
 class _Search:
@@ -111,20 +90,20 @@ class _Search:
         self.tried.remove(info)
         self.targets.append(Target(info, reason))
         self.tried.usage.remove(self.own, self.need.requests)
-        does_fit = fits(self.tried, self.need, may_borrow=True)
+        does_fit = preempt.fits(self.tried, self.need, may_borrow=True)
         self.tried.usage.add(self.own, self.need.requests)
         return does_fit
 
     def below_common(self, queue: Node) -> tuple[Node, Node]:
         """The nodes on the paths of the two queues, right below their lowest common ancestor (rules/04 §5.4 3)."""
-        mine, theirs = ([node, *node.ancestors()] for node in (self.own, queue))
+        mine, theirs = self.own.chain(), queue.chain()
         common = next(node for node in mine if node in theirs)
         return mine[mine.index(common) - 1], theirs[theirs.index(common) - 1]
 
     def shares(self, queue: Node) -> tuple[Share, Share]:
         """The share of W's side with W, and of the other side as it is now."""
-        mine, theirs = self.below_common(queue)
-        return share(self.tried.usage, mine), share(self.tried.usage, theirs)
+        mine, theirs = (share(self.tried.usage, node) for node in self.below_common(queue))
+        return mine, theirs
 
     def share_after(self, queue: Node, info: Info) -> Share:
         """The share of the other side without a candidate."""
@@ -135,9 +114,8 @@ class _Search:
     def first_pass(self, candidates: list[Info], strategy: str) -> bool:
         """Queue by queue, by the first strategy (rules/04 §5.4)."""
         tournament = Tournament(self.tried, self.need, candidates)
-        is_right = self.tried.settings.on("FairSharingPreemptWithinNominal") and not any(
-            self.tried.usage.is_borrowing_with(self.own, fr) for fr in self.need.frs
-        )
+        is_borrowing = any(self.tried.usage.is_borrowing_with(self.own, fr) for fr in self.need.frs)
+        is_right = self.tried.settings.on("FairSharingPreemptWithinNominal") and not is_borrowing
         for queue in tournament.queues():
             if queue is self.own or is_right:
                 if self.take(tournament.pop(queue), IN_CLUSTER_QUEUE if queue is self.own else RECLAMATION):
@@ -150,9 +128,9 @@ class _Search:
             while tournament.left[queue.name]:
                 info = tournament.pop(queue)
                 if strategy == "LessThanOrEqualToFinalShare":
-                    passes = compare(new, self.share_after(queue, info)) <= 0
+                    passes = new.order <= self.share_after(queue, info).order
                 else:
-                    passes = compare(new, old) < 0
+                    passes = new.order < old.order
                 if passes:
                     if self.take(info, FAIR_SHARING):
                         return True
@@ -166,20 +144,19 @@ class _Search:
         for queue in tournament.queues():
             new, old = self.shares(queue)
             info = tournament.pop(queue)
-            if compare(new, old) < 0 and self.take(info, FAIR_SHARING):
+            if new.order < old.order and self.take(info, FAIR_SHARING):
                 return True
-            tournament.drop(queue)
+            tournament.pruned.add(queue)
         return False
 
 
 def fair(snapshot: Snapshot, need: Need) -> list[Target]:
     """Preemption with fair sharing (rules/04 §5.2)."""
-    candidates = _candidates(snapshot, need)
-    strategies = snapshot.settings.fair_sharing or ()
+    candidates, strategies = _candidates(snapshot, need), snapshot.settings.fair_sharing or ()
     if not candidates:
         return []
     search = _Search(snapshot, need)
     if not search.first_pass(candidates, strategies[0]) and not (len(strategies) > 1 and search.second_pass()):
         return []
     search.tried.usage.remove(search.own, need.requests)
-    return minimise(search.tried, need, search.targets, may_borrow=True)
+    return preempt.minimise(search.tried, need, search.targets, may_borrow=True)

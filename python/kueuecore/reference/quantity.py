@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 
 from kueuecore.reference.amount import UNLIMITED, clamp
 
-__all__ = ["canonical", "limit", "parse", "text", "text_of_exact", "value"]
-
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"": 0, "Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|(n|u|m|k|M|G|T|P|E|[KMGTPE]i)?)")
-_NANO = 10**9
+NANO = 10**9
 
 
 def _away_from_zero(number: Fraction) -> int:
@@ -28,11 +27,10 @@ def parse(quantity: str | float) -> Fraction:
     form = _FORM.fullmatch(str(quantity))
     if form is None or not (form[2] or form[3]):
         raise ValueError(f"not a quantity: {quantity!r}")
-    number = Fraction(f"{form[1]}{form[2] or 0}.{form[3] or 0}")
     suffix = form[5] or ""
-    number *= Fraction(1024) ** _BINARY[suffix] if suffix.endswith("i") else Fraction(10) ** _DECIMAL[suffix]
-    number *= Fraction(10) ** int(form[4] or 0)
-    return min(Fraction(UNLIMITED), Fraction(_away_from_zero(number * _NANO), _NANO))
+    unit = Fraction(1024) ** _BINARY.index(suffix) if suffix in _BINARY else Fraction(10) ** _DECIMAL[suffix]
+    number = Fraction(f"{form[1]}{form[2] or 0}.{form[3] or 0}") * unit * Fraction(10) ** int(form[4] or 0)
+    return min(Fraction(UNLIMITED), Fraction(_away_from_zero(number * NANO), NANO))
 
 
 @cache
@@ -45,36 +43,44 @@ def value(resource: str, quantity: str | float | Fraction) -> int:
 @cache
 def limit(resource: str, quantity: str | float) -> int:
     """Read a quota or a limit: what is close to the end of the range is without limit (rules/02 §1)."""
-    return (
-        UNLIMITED
-        if parse(quantity) >= (UNLIMITED // 1000 if resource == "cpu" else UNLIMITED)
-        else value(resource, quantity)
-    )
+    most = UNLIMITED // 1000 if resource == "cpu" else UNLIMITED
+    return UNLIMITED if parse(quantity) >= most else value(resource, quantity)
 
 
-def _is_bytes(resource: str) -> bool:
-    return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+def total(*lists: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Add up lists of resources."""
+    summed: dict[str, Fraction] = {}
+    for resources in lists:
+        for name, more in resources.items():
+            summed[name] = summed[name] + more if name in summed else more
+    return summed
+
+
+def exact(resource: str, number: int) -> Fraction:
+    """An amount of a resource in cores or units."""
+    return Fraction(number, 1000 if resource == "cpu" else 1)
 
 
 def text(resource: str, number: int, *, in_bytes: bool = False) -> str:
     """Write an amount of a resource (rules/01 §7.2)."""
-    if (in_bytes or _is_bytes(resource)) and number != 0 and number % 1024 == 0:
-        return _binary_text(number)
-    return text_of_exact(Fraction(number, 1000 if resource == "cpu" else 1))
+    in_bytes |= resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+    return (
+        _binary_text(number) if in_bytes and number and number % 1024 == 0 else text_of_exact(exact(resource, number))
+    )
 
 
 def _binary_text(number: int) -> str:
     power = 0
     while power < 6 and number % 1024 == 0:
         number, power = number // 1024, power + 1
-    return f"{number}{list(_BINARY)[power]}"
+    return f"{number}{_BINARY[power]}"
 
 
 @cache
 def text_of_exact(number: Fraction) -> str:
     """Write a number with the largest decimal suffix that leaves a whole number before it (rules/01 §7.2)."""
-    units, power = int(number * _NANO), -9
-    while units != 0 and power < 18 and units % 1000 == 0:
+    units, power = int(number * NANO), -9
+    while units and power < 18 and units % 1000 == 0:
         units, power = units // 1000, power + 3
     return f"{units}{_SUFFIX[power]}" if units else "0"
 

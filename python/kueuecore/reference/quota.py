@@ -8,14 +8,12 @@ from kueuecore.reference import amount
 from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import FlavorResource
 
-__all__ = ["Usage"]
-
 
 class Usage:
-    """What is used at each node. Copy it to try something."""
+    """What is used at each node. Copy it to try something: only what is changed is then held twice."""
 
     def __init__(self, used: Mapping[Node, Mapping[FlavorResource, int]] | None = None) -> None:
-        self._used: dict[Node, dict[FlavorResource, int]] = {node: dict(us) for node, us in (used or {}).items()}
+        self._used: dict[Node, Mapping[FlavorResource, int]] = dict(used or {})
 
     def copy(self) -> Usage:
         """The same, to be changed on its own."""
@@ -39,11 +37,11 @@ class Usage:
                     self._set(cohort, fr, amount.add(self.at(cohort, fr), stored))
 
     def _set(self, node: Node, fr: FlavorResource, used: int) -> None:
-        self._used.setdefault(node, {})[fr] = used
+        self._used[node] = {**self._used.get(node, {}), fr: used}
 
     def add(self, node: Node, usage: Mapping[FlavorResource, int]) -> None:
         """Use more; what does not fit into the local quota goes to the parent (rules/02 §2.1)."""
-        path = [node] if node.has_cycle else [node, *node.ancestors()]
+        path = [node] if node.has_cycle else node.chain()
         for fr, more in usage.items():
             for at in path:
                 local = self.local_available(at, fr)
@@ -54,7 +52,7 @@ class Usage:
 
     def remove(self, node: Node, usage: Mapping[FlavorResource, int]) -> None:
         """Use less; the parent gets back what it had lent (rules/02 §2.1)."""
-        path = [node] if node.has_cycle else [node, *node.ancestors()]
+        path = [node] if node.has_cycle else node.chain()
         for fr, less in usage.items():
             for at in path:
                 stored = amount.subtract(self.at(at, fr), at.local(fr))
@@ -84,6 +82,10 @@ class Usage:
         """What a ClusterQueue may use now (rules/02 §2.2)."""
         return max(0, self.raw_available(node, fr))
 
+    def fits(self, node: Node, requests: Mapping[FlavorResource, int]) -> bool:
+        """May a ClusterQueue use all this now?"""
+        return all(requested <= self.available(node, fr) for fr, requested in requests.items())
+
     def is_borrowing_with(self, node: Node, fr: FlavorResource, more: int = 0) -> bool:
         """Would it be over its own quota? (rules/02 §2.4)."""
         own = node.quota(fr).nominal if node.is_cluster_queue else node.subtree.get(fr, 0)
@@ -96,15 +98,14 @@ class Usage:
     def fits_quota(self, node: Node, requests: Mapping[FlavorResource, int]) -> tuple[bool, dict[FlavorResource, int]]:
         """Do requests fit into its own quota, and what is left of them for its parent? (rules/02 §2.4)."""
         fits = all(node.subtree.get(fr, 0) >= amount.add(self.at(node, fr), v) for fr, v in requests.items())
-        left = {fr: max(0, amount.subtract(v, self.local_available(node, fr))) for fr, v in requests.items()}
-        return fits, left
+        return fits, {fr: max(0, amount.subtract(v, self.local_available(node, fr))) for fr, v in requests.items()}
 
     def level(self, node: Node, fr: FlavorResource, requested: int) -> tuple[int, bool]:
         """Height of the lowest subtree that fits, and whether it is less than the tree (rules/02 §2.5)."""
         if node.parent is None or not self.is_borrowing_with(node, fr, requested):
             return 0, node.parent is not None
         left = amount.subtract(requested, self.local_available(node, fr))
-        for ancestor in node.ancestors():
+        for ancestor in node.chain()[1:]:
             if not self.is_borrowing_with(ancestor, fr, left):
                 return ancestor.height(), ancestor.parent is not None
             left = amount.subtract(left, self.local_available(ancestor, fr))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from kueuecore.reference.settings import Json
 
-__all__ = ["matches_labels", "matches_node", "untolerated_taint"]
-
 
 def _integer(written: str) -> int | None:
     try:

@@ -13,11 +13,9 @@ from typing import Any
 from kueuecore.reference import conditions, eviction, times
 from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision
-from kueuecore.reference.objects import key
+from kueuecore.reference.objects import complete, key
 from kueuecore.reference.settings import Json
 from kueuecore.reference.world import World
-
-__all__ = ["Run", "SimulatedCycle", "simulate"]
 
 # Timers of the same instant go in this order, then by key.
 _STOPPED, _DONE, _SAMPLE = 0, 1, 6
@@ -76,7 +74,7 @@ def simulate(
     for manifest in objects:
         world.apply([manifest], trusted=trusted)
         if manifest["kind"] == "LocalQueue":
-            simulation.sample(key(dict(manifest)))
+            simulation.sample(key(complete(dict(manifest))))
     simulation.settle()
     simulation.run(list(events), quiet_cycles, max_cycles)
     return simulation.result
@@ -138,14 +136,7 @@ class _Simulation:
 
     def settle(self) -> None:
         """Let controllers and jobs react, until nothing changes."""
-        world = self.world
-        world.deliver()
-        while world.dirty:
-            names, world.dirty = sorted(world.dirty), set()
-            for name in names:
-                world.reconcile_one(name)
-                self._play(name)
-            world.deliver()
+        self.world.settle(self._play)
 
     def _happen(self, event: Mapping[str, Any]) -> None:
         """Something from outside. What names a workload that is gone is ignored."""
@@ -162,21 +153,19 @@ class _Simulation:
             case _:
                 manifest = event["object"]
                 if manifest["kind"] == "Workload" and event.get("runSeconds") is not None:
-                    self.run_ns[key(manifest)] = int(event["runSeconds"] * times.SECOND)
+                    self.run_ns[key(complete(manifest))] = int(event["runSeconds"] * times.SECOND)
                 world.apply([manifest], trusted=self.trusted)
 
-    def _update(self, manifest: Json) -> None:
-        name = key(manifest)
-        if name not in self.world.kind("Workload"):
+    def _update(self, given: Json) -> None:
+        """Somebody changes a Workload, but for its status."""
+        manifest = complete(given, defaults=not self.trusted)
+        if key(manifest) not in self.world.kind("Workload"):
             return
-        workload = self.world.owned(name)
-        metadata = dict(workload["metadata"])
-        for part in ("labels", "annotations"):
-            metadata[part] = manifest["metadata"].get(part) or {}
-        if workload["spec"] != manifest["spec"]:
-            metadata["generation"] = metadata.get("generation", 0) + 1
+        workload = self.world.owned(key(manifest))
+        metadata = {**workload["metadata"], **{part: manifest["metadata"][part] for part in ("labels", "annotations")}}
+        metadata["generation"] += workload["spec"] != manifest["spec"]
         workload |= {"metadata": metadata, "spec": manifest["spec"]}
-        if "reclaimablePods" in (manifest.get("status") or {}):
+        if "reclaimablePods" in manifest["status"]:
             workload["status"]["reclaimablePods"] = manifest["status"]["reclaimablePods"]
         self.world.write(workload)
 
@@ -208,10 +197,8 @@ class _Simulation:
         """Look at what a LocalQueue uses, and again after a while (rules/09 §1.4)."""
         world = self.world
         queue = world.local_queues.get(name)
-        if world.settings.admission_fair_sharing is None or queue is None or not world.cache.is_active(queue):
-            return
-        early = world.ledger.sample(name, world.admitted_in(name), world.now)
-        self.timers[_SAMPLE, name] = world.now + world.settings.sampling_interval if early is None else early
+        if world.settings.has_admission_fair_sharing and queue is not None and world.cache.is_active(queue):
+            self.timers[_SAMPLE, name] = world.ledger.sample(name, world.admitted_in(name), world.now)
 
     def _play(self, name: str) -> None:
         """What the job of a workload and its checks do about its status."""
@@ -221,23 +208,24 @@ class _Simulation:
             self.running.discard(name)
             self.timers.pop((_DONE, name), None)
             return
-        evicted = conditions.find(workload, "Evicted") or {}
-        has_to_stop = conditions.is_evicted(workload) and conditions.has_reservation(workload)
-        if not has_to_stop:
+        is_told, has_quota = conditions.is_evicted(workload), conditions.has_reservation(workload)
+        if not is_told or not has_quota:
             self.timers.pop((_STOPPED, name), None)
         elif self.eviction_ns == 0:
             self._release(name)
         else:
-            self.timers[_STOPPED, name] = times.moment(evicted.get("lastTransitionTime")) + self.eviction_ns
+            self.timers[_STOPPED, name] = conditions.since(workload, "Evicted") + self.eviction_ns
         workload = self.world.owned(name)
-        has_quota = conditions.has_reservation(workload) and not conditions.is_evicted(workload)
-        if has_quota and any(check["state"] == "Pending" for check in conditions.check_states(workload)):
+        if (
+            has_quota
+            and not is_told
+            and any(check["state"] == "Pending" for check in conditions.check_states(workload))
+        ):
             for check in workload["status"]["admissionChecks"]:
                 if check["state"] == "Pending":
                     check |= {"state": "Ready", "message": "Ready at once"}
             self.world.write(workload)
-        runs = conditions.is_admitted(workload) and not conditions.is_evicted(workload)
-        if not runs:
+        if is_told or not conditions.is_admitted(workload):
             self.running.discard(name)
             self.timers.pop((_DONE, name), None)
         elif name not in self.running:

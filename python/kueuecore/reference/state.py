@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kueuecore.reference import admission_fair_sharing, conditions, times
-from kueuecore.reference.admission_fair_sharing import Ledger
+from kueuecore.reference import conditions, quantity, times
+from kueuecore.reference.admission_fair_sharing import Ledger, Resources
 from kueuecore.reference.cache import Cache, Snapshot
 from kueuecore.reference.decision import Event
 from kueuecore.reference.objects import key, local_queue_key, weight_of
@@ -14,8 +14,6 @@ from kueuecore.reference.pending import PendingQueue, RequeueReason
 from kueuecore.reference.pods import adjusted
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.totals import Info
-
-__all__ = ["State"]
 
 
 class State:
@@ -35,11 +33,11 @@ class State:
     """
 
     def __init__(self, configuration: Mapping[str, Any] | None, now: str | int) -> None:
-        self.settings = Settings.read(configuration)
+        self.settings = Settings(configuration)
         self.now = 0
         self.advance(now)
         self.api: dict[str, dict[str, Json]] = {}
-        self.cache = Cache(self.settings)
+        self.cache = Cache(self.settings, flavors=self.kind("ResourceFlavor"), checks=self.kind("AdmissionCheck"))
         self.queues: dict[str, PendingQueue] = {}
         self.local_queues: dict[str, str] = {}
         self.assigned: dict[str, str] = {}
@@ -55,16 +53,10 @@ class State:
         """All objects of a kind, by key (by name, if they have no namespace)."""
         return self.api.setdefault(kind, {})
 
-    @property
-    def namespaces(self) -> dict[str, Json]:
-        """All Namespaces."""
-        return self.kind("Namespace")
-
     def limit_ranges(self, workload: Json) -> list[Json]:
         """The LimitRanges that a Workload is subject to."""
-        namespace = workload["metadata"].get("namespace", "")
-        ranges = sorted(self.kind("LimitRange").items())
-        return [r for _, r in ranges if r["metadata"].get("namespace", "") == namespace]
+        ranges, namespace = sorted(self.kind("LimitRange").items()), workload["metadata"]["namespace"]
+        return [limit_range for _, limit_range in ranges if limit_range["metadata"]["namespace"] == namespace]
 
     def owned(self, workload_key: str) -> Json:
         """A Workload as it is now, to be changed and written."""
@@ -72,15 +64,13 @@ class State:
 
     def write(self, workload: Json) -> None:
         """Write a Workload; those who watch hear of it later."""
-        old = self.kind("Workload").get(key(workload))
+        self.changes.append((self.kind("Workload").get(key(workload)), workload))
         self.kind("Workload")[key(workload)] = workload
-        self.changes.append((old, workload))
 
     def info(self, workload: Json) -> Info:
         """A Workload as the queues see it: with what the namespace fills in (rules/01 §7.3)."""
-        limits = self.limit_ranges(workload)
-        full = adjusted(workload, limit_ranges=limits, runtime_classes=self.kind("RuntimeClass"))
-        return Info.read(full, self.settings)
+        limits, classes = self.limit_ranges(workload), self.kind("RuntimeClass")
+        return Info(adjusted(workload, limit_ranges=limits, runtime_classes=classes), self.settings)
 
     def snapshot(self) -> Snapshot:
         """What a cycle looks at."""
@@ -95,34 +85,31 @@ class State:
         """Let the workload controller look at all of a LocalQueue."""
         self.dirty |= {name for name, w in self.kind("Workload").items() if local_queue_key(w) == local_queue}
 
+    def _tree(self, cluster_queue: str) -> str:
+        """What is noted to try a ClusterQueue again; nothing if its Cohort is in a cycle."""
+        node = self.cache.forest.cluster_queues[cluster_queue]
+        if node.has_cycle:
+            return ""
+        return f"/{node.root.name}" if node.parent is not None else cluster_queue
+
     def notify(self, cluster_queues: Iterable[str]) -> None:
         """Ask to try again all that wait in whole trees (rules/05 §3.1)."""
-        for name in cluster_queues:
-            node = self.cache.forest.cluster_queues[name]
-            if node.parent is None:
-                self.notified.add(name)
-            elif not node.has_cycle:
-                self.notified.add(f"/{node.root.name}")
+        self.notified |= {self._tree(name) for name in cluster_queues}
 
-    def flush(self) -> int:
-        """Try again what was asked for. Returns how many workloads went back to their heaps (rules/05 §3.1)."""
-        notified, self.notified = self.notified, set()
-        moved = 0
+    def flush(self) -> None:
+        """Try again what was asked for (rules/05 §3.1)."""
+        notified, self.notified = self.notified - {""}, set()
         for name, queue in self.queues.items():
-            node = self.cache.forest.cluster_queues[name]
-            asked = name if node.parent is None else f"/{node.root.name}"
-            if asked in notified and not node.has_cycle:
-                moved += queue.flush(self.namespaces, self.now)
-        return moved
+            if self._tree(name) in notified:
+                queue.flush(self.kind("Namespace"), self.now)
 
     def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str) -> None:
         """Put a head back, as it is now (rules/05 §3)."""
         workload = self.kind("Workload").get(info.key)
         queue = None if workload is None else self.queues.get(self.local_queues.get(local_queue_key(workload), ""))
-        if workload is None or queue is None or not conditions.is_admissible(workload, self.settings):
-            return
-        self.assigned[info.key] = local_queue_key(workload)
-        queue.requeue(info.renewed(self.info(workload)), reason, quota_reserved_reason, self.now)
+        if workload is not None and queue is not None and conditions.is_admissible(workload, self.settings):
+            self.assigned[info.key] = local_queue_key(workload)
+            queue.requeue(info.renewed(self.info(workload)), reason, quota_reserved_reason, self.now)
 
     def used(self, local_queue: str) -> float:
         """What a LocalQueue has used; an unknown one weighs 1 (rules/09 §1.1)."""
@@ -132,25 +119,20 @@ class State:
     def is_usage_based(self, cluster_queue: str) -> bool:
         """Does what LocalQueues have used count in a ClusterQueue? (rules/09 §1.1)."""
         node = self.cache.forest.cluster_queues.get(cluster_queue)
-        mode = node.spec.admission_mode if node is not None and node.spec is not None else ""
-        return self.settings.admission_fair_sharing is not None and mode == "UsageBasedAdmissionFairSharing"
+        is_asked = node is not None and node.spec is not None and node.spec.is_usage_based
+        return is_asked and self.settings.has_admission_fair_sharing
 
-    def admitted_in(self, local_queue: str) -> admission_fair_sharing.Resources:
+    def admitted_in(self, local_queue: str) -> Resources:
         """What the admitted workloads of a LocalQueue use."""
         infos = (info for each in self.cache.workloads.values() for info in each.values())
-        used = (i.usage for i in infos if i.local_queue == local_queue and conditions.is_admitted(i.workload))
-        return admission_fair_sharing.in_units((fr[1], v) for usage in used for fr, v in usage.items())
+        admitted = [i for i in infos if i.local_queue == local_queue and conditions.is_admitted(i.workload)]
+        return quantity.total(*({fr[1]: quantity.exact(fr[1], v)} for i in admitted for fr, v in i.usage.items()))
 
     def penalize(self, info: Info) -> None:
         """Charge a workload that gets quota (rules/09 §1.3)."""
-        if self.is_usage_based(info.cluster_queue):
-            spec = self.cache.forest.cluster_queues[info.cluster_queue].spec
-            requests = [(name, v) for total in info.totals for name, v in total.requests.items()]
-            if self.settings.ignores_undeclared and spec is not None:
-                requests = [(name, v) for name, v in requests if spec.group_of(name) is not None]
-            charged = admission_fair_sharing.in_units(requests)
+        spec = self.cache.forest.cluster_queues[info.cluster_queue].spec
+        if spec is not None and self.is_usage_based(info.cluster_queue):
+            asked = [{n: quantity.exact(n, v) for n, v in total.requests.items()} for total in info.totals]
+            charged, all_count = quantity.total(*asked), not self.settings.ignores_undeclared
+            charged = {name: v for name, v in charged.items() if all_count or spec.group_of(name) is not None}
             self.ledger.penalize(info.local_queue, info.key, charged, self.now)
-
-    def forgive(self, info: Info) -> None:
-        """Take a charge back (rules/09 §1.3)."""
-        self.ledger.forgive(info.local_queue, info.key)

@@ -6,8 +6,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-__all__ = ["SECOND", "duration", "moment", "seconds_of", "text"]
-
 SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = "0001-01-01T00:00:00Z"
@@ -38,8 +36,3 @@ def duration(written: str | None) -> int:
     """Read a duration as Go writes it, such as `1h30m`; nothing is 0 (rules/11 §1)."""
     parts: list[tuple[str, str]] = re.findall(r"([0-9.]+)(ns|us|µs|ms|s|m|h)", written or "")
     return sum(int(float(number) * _UNITS[unit]) for number, unit in parts)
-
-
-def seconds_of(time: int) -> float:
-    """Nanoseconds in seconds."""
-    return time / SECOND

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from kueuecore.reference import amount, conditions, quantity, times
-from kueuecore.reference.objects import FlavorResource, key, local_queue_key
+from kueuecore.reference.objects import FlavorResource, key, local_queue_key, pod_of
 from kueuecore.reference.pods import pod_requests
-from kueuecore.reference.queue_order import queue_time
 from kueuecore.reference.settings import Json, Settings
 
-__all__ = ["Info", "PodSetTotals", "Progress", "base_priority", "boost", "resource_order"]
+ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,7 @@ class PodSetTotals:
         """For another number of pods (rules/01 §7.5)."""
         if self.count in (0, count):
             return dataclasses.replace(self, count=count)
-        per_pod = {name: amount.divide(total, self.count) for name, total in self.requests.items()}
-        scaled = {name: amount.multiply(one, count) for name, one in per_pod.items()}
+        scaled = {n: amount.multiply(amount.divide(asked, self.count), count) for n, asked in self.requests.items()}
         return dataclasses.replace(self, count=count, requests=scaled)
 
 
@@ -40,10 +40,10 @@ class PodSetTotals:
 class Progress:
     """How far the scan of flavors of a pending workload has come (rules/03 §6)."""
 
-    tried: list[dict[str, int]]
-    generation: int
-    cycle: int
-    shape: str | None
+    tried: list[dict[str, int]] = field(default_factory=list)
+    generation: int = 0
+    cycle: int = 0
+    shape: str | None = None
 
     @property
     def has_pending_flavors(self) -> bool:
@@ -68,14 +68,9 @@ def resource_order(resource: str) -> tuple[int, str]:
     return hashed, resource
 
 
-def base_priority(workload: Json) -> int:
-    """Priority without boost (rules/04 §2)."""
-    return int(workload["spec"].get("priority") or 0)
-
-
 def boost(workload: Json, settings: Settings) -> int:
     """What an annotation adds to the priority (rules/09 §5)."""
-    written = (workload["metadata"].get("annotations") or {}).get("kueue.x-k8s.io/priority-boost", "")
+    written = workload["metadata"]["annotations"].get("kueue.x-k8s.io/priority-boost", "")
     try:
         number = int(written) if settings.on("PriorityBoost") else 0
     except ValueError:
@@ -83,168 +78,134 @@ def boost(workload: Json, settings: Settings) -> int:
     return number if -(2**31) <= number < 2**31 else 0
 
 
+def priority(workload: Json, settings: Settings) -> int:
+    """Effective priority (rules/04 §2)."""
+    return int(workload["spec"].get("priority") or 0) + boost(workload, settings)
+
+
+def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = "") -> int:
+    """By which time it stands in its queue: when it was evicted for its pods or checks, else created (rules/05 §1)."""
+    status, reason = conditions.said(workload, "Evicted")
+    timestamp = requeuing_timestamp or settings.requeuing_strategy.get("timestamp") or "Eviction"
+    reasons = ("AdmissionCheck", *(["PodsReadyTimeout"] if timestamp == "Eviction" else []))
+    if status == "True" and reason in reasons:
+        return conditions.since(workload, "Evicted")
+    preempted = conditions.said(workload, "Preempted") == ("True", "InCohortReclaimWhileBorrowing")
+    if preempted and not settings.on("PrioritySortingWithinCohort"):
+        return conditions.since(workload, "Preempted") + times.SECOND // 1000
+    return times.moment(workload["metadata"].get("creationTimestamp"))
+
+
 def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str, Fraction]:
     """What the Configuration leaves out and transforms (rules/01 §7.3 3 and 4)."""
-    excluded = tuple(settings.resources.get("excludeResourcePrefixes") or ())
-    requests = {name: total for name, total in requests.items() if not name.startswith(excluded)}
-    rules = {rule["input"]: rule for rule in settings.resources.get("transformations") or ()}
-    result: dict[str, Fraction] = {}
+    requests = {name: total for name, total in requests.items() if not name.startswith(settings.excluded_prefixes)}
+    kept: dict[str, Fraction] = {}
     made: dict[str, Fraction] = {}
     for name, total in requests.items():
-        rule = rules.get(name)
-        if rule is None or (rule.get("strategy") or "Retain") == "Retain":
-            result[name] = total
-        if rule is not None:
-            scaled = total * requests.get(rule.get("multiplyBy", ""), 1)
-            for output, factor in (rule.get("outputs") or {}).items():
-                made[output] = made.get(output, Fraction(0)) + scaled * quantity.parse(factor)
-    for output, total in made.items():
-        result[output] = result.get(output, Fraction(0)) + max(total, Fraction(0))
-    return result
+        rule = settings.transformations.get(name, {})
+        if (rule.get("strategy") or "Retain") == "Retain":
+            kept[name] = total
+        scaled = total * requests.get(rule.get("multiplyBy", ""), 1)
+        outputs = (rule.get("outputs") or {}).items()
+        made = quantity.total(made, {output: scaled * quantity.parse(factor) for output, factor in outputs})
+    return quantity.total(kept, {output: max(total, Fraction(0)) for output, total in made.items()})
 
 
-def _counts(workload: Json, settings: Settings) -> dict[str, int]:
-    """Pods that still need something (rules/01 §7.3)."""
-    reclaimable = {p["name"]: p["count"] for p in (workload.get("status") or {}).get("reclaimablePods") or ()}
-    counts = {p.get("name", ""): p.get("count", 0) for p in workload["spec"].get("podSets") or ()}
-    if not settings.on("ReclaimablePods"):
-        return counts
-    return {name: count - min(reclaimable.get(name, 0), count) for name, count in counts.items()}
-
-
-def _totals_pending(workload: Json, settings: Settings) -> list[PodSetTotals]:
-    counts, totals = _counts(workload, settings), []
-    for pod_set in workload["spec"].get("podSets") or ():
-        needed = _transformed(pod_requests((pod_set.get("template") or {}).get("spec") or {}), settings)
-        count = counts[pod_set.get("name", "")]
-        requests = {n: amount.multiply(max(quantity.value(n, q), 0), count) for n, q in needed.items()}
-        totals.append(PodSetTotals(pod_set.get("name", ""), count, requests))
-    return totals
-
-
-def _totals_reserved(workload: Json, settings: Settings) -> list[PodSetTotals]:
-    counts = _counts(workload, settings)
-    spec = {p.get("name", ""): p.get("count", 0) for p in workload["spec"].get("podSets") or ()}
+def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
+    """What the pods ask for that still need something, or hold (rules/01 §7.3, §7.4)."""
+    reclaimable, pod_sets = {}, workload["spec"]["podSets"]
+    if settings.on("ReclaimablePods"):
+        reclaimable = {p["name"]: p["count"] for p in workload["status"].get("reclaimablePods") or ()}
+    counts = {pod_set["name"]: pod_set["count"] for pod_set in pod_sets}
+    left = {name: count - min(reclaimable.get(name, 0), count) for name, count in counts.items()}
     totals = []
-    for assignment in workload["status"]["admission"].get("podSetAssignments") or ():
+    if not conditions.admission(workload):
+        for pod_set in pod_sets:
+            name = pod_set["name"]
+            needed = _transformed(pod_requests(pod_of(pod_set)), settings)
+            asked = {n: amount.multiply(max(quantity.value(n, q), 0), left[name]) for n, q in needed.items()}
+            totals.append(PodSetTotals(name, left[name], asked))
+        return totals
+    for assignment in conditions.admission(workload).get("podSetAssignments") or ():
         name, usage = assignment["name"], assignment.get("resourceUsage") or {}
-        count = assignment.get("count", spec.get(name, 0))
-        requests = {resource: quantity.value(resource, used) for resource, used in usage.items()}
-        held = PodSetTotals(name, count, requests, assignment.get("flavors") or {})
-        left = counts.get(name, 0)
-        if left < count:
-            per_pod = {resource: amount.divide(total, count) for resource, total in requests.items()}
-            remaining = {resource: amount.multiply(one, left) for resource, one in per_pod.items()}
-            held = PodSetTotals(name, left, remaining, held.flavors)
-        totals.append(held)
+        count = assignment.get("count", counts.get(name, 0))
+        used = {resource: quantity.value(resource, each) for resource, each in usage.items()}
+        held = PodSetTotals(name, count, used, assignment.get("flavors") or {})
+        totals.append(held.scaled(min(count, left.get(name, 0))))
     return totals
 
 
-def _canonical_list(quantities: Mapping[str, str] | None) -> dict[str, str]:
-    return {name: quantity.canonical(written) for name, written in sorted((quantities or {}).items())}
+def _canonical(quantities: Mapping[str, str] | None) -> Json:
+    return {name: quantity.canonical(written) for name, written in (quantities or {}).items()}
 
 
 def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> str | None:
     """Workloads of one shape are one to the scheduler (rules/05 §4)."""
     if not settings.on("SchedulingEquivalenceHashing"):
         return None
-    pod_sets = []
-    for pod_set, total in zip(workload["spec"].get("podSets") or (), totals, strict=False):
-        pod = (pod_set.get("template") or {}).get("spec") or {}
+    plain = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "topologySpreadConstraints")
+    shape: list[Any] = []
+    for pod_set, total in zip(workload["spec"]["podSets"], totals, strict=False):
+        pod = pod_of(pod_set)
         containers = [
-            [_canonical_list((c.get("resources") or {}).get("requests")), c.get("ports") or None]
-            for kind in ("initContainers", "containers")
-            for c in [*(pod.get(kind) or ()), {}]
+            *(pod.get("initContainers") or ()),
+            {},
+            *(pod.get("containers") or ()),
+            {"resources": pod.get("resources")},
         ]
-        plain = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "topologySpreadConstraints")
+        asked = [[_canonical((c.get("resources") or {}).get("requests")), c.get("ports") or None] for c in containers]
         parts = [pod.get(name) or None for name in (*plain, "resourceClaims")]
-        level = _canonical_list((pod.get("resources") or {}).get("requests"))
-        asked = [pod_set.get("name", ""), total.count, dict(total.requests), pod_set.get("minCount")]
-        request = pod_set.get("topologyRequest")
-        pod_sets.append([asked, request, containers, parts, level, _canonical_list(pod.get("overhead"))])
+        counted = [pod_set["name"], total.count, dict(total.requests), pod_set.get("minCount")]
+        shape.append([counted, pod_set.get("topologyRequest"), asked, parts, _canonical(pod.get("overhead"))])
     allowed = None
     if settings.on("ConcurrentAdmission"):
-        annotations = workload["metadata"].get("annotations") or {}
-        allowed = annotations.get("kueue.x-k8s.io/workload-allowed-resource-flavors")
-    effective = base_priority(workload) + boost(workload, settings)
-    return json.dumps([pod_sets, effective, allowed], sort_keys=True)
+        allowed = workload["metadata"]["annotations"].get(ALLOWED_FLAVORS)
+    return json.dumps([shape, priority(workload, settings), allowed], sort_keys=True)
 
 
-@dataclass
 class Info:
-    """A Workload with all that follows from it. `workload` is as it was when this was made (rules/01 §7).
+    """A Workload as it was when this was made, with all that follows from it (rules/01 §7).
 
     Args:
-        key: Its key.
-        uid: Its UID.
-        local_queue: Key of the LocalQueue that it names.
-        cluster_queue: The ClusterQueue whose quota it holds or waits for.
-        totals: What its pod sets ask for or hold.
-        usage: The quota that it holds (rules/01 §7.4).
-        shape: Its scheduling shape, None if unknown (rules/05 §4).
-        priority: Its effective priority, with `boost` in it (rules/04 §2).
-        queued_at: By which time it stands in its queue (rules/05 §1).
-        reserved_at: When it got its quota, None if it has none.
-        is_evicted: Has it been told to stop?
-        progress: How far the scan of flavors has come.
-        last_generation: Generation of the object when it was last a head, 0 if it was not.
+        workload: The Workload.
+        settings: What is configured.
+        cluster_queue: The ClusterQueue that it waits in, if it does not hold quota.
     """
 
-    workload: Json
-    key: str
-    uid: str
-    local_queue: str
-    cluster_queue: str
-    totals: list[PodSetTotals]
-    usage: dict[FlavorResource, int]
-    shape: str | None
-    priority: int
-    boost: int
-    queued_at: int
-    reserved_at: int | None
-    is_evicted: bool
-    progress: Progress | None = None
-    last_generation: int = 0
-
-    @staticmethod
-    def read(workload: Json, settings: Settings, cluster_queue: str = "") -> Info:
-        """Work out what a Workload asks for or, once it has an admission, holds (rules/01 §7.3, §7.4)."""
-        admission = (workload.get("status") or {}).get("admission")
-        totals = _totals_reserved(workload, settings) if admission else _totals_pending(workload, settings)
-        boosted = boost(workload, settings)
-        usage: dict[FlavorResource, int] = {}
-        for pod_set in totals:
+    def __init__(self, workload: Json, settings: Settings, cluster_queue: str = "") -> None:
+        self.workload = workload
+        self.key = key(workload)
+        self.uid: str = workload["metadata"]["uid"]
+        self.local_queue = local_queue_key(workload)
+        admission = conditions.admission(workload)
+        self.cluster_queue: str = admission.get("clusterQueue", "") if admission else cluster_queue
+        self.totals = _totals(workload, settings)
+        # The quota that it holds (rules/01 §7.4).
+        self.usage: dict[FlavorResource, int] = {}
+        for pod_set in self.totals:
             for resource, total in pod_set.requests.items():
-                if pod_set.flavors.get(resource):
-                    fr = (pod_set.flavors[resource], resource)
-                    usage[fr] = amount.add(usage.get(fr, 0), total)
-        reserved = conditions.find(workload, "QuotaReserved") or {}
-        return Info(
-            workload,
-            key=key(workload),
-            uid=workload["metadata"].get("uid", ""),
-            local_queue=local_queue_key(workload),
-            cluster_queue=admission.get("clusterQueue", "") if admission else cluster_queue,
-            totals=totals,
-            usage=usage,
-            shape=_shape(workload, totals, settings),
-            priority=base_priority(workload) + boosted,
-            boost=boosted,
-            queued_at=queue_time(workload, settings),
-            reserved_at=times.moment(reserved.get("lastTransitionTime")) if reserved.get("status") == "True" else None,
-            is_evicted=conditions.is_evicted(workload),
-        )
+                if flavor := pod_set.flavors.get(resource):
+                    self.usage[flavor, resource] = amount.add(self.usage.get((flavor, resource), 0), total)
+        self.shape = _shape(workload, self.totals, settings)
+        self.priority, self.boost = priority(workload, settings), boost(workload, settings)
+        self.queued_at = queue_time(workload, settings)
+        # When it got its quota, None if it has none.
+        held = conditions.has_reservation(workload)
+        self.reserved_at = conditions.since(workload, "QuotaReserved") if held else None
+        self.is_evicted = conditions.is_evicted(workload)
+        # How far the scan of flavors has come, and the generation of the object when it was last a head.
+        self.progress: Progress | None = None
+        self.last_generation = 0
 
     def renewed(self, newest: Info) -> Info:
         """What is new of the same workload, in the same queue."""
-        return dataclasses.replace(
-            newest,
-            cluster_queue=self.cluster_queue,
-            progress=self.progress,
-            last_generation=self.last_generation,
-        )
+        renewed = copy.copy(newest)
+        renewed.cluster_queue, renewed.progress = self.cluster_queue, self.progress
+        renewed.last_generation = self.last_generation
+        return renewed
 
     @property
     def pod_sets(self) -> list[Json]:
         """Its pod sets."""
-        return list(self.workload["spec"].get("podSets") or ())
+        pod_sets: list[Json] = self.workload["spec"]["podSets"]
+        return pod_sets

@@ -7,20 +7,17 @@ from collections.abc import Callable
 from kueuecore.reference import conditions
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.settings import Json
-from kueuecore.reference.totals import Info
-
-__all__ = ["admitted_sibling", "flavors", "is_parent", "is_variant", "may_migrate"]
-
-_ALLOWED = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+from kueuecore.reference.totals import ALLOWED_FLAVORS, Info
 
 
-def flavors(annotation: str) -> list[str]:
-    """The flavors that an annotation lists."""
-    return [name.strip() for name in annotation.split(",") if name.strip()]
+def allowed_flavors(workload: Json) -> list[str] | None:
+    """The flavors that a variant was made for, in order; None allows all (rules/09 §4.2)."""
+    written = workload["metadata"]["annotations"].get(ALLOWED_FLAVORS)
+    return None if written is None else [name.strip() for name in written.split(",") if name.strip()]
 
 
 def _owner(workload: Json) -> Json | None:
-    owners = workload["metadata"].get("ownerReferences") or ()
+    owners = workload["metadata"]["ownerReferences"]
     return next((o for o in owners if (o["kind"], o["apiVersion"]) == ("Workload", "kueue.x-k8s.io/v1beta2")), None)
 
 
@@ -31,14 +28,12 @@ def is_variant(workload: Json) -> bool:
 
 def is_parent(workload: Json) -> bool:
     """Are others made of it? It is never queued itself (rules/09 §4.2)."""
-    labels = workload["metadata"].get("labels") or {}
-    return bool(labels.get("kueue.x-k8s.io/concurrent-admission-parent") == "true")
+    return bool(workload["metadata"]["labels"].get("kueue.x-k8s.io/concurrent-admission-parent") == "true")
 
 
 def _index(info: Info, snapshot: Snapshot) -> int:
     """Position of the flavor that it was made for; none is -1."""
-    groups = snapshot.spec(info.cluster_queue).groups
-    allowed = flavors((info.workload["metadata"].get("annotations") or {}).get(_ALLOWED, ""))
+    groups, allowed = snapshot.spec(info.cluster_queue).groups, allowed_flavors(info.workload)
     order = groups[0].flavors if groups else ()
     return order.index(allowed[0]) if allowed and allowed[0] in order else -1
 
@@ -50,9 +45,8 @@ def admitted_sibling(info: Info, snapshot: Snapshot, matches: Callable[[int, int
         return None
     for other in snapshot.workloads[info.cluster_queue].values():
         other_owner, index = _owner(other.workload), _index(other, snapshot)
-        if other.uid == info.uid or other_owner is None or other_owner.get("uid") != owner.get("uid"):
-            continue
-        if index >= 0 and conditions.is_admitted(other.workload) and matches(index, own):
+        is_sibling = other_owner is not None and other_owner.get("uid") == owner.get("uid") and other.uid != info.uid
+        if is_sibling and index >= 0 and conditions.is_admitted(other.workload) and matches(index, own):
             return other
     return None
 

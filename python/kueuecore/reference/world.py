@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kueuecore.reference import conditions, eviction
@@ -12,8 +12,6 @@ from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision, Event
 from kueuecore.reference.reconcile import reconcile
 from kueuecore.reference.settings import Json
-
-__all__ = ["World"]
 
 
 class World(Watchers):
@@ -55,18 +53,19 @@ class World(Watchers):
         """Write what the workload controller writes between cycles, until nothing changes (rules/07 §12)."""
         self.advance(now)
         self.events = []
+        self.settle()
+        return self.events
+
+    def settle(self, react: Callable[[str], None] = lambda name: None) -> None:
+        """Let those who watch, the workload controller and who else reacts work until nothing changes."""
         self.deliver()
         while self.dirty:
             names, self.dirty = sorted(self.dirty), set()
             for name in names:
-                self.reconcile_one(name)
+                if name in self.kind("Workload"):
+                    reconcile(self, name)
+                react(name)
             self.deliver()
-        return self.events
-
-    def reconcile_one(self, name: str) -> None:
-        """One pass over one workload (rules/07 §12)."""
-        if name in self.kind("Workload"):
-            reconcile(self, name)
 
     def finish(
         self,
@@ -126,19 +125,18 @@ class World(Watchers):
 
     def status(self, name: str, *, namespace: str) -> Json:
         """Status of a Workload."""
-        return dict(self.kind("Workload")[f"{namespace}/{name}"].get("status") or {})
+        return dict(self.kind("Workload")[f"{namespace}/{name}"]["status"])
 
     def pending(self, cluster_queue: str) -> list[tuple[str, str]]:
         """Keys of the pending workloads in queue order, each with its place: active or inadmissible (rules/09 §9)."""
         queue = self.queues[cluster_queue]
-        places = {name: place for place in ("active", "inadmissible") for name in getattr(queue, place)}
-        both = [*queue.active.values(), *queue.inadmissible.values()]
-        return [(name, places[name]) for name in queue.in_order(both)]
+        infos = sorted(queue.waiting().values(), key=queue.order)
+        return [(info.key, "active" if info.key in queue.active else "inadmissible") for info in infos]
 
     def admissions(self) -> dict[str, Json]:
         """Who holds quota of active ClusterQueues, with the admissions."""
         return {
-            info.key: info.workload["status"]["admission"]
+            info.key: conditions.admission(info.workload)
             for name, infos in self.cache.workloads.items()
             if self.cache.is_active(name)
             for info in infos.values()

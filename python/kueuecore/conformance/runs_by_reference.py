@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from kueuecore.reference import quantity, times
+from kueuecore.reference.admission_fair_sharing import Account
 from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision
-from kueuecore.reference.objects import key
+from kueuecore.reference.objects import complete, key
 from kueuecore.reference.settings import Json
 from kueuecore.reference.simulate import Run, SimulatedCycle, simulate
 from kueuecore.reference.world import World
@@ -23,12 +24,13 @@ def _world(case: Json) -> World:
     gone = {(o["kind"], o["key"]) for o in given.get("deletedFromAPI", ())}
     objects = []
     for manifest in case["objects"]:
-        if (manifest["kind"], key(manifest)) in gone:
+        if (manifest["kind"], key(complete(manifest))) in gone:
             # The queues still know it, but nobody can look up its weight.
             manifest = {**manifest, "spec": {n: v for n, v in manifest["spec"].items() if n != "fairSharing"}}
         objects.append(manifest)
     for name, used in given.get("localQueueUsage", {}).items():
-        world.ledger.restore(name, used["consumed"], times.moment(used["lastUpdate"]))
+        consumed = {resource: quantity.parse(written) for resource, written in used["consumed"].items()}
+        world.ledger.accounts[name] = Account(times.moment(used["lastUpdate"]), consumed)
     world.apply(objects, trusted=True)
     return world
 
@@ -57,7 +59,7 @@ def cycles(case: Json) -> Json:
             case "cycle":
                 told.append(_state(world, Cycle(world).run()))
             case "update":
-                world.cache.set_cluster_queue(step["object"], ())
+                world.cache.set_cluster_queue(complete(step["object"]), ())
             case "delete":
                 namespace, _, name = step["key"].partition("/")
                 world.delete(step["kind"], name, namespace=namespace)
@@ -166,7 +168,7 @@ def _final(run: Run) -> Json:
     }
     if run.is_cut:
         final["stopped"] = "maxCycles"
-    if world.settings.admission_fair_sharing is not None:
+    if world.settings.has_admission_fair_sharing:
         final["localQueues"] = {
             name: {
                 "consumed": _exact(account.consumed),

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kueuecore.reference import (
-    activeness,
-    conditions,
-    pods,
-    preempt,
-    quantity,
-    queue_order,
-    reconcile,
-    share,
-    times,
-)
+from kueuecore.conformance.runs_by_reference import cycle, cycles, trace
+from kueuecore.reference import conditions, pods, preempt, quantity, reconcile, share, times, totals
 from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.assign import Assigner, Assignment, FlavorChoice, Mode, PodSetAssignment, Way, requests_of
 from kueuecore.reference.cache import Cache
 from kueuecore.reference.cycle import Cycle
-from kueuecore.reference.forest import CycleError, Node
-from kueuecore.reference.nominate import Entry
-from kueuecore.reference.objects import ClusterQueue, FlavorResource, key
+from kueuecore.reference.forest import Node
+from kueuecore.reference.nominate import Entry, find_targets
+from kueuecore.reference.objects import ClusterQueue, FlavorResource, complete, key
 from kueuecore.reference.quota import Usage
-from kueuecore.reference.runs import cycle, cycles, trace
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.totals import Info, PodSetTotals, Progress
 from kueuecore.reference.world import World
@@ -72,7 +62,7 @@ def answer(case: Mapping[str, Any]) -> Json:
 
 
 def _settings(case: Json) -> Settings:
-    return Settings.read({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
+    return Settings({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
 
 
 def _world(case: Json) -> World:
@@ -80,8 +70,8 @@ def _world(case: Json) -> World:
     return World(case.get("objects", ()), configuration=config, now=case["config"]["now"], trusted=True)
 
 
-def _named(workload: Json) -> Json:
-    return {**workload, "metadata": {"name": "", **workload.get("metadata", {})}}
+def _workload(workload: Json) -> Json:
+    return complete({"kind": "Workload", **workload})
 
 
 def _by_flavor(amounts: Amounts) -> Json:
@@ -120,29 +110,34 @@ def _resource_quantity(case: Json) -> Json:
 
 def _adjust_resources(case: Json) -> Json:
     world, workload = _world(case), case["input"]["workload"]
-    limits = world.limit_ranges(_named(workload))
+    limits = world.limit_ranges(_workload(workload))
     classes = world.kind("RuntimeClass")
-    return {"workload": pods.adjusted(workload, limit_ranges=limits, runtime_classes=classes)}
+    return {"workload": pods.adjusted(_workload(workload), limit_ranges=limits, runtime_classes=classes)}
 
 
 def _limit_range_validation(case: Json) -> Json:
     given = case["input"]
-    return {"errors": pods.pod_problems(given["podSpec"], given["path"], given.get("summary") or {})}
+    return _errors(pods.pod_problems(given["path"], given["podSpec"], given.get("summary") or {}))
 
 
 def _validate_limit_range(case: Json) -> Json:
     summary = pods.summarize(case.get("objects", ()))
-    return {"errors": pods.limit_range_problems(case["input"]["workload"], summary)}
+    return _errors(pods.limit_range_problems(_workload(case["input"]["workload"]), summary))
 
 
 def _validate_resources(case: Json) -> Json:
-    return {"errors": pods.resource_problems(case["input"]["workload"])}
+    return _errors(pods.resource_problems(_workload(case["input"]["workload"])))
+
+
+def _errors(problems: list[pods.Problem]) -> Json:
+    kind = "FieldValueInvalid"
+    return {"errors": [{"type": kind, "field": f, "badValue": names, "detail": what} for f, names, what in problems]}
 
 
 def _total_requests(case: Json) -> Json:
     if case["input"].get("preserveTotalRequests"):
         return {"totalRequests": case["input"]["initialTotalRequests"]}
-    info = Info.read(_named(case["input"]["workload"]), _settings(case))
+    info = Info(_workload(case["input"]["workload"]), _settings(case))
     totals = [
         {"name": t.name, "count": t.count, "requests": _texts(t.requests), "flavors": dict(t.flavors)}
         for t in info.totals
@@ -155,7 +150,7 @@ def _texts(requests: Mapping[str, int]) -> Json:
 
 
 def _scheduling_hash(case: Json) -> Json:
-    shapes = [Info.read(_named(workload), _settings(case)).shape for workload in case["input"]["workloads"]]
+    shapes = [Info(_workload(workload), _settings(case)).shape for workload in case["input"]["workloads"]]
     return {"same": shapes[0] == shapes[1]}
 
 
@@ -164,17 +159,17 @@ def _scheduling_hash(case: Json) -> Json:
 
 def _queue_order_timestamp(case: Json) -> Json:
     workload = case["input"]["workload"]
-    moments = {w: queue_order.queue_time(workload, _settings(case), w) for w in ("Eviction", "Creation")}
+    moments = {w: totals.queue_time(_workload(workload), _settings(case), w) for w in ("Eviction", "Creation")}
     return {name: times.text(moment) for name, moment in moments.items()}
 
 
 def _admission_checks(case: Json) -> Json:
-    queue = ClusterQueue.read(case["input"]["clusterQueue"])
-    return {"admissionChecks": reconcile.required_checks(case["input"]["workload"], queue)}
+    queue = ClusterQueue(complete({"kind": "ClusterQueue", **case["input"]["clusterQueue"]}))
+    return {"admissionChecks": reconcile.required_checks(_workload(case["input"]["workload"]), queue)}
 
 
 def _sync_admitted(case: Json) -> Json:
-    workload = conditions.own(case["input"]["workload"])
+    workload = conditions.own(_workload(case["input"]["workload"]))
     changed = conditions.sync_admitted(workload, times.moment(case["config"]["now"]), _settings(case))
     return {"changed": changed, "status": workload["status"]}
 
@@ -183,20 +178,28 @@ def _readiness(case: Json) -> Json:
     given, world = case["input"], _world(case)
     name, terminates = given["clusterQueue"], given.get("terminate", False)
     if "admissionChecks" in given:
-        facts = given["admissionChecks"].items()
-        world.cache.checks = {n: (check.get("active", False), check.get("controller", "")) for n, check in facts}
+        world.cache.checks = {n: _check(**check) for n, check in given["admissionChecks"].items()}
     if terminates:
         world.cache.terminating.add(name)
-    is_active, reason, message = world.cache.readiness(name)
-    status = world.cache.status(name) if name in world.cache.forest.cluster_queues else ""
+    reason, message = world.cache.readiness(name)
     return {
-        "status": str(is_active),
+        "status": str(reason == "Ready"),
         "reason": reason,
         "message": message,
-        "active": is_active,
+        "active": reason == "Ready",
         "terminating": terminates,
-        "clusterQueueStatus": status,
+        "clusterQueueStatus": _status(world.cache, name),
     }
+
+
+def _check(active: bool = False, controller: str = "", **_: Any) -> Json:
+    condition = {"type": "Active", "status": str(active)}
+    return {"spec": {"controllerName": controller}, "status": {"conditions": [condition]}}
+
+
+def _status(cache: Cache, name: str) -> str:
+    words = {"Ready": "active", "Terminating": "terminating", "NotFound": ""}
+    return words.get(cache.readiness(name)[0], "pending")
 
 
 def _usage(case: Json) -> Json:
@@ -249,7 +252,7 @@ def _quota(case: Json) -> Json:
         assert info is not None, "what is removed was there"
         snapshot.remove(info)
     for name in given.get("add", ()):
-        info = removed.get(name) or Info.read(world.kind("Workload")[name], world.settings)
+        info = removed.get(name) or Info(world.kind("Workload")[name], world.settings)
         snapshot.add(info)
     requests = _from_flavors(given.get("requests", {}))
     extra = {} if "clusterQueue" in given else requests
@@ -258,7 +261,7 @@ def _quota(case: Json) -> Json:
     answered: Json = {
         "clusterQueues": {name: _node(snapshot.usage, node, extra) for name, node in snapshot.nodes.items()},
         "cohorts": {name: _node(snapshot.usage, node, extra) for name, node in cohorts.items()},
-        "inactiveClusterQueues": sorted(snapshot.inactive),
+        "inactiveClusterQueues": sorted(world.cache.forest.cluster_queues.keys() - snapshot.nodes.keys()),
         "lendable": {name: _texts(node.lendable) for name, node in cohorts.items()},
     }
     if with_workloads:
@@ -271,7 +274,7 @@ def _quota(case: Json) -> Json:
     if "clusterQueue" in given:
         node = snapshot.nodes[given["clusterQueue"]]
         found = share.share(snapshot.usage, node)
-        answered["isBorrowing"] = found.is_borrowing
+        answered["isBorrowing"] = bool(found.borrowed)
         answered["isBorrowingOnRequested"] = found.is_borrowing_on(requests)
     return answered
 
@@ -296,7 +299,7 @@ def _node(usage: Usage, node: Node, extra: Amounts) -> Json:
             "weightedShare": "+Inf" if math.isinf(weighted) else repr(weighted).removesuffix(".0"),
             "roundedWeightedShare": UNLIMITED if math.isinf(weighted) else math.ceil(weighted),
             "dominantResource": found.resource,
-            "borrowing": found.is_borrowing,
+            "borrowing": bool(found.borrowed),
             "fairWeight": found.weight,
             "unweightedRatio": found.ratio,
         },
@@ -304,17 +307,15 @@ def _node(usage: Usage, node: Node, extra: Amounts) -> Json:
 
 
 def _cache_ops(case: Json) -> Json:
-    cache = Cache(_settings(case))
-    workloads = {key(o): o for o in case.get("objects", ()) if o["kind"] == "Workload"}
-    for manifest in case.get("objects", ()):
+    cache = Cache(_settings(case), flavors={}, checks={})
+    objects = [complete(manifest) for manifest in case.get("objects", ())]
+    workloads = {key(o): o for o in objects if o["kind"] == "Workload"}
+    for manifest in objects:
         _store(cache, manifest)
     states = []
+    orphans: set[str] = set()
     for op in case["input"]["ops"]:
-        error = ""
-        try:
-            error = _cache_op(cache, op, workloads)
-        except CycleError as found:
-            error = str(found)
+        error = _cache_op(cache, op, workloads, orphans)
         states.append(_cache_state(cache) | ({"error": error} if error else {}))
     return {"states": states}
 
@@ -324,26 +325,32 @@ def _store(cache: Cache, manifest: Json) -> None:
     if manifest["kind"] == "ResourceFlavor":
         cache.flavors[name] = manifest
     if manifest["kind"] == "AdmissionCheck":
-        cache.checks[name] = activeness.check_facts(manifest)
+        cache.checks[name] = manifest
 
 
-def _cache_op(cache: Cache, op: Json, workloads: dict[str, Json]) -> str:
-    name, manifest = op.get("name", ""), op.get("object", {})
+def _cache_op(cache: Cache, op: Json, workloads: dict[str, Json], orphans: set[str]) -> str:
+    """Returns an error. `orphans` are workloads whose ClusterQueue is gone."""
+    name, manifest = op.get("name", ""), complete(op["object"]) if "object" in op else {}
     match op["op"]:
         case "addOrUpdateCohort":
-            cache.forest.set_cohort(manifest)
+            return "" if cache.forest.set_cohort(manifest) else "cohort has a cycle"
         case "deleteCohort":
-            cache.forest.delete_cohort(name)
+            if name in cache.forest.cohorts:
+                cache.forest.delete_cohort(name)
         case "addClusterQueue" | "updateClusterQueue":
             cache.set_cluster_queue(manifest, workloads.values())
+            return "cohort has a cycle" if cache.forest.cluster_queues[manifest["metadata"]["name"]].has_cycle else ""
         case "deleteClusterQueue":
-            cache.delete_cluster_queue(name)
+            orphans |= set(cache.workloads.get(name, ()))
+            if name in cache.workloads:
+                cache.delete_cluster_queue(name)
         case "terminateClusterQueue":
             cache.terminating.add(name)
         case "addOrUpdateWorkload":
             cache.set_workload(manifest)
         case "deleteWorkload":
-            return cache.delete_workload(name)
+            cache.delete_workload(name)
+            return "cluster queue not found" if name in orphans else ""
         case "addOrUpdateResourceFlavor" | "addOrUpdateAdmissionCheck":
             _store(cache, manifest)
         case "deleteResourceFlavor":
@@ -363,7 +370,7 @@ def _cache_state(cache: Cache) -> Json:
     for name, node in cache.forest.cluster_queues.items():
         held = cache.workloads[name].values()
         queues[name] = {
-            "status": cache.status(name),
+            "status": _status(cache, name),
             "cohort": node.parent.name if node.parent else "",
             "workloads": sorted(info.key for info in held),
             "usage": _by_flavor(usage.of(node)),
@@ -412,10 +419,12 @@ def _assign(case: Json) -> Json:
         found = known.get(fr, oracle.get("default"))
         return ways[found["possibility"]], found.get("borrowing", 0)
 
-    info = Info.read(_named(given["workload"]), world.settings, given["clusterQueue"])
+    info = Info(_workload(given["workload"]), world.settings, given["clusterQueue"])
     info.cluster_queue = given["clusterQueue"]
     old = given.get("replaceWorkloadSlice")
-    replaced = None if old is None else dataclasses.replace(info, totals=_totals(old))
+    replaced = None if old is None else copy.copy(info)
+    if replaced is not None:
+        replaced.totals = _totals(old)
     nominated = given.get("nominationMapping")
     assignment = Assigner(info, snapshot, ask, replaced=replaced, nominated=nominated).assign()
     return {
@@ -457,7 +466,7 @@ def _assigned(pod_set: PodSetAssignment) -> Json:
                 "flavor": flavor,
                 "mode": attempt.mode.text,
                 "borrow": attempt.borrow,
-                "reasons": attempt.reasons,
+                "reasons": list(attempt.reasons),
                 "noFitReason": str(attempt.no_fit),
                 "preemptionPossibility": attempt.way.possibility if attempt.way is not None else "",
             }
@@ -468,16 +477,16 @@ def _assigned(pod_set: PodSetAssignment) -> Json:
 
 def _preempt(case: Json) -> Json:
     world, given = _world(case), case["input"]
-    info = Info.read(_named(given["workload"]), world.settings, given["clusterQueue"])
+    info = Info(_workload(given["workload"]), world.settings, given["clusterQueue"])
     info.cluster_queue = given["clusterQueue"]
     modes = {mode.text: mode for mode in Mode}
-    assignment = Assignment(Progress([], 0, 0, None))
+    assignment = Assignment(Progress())
     for pod_set in given["assignment"]["podSets"]:
         flavors = {n: FlavorChoice(c["flavor"], modes[c["mode"]], 0) for n, c in pod_set["flavors"].items()}
         assignment.pod_sets.append(PodSetAssignment(pod_set["name"], pod_set["count"], {}, flavors, ["given"], {}))
     scheduling = Cycle(world)
     need = preempt.Need(info, assignment.need_preemption, requests_of(assignment, info, None))
-    targets = preempt.find_targets(scheduling.snapshot, need)
+    targets = find_targets(scheduling.snapshot, need)
     scheduling.issue(Entry(info), targets)
     return {
         "targets": [{"key": t.info.key, "reason": t.reason, "clusterQueue": t.info.cluster_queue} for t in targets],
