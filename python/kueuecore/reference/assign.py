@@ -423,8 +423,8 @@ class Assigner:
                 overall = NoFitReason.FLAVOR
             mildest: dict[str, NoFitReason] = {}
             for flavor, attempt in pod_set.attempts.items():
-                groups = [index for index, group in enumerate(self.queue.groups) if flavor in group.flavors]
-                for place in map(str, groups or [flavor]) if attempt.mode == Mode.NO_FIT else ():
+                groups = [str(index) for index, group in enumerate(self.queue.groups) if flavor in group.flavors]
+                for place in groups or [flavor] if attempt.mode == Mode.NO_FIT else ():
                     reasons = (mildest.get(place, NoFitReason.FLAVOR), attempt.no_fit)
                     mildest[place] = min(reasons, key=_SEVERITY.index)
             overall = _severest((overall, *mildest.values()))
