@@ -16,7 +16,7 @@ import traceback
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 
-from kueuecore.testing import Invariants, Scenario, Shares, Witness, random_history, shown, smallest
+from kueuecore.testing import Invariants, Limits, Scenario, Shares, Witness, random_history, shown, smallest
 from kueuecore.testing.comparison import compare
 
 WORLDS_OF_A_ROUND = 200
@@ -49,7 +49,9 @@ def play_round(first: int, n: int, until: float) -> tuple[Shares, dict[int, str]
     for seed in range(first, first + n):
         if time.time() > until:
             break
-        history, echo = random_history(seed), seed % 2 == 0
+        # Sums that saturate lose a little whenever a workload is told again, as the reference always is.
+        echo = seed % 2 == 0
+        history = random_history(seed, Limits(edges=echo))
         try:
             shares.add(check(history, echo=echo).seen)
         except Exception as error:

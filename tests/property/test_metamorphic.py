@@ -134,8 +134,9 @@ def test_other_processes_and_threads_see_the_same_bytes() -> None:
     here = digest(lines)
     with ThreadPoolExecutor(4) as threads:
         assert set(threads.map(digest, [lines] * 4)) == {here}
-    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM], input="\n".join(lines), capture_output=True, text=True, env=environment
-    )
-    assert (ran.stdout.strip(), ran.stderr) == (here, "")
+    for seed in ("0", "12345", "random"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        ran = subprocess.run(
+            [sys.executable, "-c", PROGRAM], input="\n".join(lines), capture_output=True, text=True, env=environment
+        )
+        assert (ran.stdout.strip(), ran.stderr) == (here, "")

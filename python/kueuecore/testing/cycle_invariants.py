@@ -90,8 +90,14 @@ class Invariants:
                 for resource, flavor in pod_set.flavors.items():
                     cell = (admission.cluster_queue, flavor, resource)
                     taken[cell] += amount(pod_set.resource_usage[resource])
+        for replaced in decision.replaced_slices:
+            before = self._states[replaced.key]
+            for name, flavors in before.flavors.items():
+                for resource, flavor in flavors.items():
+                    # A slice takes over what the other held, and asks for the difference.
+                    taken[before.status["admission"]["clusterQueue"], flavor, resource] -= _held(before, name, resource)
         for cell, quantity in taken.items():
-            if quantity and cell[1:] in self._tree.exact:
+            if quantity > 0 and cell[1:] in self._tree.exact:
                 available = known(self._tree.rows["ClusterQueue", cell].available)
                 assert quantity <= available, f"{cell}: {quantity} was admitted, {available} was available"
 
@@ -209,6 +215,12 @@ def _check_limits(before: Tree, after: Tree) -> None:
             limit += amount(row.borrowing_limit)
         if amount(old.usage) <= limit:
             assert amount(row.usage) <= limit, f"{key}: usage is {row.usage} after the cycle, beyond its limit {limit}"
+
+
+def _held(workload: WorkloadState, pod_set: str, resource: str) -> int:
+    """What a pod set holds of a resource, with pods that are done."""
+    assignments = workload.status["admission"]["podSetAssignments"]
+    return sum(amount(it["resourceUsage"][resource]) for it in assignments if it["name"] == pod_set)
 
 
 def _usage(tree: Tree) -> dict[str, str]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.testing.chance import Chance, SeededChance
 from kueuecore.testing.drawn_worlds import (
     NAMESPACE,
     Limits,
     Stock,
+    admission_checks,
     cluster_queues,
     cohorts,
     contents,
     local_queues,
     manifest,
+    namespaces,
+    resource_flavors,
     stocks,
     workloads,
 )
@@ -69,7 +72,7 @@ def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> S
             happens = Move(kind=MoveKind.APPLY, object=_rival(chance, stock, tuple(known), number))
         else:
             happens = move(chance, stock, tuple(known), number=number, forks=forks)
-        if happens.object is not None and happens.object["kind"] == "Workload":
+        if happens.object is not None and happens.object["kind"] == "Workload" and "status" not in happens.object:
             known = [thing for thing in known if key_of(thing) != key_of(happens.object)] + [happens.object]
         happened.append(happens)
         # What is done shows in the cycle after it.
@@ -121,15 +124,27 @@ def move(
 
 def _a_deletion(chance: Chance, stock: Stock) -> Move:
     """The deletion of something that is no workload."""
-    kinds = ["LocalQueue", "ClusterQueue", *(["Cohort"] if stock.cohorts else [])]
-    kind = chance.one(*kinds)
-    name = chance.one(*stock.cohorts if kind == "Cohort" else stock.queues)
+    names = {
+        "LocalQueue": stock.queues,
+        "ClusterQueue": stock.queues,
+        "Cohort": stock.cohorts,
+        "ResourceFlavor": stock.flavors,
+        "AdmissionCheck": stock.checks,
+    }
+    kind = chance.one(*(kind for kind, found in names.items() if found))
+    name = chance.one(*names[kind])
     return Move(kind=MoveKind.DELETE, object_kind=kind, key=f"{NAMESPACE}/{name}" if kind == "LocalQueue" else name)
 
 
 def _applied(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: int) -> JsonObject:
     """A new workload, or another version of something that is there."""
+    if known and stock.checks and chance.boolean():
+        return _answered(chance, stock, chance.one(*known))
     what = chance.one(*range(12))
+    if what == 11 and chance.boolean():
+        return _of_infrastructure(chance, stock)
+    if what == 10 and known and stock.limits.slices and chance.boolean():
+        return _larger_slice(chance, chance.one(*known), number)
     if what == 9:
         return cluster_queues(chance, stock, chance.one(*stock.queues))
     if what == 8 and stock.cohorts and (found := cohorts(chance, stock)):
@@ -146,11 +161,51 @@ def _applied(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number
     return workloads(chance, stock, f"n{number}", uid=f"uid-n{number:02}", created=created, priorities=_LATE_PRIORITIES)
 
 
+def _of_infrastructure(chance: Chance, stock: Stock) -> JsonObject:
+    """A flavor, a check or the namespace, as it is now."""
+    kind: str = chance.one("flavor", "namespace", *["check"] * bool(stock.checks))
+    if kind == "flavor":
+        return resource_flavors(chance, chance.one(*stock.flavors))
+    return admission_checks(chance, chance.one(*stock.checks)) if kind == "check" else namespaces(chance)
+
+
+def _answered(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
+    """A workload of which a check says something; what it asks for is what it was."""
+    check: JsonObject = {
+        "name": chance.one(*stock.checks),
+        "state": chance.one("Ready", "Ready", "Ready", "Retry", "Pending", "Rejected"),
+        "message": "",
+    }
+    if check["state"] == "Retry" and chance.boolean():
+        check["requeueAfterSeconds"] = chance.one(1, 60)
+    return {**workload, "status": {"admissionChecks": [check]}}
+
+
+def _larger_slice(chance: Chance, workload: JsonObject, number: int) -> JsonObject:
+    """A workload of another size that takes the place of one (rules/09 §2)."""
+    spec = object_at(workload, "spec")
+    changed: list[JsonValue] = []
+    for pod_set in list_at(spec, "podSets"):
+        plain = {name: value for name, value in object_at(pod_set).items() if name != "minCount"}
+        changed.append({**plain, "count": chance.integer(1, 5)})
+    replaces: JsonObject = {"kueue.x-k8s.io/workload-slice-replacement-for": key_of(workload)}
+    created = format_time(START + number * 1_000_000_000)
+    return manifest(
+        "Workload",
+        f"n{number}",
+        {**spec, "podSets": changed},
+        namespace=NAMESPACE,
+        uid=f"uid-n{number:02}",
+        creationTimestamp=created,
+        annotations=replaces,
+    )
+
+
 def _rival(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: int) -> JsonObject:
     """A new workload that asks for as much as another: it wants its place, if that has one."""
     asked = object_at(chance.one(*known), "spec")
     spec: JsonObject = {
-        "queueName": chance.one(*[text_at(asked, "queueName")] * 2, *stock.queues[::-1]),
+        "queueName": chance.one(*[text_at(asked, "queueName")] * 2, *stock.others, *stock.queues[::-1]),
         "priority": chance.one(*_LATE_PRIORITIES),
         "podSets": asked["podSets"],
     }

@@ -23,6 +23,20 @@ _EDGES = ("9223372036854775807", "9223372036854775806", "4611686018427387904", "
 _FLAVORS = ("f1", "f2", "f3")
 _FINAL, _INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 _OTHER_FLAVORS = ("g1", "g2")
+# Gates that change what is decided or said, as they are not by default.
+_GATES: tuple[JsonObject, ...] = (
+    {"PrioritizePreemptorWorkloads": True},
+    {"FlavorFungibilityPreserveScanProgress": False},
+    {"FlavorFungibilityPreserveScanProgress": False, "FlavorFungibility": False},
+    {"FairSharingPrioritizeNonBorrowing": False},
+    {"FairSharingPreemptWithinNominal": False},
+    {"RecomputeAssignmentUponPreemptionTargetsOverlap": False},
+    {"PrioritySortingWithinCohort": False},
+    {"SchedulingEquivalenceHashing": False},
+    {"UnadmittedWorkloadsObservability": False},
+    {"UnadmittedWorkloadsExplicitStatus": True},
+    {"PartialAdmission": False},
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,10 @@ class Limits:
         running: May workloads hold quota from the beginning?
         deactivation: May workloads be deactivated, and activated again?
         fair_sharing: Is fair sharing on? `None`: in some worlds.
+        usage_based: May LocalQueues go first that have used least (admission fair sharing)?
+        checks: May ClusterQueues ask for admission checks?
+        slices: May a larger workload take the place of another?
+        gates: May a feature gate be other than it is by default?
     """
 
     cluster_queues: int = 4
@@ -50,6 +68,10 @@ class Limits:
     running: bool = True
     deactivation: bool = True
     fair_sharing: bool | None = None
+    usage_based: bool = True
+    checks: bool = True
+    slices: bool = True
+    gates: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +82,9 @@ class Stock:
         groups: Resources and flavors of each resource group.
         cohorts: Names of the cohorts.
         queues: Names of the ClusterQueues, which are those of their LocalQueues, too.
+        others: Names of more LocalQueues, which are all of the first ClusterQueue.
+        checks: Names of the AdmissionChecks; mostly none.
+        is_usage_based: Do LocalQueues go first that have used least?
         quotas: Amounts of quota, the plainest first.
         requests: Amounts that pods request.
         edges: Amounts near the largest that there are; mostly none.
@@ -69,6 +94,9 @@ class Stock:
     groups: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     cohorts: tuple[str, ...]
     queues: tuple[str, ...]
+    others: tuple[str, ...]
+    checks: tuple[str, ...]
+    is_usage_based: bool
     quotas: tuple[str, ...]
     requests: tuple[str, ...]
     edges: tuple[str, ...]
@@ -99,11 +127,16 @@ def stocks(chance: Chance, limits: Limits) -> Stock:
     n_queues = min(chance.one(2, 2, 1, 3, 4), limits.cluster_queues)
     quotas: tuple[str, ...] = ("4", "4", "5", "4", "6", "4", "3", "8", "2", "0", "1500m")
     requests: tuple[str, ...] = ("2", "1", "1", "2", "3", "1", "2", "4", "500m", "0")
-    edges = _EDGES if limits.edges and chance.rarely(25) else ()
+    edges = _EDGES if limits.edges and chance.rarely(12) else ()
+    is_usage_based = limits.usage_based and chance.rarely(6)
+    checks = ("a1", "a2")[: chance.one(1, 2)] if limits.checks and chance.rarely(7) else ()
     return Stock(
         tuple(groups),
         tuple(f"c{number}" for number in range(1, n_cohorts + 1)),
         tuple(f"q{number}" for number in range(1, n_queues + 1)),
+        ("r1",) if is_usage_based else (),
+        checks,
+        is_usage_based,
         (*quotas, *edges),
         (*requests, *edges),
         edges,
@@ -192,7 +225,7 @@ def fungibilities(chance: Chance) -> JsonObject:
 def cluster_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
     """One ClusterQueue of a world."""
     cohort = chance.one(*stock.cohorts[::-1] * 3, "")
-    spec: JsonObject = {"namespaceSelector": {}}
+    spec: JsonObject = {"namespaceSelector": {"matchLabels": {"team": "a"}} if chance.rarely(25) else {}}
     if cohort:
         spec["cohortName"] = cohort
     spec["queueingStrategy"] = chance.one("BestEffortFIFO", "StrictFIFO", "BestEffortFIFO")
@@ -205,12 +238,48 @@ def cluster_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
         spec["fairSharing"] = weight
     if stock.limits.stops and chance.rarely(50):
         spec["stopPolicy"] = chance.one("Hold", "HoldAndDrain")
+    if asked := [name for name in stock.checks if chance.boolean()]:
+        rules: list[JsonValue] = [{"name": each, **_on_flavors(chance, stock)} for each in asked]
+        spec["admissionChecksStrategy"] = {"admissionChecks": rules}
+    if stock.is_usage_based and not chance.rarely(4):
+        spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
     return manifest("ClusterQueue", name, spec)
 
 
+def _on_flavors(chance: Chance, stock: Stock) -> JsonObject:
+    """Mostly all flavors; else those for which a check is asked."""
+    if not chance.rarely(3):
+        return {}
+    flavors: list[JsonValue] = [chance.one(*stock.flavors)]
+    return {"onFlavors": flavors}
+
+
+def admission_checks(chance: Chance, name: str) -> JsonObject:
+    """An AdmissionCheck, mostly one that works."""
+    spec: JsonObject = {"controllerName": "example.com/check"}
+    if chance.rarely(20):
+        return manifest("AdmissionCheck", name, spec)
+    condition: JsonObject = {
+        "type": "Active",
+        "status": "False" if chance.rarely(15) else "True",
+        "reason": "Active",
+        "message": "",
+        "lastTransitionTime": format_time(START),
+    }
+    return {**manifest("AdmissionCheck", name, spec), "status": {"conditions": [condition]}}
+
+
+def namespaces(chance: Chance) -> JsonObject:
+    """The namespace of all workloads."""
+    labels: JsonObject = {"team": chance.one("a", "b")} if chance.boolean() else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+
+
 def local_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
-    """The LocalQueue of a ClusterQueue."""
-    spec: JsonObject = {"clusterQueue": name}
+    """A LocalQueue: that of a ClusterQueue, or one more of the first."""
+    spec: JsonObject = {"clusterQueue": stock.queues[0] if name in stock.others else name}
+    if stock.is_usage_based and (weight := chance.one(None, "2", "500m", "0")) is not None:
+        spec["fairSharing"] = {"weight": weight}
     if stock.limits.stops and chance.rarely(60):
         spec["stopPolicy"] = chance.one("Hold", "HoldAndDrain")
     return manifest("LocalQueue", name, spec, namespace=NAMESPACE)
@@ -262,10 +331,16 @@ def workloads(
         created: When it was created, in seconds after the beginning.
         priorities: Its priority is one of these.
     """
-    queue = chance.one(*stock.queues, stock.queues[0])
+    queue = chance.one(*stock.queues, *stock.others * 2, stock.queues[0])
     if stock.limits.missing and chance.rarely(40):
         queue = "nowhere"
     spec: JsonObject = {"queueName": queue, "priority": chance.one(*priorities)}
+    if chance.rarely(12):
+        spec["priorityClassRef"] = {
+            "group": "kueue.x-k8s.io",
+            "kind": "WorkloadPriorityClass",
+            "name": chance.one("p1", "p2"),
+        }
     spec["podSets"] = pod_sets(chance, stock)
     stamp = format_time(START + created * _SECOND_NS)
     return manifest("Workload", name, spec, namespace=NAMESPACE, uid=uid, creationTimestamp=stamp)
@@ -297,18 +372,23 @@ def reservations(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObje
     return {"conditions": conditions, "admission": admission}
 
 
-def configurations(chance: Chance, *, fair_sharing: bool | None = None) -> JsonObject | None:
-    """Settings of Kueue's Configuration: fair sharing with every list of strategies, or none.
-
-    Args:
-        chance: What is left open is asked of it.
-        fair_sharing: Is it on? `None`: in some.
-    """
+def configurations(chance: Chance, stock: Stock) -> JsonObject | None:
+    """Settings of Kueue's Configuration: fair sharing with every list of strategies or none, usage, a gate."""
+    found: JsonObject = {}
     lists: list[list[JsonValue]] = [[_FINAL, _INITIAL], [_FINAL], [_INITIAL]]
-    on: list[JsonObject | None] = [{"fairSharing": {"preemptionStrategies": strategies}} for strategies in lists]
-    if fair_sharing is None:
-        return chance.one(None, None, None, *on)
-    return chance.one(*on) if fair_sharing else None
+    wanted = stock.limits.fair_sharing
+    if chance.boolean() if wanted is None else wanted:
+        found["fairSharing"] = {"preemptionStrategies": chance.one(*lists)}
+    if stock.is_usage_based:
+        resource_weights: list[JsonObject] = [{}, {"cpu": 2}, {"memory": 0.5}]
+        found["admissionFairSharing"] = {
+            "usageHalfLifeTime": chance.one("10m", "1m", "1h", "0s"),
+            "usageSamplingInterval": chance.one("1m", "5m", "1s"),
+            "resourceWeights": chance.one(*resource_weights),
+        }
+    if stock.limits.gates and chance.rarely(5):
+        found["featureGates"] = chance.one(*_GATES)
+    return found or None
 
 
 def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
@@ -319,7 +399,7 @@ def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
 
     found: list[JsonObject] = []
     if kept():
-        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        found.append(namespaces(chance))
     found += [resource_flavors(chance, flavor) for flavor in stock.flavors if kept()]
     found += cohorts(chance, stock)
     for queue in stock.queues:
@@ -327,13 +407,15 @@ def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
             found.append(cluster_queues(chance, stock, queue))
         if kept():
             found.append(local_queues(chance, stock, queue))
+    found += [local_queues(chance, stock, queue) for queue in stock.others]
+    found += [admission_checks(chance, name) for name in stock.checks if kept()]
     return found
 
 
 def contents(chance: Chance, stock: Stock) -> tuple[tuple[JsonObject, ...], tuple[()], JsonObject | None]:
     """The objects at the beginning, no moves, and the Configuration."""
     limits = stock.limits
-    configuration = configurations(chance, fair_sharing=limits.fair_sharing)
+    configuration = configurations(chance, stock)
     objects = infrastructure(chance, stock)
     n_workloads = chance.integer(min(4, limits.workloads), limits.workloads)
     # None of their orders is that of the names.

@@ -23,14 +23,15 @@ class Echo:
     def __init__(self, scenario: Scenario) -> None:
         self._objects = {key_of(it): it for it in scenario.objects if it.get("kind") == "Workload"}
 
-    def bring(self, engine: Engine, told: Told) -> None:
-        """Bring back what a cycle has written."""
+    def bring(self, engine: Engine, told: Told) -> bool:
+        """Bring back what a cycle has written. Says whether there was anything."""
         given = told.move.object
         if given is not None and given.get("kind") == "Workload" and not told.refused:
             self._objects[key_of(given)] = given
         if told.decision is None:
-            return
-        for written in (*told.decision.admissions, *told.decision.preemptions):
+            return False
+        both = (*told.decision.admissions, *told.decision.preemptions)
+        for written in both:
             status = engine.workload(written.name, namespace=written.namespace).status
             generation = max(it.get("observedGeneration", 0) for it in status["conditions"])
             plain = self._objects[written.key]
@@ -41,3 +42,4 @@ class Echo:
             except ManifestError:
                 # A saturated usage is no multiple of the count, which those who write statuses may not write.
                 engine.apply(back, now=told.time, trusted=True)
+        return bool(both)

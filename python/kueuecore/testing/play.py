@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, Self
 
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, UnknownObjectError
@@ -15,6 +15,7 @@ from kueuecore.testing.echo import Echo
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario
 from kueuecore.testing.seen import Seen, holds_quota, is_evicted
 from kueuecore.testing.told import Observation, Told
+from kueuecore.times import format_time
 
 __all__ = ["Play", "Told", "first_difference", "observe"]
 
@@ -84,7 +85,7 @@ class Play:
         engine: The engine.
         watchers: Who is called around every move.
         seconds: How much time has passed since the beginning of the scenario.
-        echo: Is what was decided applied, as a watch brings it to a controller? It changes nothing.
+        echo: Applies what was decided, as a watch brings it to a controller; only sums that saturate change by it.
 
     Example:
         >>> from kueuecore.testing import Move, MoveKind, Scenario
@@ -166,11 +167,11 @@ class Play:
         for watcher in self.watchers:
             watcher.before(seen, move)
         told = self._do(move)
-        if self._echo is not None:
-            self._echo.bring(self._engine, told)
         seen = Seen(self._engine)
         for watcher in self.watchers:
             watcher.after(seen, told)
+        if self._echo is not None and self._echo.bring(self._engine, told):
+            seen = Seen(self._engine)
         if move.kind is MoveKind.CYCLE:
             self._stop_evicted_jobs(seen)
         events = (*told.events, *self._reconcile(stop=move.kind is not MoveKind.LINGER))
@@ -205,8 +206,11 @@ class Play:
 
     def _apply(self, move: Move) -> Told:
         given = move.object or {}
-        if "status" in given:
-            given = {**given, "status": {**self._status(given), **object_at(given, "status")}}
+        if "status" in given and given.get("kind") == "Workload":
+            before, patch = self._status(given), object_at(given, "status")
+            if "admissionChecks" in patch:
+                patch = {**patch, "admissionChecks": self._answered(before, list_at(patch, "admissionChecks"))}
+            given = {**given, "status": {**before, **patch}}
         self._engine.apply(json.dumps(given).encode(), now=self.now)
         return Told(move, self.now)
 
@@ -217,6 +221,13 @@ class Play:
             return dict(self._engine.workload(name, namespace=namespace).status)
         except UnknownObjectError:
             return {}
+
+    def _answered(self, before: JsonObject, answers: list[JsonValue]) -> list[JsonValue]:
+        """The states of a workload's checks: whoever answers for one that is not asked is not heard."""
+        new = {text_at(it, "name"): object_at(it) for it in answers}
+        at: JsonObject = {"lastTransitionTime": format_time(self.now)}
+        states = map(object_at, list_at(before, "admissionChecks"))
+        return [{**new[name], **at} if (name := text_at(it, "name")) in new else it for it in states]
 
     def _delete(self, move: Move) -> Told:
         namespace, name = _split(move.key)

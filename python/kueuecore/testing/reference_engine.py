@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from kueuecore._json import JsonObject
 from kueuecore.errors import ObjectRef, UnknownObjectError
-from kueuecore.reference.objects import local_queue_key
 from kueuecore.reference.world import World
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.testing.scenario import START, Scenario, key_of
@@ -40,7 +39,29 @@ class ReferenceEngine:
         self._put([json.loads(objects)], now)
 
     def _put(self, objects: list[JsonObject], now: int) -> None:
+        active = self._active()
         self.world.apply([self._stored(it) for it in objects], now=now)
+        for plain in objects:
+            self._look_at_all_of(str(plain["kind"]), key_of(plain))
+        self._look_at_queues(active ^ self._active())
+
+    # Kueue looks at a workload when an event brings it up; the engine tells at once (docs/differences-from-kueue.md).
+    def _active(self) -> set[str]:
+        return {name for name in self.world.queues if self.world.cache.is_active(name)}
+
+    def _look_at_queues(self, names: set[str]) -> None:
+        for local_queue, each in self.world.kind("LocalQueue").items():
+            if each["spec"].get("clusterQueue") in names:
+                self.world.mark_dirty(local_queue)
+
+    def _look_at_all_of(self, kind: str, key: str) -> None:
+        if kind == "LocalQueue":
+            self.world.mark_dirty(key)
+        elif kind == "ClusterQueue":
+            self._look_at_queues({key})
+        elif kind == "Namespace":
+            workloads = self.world.kind("Workload").items()
+            self.world.dirty |= {name for name, it in workloads if it["metadata"].get("namespace", "") == key}
 
     def _stored(self, given: JsonObject) -> JsonObject:
         """What an API server would store: a generation, and of an update what only a status update changes."""
@@ -61,21 +82,28 @@ class ReferenceEngine:
         return plain
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: int) -> bool:
-        """Delete an object. What waits in a ClusterQueue that is gone is looked at at once, as the engine does."""
-        if kind == "ClusterQueue":
-            orphans = {key for key, to in self.world.local_queues.items() if to == name}
-            workloads = self.world.kind("Workload").items()
-            self.world.dirty |= {key for key, it in workloads if local_queue_key(it) in orphans}
-        return self.world.delete(kind, name, namespace=namespace, now=now)
+        """Delete an object."""
+        active = self._active()
+        found = self.world.delete(kind, name, namespace=namespace, now=now)
+        self._look_at_all_of(kind, f"{namespace}/{name}" if namespace else name)
+        self._look_at_queues(active ^ self._active())
+        return found
 
     # The reference's decisions and events have the fields of the engine's.
     def cycle(self, now: int) -> Any:
         """Run a cycle."""
-        return self.world.cycle(now)
+        decision = self.world.cycle(now)
+        self.world.dirty |= set(decision.parked)
+        return decision
 
     def reconcile(self, now: int) -> Any:
-        """Write what is written between cycles."""
-        return tuple(self.world.reconcile(now))
+        """Write what is written between cycles, and sample what LocalQueues use, as the engine does where it is due."""
+        world = self.world
+        events = tuple(world.reconcile(now))
+        for name, queue in sorted(world.local_queues.items()):
+            if world.settings.admission_fair_sharing is not None and world.cache.is_active(queue):
+                world.ledger.sample(name, world.admitted_in(name), now)
+        return events
 
     def finish(self, name: str, *, namespace: str, now: int) -> bool:
         """The job of a workload ends."""

@@ -14,6 +14,13 @@ from kueuecore.testing.told import Told
 __all__ = ["Shares", "Witness"]
 
 
+_SETTINGS = {
+    "fairSharing": "fair sharing",
+    "admissionFairSharing": "admission fair sharing",
+    "featureGates": "other feature gate",
+}
+
+
 class Witness:
     """Watches one play, and notes what happens in it, in `seen`.
 
@@ -26,7 +33,8 @@ class Witness:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self.seen: set[str] = {"fair sharing"} if "fairSharing" in (scenario.configuration or {}) else set()
+        settings = scenario.configuration or {}
+        self.seen: set[str] = {name for key, name in _SETTINGS.items() if key in settings}
         objects = [*scenario.objects, *(move.object for move in scenario.moves if move.object is not None)]
         self._counts = {key_of(it): _counts(it) for it in objects if it.get("kind") == "Workload"}
 
@@ -43,8 +51,10 @@ class Witness:
             return
         for preemption in told.decision.preemptions:
             self.seen |= {"preemption", f"preemption: {preemption.reason}"}
+        if told.decision.replaced_slices:
+            self.seen.add("replaced slice")
         for admission in told.decision.admissions:
-            self.seen.add("admission")
+            self.seen.add("admission" if admission.is_admitted else "reservation before checks")
             state = seen.states[admission.key]
             if "reclaimablePods" not in state.status and self._is_partial(admission):
                 self.seen.add("partial admission")
