@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kueuecore._json import JsonObject, JsonValue
+from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.testing.chance import Chance
 from kueuecore.testing.scenario import START
 from kueuecore.times import format_time
@@ -239,19 +239,19 @@ def cluster_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
     if stock.limits.stops and chance.rarely(50):
         spec["stopPolicy"] = chance.one("Hold", "HoldAndDrain")
     if asked := [name for name in stock.checks if chance.boolean()]:
-        rules: list[JsonValue] = [{"name": each, **_on_flavors(chance, stock)} for each in asked]
+        rules: list[JsonValue] = [{"name": each, **_on_flavors(chance, spec)} for each in asked]
         spec["admissionChecksStrategy"] = {"admissionChecks": rules}
     if stock.is_usage_based and not chance.rarely(4):
         spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
     return manifest("ClusterQueue", name, spec)
 
 
-def _on_flavors(chance: Chance, stock: Stock) -> JsonObject:
-    """Mostly all flavors; else those for which a check is asked."""
+def _on_flavors(chance: Chance, spec: JsonObject) -> JsonObject:
+    """Mostly all flavors of a ClusterQueue; else one of them, for which alone a check is asked."""
     if not chance.rarely(3):
         return {}
-    flavors: list[JsonValue] = [chance.one(*stock.flavors)]
-    return {"onFlavors": flavors}
+    flavors = [it for group in list_at(spec, "resourceGroups") for it in list_at(group, "flavors")]
+    return {"onFlavors": [text_at(chance.one(*flavors), "name")]}
 
 
 def admission_checks(chance: Chance, name: str) -> JsonObject:

@@ -101,7 +101,7 @@ class ReferenceEngine:
         world = self.world
         events = tuple(world.reconcile(now))
         for name, queue in sorted(world.local_queues.items()):
-            if world.settings.admission_fair_sharing is not None and world.cache.is_active(queue):
+            if world.settings.has_admission_fair_sharing and world.cache.is_active(queue):
                 world.ledger.sample(name, world.admitted_in(name), now)
         return events
 
