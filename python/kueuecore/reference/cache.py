@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from kueuecore.reference import conditions
 from kueuecore.reference.forest import Forest, Node
@@ -15,7 +16,7 @@ from kueuecore.reference.totals import Info
 
 @dataclass
 class Snapshot:
-    """The cache at one moment, with the active ClusterQueues alone. Copy it to try something.
+    """The cache at one moment, with the active ClusterQueues alone. What is tried ends by its opposite (rules/02 §1).
 
     Args:
         workloads: Who holds quota, by ClusterQueue and key.
@@ -29,10 +30,6 @@ class Snapshot:
     usage: Usage
     workloads: dict[str, Mapping[str, Info]]
     local_queue_usage: Mapping[str, float]
-
-    def copy(self) -> Snapshot:
-        """The same, to be changed on its own."""
-        return replace(self, usage=self.usage.copy(), workloads=dict(self.workloads))
 
     def spec(self, name: str) -> ClusterQueue:
         """What a ClusterQueue in the snapshot says."""
@@ -51,12 +48,15 @@ class Snapshot:
         self.workloads[info.cluster_queue] = {**self.workloads[info.cluster_queue], info.key: info}
         self.usage.add(self.nodes[info.cluster_queue], info.usage)
 
-    def without(self, infos: Iterable[Info]) -> Snapshot:
-        """A copy as if workloads had gone."""
-        tried = self.copy()
-        for info in infos:
-            tried.remove(info)
-        return tried
+    @contextmanager
+    def without(self, infos: Iterable[Info]) -> Iterator[None]:
+        """As if workloads had gone. They come back one by one, with what saturated sums lose by it (rules/02 §1)."""
+        gone = list(infos)
+        for info in gone:
+            self.remove(info)
+        yield
+        for info in gone:
+            self.add(info)
 
     def used_by_local_queue(self, info: Info) -> float:
         """What the LocalQueue of a workload has used, where that counts (rules/04 §3 3)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kueuecore.reference import amount, conditions, decision, eviction, messages, quantity, variants
 from kueuecore.reference.assign import Mode
@@ -98,9 +98,10 @@ class Cycle:
         for name, entry in left.items():
             chain = self.snapshot.nodes[name].chain()
             if chain[-1] is root:
-                usage = self.snapshot.usage.copy()
+                usage = self.snapshot.usage
                 usage.add(chain[0], entry.usage)
                 shares |= {(cohort, name): share(usage, child) for child, cohort in itertools.pairwise(chain)}
+                usage.remove(chain[0], entry.usage)
         return shares
 
     def _winner(self, cohort: Node, shares: dict[tuple[Node, str], Share], left: dict[str, Entry]) -> Entry | None:
@@ -126,25 +127,35 @@ class Cycle:
 
     def _fits(self, entry: Entry) -> bool:
         """Does it still fit, once all victims are gone? (rules/05 §6.4 2)."""
-        usage = self.snapshot.usage.copy()
-        for info in (self.victims | {target.info.key: target.info for target in entry.targets}).values():
-            usage.remove(self.snapshot.nodes[info.cluster_queue], info.usage)
-        return usage.fits(self.snapshot.nodes[entry.info.cluster_queue], entry.usage)
+        with self.snapshot.without(self._gone(entry, entry.targets)):
+            return self.snapshot.usage.fits(self.snapshot.nodes[entry.info.cluster_queue], entry.usage)
 
-    def _reassign(self, entry: Entry) -> None:
-        """Assign again as if the victims of the cycle were gone, within the nominated flavors (rules/04 §7)."""
+    def _gone(self, entry: Entry, targets: Iterable[Target] = ()) -> list[Info]:
+        """The victims so far in the entry's tree, with others."""
+        nodes, gone = self.snapshot.nodes, self.victims | {target.info.key: target.info for target in targets}
+        root = nodes[entry.info.cluster_queue].root
+        # Kueue leaves their order open, which matters where sums saturate.
+        return [info for _, info in sorted(gone.items()) if nodes[info.cluster_queue].root is root]
+
+    def _reassign(self, entry: Entry) -> bool:
+        """Assign again as if the victims of the cycle were gone, within the nominated flavors (rules/04 §7).
+
+        Says whether that fits.
+        """
         nominated = {p.name: {n: choice.flavor for n, choice in p.flavors.items()} for p in entry.assignment.pod_sets}
         entry.info.progress = None
-        after = self.snapshot.without(self.victims.values())
-        entry.record(*assign_with_targets(entry.info, after, self.world.n_cycles, nominated))
+        with self.snapshot.without(self._gone(entry)):
+            entry.record(*assign_with_targets(entry.info, self.snapshot, self.world.n_cycles, nominated))
         entry.assignment.is_deferred = entry.assignment.mode == Mode.FIT
+        does_fit = self._fits(entry)
         if entry.assignment.is_deferred:
             result = "deferred_fit"
         else:
-            works = entry.targets and self._fits(entry) and not self._overlaps(entry.targets)
+            works = entry.targets and does_fit and not self._overlaps(entry.targets)
             result = "new_targets" if works else "skipped"
         counts = self.decision.target_recomputations.setdefault(entry.info.cluster_queue, {})
         counts[result] = counts.get(result, 0) + 1
+        return does_fit
 
     def _process(self, entry: Entry) -> None:
         """Decide on one entry, given those before it (rules/05 §6.4)."""
@@ -152,8 +163,10 @@ class Cycle:
         is_variant = on("ConcurrentAdmission") and variants.is_variant(info.workload)
         if is_variant and variants.admitted_sibling(info, self.snapshot, lambda theirs, own: theirs < own):
             return self._skip(entry, "A more favorable variant is already admitted", "PendingEvaluation")
+        # Asked of every entry, as asking has an effect of its own where sums saturate.
+        does_fit = self._fits(entry)
         if self._overlaps(entry.targets) and on("RecomputeAssignmentUponPreemptionTargetsOverlap"):
-            self._reassign(entry)
+            does_fit = self._reassign(entry)
         mode = entry.assignment.mode
         if mode == Mode.NO_FIT:
             return entry.waits(str(entry.assignment.no_fit), requeue=RequeueReason.NO_FIT)
@@ -173,7 +186,7 @@ class Cycle:
             message = f"{_OVERLAP}, but will fit after these preemptions complete"
             return entry.waits("WaitingForPreemptedWorkloads", message, RequeueReason.PENDING_PREEMPTION)
         overlaps = self._overlaps(entry.targets)
-        if overlaps or not self._fits(entry):
+        if overlaps or not does_fit:
             if overlaps or mode == Mode.PREEMPT:
                 skipped = self.decision.skipped_preemptions
                 skipped[node.name] = skipped.get(node.name, 0) + 1

@@ -108,7 +108,8 @@ def _oracle(snapshot: Snapshot, info: Info, fr: FlavorResource, requested: int) 
     """What preemption could do for one flavor and resource, at which level of borrowing (rules/04 §6)."""
     node = snapshot.nodes[info.cluster_queue]
     targets = find_targets(snapshot, Need(info, frozenset([fr]), {fr: requested}))
-    level = snapshot.without(target.info for target in targets).usage.level(node, fr, requested)[0]
+    with snapshot.without(target.info for target in targets):
+        level = snapshot.usage.level(node, fr, requested)[0]
     if not targets:
         return Way.NO_CANDIDATES, level
     is_own = any(target.info.cluster_queue == info.cluster_queue for target in targets)

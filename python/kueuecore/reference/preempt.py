@@ -169,12 +169,13 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
         attempts = [False, True]
     else:
         attempts = [True, False]
-    return next(filter(None, (_attempt(snapshot.copy(), need, sequence, may_borrow) for may_borrow in attempts)), [])
+    return next(filter(None, (_attempt(snapshot, need, sequence, may_borrow) for may_borrow in attempts)), [])
 
 
 def _attempt(tried: Snapshot, need: Need, sequence: Iterable[_Candidate], may_borrow: bool) -> list[Target]:
-    """Take candidates until W fits (rules/04 §4.4)."""
+    """Take candidates until W fits, and put them back (rules/04 §4.4)."""
     targets: list[Target] = []
+    does_fit = False
     for candidate in sequence:
         if may_borrow and candidate.only_without_borrowing:
             continue
@@ -182,6 +183,14 @@ def _attempt(tried: Snapshot, need: Need, sequence: Iterable[_Candidate], may_bo
             continue
         tried.remove(candidate.info)
         targets.append(Target(candidate.info, candidate.reason))
-        if fits(tried, need, may_borrow=may_borrow):
-            return minimise(tried, need, targets, may_borrow=may_borrow)
-    return []
+        if does_fit := fits(tried, need, may_borrow=may_borrow):
+            targets = minimise(tried, need, targets, may_borrow=may_borrow)
+            break
+    put_back(tried, targets)
+    return targets if does_fit else []
+
+
+def put_back(tried: Snapshot, targets: Iterable[Target]) -> None:
+    """End a search: who was taken is there again."""
+    for target in targets:
+        tried.add(target.info)

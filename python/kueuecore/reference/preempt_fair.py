@@ -75,11 +75,11 @@ def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
 
 
 class _Search:
-    """The search for targets on a copy of the snapshot, in which W already uses what it asks for (rules/04 §5.2)."""
+    """The search for targets on the snapshot, in which W meanwhile uses what it asks for (rules/04 §5.2)."""
 
     def __init__(self, snapshot: Snapshot, need: Need) -> None:
         self.need = need
-        self.tried = snapshot.copy()
+        self.tried = snapshot
         self.own = snapshot.nodes[need.info.cluster_queue]
         self.targets: list[Target] = []
         self.retry: list[Info] = []
@@ -107,9 +107,10 @@ class _Search:
 
     def share_after(self, queue: Node, info: Info) -> Share:
         """The share of the other side without a candidate."""
-        after = self.tried.usage.copy()
-        after.remove(queue, info.usage)
-        return share(after, self.below_common(queue)[1])
+        self.tried.usage.remove(queue, info.usage)
+        found = share(self.tried.usage, self.below_common(queue)[1])
+        self.tried.usage.add(queue, info.usage)
+        return found
 
     def first_pass(self, candidates: list[Info], strategy: str) -> bool:
         """Queue by queue, by the first strategy (rules/04 §5.4)."""
@@ -156,7 +157,10 @@ def fair(snapshot: Snapshot, need: Need) -> list[Target]:
     if not candidates:
         return []
     search = _Search(snapshot, need)
-    if not search.first_pass(candidates, strategies[0]) and not (len(strategies) > 1 and search.second_pass()):
-        return []
-    search.tried.usage.remove(search.own, need.requests)
-    return preempt.minimise(search.tried, need, search.targets, may_borrow=True)
+    does_fit = search.first_pass(candidates, strategies[0]) or (len(strategies) > 1 and search.second_pass())
+    targets = search.targets
+    snapshot.usage.remove(search.own, need.requests)
+    if does_fit:
+        targets = preempt.minimise(snapshot, need, targets, may_borrow=True)
+    preempt.put_back(snapshot, targets)
+    return targets if does_fit else []

@@ -102,6 +102,10 @@ class _Pass:
         workload, requeue_at = self.workload, self._requeue_at()
         if conditions.is_true(workload, "DeactivationTarget"):
             workload["spec"] = {**workload["spec"], "active": False}
+            metadata = workload["metadata"]
+            if "generation" in metadata:
+                # The API server counts versions of the spec.
+                workload["metadata"] = {**metadata, "generation": metadata["generation"] + 1}
             return self._write()
         if requeue_at is not None:
             if requeue_at > self.now:

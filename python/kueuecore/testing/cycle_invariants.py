@@ -42,14 +42,20 @@ class Invariants:
         self._is_fair = "fairSharing" in (scenario.configuration or {})
         self._is_usage_based = "admissionFairSharing" in (scenario.configuration or {})
         self._tree = Tree({}, frozenset())
+        # Flavors and resources in which sums have saturated, and lost something for good.
+        self._lost: frozenset[tuple[str, str]] = frozenset()
+        self._is_new = True
         self._states: Mapping[str, WorkloadState] = {}
         self._orders: Mapping[str, tuple[PendingWorkload, ...]] = {}
         self._fork: Engine | None = None
 
     def before(self, seen: Seen, move: Move) -> None:
         """Take down how things stand."""
+        if self._is_new:
+            # What the world begins with may have saturated already.
+            self._lost, self._is_new = Tree.of(seen).lost, False
         if move.kind in (MoveKind.CYCLE, MoveKind.LINGER):
-            self._tree = Tree.of(seen)
+            self._tree = Tree.of(seen, self._lost)
             self._states = seen.states
             self._orders = seen.orders
             self._fork = seen.engine.fork()
@@ -61,7 +67,7 @@ class Invariants:
             self._created[_id(told.move.object)] = text_at(told.move.object, "metadata", "creationTimestamp")
         if told.decision is None:
             return
-        after = Tree.of(seen)
+        after = Tree.of(seen, self._lost)
         self._check_admissions(told.decision)
         _check_limits(self._tree, after)
         self._check_strict_fifo(seen, told.decision)
@@ -76,7 +82,9 @@ class Invariants:
 
     def settled(self, seen: Seen) -> None:
         """Check the state that came of it."""
-        check_seen(seen, is_ordered=not self._is_usage_based)
+        tree = Tree.of(seen, self._lost)
+        self._lost = tree.lost
+        check_seen(seen, tree, is_ordered=not self._is_usage_based)
 
     def _check_admissions(self, decision: Decision) -> None:
         """Who is admitted was pending in an active queue, and what it takes was available."""

@@ -49,18 +49,20 @@ class Tree:
         rows: The rows of `Engine.quota`, by kind and cell.
         exact: Flavors and resources in which no amount is so large that it may saturate (rules/02 §1). Sums are only
             looked at there.
+        lost: All others.
     """
 
     rows: Mapping[tuple[str, Cell], QuotaRow]
     exact: frozenset[tuple[str, str]]
+    lost: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
-    def of(cls, seen: Seen) -> Tree:
-        """What an engine holds now."""
+    def of(cls, seen: Seen, lost: frozenset[tuple[str, str]] = frozenset()) -> Tree:
+        """What an engine holds now; in flavors and resources that are `lost`, sums have saturated before."""
         rows = {(row.kind, (row.name, row.flavor, row.resource)): row for row in seen.quota}
         columns = {(row.flavor, row.resource) for row in seen.quota}
         saturated = {(row.flavor, row.resource) for row in seen.quota if _may_saturate(row)}
-        return cls(rows, frozenset(columns - saturated))
+        return cls(rows, frozenset(columns - saturated - lost), frozenset(saturated | lost))
 
     def exact_rows(self) -> dict[tuple[str, Cell], QuotaRow]:
         """The rows with which can be reckoned."""
@@ -79,17 +81,18 @@ def check_invariants(engine: Engine) -> None:
     Example:
         >>> check_invariants(Engine())
     """
-    check_seen(Seen(engine), is_ordered="admissionFairSharing" not in engine.configuration.to_dict())
+    seen = Seen(engine)
+    check_seen(seen, Tree.of(seen), is_ordered="admissionFairSharing" not in engine.configuration.to_dict())
 
 
-def check_seen(seen: Seen, *, is_ordered: bool) -> None:
+def check_seen(seen: Seen, tree: Tree, *, is_ordered: bool) -> None:
     """The same of an engine that was looked at already.
 
     Args:
         seen: The engine as it stands.
+        tree: Its quota.
         is_ordered: Do priorities come first in queues, and not usage (admission fair sharing)?
     """
-    tree = Tree.of(seen)
     _check_usage_of_cluster_queues(seen, tree)
     _check_cohorts(tree)
     _check_places(seen)

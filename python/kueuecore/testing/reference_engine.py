@@ -99,6 +99,9 @@ class ReferenceEngine:
     def reconcile(self, now: int) -> Any:
         """Write what is written between cycles, and sample what LocalQueues use, as the engine does where it is due."""
         world = self.world
+        # A controller has timers.
+        waiting = ("status" in it and it["status"].get("requeueState") for it in world.kind("Workload").values())
+        world.dirty |= {name for name, waits in zip(world.kind("Workload"), waiting, strict=True) if waits}
         events = tuple(world.reconcile(now))
         for name, queue in sorted(world.local_queues.items()):
             if world.settings.has_admission_fair_sharing and world.cache.is_active(queue):
