@@ -26,7 +26,10 @@ WANTED = {"preemption": 0.3, "borrowing": 0.3, "partial admission": 0.1}
 
 
 def check(history: Scenario, *, echo: bool) -> Witness:
-    """Play one world. The engine hears of its own decisions in one half of them, which changes nothing."""
+    """Play one world. The engine hears of its own decisions in one half of them, as the reference always does.
+
+    That changes nothing, but where sums saturate or with that gate off: whoever hears of itself forgets something then.
+    """
     witness = Witness(history)
     compare(history, watchers=[witness, Invariants(history)], echo=echo)
     return witness
@@ -49,9 +52,9 @@ def play_round(first: int, n: int, until: float) -> tuple[Shares, dict[int, str]
     for seed in range(first, first + n):
         if time.time() > until:
             break
-        # Sums that saturate lose a little whenever a workload is told again, as the reference always is.
         echo = seed % 2 == 0
         history = random_history(seed, Limits(edges=echo))
+        echo |= "FlavorFungibilityPreserveScanProgress" in str(history.configuration)
         try:
             shares.add(check(history, echo=echo).seen)
         except Exception as error:

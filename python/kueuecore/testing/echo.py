@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from kueuecore._json import object_at
-from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
+from kueuecore.states import WorkloadState
 from kueuecore.testing.scenario import Scenario, key_of
+from kueuecore.testing.seen import Seen
 from kueuecore.testing.told import Told
 
 __all__ = ["Echo"]
@@ -22,24 +24,30 @@ class Echo:
 
     def __init__(self, scenario: Scenario) -> None:
         self._objects = {key_of(it): it for it in scenario.objects if it.get("kind") == "Workload"}
+        self._states: Mapping[str, WorkloadState] = {}
 
-    def bring(self, engine: Engine, told: Told) -> bool:
+    def look(self, seen: Seen) -> None:
+        """Take down how things stand before a move."""
+        self._states = seen.states
+
+    def bring(self, seen: Seen, told: Told) -> bool:
         """Bring back what a cycle has written. Says whether there was anything."""
         given = told.move.object
         if given is not None and given.get("kind") == "Workload" and not told.refused:
             self._objects[key_of(given)] = given
         if told.decision is None:
             return False
-        both = (*told.decision.admissions, *told.decision.preemptions)
-        for written in both:
-            status = engine.workload(written.name, namespace=written.namespace).status
+        names = [it.key for it in (*told.decision.admissions, *told.decision.preemptions, *told.decision.pending)]
+        written = [name for name in names if seen.states[name].status != self._states[name].status]
+        for name in written:
+            status = seen.states[name].status
             generation = max(it.get("observedGeneration", 0) for it in status["conditions"])
-            plain = self._objects[written.key]
+            plain = self._objects[name]
             metadata = {**object_at(plain, "metadata"), "generation": generation}
             back = json.dumps({**plain, "metadata": metadata, "status": status}).encode()
             try:
-                engine.apply(back, now=told.time)
+                seen.engine.apply(back, now=told.time)
             except ManifestError:
                 # A saturated usage is no multiple of the count, which those who write statuses may not write.
-                engine.apply(back, now=told.time, trusted=True)
-        return bool(both)
+                seen.engine.apply(back, now=told.time, trusted=True)
+        return bool(written)

@@ -164,13 +164,15 @@ class Play:
         """
         self.seconds += 1 + move.seconds
         seen = self.seen
+        if self._echo is not None:
+            self._echo.look(seen)
         for watcher in self.watchers:
             watcher.before(seen, move)
         told = self._do(move)
         seen = Seen(self._engine)
         for watcher in self.watchers:
             watcher.after(seen, told)
-        if self._echo is not None and self._echo.bring(self._engine, told):
+        if self._echo is not None and self._echo.bring(seen, told):
             seen = Seen(self._engine)
         if move.kind is MoveKind.CYCLE:
             self._stop_evicted_jobs(seen)
