@@ -69,7 +69,8 @@ class Invariants:
             return
         after = Tree.of(seen, self._lost)
         self._check_admissions(told.decision)
-        _check_limits(self._tree, after)
+        if not told.decision.replaced_slices:
+            _check_limits(self._tree, after)
         self._check_strict_fifo(seen, told.decision)
         for preemption in told.decision.preemptions:
             self._check_victim(preemption, after, busy={it.cluster_queue for it in told.decision.pending})
