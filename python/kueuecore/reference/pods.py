@@ -124,7 +124,7 @@ def resource_problems(workload: Json) -> list[Problem]:
 
 def limit_range_problems(workload: Json, summary: dict[str, Json]) -> list[Problem]:
     """Violations of LimitRanges (rules/01 §7.6)."""
-    return [problem for path, pod in _pods(workload) for problem in pod_problems(path, pod, summary)]
+    return [problem for path, pod in _pods(workload) if summary for problem in pod_problems(path, pod, summary)]
 
 
 def pod_problems(path: str, pod: Json, summary: dict[str, Json]) -> list[Problem]:
