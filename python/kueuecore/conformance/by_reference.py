@@ -211,7 +211,8 @@ def _usage(case: Json) -> Json:
         infos = [
             info
             for info in world.cache.workloads.get(name, {}).values()
-            if local_queue in (None, info.local_queue) and (not admitted or conditions.is_admitted(info.workload))
+            if local_queue in (None, info.local_queue)
+            and (not admitted or conditions.is_true(info.workload, "Admitted"))
         ]
         answered[f"{word}edResources"] = _used(world, name, infos, local_queue is None)
         answered["admittedWorkloads" if admitted else "reservingWorkloads"] = len(infos)
@@ -364,7 +365,7 @@ def _cache_state(cache: Cache) -> Json:
     usage, admitted = cache.used, Usage()
     for infos in cache.workloads.values():
         for info in infos.values():
-            if conditions.is_admitted(info.workload):
+            if conditions.is_true(info.workload, "Admitted"):
                 admitted.add(cache.forest.cluster_queues[info.cluster_queue], info.usage)
     queues: Json = {}
     for name, node in cache.forest.cluster_queues.items():
@@ -376,7 +377,7 @@ def _cache_state(cache: Cache) -> Json:
             "usage": _by_flavor(usage.of(node)),
             "subtreeQuota": _by_flavor(node.subtree),
             "admittedUsage": _by_flavor(admitted.of(node)),
-            "admittedWorkloads": sum(conditions.is_admitted(info.workload) for info in held),
+            "admittedWorkloads": sum(conditions.is_true(info.workload, "Admitted") for info in held),
             "allocatableResourceGeneration": node.generation,
             "fairWeight": node.weight,
         }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from kueuecore.reference import conditions, times, variants
 from kueuecore.reference.objects import CLUSTER_SCOPED, ClusterQueue, complete, key, local_queue_key
@@ -17,13 +16,11 @@ from kueuecore.reference.totals import priority
 class Watchers(State):
     """Takes objects in, and hears of changes of Workloads."""
 
-    def apply(
-        self, objects: Iterable[Mapping[str, Any]], *, now: str | int | None = None, trusted: bool = False
-    ) -> None:
+    def apply(self, objects: Iterable[Json], *, now: str | int | None = None, trusted: bool = False) -> None:
         """Create or change objects."""
         self.advance(now)
         for manifest in objects:
-            self._put(complete(conditions.copied(dict(manifest)), defaults=not trusted))
+            self._put(complete(conditions.copied(manifest), defaults=not trusted))
         self.deliver()
 
     def _put(self, manifest: Json) -> None:
@@ -96,11 +93,8 @@ class Watchers(State):
         for name, workload in self.kind("Workload").items():
             if local_queue_key(workload) == local_queue:
                 self.assigned[name] = local_queue
-                if (
-                    queue is not None
-                    and conditions.is_admissible(workload, self.settings)
-                    and not self._is_parent(workload)
-                ):
+                may_wait = conditions.is_admissible(workload, self.settings) and not self._is_parent(workload)
+                if queue is not None and may_wait:
                     queue.push_if_absent(self.info(workload))
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: str | int | None = None) -> bool:

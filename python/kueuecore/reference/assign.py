@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from kueuecore.reference import amount, quantity, variants
 from kueuecore.reference.cache import Snapshot
-from kueuecore.reference.objects import ClusterQueue, FlavorResource, ResourceGroup, pod_of
+from kueuecore.reference.objects import Amounts, ClusterQueue, FlavorResource, ResourceGroup
 from kueuecore.reference.pods import pod_requests
 from kueuecore.reference.selectors import matches_node, untolerated_taint
 from kueuecore.reference.settings import Json
@@ -276,12 +276,7 @@ class Assigner:
         return goes_on
 
     def _scan(
-        self,
-        members: list[int],
-        requests: Mapping[str, int],
-        lead: str,
-        group: ResourceGroup,
-        used: Mapping[FlavorResource, int],
+        self, members: list[int], requests: Mapping[str, int], lead: str, group: ResourceGroup, used: Amounts
     ) -> tuple[dict[str, FlavorChoice], list[str], dict[str, Attempt]]:
         """Try the flavors of a resource group in order (rules/03 §4)."""
         is_fungible = self.settings.on("FlavorFungibility")
@@ -329,7 +324,7 @@ class Assigner:
         request = pod_set.get("topologyRequest") or {}
         asks = any(request.get(way) is not None for way in ("required", "preferred", "unconstrained"))
         name, has = flavor["metadata"]["name"], bool(flavor["spec"].get("topologyName"))
-        if asks and not has and not set(pod_requests(pod_of(pod_set))).isdisjoint(group.resources):
+        if asks and not has and not set(pod_requests(pod_set["template"]["spec"])).isdisjoint(group.resources):
             return f'Flavor "{name}" does not support TopologyAwareScheduling'
         if (
             has
@@ -349,7 +344,7 @@ class Assigner:
             why = self._topology_mismatch(pod_set, flavor, group)
             if why and self.settings.on("TopologyAwareScheduling"):
                 return why
-            pod = pod_of(pod_set)
+            pod = pod_set["template"]["spec"]
             tolerations = [*(pod.get("tolerations") or ()), *(spec.get("tolerations") or ())]
             if taint := untolerated_taint(spec.get("nodeTaints") or [], tolerations):
                 words = f"{taint.get('key', '')} {taint.get('value', '')} {taint['effect']} <nil>"
@@ -359,7 +354,7 @@ class Assigner:
         return ""
 
     def _try(
-        self, members: list[int], requests: Mapping[str, int], flavor: str, used: Mapping[FlavorResource, int]
+        self, members: list[int], requests: Mapping[str, int], flavor: str, used: Amounts
     ) -> tuple[dict[str, FlavorChoice], _Granular, Attempt]:
         """What one flavor would do for all resources of a group (rules/03 §4 3d and e)."""
         found: _Granular = (Way.FIT, 0)
@@ -410,7 +405,7 @@ class Assigner:
         why = f"insufficient unused quota for {resource} in flavor {flavor}, {lacking} more needed"
         reclaims_fairly = self.settings.fair_sharing is not None and self.queue.reclaim_within_cohort != "Never"
         preempts_while_borrowing = self.queue.borrows_to_preempt or reclaims_fairly
-        if self.queue.quota(fr).nominal >= total or may_reclaim or preempts_while_borrowing:
+        if node.quota(fr).nominal >= total or may_reclaim or preempts_while_borrowing:
             way, level = self.oracle(fr, total)
             return way, level, why, NoFitReason.NONE
         return Way.NO_FIT, level, why, NoFitReason.QUOTA

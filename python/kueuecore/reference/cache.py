@@ -145,7 +145,7 @@ class Cache:
     def set_workload(self, workload: Json) -> None:
         """Note what a workload holds now, if its ClusterQueue is known (rules/02 §4.1)."""
         self.delete_workload(key(workload))
-        holds = conditions.has_reservation(workload) and not conditions.is_finished(workload)
+        holds = conditions.has_reservation(workload) and not conditions.is_true(workload, "Finished")
         target = conditions.admission(workload).get("clusterQueue")
         if holds and conditions.is_active(workload) and target in self.workloads:
             info = Info(workload, self.settings)

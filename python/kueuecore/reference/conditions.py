@@ -69,21 +69,6 @@ def put(workload: Json, kind: str, status: bool, reason: str, message: str, now:
     return True
 
 
-def is_finished(workload: Json) -> bool:
-    """Has it ended? (rules/07 §1)."""
-    return is_true(workload, "Finished")
-
-
-def is_admitted(workload: Json) -> bool:
-    """May it run? (rules/07 §1)."""
-    return is_true(workload, "Admitted")
-
-
-def is_evicted(workload: Json) -> bool:
-    """Has it been told to stop? (rules/07 §8)."""
-    return is_true(workload, "Evicted")
-
-
 def has_reservation(workload: Json) -> bool:
     """Does it hold quota? (rules/07 §1)."""
     return is_true(workload, "QuotaReserved")
@@ -147,7 +132,7 @@ def _why_not_admitted(workload: Json, settings: Settings) -> tuple[str, str]:
 
 def sync_admitted(workload: Json, now: int, settings: Settings) -> bool:
     """Make Admitted follow from the reservation and the checks (rules/07 §1). Says whether anything changed."""
-    was_admitted, (reason, message) = is_admitted(workload), _why_not_admitted(workload, settings)
+    was_admitted, (reason, message) = is_true(workload, "Admitted"), _why_not_admitted(workload, settings)
     if settings.on("UnadmittedWorkloadsObservability"):
         is_known = find(workload, "QuotaReserved") or find(workload, "Admitted")
         is_due = bool(is_known) or settings.on("UnadmittedWorkloadsExplicitStatus")

@@ -304,16 +304,15 @@ class Cycle:
         if considered := entry.assignment.considered:
             reserved += f"; Flavors considered: {considered}"
         self._event(info, "QuotaReserved", conditions.cut(reserved, conditions.EVENT_BYTES))
-        may_start = conditions.is_admitted(admitted)
+        may_start = conditions.is_true(admitted, "Admitted")
         if may_start:
             text = f"Admitted by ClusterQueue {info.cluster_queue}, wait time since reservation was 0s"
             self._event(info, "Admitted", text)
-        told = (
-            decision.PodSetAdmission(p["name"], p["count"], p.get("flavors", {}), p.get("resourceUsage", {}))
-            for p in pod_sets
+        parts = ((p["name"], p["count"], p.get("flavors", {}), p.get("resourceUsage", {})) for p in pod_sets)
+        told = tuple(decision.PodSetAdmission(*part) for part in parts)
+        self.decision.admissions.append(
+            decision.Admission(*names_of(info.workload), info.cluster_queue, told, may_start)
         )
-        names = names_of(info.workload)
-        self.decision.admissions.append(decision.Admission(*names, info.cluster_queue, tuple(told), may_start))
         if replaced is not None:
             self._finish_slice(replaced, info)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kueuecore.reference import quantity
@@ -11,6 +12,8 @@ CLUSTER_SCOPED = ("AdmissionCheck", "ClusterQueue", "Cohort", "Namespace", "Reso
 
 FlavorResource = tuple[str, str]
 """A flavor and a resource: what quota is counted in (rules/02)."""
+Amounts = Mapping[FlavorResource, int]
+"""How much of each."""
 
 # What the API server fills in before anybody sees an object (rules/01 §1).
 _DEFAULTS: Json = {
@@ -41,17 +44,8 @@ def complete(manifest: Json, *, defaults: bool = False) -> Json:
     metadata["ownerReferences"] = metadata.get("ownerReferences") or []
     spec, status = dict(manifest.get("spec") or {}), manifest.get("status") or {}
     if manifest["kind"] == "Workload":
-        name, count = ("main", 1) if defaults else ("", 0)
         spec["queueName"] = spec.get("queueName") or ""
-        spec["podSets"] = [
-            {
-                "count": count,
-                **p,
-                "name": p.get("name") or name,
-                "template": {**(p.get("template") or {}), "spec": pod_of(p)},
-            }
-            for p in spec.get("podSets") or ()
-        ]
+        spec["podSets"] = [_complete_pod_set(pod_set, defaults) for pod_set in spec.get("podSets") or ()]
     elif manifest["kind"] == "ClusterQueue" and defaults:
         spec = _merged(spec, _DEFAULTS)
     return {**manifest, "metadata": metadata, "spec": spec, "status": status}
@@ -59,14 +53,9 @@ def complete(manifest: Json, *, defaults: bool = False) -> Json:
 
 def _complete_pod_set(pod_set: Json, defaults: bool) -> Json:
     name, count = ("main", 1) if defaults else ("", 0)
-    template = {**(pod_set.get("template") or {}), "spec": pod_of(pod_set)}
+    template = pod_set.get("template") or {}
+    template = {**template, "spec": template.get("spec") or {}}
     return {"count": count, **pod_set, "name": pod_set.get("name") or name, "template": template}
-
-
-def pod_of(pod_set: Json) -> Json:
-    """Spec of the pods of a pod set."""
-    pod: Json = (pod_set.get("template") or {}).get("spec") or {}
-    return pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +147,3 @@ class ClusterQueue:
     def group_of(self, resource: str) -> ResourceGroup | None:
         """The first group that covers a resource (rules/03 §3)."""
         return next((group for group in self.groups if resource in group.resources), None)
-
-    def quota(self, fr: FlavorResource) -> Quota:
-        """What is declared for a flavor and resource; nothing: no quota, no limits (rules/02 §2)."""
-        return self.quotas.get(fr, Quota())

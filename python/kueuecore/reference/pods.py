@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from kueuecore.reference import quantity
-from kueuecore.reference.objects import pod_of
 from kueuecore.reference.settings import Json
 
 Amounts = dict[str, Fraction]
@@ -50,7 +49,7 @@ def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: M
     summary = summarize(limit_ranges)
     pod_sets = []
     for pod_set in workload["spec"]["podSets"]:
-        pod = dict(pod_of(pod_set))
+        pod = dict(pod_set["template"]["spec"])
         overhead = (runtime_classes.get(pod.get("runtimeClassName", "")) or {}).get("overhead")
         if overhead and not pod.get("overhead"):
             pod["overhead"] = overhead.get("podFixed") or {}
@@ -61,7 +60,7 @@ def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: M
                 ]
         if pod.get("resources") is not None:
             pod["resources"] = _filled(pod["resources"], summary.get("Pod"))
-        pod_sets.append({**pod_set, "template": {**(pod_set.get("template") or {}), "spec": pod}})
+        pod_sets.append({**pod_set, "template": {**pod_set["template"], "spec": pod}})
     return {**workload, "spec": {**workload["spec"], "podSets": pod_sets}}
 
 
@@ -97,7 +96,7 @@ def pod_requests(pod: Json) -> Amounts:
 
 def _pods(workload: Json) -> Iterator[tuple[str, Json]]:
     for index, pod_set in enumerate(workload["spec"]["podSets"]):
-        yield f"spec.podSets[{index}].template.spec", pod_of(pod_set)
+        yield f"spec.podSets[{index}].template.spec", pod_set["template"]["spec"]
 
 
 def _containers(path: str, pod: Json) -> Iterator[tuple[str, Json]]:

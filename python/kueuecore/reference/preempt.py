@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
-from kueuecore.reference.objects import FlavorResource
+from kueuecore.reference.objects import Amounts, FlavorResource
 from kueuecore.reference.totals import Info
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
@@ -29,7 +29,7 @@ class Need:
 
     info: Info
     frs: frozenset[FlavorResource]
-    requests: Mapping[FlavorResource, int]
+    requests: Amounts
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
             ordered = in_order(snapshot, node.name, (candidate.info for candidate in by_key.values()))
             sequence += [by_key[info.key] for info in ordered]
     # rules/04 §4.3: whether to borrow, by attempt.
-    is_under = all(snapshot.usage.at(node, fr) < spec.quota(fr).nominal for fr in need.frs)
+    is_under = all(snapshot.usage.at(node, fr) < node.quota(fr).nominal for fr in need.frs)
     if not (hierarchy or others) or (not spec.borrows_to_preempt and not is_under):
         attempts = [True]
     elif not spec.borrows_to_preempt and not hierarchy:

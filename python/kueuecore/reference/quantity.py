@@ -64,9 +64,8 @@ def exact(resource: str, number: int) -> Fraction:
 def text(resource: str, number: int, *, in_bytes: bool = False) -> str:
     """Write an amount of a resource (rules/01 §7.2)."""
     in_bytes |= resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
-    return (
-        _binary_text(number) if in_bytes and number and number % 1024 == 0 else text_of_exact(exact(resource, number))
-    )
+    is_binary = in_bytes and number and number % 1024 == 0
+    return _binary_text(number) if is_binary else text_of_exact(exact(resource, number))
 
 
 def _binary_text(number: int) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from kueuecore.reference import amount
 from kueuecore.reference.forest import Node
-from kueuecore.reference.objects import FlavorResource
+from kueuecore.reference.objects import Amounts, FlavorResource
 
 
 class Usage:
     """What is used at each node. Copy it to try something: only what is changed is then held twice."""
 
-    def __init__(self, used: Mapping[Node, Mapping[FlavorResource, int]] | None = None) -> None:
-        self._used: dict[Node, Mapping[FlavorResource, int]] = dict(used or {})
+    def __init__(self, used: Mapping[Node, Amounts] | None = None) -> None:
+        self._used: dict[Node, Amounts] = dict(used or {})
 
     def copy(self) -> Usage:
         """The same, to be changed on its own."""
@@ -39,7 +39,7 @@ class Usage:
     def _set(self, node: Node, fr: FlavorResource, used: int) -> None:
         self._used[node] = {**self._used.get(node, {}), fr: used}
 
-    def add(self, node: Node, usage: Mapping[FlavorResource, int]) -> None:
+    def add(self, node: Node, usage: Amounts) -> None:
         """Use more; what does not fit into the local quota goes to the parent (rules/02 §2.1)."""
         path = [node] if node.has_cycle else node.chain()
         for fr, more in usage.items():
@@ -50,7 +50,7 @@ class Usage:
                     break
                 more = amount.subtract(more, local)
 
-    def remove(self, node: Node, usage: Mapping[FlavorResource, int]) -> None:
+    def remove(self, node: Node, usage: Amounts) -> None:
         """Use less; the parent gets back what it had lent (rules/02 §2.1)."""
         path = [node] if node.has_cycle else node.chain()
         for fr, less in usage.items():
@@ -82,7 +82,7 @@ class Usage:
         """What a ClusterQueue may use now (rules/02 §2.2)."""
         return max(0, self.raw_available(node, fr))
 
-    def fits(self, node: Node, requests: Mapping[FlavorResource, int]) -> bool:
+    def fits(self, node: Node, requests: Amounts) -> bool:
         """May a ClusterQueue use all this now?"""
         return all(requested <= self.available(node, fr) for fr, requested in requests.items())
 
@@ -95,7 +95,7 @@ class Usage:
         """Is it over its own quota in none of these? (rules/02 §2.4)."""
         return not any(self.at(node, fr) > node.subtree.get(fr, 0) for fr in frs)
 
-    def fits_quota(self, node: Node, requests: Mapping[FlavorResource, int]) -> tuple[bool, dict[FlavorResource, int]]:
+    def fits_quota(self, node: Node, requests: Amounts) -> tuple[bool, dict[FlavorResource, int]]:
         """Do requests fit into its own quota, and what is left of them for its parent? (rules/02 §2.4)."""
         fits = all(node.subtree.get(fr, 0) >= amount.add(self.at(node, fr), v) for fr, v in requests.items())
         return fits, {fr: max(0, amount.subtract(v, self.local_available(node, fr))) for fr, v in requests.items()}

@@ -35,7 +35,7 @@ def required_checks(workload: Json, queue: ClusterQueue) -> list[str]:
 def reconcile(world: State, name: str) -> None:
     """One pass. Each step that writes ends it (rules/07 §12)."""
     workload = world.owned(name)
-    if not conditions.is_finished(workload):
+    if not conditions.is_true(workload, "Finished"):
         _Pass(world, workload, name).run()
 
 
@@ -125,7 +125,7 @@ class _Pass:
         """Nobody wants it to run (rules/07 §9)."""
         workload, message, cause = self.workload, "The workload is deactivated", ""
         had_state = workload["status"].pop("requeueState", None) is not None
-        if conditions.is_evicted(workload):
+        if conditions.is_true(workload, "Evicted"):
             return had_state and self._write()
         if target := conditions.find(workload, "DeactivationTarget"):
             cause, message = target["reason"], f"{message} due to {target['message']}"
@@ -174,7 +174,7 @@ class _Pass:
     def _conditions(self) -> bool:
         """Why it waits, and whether it may start (rules/07 §11). Ends no pass."""
         workload, changed = self.workload, False
-        if conditions.is_admitted(workload):
+        if conditions.is_true(workload, "Admitted"):
             return False
         if not conditions.has_reservation(workload):
             reason, message = self._why_unreserved()
@@ -183,7 +183,7 @@ class _Pass:
             self._write()
             # What is written later in this pass is a version of its own.
             self.workload = conditions.own(workload)
-        if conditions.is_admitted(workload):
+        if conditions.is_true(workload, "Admitted"):
             queue = conditions.admission(workload)["clusterQueue"]
             waited = f"{(self.now - conditions.since(workload, 'QuotaReserved')) / times.SECOND:.0f}s"
             self._say("Admitted", f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited}")
@@ -235,7 +235,7 @@ class _Pass:
 
     def _failed_checks(self) -> bool:
         """Checks that say no, or not now (rules/07 §3)."""
-        if conditions.is_evicted(self.workload):
+        if conditions.is_true(self.workload, "Evicted"):
             return False
         if message := self._checks_in("Rejected"):
             self._say("AdmissionCheckRejected", f"Deactivated due to {message}", "Warning")
@@ -261,13 +261,12 @@ class _Pass:
 
     def _stopped(self, kind: str, name: str, stop_policy: str | None) -> bool:
         """Without its queue, a mere reservation is taken back; those that run may have to stop too (rules/07 §10)."""
-        if conditions.is_admitted(self.workload):
-            drains = stop_policy == "HoldAndDrain" and not conditions.is_evicted(self.workload)
+        if conditions.is_true(self.workload, "Admitted"):
+            drains = stop_policy == "HoldAndDrain" and not conditions.is_true(self.workload, "Evicted")
             return drains and self._evict(f"{kind}Stopped", f"The {kind} is stopped")
         if stop_policy == "None":
             return False
-        reason = "Misconfigured" if stop_policy is None else "Suspended"
+        missing, stopped = ("Misconfigured", "terminating or missing"), ("Suspended", "stopped")
+        reason, what = missing if stop_policy is None else stopped
         told = reason if self.settings.on("UnadmittedWorkloadsObservability") else "Inadmissible"
-        return self._unreserve(
-            told, f"{kind} {name} is {'terminating or missing' if stop_policy is None else 'stopped'}"
-        )
+        return self._unreserve(told, f"{kind} {name} is {what}")

@@ -7,29 +7,25 @@ from collections.abc import Mapping
 from kueuecore.reference.settings import Json
 
 
-def _integer(written: str) -> int | None:
+def _is_beyond(operator: str, number: str, bound: str) -> bool:
+    """Gt or Lt of whole numbers; what is none is beyond nothing."""
     try:
-        return int(written)
+        return int(number) > int(bound) if operator == "Gt" else int(number) < int(bound)
     except ValueError:
-        return None
+        return False
 
 
 def _matches(expression: Json, labels: Mapping[str, str]) -> bool:
-    found, values = labels.get(expression["key"]), list(expression.get("values") or ())
+    values: list[str] = expression.get("values") or []
+    found = labels.get(expression["key"])
     match expression["operator"]:
         case "In":
             return found in values
         case "NotIn":
-            return found is None or found not in values
-        case "Exists":
-            return found is not None
-        case "DoesNotExist":
-            return found is None
-        case operator:  # Gt and Lt
-            number, bound = _integer(found or ""), _integer("".join(values[:1]))
-            if number is None or bound is None:
-                return False
-            return number > bound if operator == "Gt" else number < bound
+            return found not in values
+        case "Exists" | "DoesNotExist" as operator:
+            return (found is None) is (operator == "DoesNotExist")
+    return _is_beyond(expression["operator"], found or "", "".join(values[:1]))
 
 
 def matches_labels(selector: Json | None, labels: Mapping[str, str]) -> bool:
@@ -44,22 +40,13 @@ def matches_labels(selector: Json | None, labels: Mapping[str, str]) -> bool:
 
 def _tolerates(toleration: Json, taint: Json) -> bool:
     """Kubernetes' rule (rules/03 §5 3)."""
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
+    if any(toleration.get(part) and toleration[part] != taint.get(part) for part in ("effect", "key")):
         return False
     mine, theirs = toleration.get("value", ""), taint.get("value", "")
-    match toleration.get("operator") or "Equal":
-        case "Equal":
-            return bool(mine == theirs)
-        case "Exists":
-            return True
-        case "Lt" | "Gt" as operator:
-            bound, number = _integer(mine), _integer(theirs)
-            if bound is None or number is None:
-                return False
-            return number < bound if operator == "Lt" else number > bound
-    return False
+    operator = toleration.get("operator") or "Equal"
+    if operator in ("Lt", "Gt"):
+        return _is_beyond(operator, theirs, mine)
+    return operator == "Exists" or (operator == "Equal" and bool(mine == theirs))
 
 
 def untolerated_taint(taints: list[Json], tolerations: list[Json]) -> Json | None:

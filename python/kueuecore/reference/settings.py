@@ -24,8 +24,8 @@ _OFF = (
 class Settings:
     """The Configuration, as the rules ask for it (rules/01 §9). What is not there is None or empty."""
 
-    def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
-        config: Json = dict(configuration or {})
+    def __init__(self, configuration: Json | None = None) -> None:
+        config = configuration or {}
         self.gates: Mapping[str, bool] = config.get("featureGates") or {}
         # The strategies of preemption with fair sharing.
         self.fair_sharing: tuple[str, ...] | None = None

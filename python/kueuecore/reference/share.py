@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kueuecore.reference import amount
 from kueuecore.reference.forest import Node
-from kueuecore.reference.objects import FlavorResource
+from kueuecore.reference.objects import Amounts, FlavorResource
 from kueuecore.reference.quota import Usage
 
 
@@ -41,12 +40,12 @@ class Share:
         is_above = self.weight == 0 and self.ratio != 0
         return is_above, self.ratio if is_above else self.weighted
 
-    def is_borrowing_on(self, requests: Mapping[FlavorResource, int]) -> bool:
+    def is_borrowing_on(self, requests: Amounts) -> bool:
         """Is it over its own quota in something that is requested? (rules/02 §6)."""
         return any(requested > 0 and fr in self.borrowed for fr, requested in requests.items())
 
 
-def share(usage: Usage, node: Node, extra: Mapping[FlavorResource, int] | None = None) -> Share:
+def share(usage: Usage, node: Node, extra: Amounts | None = None) -> Share:
     """The dominant resource share of a node below a Cohort, if it used something extra (rules/02 §6)."""
     over: dict[str, int] = {}
     borrowed = []

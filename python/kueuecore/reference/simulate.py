@@ -6,9 +6,8 @@ evicted, and admission checks that are ready at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from kueuecore.reference import conditions, eviction, times
 from kueuecore.reference.cycle import Cycle
@@ -43,10 +42,10 @@ class Run:
 
 
 def simulate(
-    objects: Iterable[Mapping[str, Any]],
-    events: Iterable[Mapping[str, Any]] = (),
+    objects: Iterable[Json],
+    events: Iterable[Json] = (),
     *,
-    configuration: Mapping[str, Any] | None = None,
+    configuration: Json | None = None,
     now: str | int,
     trusted: bool = False,
     cycle_seconds: float = 1.0,
@@ -75,7 +74,7 @@ def simulate(
         world.apply([manifest], trusted=trusted)
         if manifest["kind"] == "LocalQueue":
             simulation.sample(key(complete(dict(manifest))))
-    simulation.settle()
+    world.settle(simulation.play)
     simulation.run(list(events), quiet_cycles, max_cycles)
     return simulation.result
 
@@ -89,28 +88,29 @@ class _Simulation:
         self.running: set[str] = set()
         self.result = Run(world, world.now)
 
-    def run(self, events: list[Mapping[str, Any]], quiet_cycles: int | None, max_cycles: int | None) -> None:
+    def run(self, events: list[Json], quiet_cycles: int | None, max_cycles: int | None) -> None:
         """Go from moment to moment: what happens, what is due, then cycles."""
-        start = self.world.now
-        happenings = [(start + int(event["at"] * times.SECOND), event) for event in events]
+        world, fire = self.world, {_STOPPED: self._release, _DONE: self._end, _SAMPLE: self.sample}
+        happenings = [(world.now + int(event["at"] * times.SECOND), event) for event in events]
         while happenings or any(kind != _SAMPLE for kind, _ in self.timers):
             moment = min([time for time, _ in happenings[:1]] + list(self.timers.values()))
-            self.world.now = max(self.world.now, moment)
+            world.now = max(world.now, moment)
             while happenings and happenings[0][0] == moment:
                 self._happen(happenings.pop(0)[1])
-                self.settle()
+                world.settle(self.play)
             while due := [timer for timer, time in self.timers.items() if time == moment]:
-                self._fire(min(due))
-                self.settle()
-            self.world.flush()
+                del self.timers[min(due)]
+                kind, name = min(due)
+                fire[kind](name)
+                world.settle(self.play)
+            world.flush()
             if self._round(quiet_cycles, max_cycles):
                 return
 
     def _round(self, quiet_cycles: int | None, max_cycles: int | None) -> bool:
         """Cycles, until they change nothing any more. Says whether there were too many."""
         world, n_quiet = self.world, 0
-        queues = world.kind("ClusterQueue").values()
-        groups = [g for queue in queues for g in (queue.get("spec") or {}).get("resourceGroups") or ()]
+        groups = [g for queue in world.kind("ClusterQueue").values() for g in queue["spec"].get("resourceGroups") or ()]
         limit = quiet_cycles or 1 + max((len(group.get("flavors") or ()) for group in groups), default=0)
         while world.has_heads and n_quiet < limit:
             if self.result.n_cycles == max_cycles:
@@ -119,11 +119,9 @@ class _Simulation:
             before, time = self._waiting(), world.now
             decision = Cycle(world).run()
             self.result.n_cycles += 1
-            were, are = ({name for _, parked in w for name in parked} for w in (before, self._waiting()))
-            parked = are - were
-            cycle = SimulatedCycle(self.result.n_cycles, time, decision, tuple(sorted(parked)))
-            self.result.cycles.append(cycle)
-            self.settle()
+            were, are = ({name for _, parked in each for name in parked} for each in (before, self._waiting()))
+            self.result.cycles.append(SimulatedCycle(self.result.n_cycles, time, decision, tuple(sorted(are - were))))
+            world.settle(self.play)
             is_quiet = not decision.admissions and not decision.preemptions and before == self._waiting()
             n_quiet = n_quiet + 1 if is_quiet else 0
             world.flush()
@@ -131,67 +129,48 @@ class _Simulation:
         return False
 
     def _waiting(self) -> list[tuple[set[str], set[str]]]:
-        """What is in each heap, and what is parked. Only the latter is in the second set."""
+        """What is in each heap, and what is parked."""
         return [(set(queue.active), set(queue.inadmissible)) for queue in self.world.queues.values()]
 
-    def settle(self) -> None:
-        """Let controllers and jobs react, until nothing changes."""
-        self.world.settle(self._play)
-
-    def _happen(self, event: Mapping[str, Any]) -> None:
+    def _happen(self, event: Json) -> None:
         """Something from outside. What names a workload that is gone is ignored."""
         world = self.world
         match event["op"]:
             case "finish":
-                self._finish(event["key"])
+                self._end(event["key"])
             case "delete":
                 namespace, _, name = event["key"].partition("/")
                 world.delete("Workload", name, namespace=namespace)
-                self._play(event["key"])
+                self.play(event["key"])
             case "update" if event["object"]["kind"] == "Workload":
-                self._update(event["object"])
+                self._update(complete(event["object"], defaults=not self.trusted))
             case _:
-                manifest = event["object"]
-                if manifest["kind"] == "Workload" and event.get("runSeconds") is not None:
-                    self.run_ns[key(complete(manifest))] = int(event["runSeconds"] * times.SECOND)
-                world.apply([manifest], trusted=self.trusted)
+                if event.get("runSeconds") is not None:
+                    self.run_ns[key(complete(event["object"]))] = int(event["runSeconds"] * times.SECOND)
+                world.apply([event["object"]], trusted=self.trusted)
 
-    def _update(self, given: Json) -> None:
+    def _update(self, manifest: Json) -> None:
         """Somebody changes a Workload, but for its status."""
-        manifest = complete(given, defaults=not self.trusted)
-        if key(manifest) not in self.world.kind("Workload"):
-            return
-        workload = self.world.owned(key(manifest))
-        metadata = {**workload["metadata"], **{part: manifest["metadata"][part] for part in ("labels", "annotations")}}
-        metadata["generation"] += workload["spec"] != manifest["spec"]
-        workload |= {"metadata": metadata, "spec": manifest["spec"]}
-        if "reclaimablePods" in manifest["status"]:
-            workload["status"]["reclaimablePods"] = manifest["status"]["reclaimablePods"]
-        self.world.write(workload)
+        if key(manifest) in self.world.kind("Workload"):
+            workload = self.world.owned(key(manifest))
+            given = {part: manifest["metadata"][part] for part in ("labels", "annotations")}
+            generation = workload["metadata"]["generation"] + (workload["spec"] != manifest["spec"])
+            metadata = {**workload["metadata"], **given, "generation": generation}
+            workload |= {"metadata": metadata, "spec": manifest["spec"]}
+            if "reclaimablePods" in manifest["status"]:
+                workload["status"]["reclaimablePods"] = manifest["status"]["reclaimablePods"]
+            self.world.write(workload)
 
-    def _finish(self, name: str) -> None:
+    def _end(self, name: str) -> None:
         if name in self.world.kind("Workload"):
-            workload = self.world.owned(name)
-            if conditions.put(workload, "Finished", True, "Succeeded", "done", self.world.now):
-                self.world.write(workload)
-
-    def _fire(self, timer: tuple[int, str]) -> None:
-        """What is due happens."""
-        del self.timers[timer]
-        kind, name = timer
-        if kind == _SAMPLE:
-            self.sample(name)
-        elif kind == _DONE:
-            self._finish(name)
-        else:
-            self._release(name)
+            self.world.end(name, "done")
 
     def _release(self, name: str) -> None:
-        workload = self.world.kind("Workload").get(name)
-        if workload is not None and conditions.has_reservation(workload) and not conditions.is_finished(workload):
-            released = self.world.owned(name)
-            eviction.release(released, self.world.now, self.world.settings)
-            self.world.write(released)
+        if name in self.world.kind("Workload"):
+            workload = self.world.owned(name)
+            if conditions.has_reservation(workload) and not conditions.is_true(workload, "Finished"):
+                eviction.release(workload, self.world.now, self.world.settings)
+                self.world.write(workload)
 
     def sample(self, name: str) -> None:
         """Look at what a LocalQueue uses, and again after a while (rules/09 §1.4)."""
@@ -200,35 +179,30 @@ class _Simulation:
         if world.settings.has_admission_fair_sharing and queue is not None and world.cache.is_active(queue):
             self.timers[_SAMPLE, name] = world.ledger.sample(name, world.admitted_in(name), world.now)
 
-    def _play(self, name: str) -> None:
+    def play(self, name: str) -> None:
         """What the job of a workload and its checks do about its status."""
         workload = self.world.kind("Workload").get(name)
-        if workload is None or conditions.is_finished(workload):
-            # The moment at which a deleted job has stopped still comes, though nothing is left to stop.
-            self.running.discard(name)
-            self.timers.pop((_DONE, name), None)
-            return
-        is_told, has_quota = conditions.is_evicted(workload), conditions.has_reservation(workload)
-        if not is_told or not has_quota:
-            self.timers.pop((_STOPPED, name), None)
-        elif self.eviction_ns == 0:
-            self._release(name)
-        else:
-            self.timers[_STOPPED, name] = conditions.since(workload, "Evicted") + self.eviction_ns
-        workload = self.world.owned(name)
-        if (
-            has_quota
-            and not is_told
-            and any(check["state"] == "Pending" for check in conditions.check_states(workload))
-        ):
-            for check in workload["status"]["admissionChecks"]:
-                if check["state"] == "Pending":
-                    check |= {"state": "Ready", "message": "Ready at once"}
-            self.world.write(workload)
-        if is_told or not conditions.is_admitted(workload):
+        is_over = workload is None or conditions.is_true(workload, "Finished")
+        is_told = workload is not None and conditions.is_true(workload, "Evicted")
+        if workload is None or is_over or is_told or not conditions.is_true(workload, "Admitted"):
             self.running.discard(name)
             self.timers.pop((_DONE, name), None)
         elif name not in self.running:
             self.running.add(name)
             if name in self.run_ns:
                 self.timers[_DONE, name] = self.world.now + self.run_ns[name]
+        if workload is None or is_over:
+            # The moment at which a deleted job has stopped still comes, though nothing is left to stop.
+            return
+        if not is_told or not conditions.has_reservation(workload):
+            self.timers.pop((_STOPPED, name), None)
+        elif self.eviction_ns == 0:
+            self._release(name)
+        else:
+            self.timers[_STOPPED, name] = conditions.since(workload, "Evicted") + self.eviction_ns
+        workload = self.world.owned(name)
+        waits = [check for check in conditions.check_states(workload) if check["state"] == "Pending"]
+        if waits and conditions.has_reservation(workload) and not is_told:
+            for check in waits:
+                check |= {"state": "Ready", "message": "Ready at once"}
+            self.world.write(workload)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from kueuecore.reference import conditions, quantity, times
 from kueuecore.reference.admission_fair_sharing import Ledger, Resources
@@ -32,7 +31,7 @@ class State:
         events: What the workload controller said.
     """
 
-    def __init__(self, configuration: Mapping[str, Any] | None, now: str | int) -> None:
+    def __init__(self, configuration: Json | None, now: str | int) -> None:
         self.settings = Settings(configuration)
         self.now = 0
         self.advance(now)
@@ -125,7 +124,7 @@ class State:
     def admitted_in(self, local_queue: str) -> Resources:
         """What the admitted workloads of a LocalQueue use."""
         infos = (info for each in self.cache.workloads.values() for info in each.values())
-        admitted = [i for i in infos if i.local_queue == local_queue and conditions.is_admitted(i.workload)]
+        admitted = [i for i in infos if i.local_queue == local_queue and conditions.is_true(i.workload, "Admitted")]
         return quantity.total(*({fr[1]: quantity.exact(fr[1], v)} for i in admitted for fr, v in i.usage.items()))
 
     def penalize(self, info: Info) -> None:

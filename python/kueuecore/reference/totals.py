@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from kueuecore.reference import amount, conditions, quantity, times
-from kueuecore.reference.objects import FlavorResource, key, local_queue_key, pod_of
+from kueuecore.reference.objects import FlavorResource, key, local_queue_key
 from kueuecore.reference.pods import pod_requests
 from kueuecore.reference.settings import Json, Settings
 
@@ -122,7 +122,7 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
     if not conditions.admission(workload):
         for pod_set in pod_sets:
             name = pod_set["name"]
-            needed = _transformed(pod_requests(pod_of(pod_set)), settings)
+            needed = _transformed(pod_requests(pod_set["template"]["spec"]), settings)
             asked = {n: amount.multiply(max(quantity.value(n, q), 0), left[name]) for n, q in needed.items()}
             totals.append(PodSetTotals(name, left[name], asked))
         return totals
@@ -146,7 +146,7 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
     plain = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "topologySpreadConstraints")
     shape: list[Any] = []
     for pod_set, total in zip(workload["spec"]["podSets"], totals, strict=False):
-        pod = pod_of(pod_set)
+        pod = pod_set["template"]["spec"]
         containers = [
             *(pod.get("initContainers") or ()),
             {},
@@ -192,7 +192,7 @@ class Info:
         # When it got its quota, None if it has none.
         held = conditions.has_reservation(workload)
         self.reserved_at = conditions.since(workload, "QuotaReserved") if held else None
-        self.is_evicted = conditions.is_evicted(workload)
+        self.is_evicted = conditions.is_true(workload, "Evicted")
         # How far the scan of flavors has come, and the generation of the object when it was last a head.
         self.progress: Progress | None = None
         self.last_generation = 0

@@ -46,7 +46,7 @@ def admitted_sibling(info: Info, snapshot: Snapshot, matches: Callable[[int, int
     for other in snapshot.workloads[info.cluster_queue].values():
         other_owner, index = _owner(other.workload), _index(other, snapshot)
         is_sibling = other_owner is not None and other_owner.get("uid") == owner.get("uid") and other.uid != info.uid
-        if is_sibling and index >= 0 and conditions.is_admitted(other.workload) and matches(index, own):
+        if is_sibling and index >= 0 and conditions.is_true(other.workload, "Admitted") and matches(index, own):
             return other
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kueuecore.reference import conditions, eviction
@@ -25,12 +25,7 @@ class World(Watchers):
     """
 
     def __init__(
-        self,
-        objects: Iterable[Mapping[str, Any]] = (),
-        *,
-        configuration: Mapping[str, Any] | None = None,
-        now: str | int,
-        trusted: bool = False,
+        self, objects: Iterable[Json] = (), *, configuration: Json | None = None, now: str | int, trusted: bool = False
     ) -> None:
         super().__init__(configuration, now)
         self.apply(objects, trusted=trusted)
@@ -67,52 +62,39 @@ class World(Watchers):
                 react(name)
             self.deliver()
 
-    def finish(
-        self,
-        name: str,
-        *,
-        namespace: str,
-        now: str | int,
-        reason: str = "Succeeded",
-        message: str = "Job finished successfully",
-    ) -> bool:
+    def finish(self, name: str, *, namespace: str, now: str | int) -> bool:
         """The job of a workload has ended. Says whether it had not before."""
         self.advance(now)
-        workload = self.owned(f"{namespace}/{name}")
-        if conditions.is_finished(workload):
-            return False
-        conditions.put(workload, "Finished", True, reason, message, self.now)
-        self.write(workload)
+        changed = self.end(f"{namespace}/{name}", "Job finished successfully")
         self.deliver()
+        return changed
+
+    def end(self, workload_key: str, message: str) -> bool:
+        """Write that a workload has ended, unless it had. Says whether it had not."""
+        workload = self.owned(workload_key)
+        if conditions.is_true(workload, "Finished"):
+            return False
+        conditions.put(workload, "Finished", True, "Succeeded", message, self.now)
+        self.write(workload)
         return True
 
-    def evict(
-        self,
-        name: str,
-        *,
-        namespace: str,
-        now: str | int,
-        reason: str = "Preempted",
-        message: str = "",
-        stopped: bool = True,
-    ) -> bool:
+    def evict(self, name: str, *, namespace: str, now: str | int, reason: str = "Preempted") -> bool:
         """Tell a workload to stop, and take it for stopped. Says whether it had not been told before."""
         self.advance(now)
         workload = self.owned(f"{namespace}/{name}")
-        is_new = not conditions.is_evicted(workload)
+        is_new = not conditions.is_true(workload, "Evicted")
         if is_new:
-            eviction.evict(workload, reason, message, self.now)
+            eviction.evict(workload, reason, "", self.now)
             self.write(workload)
             self.deliver()
-        if stopped:
-            self.release(name, namespace=namespace, now=now)
+        self.release(name, namespace=namespace, now=now)
         return is_new
 
     def release(self, name: str, *, namespace: str, now: str | int) -> bool:
         """The job of an evicted workload has stopped (rules/04 §9). Says whether it held quota."""
         self.advance(now)
         workload = self.owned(f"{namespace}/{name}")
-        if not (conditions.is_evicted(workload) and conditions.has_reservation(workload)):
+        if not (conditions.is_true(workload, "Evicted") and conditions.has_reservation(workload)):
             return False
         eviction.release(workload, self.now, self.settings)
         self.write(workload)
@@ -147,18 +129,8 @@ class World(Watchers):
         usage, rows = self.cache.used, []
         for kind, nodes in (("ClusterQueue", self.cache.forest.cluster_queues), ("Cohort", self.cache.forest.cohorts)):
             for name, node in sorted(nodes.items()):
-                rows += [
-                    {
-                        "kind": kind,
-                        "name": name,
-                        "flavor": fr[0],
-                        "resource": fr[1],
-                        "nominal": node.quota(fr).nominal,
-                        "subtreeQuota": node.subtree.get(fr, 0),
-                        "usage": usage.at(node, fr),
-                        "available": None if node.has_cycle else usage.raw_available(node, fr),
-                        "potentialAvailable": None if node.has_cycle else node.potential.get(fr, 0),
-                    }
-                    for fr in sorted({*node.subtree, *usage.of(node)})
-                ]
+                for fr in sorted({*node.subtree, *usage.of(node)}):
+                    row: Json = {"kind": kind, "name": name, "flavor": fr[0], "resource": fr[1]}
+                    row |= {"nominal": node.quota(fr).nominal, "usage": usage.at(node, fr)}
+                    rows.append(row | ({} if node.has_cycle else {"available": usage.raw_available(node, fr)}))
         return rows
