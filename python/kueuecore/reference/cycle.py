@@ -340,10 +340,9 @@ class Cycle:
         reason = entry.reason if self.settings.on("UnadmittedWorkloadsObservability") else "Pending"
         before, waiting = world.kind("Workload")[info.key], world.owned(info.key)
         conditions.unreserve(waiting, reason, entry.message, world.now, self.settings)
-        waiting["status"]["resourceRequests"] = [
-            {"name": t.name, "resources": {n: quantity.text(n, v) for n, v in sorted(t.requests.items())}}
-            for t in info.totals
-        ]
+        asked = [(t.name, {n: quantity.text(n, v) for n, v in sorted(t.requests.items())}) for t in info.totals]
+        told = [{"name": name, "resources": resources} if resources else {"name": name} for name, resources in asked]
+        waiting["status"]["resourceRequests"] = told
         if entry.status == "gated":
             conditions.put(waiting, "BlockedOnPreemptionGates", True, "PreemptionGated", entry.message, world.now)
         if waiting["status"] != before["status"]:
