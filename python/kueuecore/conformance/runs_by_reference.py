@@ -76,13 +76,19 @@ def _state(world: World, decision: Decision) -> Json:
         accounts[name] |= {"pendingPenalty": _exact(account.pending)} if account.pending else {}
     return {
         "workloads": [{"key": name, "status": workload.get("status", {})} for name, workload in workloads],
-        "admissions": world.admissions(),
+        "admissions": _admissions(world),
         **_places(world),
         "localQueueUsage": accounts,
         "events": [{"type": e.type, "reason": e.reason, "key": e.key, "message": e.message} for e in decision.events],
         "skippedPreemptions": decision.skipped_preemptions,
         "preemptionTargetRecomputations": decision.target_recomputations,
     }
+
+
+def _admissions(world: World) -> dict[str, Json]:
+    """Who holds quota of active ClusterQueues, with the admissions."""
+    active = [infos for name, infos in world.cache.workloads.items() if world.cache.is_active(name)]
+    return {key: info.workload["status"]["admission"] for infos in active for key, info in infos.items()}
 
 
 def trace(case: Json) -> Json:
@@ -159,7 +165,7 @@ def _final(run: Run) -> Json:
                     for p in admission["podSetAssignments"]
                 ],
             }
-            for name, admission in sorted(world.admissions().items())
+            for name, admission in sorted(_admissions(world).items())
         ],
         "usage": usage["ClusterQueue"],
         "cohortUsage": usage["Cohort"],

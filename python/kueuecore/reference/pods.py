@@ -38,15 +38,15 @@ def summarize(limit_ranges: Iterable[Json]) -> dict[str, Json]:
     summary: dict[str, Json] = {}
     for item in (item for limit_range in limit_ranges for item in limit_range["spec"].get("limits") or ()):
         merged = summary.setdefault(item["type"], {})
-        merged |= {
-            name: _merged(choose, merged.get(name), item[name]) for name, choose in ways.items() if item.get(name)
-        }
+        for name in [name for name in ways if item.get(name)]:
+            merged[name] = _merged(ways[name], merged.get(name), item[name])
     return summary
 
 
 def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: Mapping[str, Json]) -> Json:
     """A Workload with overhead, defaults of LimitRanges, and limits as missing requests (rules/01 §7.3 1)."""
     summary = summarize(limit_ranges)
+    defaults = summary.get("Container")
     pod_sets = []
     for pod_set in workload["spec"]["podSets"]:
         pod = dict(pod_set["template"]["spec"])
@@ -55,9 +55,7 @@ def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: M
             pod["overhead"] = overhead.get("podFixed") or {}
         for kind in ("initContainers", "containers"):
             if kind in pod:
-                pod[kind] = [
-                    {**c, "resources": _filled(c.get("resources"), summary.get("Container"))} for c in pod[kind]
-                ]
+                pod[kind] = [{**c, "resources": _filled(c.get("resources"), defaults)} for c in pod[kind]]
         if pod.get("resources") is not None:
             pod["resources"] = _filled(pod["resources"], summary.get("Pod"))
         pod_sets.append({**pod_set, "template": {**pod_set["template"], "spec": pod}})

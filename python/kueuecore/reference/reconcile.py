@@ -53,7 +53,13 @@ class _Pass:
         """The steps, in order."""
         steps = (self._retry_time, self._activity, self._restarted, self._gate, self._checks, self._conditions)
         if not any(step() for step in steps) and conditions.has_reservation(self.workload):
-            _ = self._failed_checks() or self._stopped_local_queue() or self._stopped_cluster_queue()
+            name = self.workload["spec"]["queueName"]
+            stops = None if self.queue is None else self.queue.stop_policy
+            _ = (
+                self._failed_checks()
+                or self._stopped("LocalQueue", name, None if self.local_queue is None else self.stop)
+                or self._stopped("ClusterQueue", self.target, stops)
+            )
 
     def _write(self) -> bool:
         self.world.write(self.workload)
@@ -251,13 +257,6 @@ class _Pass:
             for check in sorted(checks, key=lambda check: str(check["name"]))
         ]
         return f"AdmissionCheck{'s' * (len(told) > 1)} in {state} state: {'; '.join(told)}" if told else ""
-
-    def _stopped_local_queue(self) -> bool:
-        name = self.workload["spec"]["queueName"]
-        return self._stopped("LocalQueue", name, None if self.local_queue is None else self.stop)
-
-    def _stopped_cluster_queue(self) -> bool:
-        return self._stopped("ClusterQueue", self.target, None if self.queue is None else self.queue.stop_policy)
 
     def _stopped(self, kind: str, name: str, stop_policy: str | None) -> bool:
         """Without its queue, a mere reservation is taken back; those that run may have to stop too (rules/07 §10)."""

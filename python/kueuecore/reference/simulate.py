@@ -112,7 +112,9 @@ class _Simulation:
         world, n_quiet = self.world, 0
         groups = [g for queue in world.kind("ClusterQueue").values() for g in queue["spec"].get("resourceGroups") or ()]
         limit = quiet_cycles or 1 + max((len(group.get("flavors") or ()) for group in groups), default=0)
-        while world.has_heads and n_quiet < limit:
+        while n_quiet < limit and any(
+            queue.active for name, queue in world.queues.items() if world.cache.is_active(name)
+        ):
             if self.result.n_cycles == max_cycles:
                 self.result.is_cut = True
                 return True

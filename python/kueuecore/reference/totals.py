@@ -147,12 +147,8 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
     shape: list[Any] = []
     for pod_set, total in zip(workload["spec"]["podSets"], totals, strict=False):
         pod = pod_set["template"]["spec"]
-        containers = [
-            *(pod.get("initContainers") or ()),
-            {},
-            *(pod.get("containers") or ()),
-            {"resources": pod.get("resources")},
-        ]
+        containers = [*(pod.get("initContainers") or ()), {}, *(pod.get("containers") or ())]
+        containers.append({"resources": pod.get("resources")})
         asked = [[_canonical((c.get("resources") or {}).get("requests")), c.get("ports") or None] for c in containers]
         parts = [pod.get(name) or None for name in (*plain, "resourceClaims")]
         counted = [pod_set["name"], total.count, dict(total.requests), pod_set.get("minCount")]

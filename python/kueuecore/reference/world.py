@@ -30,11 +30,6 @@ class World(Watchers):
         super().__init__(configuration, now)
         self.apply(objects, trusted=trusted)
 
-    @property
-    def has_heads(self) -> bool:
-        """Would a cycle have a head?"""
-        return any(queue.active for name, queue in self.queues.items() if self.cache.is_active(name))
-
     def cycle(self, now: str | int) -> Decision:
         """Run one cycle, after what was asked to be tried again (rules/05 §6)."""
         self.advance(now)
@@ -105,24 +100,11 @@ class World(Watchers):
         """A copy that shares nothing that changes."""
         return copy.deepcopy(self)
 
-    def status(self, name: str, *, namespace: str) -> Json:
-        """Status of a Workload."""
-        return dict(self.kind("Workload")[f"{namespace}/{name}"]["status"])
-
     def pending(self, cluster_queue: str) -> list[tuple[str, str]]:
         """Keys of the pending workloads in queue order, each with its place: active or inadmissible (rules/09 §9)."""
         queue = self.queues[cluster_queue]
         infos = sorted(queue.waiting().values(), key=queue.order)
         return [(info.key, "active" if info.key in queue.active else "inadmissible") for info in infos]
-
-    def admissions(self) -> dict[str, Json]:
-        """Who holds quota of active ClusterQueues, with the admissions."""
-        return {
-            info.key: conditions.admission(info.workload)
-            for name, infos in self.cache.workloads.items()
-            if self.cache.is_active(name)
-            for info in infos.values()
-        }
 
     def quota(self) -> list[dict[str, Any]]:
         """Quota and usage of every node, flavor and resource, as integers; 2^63-1 is without limit (rules/02 §2)."""
