@@ -1,0 +1,72 @@
+//! A pending workload as flavor assignment and the search for victims see it, in the middle of a cycle.
+
+use std::collections::BTreeSet;
+
+use kueuecore::assign::{self, Assignment, Candidate, Context};
+use kueuecore::ids::{QueueId, WorkloadId};
+use kueuecore::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets};
+use kueuecore::state::State;
+use kueuecore::tree::Tree;
+
+/// A head with all that is read for it.
+pub(crate) struct Head<'a> {
+    context: Context<'a>,
+    candidate: Candidate<'a>,
+    world: World<'a>,
+    preemptor: Preemptor,
+    tree: &'a mut Tree,
+}
+
+impl Head<'_> {
+    /// One flavor assignment at full counts.
+    pub fn assign(&mut self) -> Assignment {
+        let mut oracle = Simulation { world: self.world, preemptor: self.preemptor };
+        assign::assign(&self.context, self.tree, &self.candidate, None, &mut oracle)
+    }
+
+    /// One search for the victims of an assignment.
+    pub fn victims(&mut self, assignment: &Assignment) -> Vec<Target> {
+        let names = self.context.names;
+        let requests = assignment.requests_to_preempt_for(&self.candidate, names);
+        let demand = Demand::of_assignment(assignment, &requests, names, self.tree);
+        find_targets(&self.world, self.tree, &self.preemptor, &demand)
+    }
+}
+
+/// Looks at a pending workload of a ClusterQueue as its head; the state is the same afterwards.
+pub(crate) fn with_head<T>(
+    state: &mut State,
+    queue: QueueId,
+    workload: WorkloadId,
+    look: impl FnOnce(&mut Head<'_>) -> T,
+) -> T {
+    let preemptor = state.preemptor(queue, workload);
+    let mut tree = state.forest.lend_tree(preemptor.tree);
+    let nobody = BTreeSet::new();
+    let record = state.workloads.get(workload);
+    let result = look(&mut Head {
+        context: Context {
+            names: &state.names,
+            flavors: &state.flavors,
+            config: &state.config,
+            queue: &state.queues[queue].rules,
+            row: preemptor.row,
+            generation: state.forest.generation(preemptor.node),
+            cycle: 1,
+        },
+        candidate: Candidate {
+            pod_sets: &record.spec.adjusted,
+            totals: &record.totals,
+            shape: record.shape,
+            resume: None,
+            allowed_flavors: None,
+            replaced_slice: None,
+            nomination: None,
+        },
+        world: state.world(&nobody),
+        preemptor,
+        tree: &mut tree,
+    });
+    state.forest.return_tree(preemptor.tree, tree);
+    result
+}

@@ -1,0 +1,18 @@
+//! States of a known size, and how long the engine takes with them, without Python.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`rows`] | what a row of a table is, and how it is measured |
+//! | [`objects`] | the objects that states are made of |
+//! | [`cycles`], [`assignments`], [`victims`], [`views`] | the states of `kernels`, as Kueue was measured with |
+//! | [`memory`] | what the process takes |
+#![forbid(unsafe_code)]
+
+pub mod assignments;
+pub mod cycles;
+mod head;
+pub mod memory;
+pub mod objects;
+pub mod rows;
+pub mod victims;
+pub mod views;

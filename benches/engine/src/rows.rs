@@ -1,0 +1,72 @@
+//! Rows: a state that is built once, and samples of how long something takes with it.
+
+// A clock is what a benchmark is for.
+#![allow(clippy::disallowed_methods)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Takes one sample: how long so many calls take. What has to be reset is reset outside of that time.
+pub type Sampler = Box<dyn FnMut(u32) -> Duration>;
+
+/// One row of a table.
+pub struct Row {
+    /// Its name: parts with `/` between them.
+    pub name: String,
+    /// Calls of a sample; more than one for what a clock could not tell.
+    pub n_calls: u32,
+    /// Builds the state.
+    pub prepare: Box<dyn Fn() -> Sampler>,
+}
+
+/// How long one call takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The least of all samples.
+    pub best_ns: f64,
+    /// The one in the middle.
+    pub median_ns: f64,
+    /// Samples.
+    pub n_samples: usize,
+}
+
+impl Row {
+    /// A row whose state is built by `prepare`.
+    pub fn new(name: String, n_calls: u32, prepare: impl Fn() -> Sampler + 'static) -> Self {
+        Self { name, n_calls, prepare: Box::new(prepare) }
+    }
+
+    /// Warms up, then takes samples for about `budget`, at least 5 and at most 500.
+    pub fn measure(&self, budget: Duration) -> Figure {
+        let mut sampler = (self.prepare)();
+        sampler(self.n_calls);
+        let began = Instant::now();
+        let mut samples: Vec<f64> = Vec::new();
+        while samples.len() < 5 || (samples.len() < 500 && began.elapsed() < budget) {
+            samples.push(sampler(self.n_calls).as_secs_f64() * 1e9 / f64::from(self.n_calls));
+        }
+        samples.sort_by(f64::total_cmp);
+        Figure { best_ns: samples[0], median_ns: samples[samples.len() / 2], n_samples: samples.len() }
+    }
+
+    /// Takes a single sample, for a tool that counts instructions in [`measured`].
+    pub fn once(&self) {
+        (self.prepare)()(self.n_calls);
+    }
+}
+
+/// How long so many calls take, and what the last of them gave.
+pub fn timed<T>(n_calls: u32, call: impl FnMut() -> T) -> (Duration, T) {
+    let began = Instant::now();
+    let last = measured(n_calls, call);
+    (began.elapsed(), last)
+}
+
+/// A function of its own, so that a tool can count the instructions in it: `--toggle-collect=*rows::measured*`.
+#[inline(never)]
+pub fn measured<T>(n_calls: u32, mut call: impl FnMut() -> T) -> T {
+    for _ in 1..n_calls {
+        black_box(call());
+    }
+    black_box(call())
+}
