@@ -96,7 +96,7 @@ class Ledger:
         is_new = local_queue not in self.accounts
         account = self.accounts.setdefault(local_queue, Account(now))
         due = account.updated + self.settings.sampling_interval
-        if not is_new and now < due and not account.penalties:
+        if not is_new and now < due and not any(account.pending.values()):
             return due
         if self.settings.half_life_s == 0:
             account.consumed, account.updated = {}, now

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from kueuecore._json import object_at
 from kueuecore.errors import ManifestError
+from kueuecore.objects import from_manifest
 from kueuecore.states import WorkloadState
 from kueuecore.testing.scenario import Scenario, key_of
 from kueuecore.testing.seen import Seen
@@ -49,5 +50,6 @@ class Echo:
                 seen.engine.apply(back, now=told.time)
             except ManifestError:
                 # A saturated usage is no multiple of the count, which those who write statuses may not write.
-                seen.engine.apply(back, now=told.time, trusted=True)
+                filled = {**from_manifest(plain).to_manifest(), "metadata": metadata, "status": status}
+                seen.engine.apply(json.dumps(filled).encode(), now=told.time, trusted=True)
         return bool(written)

@@ -10,7 +10,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, UnknownObjectError
-from kueuecore.states import QuotaRow, Stage
+from kueuecore.states import QuotaRow
 from kueuecore.testing.echo import Echo
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario
 from kueuecore.testing.seen import Seen, holds_quota, is_evicted
@@ -244,8 +244,10 @@ class Play:
     def _evict(self, move: Move) -> Told:
         namespace, name = _split(move.key)
         state = self._engine.workload(name, namespace=namespace)
-        # Kueue evicts only what holds quota.
-        if state.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED):
+        # Kueue evicts only what holds quota, and once: the job of an evicted workload stops.
+        if is_evicted(state):
+            self._engine.release(name, namespace=namespace, now=self.now)
+        elif holds_quota(state):
             self._engine.evict(name, namespace=namespace, now=self.now, reason=move.reason or "Preempted")
         return Told(move, self.now)
 
