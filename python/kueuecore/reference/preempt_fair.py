@@ -13,55 +13,6 @@ from kueuecore.reference.share import Share, share
 from kueuecore.reference.totals import Info
 
 
-class Tournament:
-    """Which ClusterQueue gives way next (rules/04 §5.3)."""
-
-    def __init__(self, tried: Snapshot, need: Need, candidates: list[Info]) -> None:
-        self.tried = tried
-        self.own = tried.nodes[need.info.cluster_queue]
-        self.left: dict[str, list[Info]] = {}
-        for candidate in candidates:
-            self.left.setdefault(candidate.cluster_queue, []).append(candidate)
-        self.pruned: set[Node] = set()
-
-    def queues(self) -> Iterator[Node]:
-        """ClusterQueues, until there is none. Each time one has to give a candidate or to be dropped."""
-        if self.own.parent is None:
-            while self.own not in self.pruned and self.left.get(self.own.name):
-                yield self.own
-            return
-        while self.own.root not in self.pruned:
-            found = self._greatest(self.own.root)
-            if found is not None:
-                yield found
-
-    def pop(self, queue: Node) -> Info:
-        """Take its first candidate."""
-        return self.left[queue.name].pop(0)
-
-    def _first(self, queue: Node) -> tuple[bool, bool, int, int, str]:
-        return preempt.order(self.tried, self.own.name, self.left[queue.name][0])
-
-    def _greatest(self, cohort: Node) -> Node | None:
-        shares, path = {}, self.own.chain()
-        for child in cohort.children:
-            if child in self.pruned or not child.is_active:
-                continue
-            found = share(self.tried.usage, child)
-            has_none = child.is_cluster_queue and not self.left.get(child.name)
-            if has_none or (not found.borrowed and child not in path):
-                self.pruned.add(child)
-            else:
-                shares[child] = found.order
-        if not shares:
-            self.pruned.add(cohort)
-            return None
-        greatest = [child for child, order in shares.items() if order == max(shares.values())]
-        if cohorts := [child for child in greatest if not child.is_cluster_queue]:
-            return self._greatest(cohorts[-1])
-        return min(greatest, key=self._first)
-
-
 def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
     """All that may be preempted, in order (rules/04 §5.1)."""
     node = snapshot.nodes[need.info.cluster_queue]
@@ -83,7 +34,44 @@ class _Search:
         self.own = snapshot.nodes[need.info.cluster_queue]
         self.targets: list[Target] = []
         self.retry: list[Info] = []
+        # Of the tournament: candidates that are left by ClusterQueue, and nodes that are not asked again.
+        self.left: dict[str, list[Info]] = {}
+        self.pruned: set[Node] = set()
         self.tried.usage.add(self.own, need.requests)
+
+    def tournament(self, candidates: list[Info]) -> Iterator[Node]:
+        """Who gives way next. Each time a ClusterQueue has to give a candidate or to be pruned (rules/04 §5.3)."""
+        self.left, self.pruned = {}, set()
+        for candidate in candidates:
+            self.left.setdefault(candidate.cluster_queue, []).append(candidate)
+        if self.own.parent is None:
+            while self.own not in self.pruned and self.left.get(self.own.name):
+                yield self.own
+            return
+        while self.own.root not in self.pruned:
+            found = self._greatest(self.own.root)
+            if found is not None:
+                yield found
+
+    def _greatest(self, cohort: Node) -> Node | None:
+        """The ClusterQueue with the greatest share, Cohort by Cohort; what has nothing to give is pruned."""
+        shares, path = {}, self.own.chain()
+        for child in cohort.children:
+            if child in self.pruned or not child.is_active:
+                continue
+            found = share(self.tried.usage, child)
+            has_none = child.is_cluster_queue and not self.left.get(child.name)
+            if has_none or (not found.borrowed and child not in path):
+                self.pruned.add(child)
+            else:
+                shares[child] = found.order
+        if not shares:
+            self.pruned.add(cohort)
+            return None
+        greatest = [child for child, order in shares.items() if order == max(shares.values())]
+        if cohorts := [child for child in greatest if not child.is_cluster_queue]:
+            return self._greatest(cohorts[-1])
+        return min(greatest, key=lambda queue: preempt.order(self.tried, self.own.name, self.left[queue.name][0]))
 
     def take(self, info: Info, reason: str) -> bool:
         """Take a victim. Says whether W fits now."""
@@ -114,20 +102,19 @@ class _Search:
 
     def first_pass(self, candidates: list[Info], strategy: str) -> bool:
         """Queue by queue, by the first strategy (rules/04 §5.4)."""
-        tournament = Tournament(self.tried, self.need, candidates)
         is_borrowing = any(self.tried.usage.is_borrowing_with(self.own, fr) for fr in self.need.frs)
         is_right = self.tried.settings.on("FairSharingPreemptWithinNominal") and not is_borrowing
-        for queue in tournament.queues():
+        for queue in self.tournament(candidates):
             if queue is self.own or is_right:
-                if self.take(tournament.pop(queue), IN_CLUSTER_QUEUE if queue is self.own else RECLAMATION):
+                if self.take(self.left[queue.name].pop(0), IN_CLUSTER_QUEUE if queue is self.own else RECLAMATION):
                     return True
                 continue
             new, old = self.shares(queue)
             if math.isinf(new.weighted) and not math.isinf(old.weighted):
-                self.retry += tournament.left.pop(queue.name)
+                self.retry += self.left.pop(queue.name)
                 continue
-            while tournament.left[queue.name]:
-                info = tournament.pop(queue)
+            while self.left[queue.name]:
+                info = self.left[queue.name].pop(0)
                 if strategy == "LessThanOrEqualToFinalShare":
                     passes = new.order <= self.share_after(queue, info).order
                 else:
@@ -141,13 +128,12 @@ class _Search:
 
     def second_pass(self) -> bool:
         """One victim a queue, if W's side has less than theirs had (rules/04 §5.5)."""
-        tournament = Tournament(self.tried, self.need, self.retry)
-        for queue in tournament.queues():
+        for queue in self.tournament(self.retry):
             new, old = self.shares(queue)
-            info = tournament.pop(queue)
+            info = self.left[queue.name].pop(0)
             if new.order < old.order and self.take(info, FAIR_SHARING):
                 return True
-            tournament.pruned.add(queue)
+            self.pruned.add(queue)
         return False
 
 
