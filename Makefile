@@ -39,7 +39,7 @@ demo: $(STAMPS)/extension ## build, then run every example
 test: test-rust test-python ## build, then run all tests
 
 .PHONY: test-rust
-test-rust: toolchain ## the tests of the Rust crates alone (no Python needed)
+test-rust: toolchain ## the tests of the Rust crates alone, recorded worlds among them (no Python needed)
 	cargo test --locked --quiet
 
 .PHONY: test-python
@@ -60,6 +60,10 @@ fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60, or so many WORLDS=, o
 .PHONY: fuzz-bytes
 fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECONDS=60 a target; SEED=... does the same again
 	$(PY) scripts/fuzz_bytes.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
+
+.PHONY: record-worlds
+record-worlds: $(STAMPS)/extension ## write tests/worlds/recorded.jsonl.gz again: what the Rust tests compare with
+	$(PY) scripts/record_worlds.py
 
 .PHONY: lint
 lint: $(STAMPS)/tools ## formatting, lints, and which module may import which

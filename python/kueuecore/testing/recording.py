@@ -1,0 +1,145 @@
+"""Histories with what the reference makes of them, a line each: who plays them elsewhere needs no Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+from kueuecore._json import JsonObject
+from kueuecore.engine import Engine
+from kueuecore.reference import quantity
+from kueuecore.reference.amount import UNLIMITED
+from kueuecore.reference.world import World
+from kueuecore.states import WorkloadState
+from kueuecore.testing.comparison import Comparison
+from kueuecore.testing.play import Play
+from kueuecore.testing.reference_engine import ReferenceEngine
+from kueuecore.testing.scenario import Move, MoveKind, Scenario
+
+__all__ = ["answers", "recorded", "without_refusals"]
+
+Seen = dict[str, dict[str, Any]]
+
+
+def answers(scenario: Scenario) -> list[JsonObject]:
+    """What the reference makes of a scenario: at first, and after each move.
+
+    Each answer says what the move brought, and of statuses, quota and queue order what is no longer as it was; what is
+    gone is null. No move may be one that is refused: the reference checks nothing.
+
+    Example:
+        >>> from kueuecore.testing import Move, MoveKind, Scenario
+        >>> answers(Scenario((), (Move(kind=MoveKind.WAIT, seconds=9),)))
+        [{}, {}]
+    """
+    return [answer for _, answer in _played(scenario)]
+
+
+def recorded(scenario: Scenario) -> str:
+    """A scenario with its answers as a line of JSON, which `Scenario.from_line` reads, too.
+
+    Objects stand in it as they were applied: a status that patches another is the whole of it.
+    """
+    (_, first), *others = _played(without_refusals(scenario))
+    moves = [move for move, _ in others if move is not None]
+    fields = json.loads(scenario.with_moves(moves).to_line())
+    return _line({**fields, "answers": [first, *(answer for _, answer in others)]})
+
+
+def without_refusals(scenario: Scenario) -> Scenario:
+    """The same history in which time passes where an object is refused, which is decided before any rule of scheduling.
+
+    Raises:
+        AssertionError: The engine and the reference differ.
+    """
+    comparison = Comparison(scenario)
+    moves = []
+    for move in scenario.moves:
+        is_refused = bool(comparison.do(move).refused)
+        moves.append(Move(kind=MoveKind.WAIT, seconds=move.seconds) if is_refused else move)
+    return scenario.with_moves(moves)
+
+
+class _Reference(ReferenceEngine):
+    """Remembers what was applied last."""
+
+    applied: JsonObject | None = None
+
+    def apply(self, objects: bytes, *, now: int) -> None:
+        """Create an object, or take over another version of it."""
+        self.applied = json.loads(objects)
+        super().apply(objects, now=now)
+
+
+def _played(scenario: Scenario) -> Iterator[tuple[Move | None, JsonObject]]:
+    """Each move with the object as it was applied, and its answer; at first there is none."""
+    reference = _Reference.of(scenario)
+    # It has all that a play asks for.
+    play = Play(cast(Engine, reference))
+    before = _seen(reference)
+    yield None, _plain(_changes({}, before))
+    for move in scenario.moves:
+        told = play.do(move).to_json()
+        del told["move"]
+        told["pending"] = sorted(told.get("pending", []), key=lambda it: str(it["key"]))
+        for unordered in ("events", "written"):
+            told[unordered] = sorted(told.get(unordered, []), key=_line)
+        after = _seen(reference)
+        answer = {name: value for name, value in told.items() if value} | _changes(before, after)
+        before = after
+        yield (replace(move, object=reference.applied) if move.object else move), _plain(answer)
+
+
+def _plain(answer: JsonObject) -> JsonObject:
+    """Tuples become lists, and nothing is shared with the reference."""
+    found: JsonObject = json.loads(_line(answer))
+    return found
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _changes(before: Seen, after: Seen) -> JsonObject:
+    """Of each part what is new or other than before; null is gone."""
+    changed = {
+        part: {
+            key: values.get(key)
+            for key in sorted({*before.get(part, {}), *values})
+            if before.get(part, {}).get(key) != values.get(key)
+        }
+        for part, values in after.items()
+    }
+    return {part: values for part, values in changed.items() if values}
+
+
+def _seen(reference: ReferenceEngine) -> Seen:
+    world = reference.world
+    return {
+        "statuses": {it.key: _status(it) for it in reference.workloads()},
+        "quota": dict(_quota(world)),
+        "order": {name: world.pending(name) for name in sorted(world.queues)},
+    }
+
+
+def _status(workload: WorkloadState) -> JsonObject:
+    """A status, its conditions by type: their order says nothing."""
+    status = json.loads(json.dumps(dict(workload.status)))
+    conditions = status.pop("conditions", None) or []
+    status["conditions"] = {it["type"]: {k: v for k, v in it.items() if k != "type"} for it in conditions}
+    return {name: value for name, value in status.items() if value not in ({}, [], None)}
+
+
+def _quota(world: World) -> Iterator[tuple[str, Any]]:
+    """Usage, nominal quota, quota of the subtree, available, potentially available; null is unlimited."""
+    nodes = {"ClusterQueue": world.cache.forest.cluster_queues, "Cohort": world.cache.forest.cohorts}
+    for row in world.quota():
+        kind, name, resource = row["kind"], row["name"], row["resource"]
+        if not row["usage"] and (row["flavor"], resource) not in nodes[kind][name].subtree:
+            continue
+        # Of what is overused nothing is available.
+        amounts = [row[what] for what in ("nominal", "subtreeQuota", "available", "potentialAvailable")]
+        texts = [None if it in (None, UNLIMITED) else quantity.text(resource, max(0, it)) for it in amounts]
+        yield f"{kind} {name}: {resource} of {row['flavor']}", [quantity.text(resource, row["usage"]), *texts]

@@ -1,0 +1,96 @@
+"""Write tests/worlds/recorded.jsonl.gz again: histories of fixed seeds, with the answers of the reference.
+
+Of many that are drawn, those are kept in which something happens that is still rare among the kept: a text that nobody
+has said, a condition, a way to be preempted. `make record-worlds` does it; the Rust tests play them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import re
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from kueuecore.errors import ManifestError
+from kueuecore.testing import Limits, Play, Scenario, Told, random_history
+from kueuecore.testing.recording import recorded
+
+FILE = Path(__file__).parent.parent / "tests" / "worlds" / "recorded.jsonl.gz"
+# Seeds of the worlds, and what may be in them.
+DRAWN = (
+    (range(1, 901), Limits()),
+    (range(901, 1501), Limits(fair_sharing=True, missing=False, stops=False)),
+)
+KEPT = 250
+# So often a thing has to happen among the kept.
+OFTEN = 4
+
+
+def seen(seed: int, limits: Limits) -> tuple[Scenario, set[str]]:
+    """The history of a seed, and what happens in it, in words: texts without their names and numbers."""
+    scenario = random_history(seed, limits)
+    words: set[str] = set()
+    try:
+        for told in Play.of(scenario).run(scenario.moves):
+            words |= _words(told)
+    except ManifestError:
+        # Some worlds are refused as a whole.
+        return scenario, set()
+    return scenario, words
+
+
+def _words(told: Told) -> set[str]:
+    found: dict[str, Any] = told.to_json()
+    texts = [f"{it[1]}: {it[3]}" for it in found.get("events", [])] + [f"{it[1]}: {it[3]}" for it in found["written"]]
+    plain = {re.sub(r"\b[a-z]?\d[\w.]*", "#", text) for text in texts}
+    # Who is pushed out together says more than each alone.
+    reasons = sorted(it["reason"] for it in found.get("preemptions", []))
+    counts = {f"{name}: {len(found.get(name, []))}" for name in ("admissions", "pending", "parked")}
+    return plain | counts | {f"preempted: {reasons}"}
+
+
+def chosen(drawn: list[tuple[Scenario, set[str]]]) -> list[Scenario]:
+    """Those with what is rare among the chosen so far, in the order in which they are drawn; others to fill up."""
+    said: Counter[str] = Counter()
+    kept: list[int] = []
+    for number, (_, words) in enumerate(drawn):
+        if len(kept) < KEPT and any(said[word] < OFTEN for word in words):
+            kept.append(number)
+            said.update(words)
+    rest = [number for number in range(len(drawn)) if number not in set(kept)]
+    return [drawn[number][0] for number in sorted([*kept, *rest[: KEPT - len(kept)]])]
+
+
+def record(scenario: Scenario) -> tuple[str, str]:
+    """The line of a history; or none, and how engine and reference differ in it."""
+    try:
+        return recorded(scenario), ""
+    except AssertionError as error:
+        return "", f"{error}\n{scenario.to_line()}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    arguments = parser.parse_args()
+    seeds = [(seed, limits) for of_these, limits in DRAWN for seed in of_these]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        drawn = [it for it in pool.map(seen, *zip(*seeds, strict=True), chunksize=20) if it[1]]
+        found = list(pool.map(record, chosen(drawn), chunksize=5))
+    lines = [line for line, _ in found if line]
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), compresslevel=9, mtime=0))
+    print(f"{FILE}: {len(lines)} of {len(drawn)} histories, {FILE.stat().st_size} bytes")
+    differences = [difference for _, difference in found if difference]
+    for difference in differences:
+        print(f"left out, for tests/regressions/: {difference}", file=sys.stderr)
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+//! Plays the moves of a scenario, as `kueuecore.testing.Play` does.
+
+use std::collections::BTreeMap;
+
+use kueuecore::decision::{Decision, Event, Key};
+use kueuecore::engine::{Engine, Kind};
+use kueuecore::ids::WorkloadId;
+use kueuecore::objects::{Object, Time};
+use kueuecore_wire::configuration::Configuration;
+use kueuecore_wire::decode::Door;
+use kueuecore_wire::encode;
+use kueuecore_wire::intake::intake;
+use kueuecore_wire::time::parse_time;
+use serde_json::{Value, json};
+
+use crate::seen::{event, holds_quota, is_evicted, key, row, sorted};
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// An engine and the clock of a scenario.
+pub struct Play {
+    pub engine: Engine,
+    now: Time,
+}
+
+impl Play {
+    /// An engine with the objects of a scenario.
+    pub fn of(scenario: &Value) -> Self {
+        let now = parse_time("2026-01-01T00:00:00Z").expect("a time");
+        let mut play = Self { engine: Engine::new(configuration(&scenario["configuration"]).for_simulation()), now };
+        play.apply(&scenario["objects"]);
+        play
+    }
+
+    /// Plays one move; what it brought, without what is empty.
+    pub fn go(&mut self, given: &Value) -> Value {
+        self.now.0 += (1 + given["seconds"].as_i64().unwrap_or(0)) * SECOND_NS;
+        let kind = text(given, "move");
+        let mut told = json!({});
+        let mut missing = false;
+        match kind {
+            "apply" => self.apply(&given["object"]),
+            "delete" => {
+                let (namespace, name) = names(given);
+                let kind = Kind::from_name(text(given, "kind")).expect("a kind that can be deleted");
+                missing = !self.engine.delete(kind, namespace, name, self.now);
+            }
+            "finish" => match self.find(given) {
+                Some(id) => _ = self.engine.finish(id, "Succeeded", "Job finished successfully", self.now),
+                None => missing = true,
+            },
+            "evict" => match self.find(given) {
+                Some(id) => self.evict(id, text(given, "reason")),
+                None => missing = true,
+            },
+            "cycle" | "linger" => {
+                let decision = self.engine.cycle(self.now);
+                told = of_cycle(&decision);
+                self.hear_of(&decision);
+            }
+            "fork" => self.engine = self.engine.clone(),
+            "wait" => {}
+            other => panic!("no such move: {other}"),
+        }
+        if kind == "cycle" {
+            self.stop_evicted_jobs();
+        }
+        told["written"] = sorted(self.reconcile(kind != "linger").iter().map(row).collect());
+        if missing {
+            told["missing"] = json!(true);
+        }
+        let empty = json!([]);
+        told.as_object_mut().expect("an object").retain(|_, value| *value != empty);
+        told
+    }
+
+    fn apply(&mut self, objects: &Value) {
+        let taken = intake(&self.engine, objects.to_string().as_bytes(), Door::People, self.now);
+        let taken = taken.expect("nothing is refused");
+        self.engine.apply(taken.objects.into_iter().map(|(object, _)| object).collect(), self.now);
+    }
+
+    fn find(&self, given: &Value) -> Option<WorkloadId> {
+        let (namespace, name) = names(given);
+        self.engine.state.workloads.find(namespace, name)
+    }
+
+    /// Kueue evicts only what holds quota. Its job stops at once.
+    fn evict(&mut self, id: WorkloadId, reason: &str) {
+        if holds_quota(&self.engine, id) {
+            let reason = if reason.is_empty() { "Preempted" } else { reason };
+            self.engine.evict(id, reason, "", self.now);
+            self.engine.release(id, self.now);
+        }
+    }
+
+    /// Applies what a cycle has written, as a watch brings it to a controller.
+    fn hear_of(&mut self, decision: &Decision) {
+        let admitted = decision.admissions.iter().map(|it| &it.key);
+        for key in admitted.chain(decision.preemptions.iter().map(|it| &it.key)) {
+            let state = &self.engine.state;
+            let id = state.workloads.find(&key.0, &key.1).expect("a workload that was decided on");
+            let object = Object::Workload(Box::new(state.workload_object(id)));
+            self.engine.apply(vec![object], self.now);
+        }
+    }
+
+    fn stop_evicted_jobs(&mut self) {
+        let all: BTreeMap<Key, WorkloadId> =
+            self.engine.state.workloads.iter().map(|(id, record)| (record.key.clone(), id)).collect();
+        for id in all.into_values() {
+            if holds_quota(&self.engine, id) && is_evicted(&self.engine, id) {
+                self.engine.release(id, self.now);
+            }
+        }
+    }
+
+    fn reconcile(&mut self, stops: bool) -> Vec<Event> {
+        let mut written = Vec::new();
+        loop {
+            let events = self.engine.reconcile(self.now);
+            if events.is_empty() {
+                return written;
+            }
+            written.extend(events);
+            assert!(written.len() < 1000, "what is written outside of cycles comes to no end");
+            if stops {
+                self.stop_evicted_jobs();
+            }
+        }
+    }
+}
+
+fn configuration(settings: &Value) -> Configuration {
+    let Some(settings) = settings.as_object() else { return Configuration::default() };
+    let mut file = settings.clone();
+    file.insert("apiVersion".to_owned(), json!("config.kueue.x-k8s.io/v1beta2"));
+    file.insert("kind".to_owned(), json!("Configuration"));
+    let file = Value::Object(file).to_string();
+    Configuration::read(file.as_bytes(), &BTreeMap::new()).expect("a valid Configuration")
+}
+
+fn of_cycle(decision: &Decision) -> Value {
+    let of_pod_set = |of: &Value| {
+        let none = json!({});
+        let [flavors, usage] = ["flavors", "resourceUsage"].map(|name| of.get(name).unwrap_or(&none).clone());
+        json!([of["name"], of["count"], flavors, usage])
+    };
+    let admissions: Vec<Value> = decision
+        .admissions
+        .iter()
+        .map(|it| {
+            let admission = encode::admission(&it.admission);
+            let pod_sets = admission["podSetAssignments"].as_array().expect("a list");
+            json!({
+                "key": key(&it.key),
+                "clusterQueue": admission["clusterQueue"],
+                "isAdmitted": it.is_admitted,
+                "podSets": pod_sets.iter().map(of_pod_set).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let preemptions: Vec<Value> = decision
+        .preemptions
+        .iter()
+        .map(|it| {
+            json!({
+                "key": key(&it.key),
+                "preemptor": key(&it.preemptor),
+                "reason": it.reason,
+                "message": it.message,
+            })
+        })
+        .collect();
+    // Heads are taken in any order, and several threads write events.
+    let mut pending: Vec<_> = decision.pending.iter().collect();
+    pending.sort_by_key(|it| &it.key);
+    let pending: Vec<Value> = pending
+        .iter()
+        .map(|it| json!({"key": key(&it.key), "reason": it.reason, "message": it.message, "isParked": it.parked}))
+        .collect();
+    json!({
+        "admissions": admissions,
+        "preemptions": preemptions,
+        "pending": pending,
+        "parked": sorted(decision.parked_keys().map(|it| json!(key(it))).collect()),
+        "events": sorted(decision.events.iter().map(event).collect()),
+    })
+}
+
+fn names(given: &Value) -> (&str, &str) {
+    let key = text(given, "key");
+    key.rsplit_once('/').unwrap_or(("", key))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
