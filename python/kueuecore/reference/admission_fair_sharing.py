@@ -60,6 +60,11 @@ class Account:
         return quantity.total(*(self.penalties[name] for name in sorted(self.penalties)))
 
 
+def _approximate(used: Fraction) -> float:
+    """Billionths as Kubernetes makes a float of them: the product is rounded once more than need be (rules/09 §1.2)."""
+    return float(int(used * NANO)) * 1e-9
+
+
 class Ledger:
     """The accounts of all LocalQueues (rules/09 §1.3)."""
 
@@ -73,7 +78,7 @@ class Ledger:
             return math.inf
         account = self.accounts.get(local_queue, Account(0))
         used, weights = quantity.total(account.consumed, account.pending), self.settings.resource_weights
-        return sum(weights.get(name, 1.0) * float(used[name]) for name in sorted(used)) / weight
+        return sum(weights.get(name, 1.0) * _approximate(used[name]) for name in sorted(used)) / weight
 
     def penalize(self, local_queue: str, workload: str, requests: Resources, now: int) -> None:
         """Charge a workload that gets quota (rules/09 §1.2)."""
