@@ -83,7 +83,7 @@ format: $(STAMPS)/tools ## write the formatting that lint asks for
 
 .PHONY: types
 types: $(STAMPS)/extension ## mypy --strict over package and tests; the stub against the built extension
-	$(PY) -m mypy python/kueuecore tests scripts
+	$(PY) -m mypy python/kueuecore tests scripts benches
 	$(PY) -m mypy.stubtest kueuecore._core --mypy-config-file pyproject.toml
 
 .PHONY: conformance
@@ -113,13 +113,27 @@ fidelity: $(STAMPS)/extension ## write docs/fidelity.md: recorded answers, engin
 # It has no topology, and no pods that become ready.
 REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
 
+BENCH_ARGS ?=
 .PHONY: bench
-bench: $(STAMPS)/extension ## run the benchmarks
-	@set -- benches/test_*.py; if [ -f "$$1" ]; then \
-		$(PY) -m pytest benches --override-ini addopts=--import-mode=importlib --benchmark-only --benchmark-columns=min,median,rounds; \
-	else \
-		echo 'no benchmarks in benches/'; \
-	fi
+bench: $(STAMPS)/extension ## how long single steps, whole runs and calls from Python take, beside recorded figures of Kueue
+	$(PY) benches/measure.py --scenarios "$(CONFORMANCE)/scale" $(BENCH_ARGS)
+	for trust in '' --trusted; do echo && PYTHONPATH=python $(PY) benches/load.py --keep $$trust || exit 1; done
+	$(PY) -m pytest benches --quiet --override-ini addopts=--import-mode=importlib --benchmark-only \
+		--benchmark-columns=min,median,rounds --benchmark-json=.benchmarks/python.json
+
+BASE ?= main
+.PHONY: bench-compare
+bench-compare: $(STAMPS)/tools ## single steps now and at commit BASE=main: instructions, and time in turns; BENCH_ARGS='Cycle --rounds 9'
+	$(PY) benches/compare.py $(BASE) $(BENCH_ARGS)
+
+.PHONY: bench-growth
+bench-growth: $(STAMPS)/tools ## how time and memory grow with workloads, ClusterQueues, cohorts and flavors
+	$(PY) benches/growth.py $(BENCH_ARGS)
+
+DATE ?= $(shell date +%F)
+.PHONY: performance
+performance: $(STAMPS)/tools ## write docs/performance.md from the figures of the last bench and bench-growth
+	$(PY) benches/page.py $(DATE)
 
 .PHONY: bench-scenarios
 bench-scenarios: toolchain ## run recorded scenarios through the engine without Python, where they are at hand
@@ -144,7 +158,7 @@ LOCK = $(VENV)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal -
 
 .PHONY: clean
 clean: ## remove all that was built, .venv too
-	rm -rf $(VENV) target fuzz/target dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .benchmarks
+	rm -rf $(VENV) target fuzz/target .cache/bench-compare dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .benchmarks
 	rm -f python/kueuecore/_core*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

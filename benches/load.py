@@ -1,6 +1,7 @@
 """A large cluster from Python: apply all workloads, run cycles until nothing changes, print what it took.
 
-Run it as `python benches/load.py [--queues 1000] [--cohorts 100] [--pending 100]`, with an extension built for release.
+Run it as `python benches/load.py [--queues 1000] [--cohorts 100] [--pending 100] [--trusted]`, with an extension built
+for release.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benches.worlds import T0, World  # after the path to it is known
+from benches import figures  # after the path to it is known
+from benches.worlds import T0, World
 from kueuecore.engine import Engine
 
 
@@ -24,6 +26,7 @@ def main() -> None:
     parser.add_argument("--cohorts", type=int, default=100, help="cohorts; 0: none")
     parser.add_argument("--pending", type=int, default=100, help="pending workloads of each ClusterQueue")
     parser.add_argument("--trusted", action="store_true", help="apply without validation")
+    parser.add_argument("--keep", action="store_true", help="keep the figures for `make performance`")
     options = parser.parse_args()
     world = World(options.queues, options.cohorts, n_pending=options.pending)
 
@@ -54,7 +57,21 @@ def main() -> None:
     print(f"cycle     {quiet - applied:8.2f} s  {cycles} cycles, {admissions} admissions, {rate:,.0f} admissions/s")
     print(f"slowest   {slowest * 1000:8.1f} ms")
     # Linux counts kilobytes.
-    print(f"memory    {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MiB at the peak")
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"memory    {peak_mib:8.0f} MiB at the peak")
+    if options.keep:
+        kept = {
+            "workloads": len(engine),
+            "queues": options.queues,
+            "cohorts": options.cohorts,
+            "apply_s": applied - generated,
+            "cycles": cycles,
+            "admissions": admissions,
+            "cycles_s": quiet - applied,
+            "slowest_s": slowest,
+            "peak_mib": peak_mib,
+        }
+        figures.keep("load-trusted" if options.trusted else "load-validated", kept)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,110 @@
+"""How time and memory grow with the cluster: `make bench-growth`.
+
+One size is changed and the others stay; each point is a process of its own. The slope is that of the logarithms over
+the larger half of the points: 1 is linear, 0 does not grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benches import binaries, figures  # after the path to it is known
+from benches.figures import duration
+from benches.machine import Machine, revision
+
+# What is changed, what it is called, its values, and the other sizes.
+SIZES: dict[str, tuple[str, list[int], dict[str, int]]] = {
+    "pending": ("pending workloads", [100, 1_000, 10_000, 100_000, 1_000_000], {"queues": 100, "cohort": 10}),
+    "queues": ("ClusterQueues", [10, 100, 1_000, 10_000], {"pending": 100_000, "cohort": 10}),
+    "cohort": ("ClusterQueues of a cohort", [10, 100, 1_000], {"pending": 10_000, "queues": 1_000}),
+    "flavors": ("flavors", [1, 2, 4, 8, 16, 32, 64], {"pending": 10_000, "queues": 100, "cohort": 10}),
+}
+# Key and title.
+COLUMNS = {
+    "load_ns_per_workload": "load, a workload",
+    "bytes_per_workload": "bytes a workload",
+    "cycle_ns": "cycle",
+    "head_ns": "cycle, a head",
+    "finish_ns_per_workload": "finish, a workload",
+}
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3, help="of each point, of which the least counts")
+    options = parser.parse_args()
+    programs = binaries.build()
+    machine = Machine.read()
+    print(f"{machine.cpu}, {machine.busy()}")
+    series = []
+    for fair in (False, True):
+        for dimension in SIZES:
+            points = [_point(programs, dimension, value, fair, options.runs) for value in SIZES[dimension][1]]
+            series.append(
+                {"dimension": dimension, "fair": fair, "points": points, "slopes": _slopes(dimension, points)}
+            )
+            print(f"\n{series_table(series[-1])}", flush=True)
+    figures.keep("growth", {"revision": revision(), "machine": asdict(machine), "series": series})
+
+
+def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) -> dict[str, Any]:
+    sizes = SIZES[dimension][2] | {dimension: value}
+    arguments = [text for name, size in sizes.items() for text in (f"--{name}", str(size))]
+    # A large state is measured once: it takes long, and its noise is small.
+    n_runs = runs if sizes["pending"] <= 100_000 else 1
+    every = [
+        line for _ in range(n_runs) for line in binaries.lines(programs / "growth", *arguments, *["--fair"] * fair)
+    ]
+    point: dict[str, Any] = {"size": value}
+    for key in COLUMNS:
+        if key != "head_ns":
+            found = [line[key] for line in every if line[key] is not None]
+            point[key] = min(found, default=None)
+    # Memory is taken in pages: what a few workloads take cannot be told.
+    if sizes["pending"] < 10_000:
+        point["bytes_per_workload"] = None
+    point["head_ns"] = point["cycle_ns"] / every[0]["heads"] if point["cycle_ns"] else None
+    return point
+
+
+def _slopes(dimension: str, points: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    larger = points[-(len(points) // 2 + 1) :]
+    return {key: _slope([(p["size"], p[key]) for p in larger if p[key]]) for key in COLUMNS}
+
+
+def _slope(points: Sequence[tuple[float, float]]) -> float | None:
+    """The slope of the line through the logarithms with the least squares."""
+    if len(points) < 2:
+        return None
+    xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    above = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
+    return above / sum((x - mean_x) ** 2 for x in xs)
+
+
+def series_table(series: Mapping[str, Any]) -> str:
+    """The points of one series, and their slopes below."""
+    title = SIZES[series["dimension"]][0] + (", fair sharing" if series["fair"] else "")
+    rows = [[f"{p['size']:,}", *(_cell(key, p[key]) for key in COLUMNS)] for p in series["points"]]
+    slopes = [series["slopes"][key] for key in COLUMNS]
+    rows.append(["slope", *("-" if slope is None else f"{slope:+.2f}" for slope in slopes)])
+    return figures.table([title, *COLUMNS.values()], rows, n_left=0)
+
+
+def _cell(key: str, value: float | None) -> str:
+    if key == "bytes_per_workload":
+        return "-" if value is None else f"{value:,.0f}"
+    return duration(value)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""Write docs/performance.md from the figures of the last `make bench` and `make bench-growth`: `make performance`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benches import figures  # after the path to it is known
+from benches.figures import count, duration, ratio
+from benches.growth import SIZES, series_table
+from benches.machine import ROOT
+from benches.measure import run_table
+
+PAGE = ROOT / "docs/performance.md"
+
+_INTRODUCTION = """\
+# Performance
+
+How long the engine takes, what is aimed at, and what Kueue's own scheduler took in the same states.
+
+Written by `make performance` from figures of {date}. Do not edit it: run the commands at the end again.
+
+- Measured at commit {revision}, on {cpu}, {n_cores} cores, {memory_gib} GiB, {system}; load average while
+  measuring: {load}. {busy}
+- **best** is the least of several samples, **median** the one in the middle, **instructions** what one call executes,
+  as valgrind counts it: it is the same on a busy machine, and is what to compare between commits.
+- **Kueue** is a recorded figure of Kueue at commit {kueue}, of another day and another machine
+  ({kueue_machine}). Take a ratio to it as an order of magnitude.
+"""
+
+_BUSY = "Other work ran on the same cores: times are longer than on a quiet machine, medians above all."
+_QUIET = "Nothing else of weight ran."
+
+_KERNELS = """\
+## Single steps
+
+Each row checks that it decides what Kueue decides. **off** is how many times longer than the goal the best sample took.
+
+- `Cycle`: one cycle with 1,000 heads in 10 cohorts of 100 ClusterQueues: all fit, all borrow, or none fits.
+- `Assign`: one flavor assignment in a cohort of 100 ClusterQueues: the first flavor fits, the last one, or none.
+- `Preempt`: one search for victims.
+- `WhatIf`: Kueue copies its state to look at it, and its figure here is that copy. The engine copies nothing: a cycle
+  works on the state itself and takes trials back. What is measured instead is one question of what would become of a
+  workload.
+"""
+
+_RUNS = """\
+## Whole runs
+
+15,000 workloads in 30 ClusterQueues (baseline) and 50,000 in 1,000 (large), all created at once (t0) or over time
+(interval), through virtual time until all have finished. The decisions are those of Kueue, cycle by cycle. Reading the
+manifests is not in the time; the peak of memory has them.
+"""
+
+_PYTHON = """\
+## From Python
+
+`benches/load.py`: {workloads:,} pending workloads in {queues:,} ClusterQueues and {cohorts} cohorts, applied as JSON,
+then cycles until nothing changes. Trusted JSON is read without the checks that an API server makes.
+"""
+
+_SINGLE = """\
+Single calls; the reference model states the same rules in plain Python.
+"""
+
+_GROWTH = """\
+## Growth
+
+Eight shapes and three priorities, two resources; all heads of a cycle fit, in the last flavor. One size is changed, the
+others stay: one flavor; {others}. The slope is that of the logarithms over the larger half of the points: 0 does not
+grow, 1 is linear. Bytes are what the process takes from the system, so they are told only of 10,000 workloads and more.
+With fair sharing each cycle holds a tournament.
+
+Measured at commit {revision}; load average {load}.
+"""
+
+_REPEAT = """\
+## How to repeat it
+
+```sh
+make bench                        # all but growth; the whole runs need the recorded scenarios
+make bench-growth
+make performance DATE={date}
+make bench-compare BASE=main      # what a change has done: instructions, and time in turns
+```
+"""
+
+
+def main() -> None:
+    """Write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("date", help="day of the measurements, as YYYY-MM-DD")
+    options = parser.parse_args()
+    engine = figures.kept("engine")
+    if engine is None:
+        parser.error("no figures: run `make bench` first")
+    PAGE.write_text("\n".join(_parts(engine, options.date)), encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+
+
+def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
+    recorded, machine = figures.recorded(), engine["machine"]
+    yield _INTRODUCTION.format(
+        **machine | {"load": _load(machine)},
+        date=date,
+        revision=engine["revision"],
+        busy=_BUSY if machine["load"][0] > 1 else _QUIET,
+        kueue=recorded["commit"],
+        kueue_machine=recorded["machine"],
+    )
+    yield _KERNELS
+    yield _kernels(engine["kernels"], figures.goals()["kernels_ns"], recorded["kernels_ns"]) + "\n"
+    if engine["runs"]:
+        yield _RUNS
+        yield run_table(engine["runs"], recorded["runs"]) + "\n"
+        yield _run_goals(engine["runs"], figures.goals()["runs_s"])
+    yield from _python()
+    growth = figures.kept("growth")
+    if growth is not None:
+        yield _GROWTH.format(revision=growth["revision"], load=_load(growth["machine"]), others=_others())
+        for series in growth["series"]:
+            yield series_table(series) + "\n"
+    yield _REPEAT.format(date=date)
+
+
+def _others() -> str:
+    words = {"pending": "pending workloads", "queues": "ClusterQueues", "cohort": "of them in a cohort"}
+    told = []
+    for title, _, others in SIZES.values():
+        sizes = ", ".join(f"{others[name]:,} {words[name]}" for name in words if name in others)
+        told.append(f"for {title} {sizes}")
+    return "; ".join(told)
+
+
+def _load(machine: Mapping[str, Any]) -> str:
+    return ", ".join(f"{load:.1f}" for load in machine["load"])
+
+
+def _kernels(kernels: Mapping[str, Any], goals: Mapping[str, float], recorded: Mapping[str, float]) -> str:
+    rows = []
+    for name, figure in kernels.items():
+        best, goal, theirs = figure["best_ns"], goals.get(name), recorded.get(name)
+        cells = [duration(goal), duration(best), _off(best, goal), duration(figure["median_ns"])]
+        rows.append([f"`{name}`", *cells, count(figure["instructions"]), duration(theirs), ratio(best, theirs)])
+    head = ["one call", "goal", "best", "off", "median", "instructions", "Kueue", "Kueue / best"]
+    return figures.table(head, rows)
+
+
+def _off(reached: float, goal: float | None) -> str:
+    if goal is None:
+        return "-"
+    return "reached" if reached <= goal else f"{reached / goal:.1f}x"
+
+
+def _run_goals(runs: Mapping[str, Any], goals: Mapping[str, float]) -> str:
+    told = [
+        f"{name} in {duration(goal * 1e9)} ({_off(runs[name]['run_s'], goal)})"
+        for name, goal in goals.items()
+        if name in runs
+    ]
+    return f"The goals, and how many times longer it took: {', '.join(told)}.\n" if told else ""
+
+
+def _python() -> Iterator[str]:
+    loads = {"with validation": figures.kept("load-validated"), "trusted": figures.kept("load-trusted")}
+    found = {name: load for name, load in loads.items() if load is not None}
+    if found:
+        yield _PYTHON.format(**next(iter(found.values())))
+        head = ["applied", "apply", "workloads/s", "cycles", "admissions", "all cycles", "slowest cycle", "peak"]
+        rows = [
+            [
+                name,
+                duration(load["apply_s"] * 1e9),
+                f"{load['workloads'] / load['apply_s']:,.0f}",
+                f"{load['cycles']:,}",
+                f"{load['admissions']:,}",
+                duration(load["cycles_s"] * 1e9),
+                duration(load["slowest_s"] * 1e9),
+                f"{load['peak_mib']:.0f} MiB",
+            ]
+            for name, load in found.items()
+        ]
+        yield figures.table(head, rows) + "\n"
+    calls = figures.kept("python")
+    if calls is not None:
+        yield _SINGLE
+        rows = [
+            [_words(call["name"]), duration(call["stats"]["min"] * 1e9), duration(call["stats"]["median"] * 1e9)]
+            for call in calls["benchmarks"]
+        ]
+        yield figures.table(["call", "best", "median"], rows) + "\n"
+
+
+def _words(name: str) -> str:
+    """`test_cycle_with_100_heads[fits]` as words."""
+    return name.removeprefix("test_").replace("[", ": ").rstrip("]").replace("_", " ")
+
+
+if __name__ == "__main__":
+    main()
