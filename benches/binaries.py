@@ -32,6 +32,8 @@ def build(root: Path = ROOT, target: Path | None = None) -> Path:
     """
     environment = os.environ | ({} if target is None else {"CARGO_TARGET_DIR": str(target)})
     command = ["cargo", "build", "--quiet", "--release", "-p", "kueuecore-bench", "--bins"]
+    if root == ROOT:
+        command.append("--locked")
     subprocess.run(command, cwd=root, env=environment, check=True)
     return Path(environment.get("CARGO_TARGET_DIR", root / "target")) / "release"
 

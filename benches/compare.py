@@ -34,6 +34,7 @@ def main() -> None:
     options = parser.parse_args()
     if not revision(options.base):
         parser.error(f"{options.base}: git knows no such commit")
+    print("building both; the first time takes minutes", flush=True)
     now = binaries.build()
     with _checked_out(options.base) as root:
         try:
@@ -57,7 +58,7 @@ def _compare(base: Path, now: Path, options: argparse.Namespace) -> None:
         counts = [binaries.instructions(programs, name) for programs in (base, now)]
         times = [side.get(name) for side in best]
         texts = [[count(c) for c in counts], [duration(t) for t in times]]
-        rows.append([name, *texts[0], _change(*counts), *texts[1], _change(*times)])
+        rows.append([name, *texts[0], change(*counts), *texts[1], change(*times)])
     print(figures.table(["one call", "instructions", "now", "change", "time", "now", "change"], rows))
     if shutil.which("valgrind") is None:
         print("\nInstructions are not counted: there is no valgrind here.")
@@ -67,7 +68,8 @@ def _is_wanted(name: str, parts: list[str]) -> bool:
     return not parts or any(part in name for part in parts)
 
 
-def _change(before: float | None, after: float | None) -> str:
+def change(before: float | None, after: float | None) -> str:
+    """What changed, in per cent of what was before; `-` if one is missing."""
     return f"{(after / before - 1) * 100:+.1f} %" if before and after else "-"
 
 

@@ -78,10 +78,10 @@ def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) ->
 
 def _slopes(dimension: str, points: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     larger = points[-(len(points) // 2 + 1) :]
-    return {key: _slope([(p["size"], p[key]) for p in larger if p[key]]) for key in COLUMNS}
+    return {key: slope([(p["size"], p[key]) for p in larger if p[key]]) for key in COLUMNS}
 
 
-def _slope(points: Sequence[tuple[float, float]]) -> float | None:
+def slope(points: Sequence[tuple[float, float]]) -> float | None:
     """The slope of the line through the logarithms with the least squares."""
     if len(points) < 2:
         return None
