@@ -18,7 +18,8 @@ from kueuecore.testing import Limits, Play, Scenario, Told, first_difference, hi
 from kueuecore.testing.transforms import decided, renamed, scaled, with_idle_cluster_queue
 
 no_forks = histories(forks=False)
-modest = histories(Limits(edges=False), forks=False)
+modest = histories(Limits(edges=False, usage_based=False), forks=False)
+without_checks = histories(Limits(checks=False), forks=False)
 
 
 def played(history: Scenario) -> list[Told]:
@@ -77,7 +78,7 @@ def test_objects_with_all_defaults_decide_the_same_when_they_are_trusted(history
             assert first_difference(one.do(move).to_json(), other.do(move).to_json()) is None
 
 
-@given(no_forks)
+@given(without_checks)
 def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Scenario) -> None:
     """A restart loses what was tried, but no quota."""
     with shown(history):

@@ -54,7 +54,8 @@ def renamed(scenario: Scenario, names: Mapping[str, str]) -> Scenario:
             return {name: walk(it, name) for name, it in value.items()}
         if isinstance(value, list):
             return [walk(it, "") for it in value]
-        return names.get(value, value) if isinstance(value, str) else value
+        # Keys, too: `namespace/name`.
+        return "/".join(names.get(part, part) for part in value.split("/")) if isinstance(value, str) else value
 
     found = _mapped(scenario, walk)
     keys = ("/".join(names.get(part, part) for part in move.key.split("/")) for move in scenario.moves)
