@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
 # The longest input, in bytes.
-TARGETS = {"manifests": 4096, "quantities": 64, "histories": 768}
+TARGETS = {"manifests": 4096, "quantities": 64, "histories": 400}
 # What `cargo fuzz` asks of the compiler, but for the sanitizer, which needs a nightly one.
 COVERAGE = ("level=4", "inline-8bit-counters", "pc-table", "trace-compares")
 

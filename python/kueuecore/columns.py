@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from kueuecore._arguments import number, text
+
 __all__ = ["Submissions"]
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 _SECOND_NS = 1_000_000_000
 _FOR_EVER = -1
@@ -65,16 +69,20 @@ def encode(
     """
     if not isinstance(requests, Mapping):
         raise TypeError(f"requests maps resources to columns; it is no {type(requests).__name__}")
-    indexes = np.atleast_1d(np.asarray(queue))
-    n = len(indexes)
-    amounts = [np.frombuffer(_integers(values, n, "<i8"), "<i8") for values in requests.values()]
+    if isinstance(local_queues, str) or not isinstance(local_queues, Iterable):
+        raise TypeError(f"local_queues is a sequence of names, not {type(local_queues).__name__}")
+    n = _length(queue)
+    amounts = [
+        np.frombuffer(_integers(f"requests[{resource!r}]", values, n, "<i8"), "<i8")
+        for resource, values in requests.items()
+    ]
     return (
-        list(local_queues),
-        _integers(indexes, n, "<u4"),
-        _integers(priority, n, "<i4"),
-        _integers(created, n, "<i8"),
-        _integers(count, n, "<i4"),
-        list(requests),
+        [text(f"local_queues[{i}]", name) for i, name in enumerate(local_queues)],
+        _integers("queue", queue, n, "<u4"),
+        _integers("priority", priority, n, "<i4"),
+        _integers("created", created, n, "<i8"),
+        _integers("count", count, n, "<i4"),
+        [text("a key of requests", resource) for resource in requests],
         np.stack(amounts, axis=1).tobytes() if amounts else b"",
     )
 
@@ -85,9 +93,12 @@ def encode_submissions(submissions: Submissions, *, start: int) -> tuple[str, st
     Raises:
         ValueError: Arrays of other lengths or types, or values that do not fit.
     """
-    n = len(np.atleast_1d(np.asarray(submissions.queue)))
-    at = start + _nanoseconds("at", submissions.at, n)
-    run = np.broadcast_to(np.asarray(submissions.run_seconds, dtype=np.float64), (n,))
+    n = _length(submissions.queue)
+    offset = _nanoseconds("at", submissions.at, n)
+    if n and start + int(offset.max()) >= 2**63:
+        raise ValueError("at: must be before the year 2262, where 64 bits of nanoseconds end")
+    at = start + offset
+    run = _seconds("run_seconds", submissions.run_seconds, n)
     if np.isnan(run).any() or (run < 0).any():
         raise ValueError("run_seconds: must be greater than or equal to 0; infinite for a job that runs for ever")
     for_ever = np.isinf(run)
@@ -100,22 +111,56 @@ def encode_submissions(submissions: Submissions, *, start: int) -> tuple[str, st
         priority=submissions.priority,
         created=at,
     )
+    names = text("namespace", submissions.namespace), text("prefix", submissions.prefix)
     times = at.astype("<i8").tobytes(), run_ns.astype("<i8").tobytes()
-    return (submissions.namespace, submissions.prefix, submissions.first, columns, *times)
+    return (*names, number("first", submissions.first), columns, *times)
 
 
-def _integers(values: npt.ArrayLike, n: int, kind: str) -> bytes:
-    array = np.broadcast_to(np.asarray(values), (n,))
-    if not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"columns hold integers, not {array.dtype}")
+def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name}: must be an array of one dimension, or a scalar: {error}") from None
+
+
+def _length(queue: npt.ArrayLike) -> int:
+    """The number of rows: the column `queue` has a value for each."""
+    array = np.atleast_1d(_array("queue", queue))
+    if array.ndim != 1:
+        raise ValueError(f"queue: must be an array of one dimension; this one has the shape {array.shape}")
+    return len(array)
+
+
+def _filled(name: str, array: npt.NDArray[_Number], n: int) -> npt.NDArray[_Number]:
+    """The column, or the scalar n times."""
+    try:
+        return np.broadcast_to(array, (n,))
+    except ValueError:
+        raise ValueError(f"{name}: must be a scalar or have the shape ({n},), not {array.shape}") from None
+
+
+def _integers(name: str, values: npt.ArrayLike, n: int, kind: str) -> bytes:
+    array = _filled(name, _array(name, values), n)
+    if not n:
+        return b""
+    # Time spans count as integers of numpy, but have a unit.
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name}: columns hold integers, not {array.dtype}")
     limits = np.iinfo(kind)
-    if n and not (limits.min <= array.min() and array.max() <= limits.max):
-        raise ValueError(f"a column holds values outside of {limits.min} ... {limits.max}")
+    if not (limits.min <= int(array.min()) and int(array.max()) <= limits.max):
+        raise ValueError(f"{name}: holds values outside of {limits.min} ... {limits.max}")
     return array.astype(kind).tobytes()
 
 
+def _seconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.float64]:
+    array = _array(name, seconds)
+    if array.size and array.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: must be numbers of seconds, not {array.dtype}")
+    return _filled(name, array.astype(np.float64), n)
+
+
 def _nanoseconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
-    array = np.broadcast_to(np.asarray(seconds, dtype=np.float64), (n,))
+    array = _seconds(name, seconds, n)
     # A century leaves room for the time of the beginning.
     if n and not (np.abs(array) < 100 * 366 * 86400).all():
         raise ValueError(f"{name}: must be a number of seconds within a century")

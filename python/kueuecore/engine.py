@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy.typing as npt
 
 from kueuecore import _core
+from kueuecore._arguments import number, text
 from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Event, WhatIf
@@ -20,6 +21,7 @@ from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Applied", "Engine", "Objects"]
 
+_T = TypeVar("_T")
 Objects: TypeAlias = str | bytes | bytearray | memoryview | ManifestLike | Iterable[ManifestLike]
 """Objects for `Engine.apply`: YAML or JSON text, JSON bytes, one object or many in any form."""
 
@@ -102,11 +104,14 @@ class Engine:
         """The latest time that any call named, in nanoseconds since 1970; 0 before the first."""
         return self._now
 
-    def _at(self, now: TimeLike | None) -> int:
+    def _do(self, now: TimeLike | None, call: Callable[[int], _T]) -> _T:
+        """What happens at `now`, which is the time of the engine from then on; a call that is refused has no time."""
         with self._lock:
-            if now is not None:
-                self._now = nanoseconds(now)
-            return self._now
+            at = self._now if now is None else nanoseconds(now)
+        result = call(at)
+        with self._lock:
+            self._now = at
+        return result
 
     # Objects.
 
@@ -133,7 +138,7 @@ class Engine:
             manifests = _manifests(objects)
             data = to_json_lines(manifests)
         try:
-            warnings, foreign = self._core.apply(data, self._at(now), trusted)
+            warnings, foreign = self._do(now, lambda at: self._core.apply(data, at, bool(trusted)))
         except ManifestError as error:
             raise located(error, manifests) from None
         problems = [
@@ -185,12 +190,12 @@ class Engine:
             >>> len(engine)
             1000
         """
-        if not 0 <= first < 2**63:
-            raise ValueError(f"first is {first}; give a number from 0 to {2**63 - 1}")
         columns = encode(
             local_queues=local_queues, queue=queue, requests=requests, count=count, priority=priority, created=created
         )
-        self._core.submit(namespace, prefix, first, columns, self._at(now))
+        start = number("first", first)
+        names = text("namespace", namespace), text("prefix", prefix)
+        self._do(now, lambda at: self._core.submit(*names, start, columns, at))
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
         """Delete an object. What a deleted Workload held is free again.
@@ -207,7 +212,8 @@ class Engine:
         Returns:
             Was it there?
         """
-        return self._core.delete(kind, namespace, name, self._at(now))
+        names = text("kind", kind), text("namespace", namespace), text("name", name)
+        return self._do(now, lambda at: self._core.delete(*names, at))
 
     # Scheduling.
 
@@ -220,7 +226,7 @@ class Engine:
         Returns:
             The decisions. The engine takes them for done: admitted workloads hold their quota from now on.
         """
-        return Decision(self._core.cycle(self._at(now)))
+        return Decision(self._do(now, self._core.cycle))
 
     def what_if(self, workload: ManifestLike, *, now: TimeLike | None = None, trusted: bool = False) -> WhatIf:
         """What would become of a Workload if it were applied now and were the only head of the next cycle.
@@ -256,7 +262,7 @@ class Engine:
         # A question does not move the time of the engine.
         at = self._now if now is None else nanoseconds(now)
         try:
-            row = self._core.what_if(to_json_lines(manifests), trusted, at)
+            row = self._core.what_if(to_json_lines(manifests), bool(trusted), at)
         except ManifestError as error:
             raise located(error, manifests) from None
         return WhatIf.of(row)
@@ -273,7 +279,7 @@ class Engine:
         Returns:
             The events.
         """
-        rows = self._core.reconcile(self._at(now))
+        rows = self._do(now, self._core.reconcile)
         return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in rows)
 
     def next_wake(self) -> int | None:
@@ -302,7 +308,9 @@ class Engine:
         Returns:
             False if it had finished before.
         """
-        return self._core.finish(namespace, name, reason, message, self._at(now))
+        key = _key(namespace, name)
+        told = text("reason", reason), text("message", message)
+        return self._do(now, lambda at: self._core.finish(*key, *told, at))
 
     def evict(
         self,
@@ -331,11 +339,16 @@ class Engine:
         Returns:
             False if it was evicted before.
         """
-        at = self._at(now)
-        evicted = self._core.evict(namespace, name, reason, message, at)
-        if stopped:
-            self._core.release(namespace, name, at)
-        return evicted
+        key, has_stopped = _key(namespace, name), bool(stopped)
+        told = text("reason", reason), text("message", message)
+
+        def evict(at: int) -> bool:
+            evicted = self._core.evict(*key, *told, at)
+            if has_stopped:
+                self._core.release(*key, at)
+            return evicted
+
+        return self._do(now, evict)
 
     def release(self, name: str, *, namespace: str, now: TimeLike) -> bool:
         """The job of an evicted workload has stopped: its quota is free, and it is pending again (rules/04 §9).
@@ -343,7 +356,8 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such Workload.
         """
-        return self._core.release(namespace, name, self._at(now))
+        key = _key(namespace, name)
+        return self._do(now, lambda at: self._core.release(*key, at))
 
     def forget(self, name: str, *, namespace: str, now: TimeLike, gone: bool = False) -> bool:
         """A reservation of the last cycle could not be written: the workload is as it was before that cycle.
@@ -360,7 +374,8 @@ class Engine:
         Returns:
             False if the last cycle reserved nothing for it.
         """
-        return self._core.forget(namespace, name, gone, self._at(now))
+        key, is_gone = _key(namespace, name), bool(gone)
+        return self._do(now, lambda at: self._core.forget(*key, is_gone, at))
 
     def fork(self) -> Engine:
         """A copy that shares nothing that changes: what happens to one is not seen by the other."""
@@ -379,7 +394,7 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such Workload.
         """
-        return _workload(self._core.workload(namespace, name))
+        return _workload(self._core.workload(*_key(namespace, name)))
 
     def workloads(self) -> tuple[WorkloadState, ...]:
         """All workloads, by namespace and name."""
@@ -409,7 +424,7 @@ class Engine:
                 row["positionInLocalQueue"],
                 row["place"],
             )
-            for row in self._core.pending(cluster_queue)
+            for row in self._core.pending(text("cluster_queue", cluster_queue))
         )
 
     def cluster_queues(self) -> tuple[str, ...]:
@@ -422,7 +437,7 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
         """
-        status = self._core.cluster_queue_status(name)
+        status = self._core.cluster_queue_status(text("name", name))
         active: dict[str, Any] = next(iter(status.get("conditions", ())), {})
         return ClusterQueueState(
             name,
@@ -441,7 +456,7 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such LocalQueue.
         """
-        status = self._core.local_queue_status(namespace, name)
+        status = self._core.local_queue_status(*_key(namespace, name))
         return LocalQueueState(
             namespace,
             name,
@@ -471,6 +486,10 @@ class Engine:
             )
             for row in self._core.quota()
         )
+
+
+def _key(namespace: str, name: str) -> tuple[str, str]:
+    return text("namespace", namespace), text("name", name)
 
 
 def _manifests(objects: str | ManifestLike | Iterable[ManifestLike]) -> tuple[ManifestLike, ...]:

@@ -7,7 +7,7 @@ can be pickled, so they survive a process pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -109,6 +109,8 @@ class ManifestError(KueuecoreError, ValueError):
 
     Args:
         problems: All that is wrong, at least one.
+        warnings: What else is odd about the objects that are wrong: a field that nobody knows may be the one that is
+            missed.
 
     Example:
         >>> print(ManifestError([Problem("Required value", field="spec.clusterQueue")]))
@@ -118,11 +120,12 @@ class ManifestError(KueuecoreError, ValueError):
 
     _subject: ClassVar[str] = "the manifests"
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], warnings: Iterable[Problem] = ()) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
+        self.warnings: tuple[Problem, ...] = tuple(warnings)
         if not self.problems:
             raise ValueError(f"{type(self).__name__} needs at least one Problem")
-        super().__init__(self.problems)
+        super().__init__(self.problems, self.warnings)
 
     @classmethod
     def of(cls, message: str, *, field: str = "", remedy: str = "", file: str = "", line: int | None = None) -> Self:
@@ -151,18 +154,22 @@ class ManifestError(KueuecoreError, ValueError):
 
     def with_problems(self, problems: Sequence[Problem]) -> Self:
         """The same error about other problems: the same ones with their places filled in, say."""
-        return type(self)(problems).with_traceback(self.__traceback__)
+        return type(self)(problems, self.warnings).with_traceback(self.__traceback__)
+
+    def mapped(self, change: Callable[[Problem], Problem]) -> Self:
+        """The same error with each problem and warning changed."""
+        changed = type(self)(map(change, self.problems), map(change, self.warnings))
+        return changed.with_traceback(self.__traceback__)
 
     def in_file(self, file: str) -> Self:
         """The same error, with `file` wherever a problem names no file."""
-        return self.with_problems(
-            [problem if problem.file else replace(problem, file=file) for problem in self.problems]
-        )
+        return self.mapped(lambda problem: problem if problem.file else replace(problem, file=file))
 
     def __str__(self) -> str:
         n = len(self.problems)
         head = f"{n} problem{'' if n == 1 else 's'} in {self._subject}:"
-        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+        warnings = (f"  warning: {warning}" for warning in self.warnings)
+        return "\n".join([head, *(f"  {problem}" for problem in self.problems), *warnings])
 
 
 class ConfigurationError(ManifestError):

@@ -286,11 +286,12 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
         error: What refused the batch; `Problem.index` counts its objects.
         manifests: The batch.
     """
-    problems = []
-    for problem in error.problems:
+
+    def place(problem: Problem) -> Problem:
         manifest = manifests[problem.index] if problem.index is not None and problem.index < len(manifests) else None
-        problems.append(manifest.locate(problem) if isinstance(manifest, Manifest) else problem)
-    return error.with_problems(problems)
+        return manifest.locate(problem) if isinstance(manifest, Manifest) else problem
+
+    return error.mapped(place)
 
 
 def _contents(

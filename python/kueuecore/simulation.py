@@ -334,11 +334,11 @@ def simulate(
         _count(quiet_cycles, "quiet_cycles"),
         _count(max_cycles, "max_cycles"),
         _nanoseconds(eviction_seconds, "eviction_seconds"),
-        messages,
+        bool(messages),
     )
     columns = [encode_submissions(rows, start=start) for rows in submissions]
-    core = engine._core.simulate(columns, b"\n".join(map(_line, events)), trusted, start, options)
-    engine._at(core.end)
+    core = engine._core.simulate(columns, b"\n".join(map(_line, events)), bool(trusted), start, options)
+    engine._now = core.end
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
 
 
@@ -365,12 +365,19 @@ def _nanoseconds(seconds: object, name: str) -> int:
 
 def _line(event: Happening | Mapping[str, object]) -> bytes:
     if not isinstance(event, Happening):
-        try:
-            return json.dumps(event).encode()
-        except RecursionError:
-            raise ManifestError.of("nested too deeply", remedy="give events as in the documentation") from None
+        return _dumped(event)
     head = {"at": event.at, "op": str(event.op), "key": event.key, "runSeconds": event.run_seconds}
-    line = json.dumps(head).encode()
+    line = _dumped(head)
     if event.object is None:
         return line
     return line[:-1] + b', "object": ' + to_json_lines((event.object,)).strip() + b"}"
+
+
+def _dumped(event: Mapping[str, object]) -> bytes:
+    remedy = "give events as in the documentation"
+    try:
+        return json.dumps(event).encode()
+    except RecursionError:
+        raise ManifestError.of("an event is nested too deeply", remedy=remedy) from None
+    except (TypeError, ValueError) as error:
+        raise ManifestError.of(f"an event is no JSON: {error}", remedy=remedy) from None

@@ -49,7 +49,8 @@ def nanoseconds(time: TimeLike) -> int:
             raise ValueError(f"{time!r} has no zone: give tzinfo=datetime.UTC, for example")
         result = _of_datetime(time)
     else:
-        result = time
+        # Of a class that is derived from int, the int.
+        result = int.__pos__(time)
     if not -_LIMIT < result < _LIMIT:
         raise ValueError(f"{time!r} is beyond what 64 bits of nanoseconds hold")
     return result

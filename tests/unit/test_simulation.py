@@ -195,11 +195,12 @@ def test_tables_of_a_run_say_what_its_steps_and_cycles_say() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"at": [0, 1, 2]}, "broadcast"),
+        ({"at": [0, 1, 2]}, r"at: must be a scalar or have the shape \(2,\), not \(3,\)"),
         ({"at": np.nan}, "at: must be a number of seconds within a century"),
         ({"run_seconds": -1}, "run_seconds: must be greater than or equal to 0"),
         ({"queue": [0, 7]}, r"queue\[1\]: 7: must be an index of local_queues"),
-        ({"count": 1.5}, "columns hold integers, not float64"),
+        ({"count": 1.5}, "count: columns hold integers, not float64"),
+        ({"first": 2**63}, "first must be a number from 0 to 9223372036854775807"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(change: dict[str, object], message: str) -> None:

@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ManifestError as error:
         for problem in error.problems:
             print(problem, file=sys.stderr)
+        for warning in error.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
         n_problems = len(error.problems)
         print(f"kueuecore: {n_problems} problem{'' if n_problems == 1 else 's'}, nothing was decided", file=sys.stderr)
         return ExitCode.BAD_INPUT

@@ -1,7 +1,7 @@
 //! Rejections and bugs as the exceptions of `kueuecore.errors`.
 
 use kueuecore_wire::configuration::ConfigurationError;
-use kueuecore_wire::field_error::{FieldError, ObjectRef, Rejection};
+use kueuecore_wire::field_error::{FieldError, ObjectRef, Rejection, Warning, shortened};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 
@@ -12,7 +12,8 @@ pub fn manifest_error(py: Python<'_>, rejections: &[Rejection]) -> PyErr {
     });
     let problems: PyResult<Vec<_>> =
         problems.map(|(error, object, index)| problem(py, error, Some(object), index)).collect();
-    raise(py, "ManifestError", problems)
+    let warnings = rejections.iter().flat_map(|rejection| &rejection.warnings).map(|it| warning(py, it)).collect();
+    raise(py, "ManifestError", problems, warnings)
 }
 
 /// `ConfigurationError` with one problem per error.
@@ -31,7 +32,7 @@ pub fn configuration_error(py: Python<'_>, errors: &[ConfigurationError]) -> PyE
             }
         })
         .collect();
-    raise(py, "ConfigurationError", problems)
+    raise(py, "ConfigurationError", problems, Ok(Vec::new()))
 }
 
 /// `UnknownObjectError`.
@@ -60,8 +61,10 @@ fn errors_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     py.import("kueuecore.errors")
 }
 
-fn raise<'py>(py: Python<'py>, class: &str, problems: PyResult<Vec<Bound<'py, PyAny>>>) -> PyErr {
-    let build = || errors_module(py)?.getattr(class)?.call1((problems?,));
+type Problems<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
+
+fn raise<'py>(py: Python<'py>, class: &str, problems: Problems<'py>, warnings: Problems<'py>) -> PyErr {
+    let build = || errors_module(py)?.getattr(class)?.call1((problems?, warnings?));
     build().map_or_else(|error| error, PyErr::from_value)
 }
 
@@ -82,12 +85,23 @@ fn problem<'py>(
             .call_method1("loads", (value,))
             .unwrap_or_else(|_| value.into_pyobject(py).expect("a string").into_any());
         let is_scalar = !plain.is_instance_of::<PyDict>() && !plain.is_instance_of::<pyo3::types::PyList>();
-        kwargs.set_item("value", if is_scalar { plain } else { value.into_pyobject(py)?.into_any() })?;
+        kwargs.set_item("value", if is_scalar { plain } else { shortened(value).into_pyobject(py)?.into_any() })?;
     }
     if let Some(object) = object.filter(|o| !o.kind.is_empty()) {
-        kwargs
-            .set_item("object", module.getattr("ObjectRef")?.call1((&object.kind, &object.name, &object.namespace))?)?;
+        kwargs.set_item("object", object_ref(&module, object)?)?;
     }
     kwargs.set_item("index", index)?;
     module.getattr("Problem")?.call((message,), Some(&kwargs))
+}
+
+fn warning<'py>(py: Python<'py>, warning: &Warning) -> PyResult<Bound<'py, PyAny>> {
+    let module = errors_module(py)?;
+    let kwargs = [("field", warning.field.as_str())].into_py_dict(py)?;
+    kwargs.set_item("object", object_ref(&module, &warning.object)?)?;
+    kwargs.set_item("index", warning.index)?;
+    module.getattr("Problem")?.call((&warning.message,), Some(&kwargs))
+}
+
+fn object_ref<'py>(module: &Bound<'py, PyModule>, object: &ObjectRef) -> PyResult<Bound<'py, PyAny>> {
+    module.getattr("ObjectRef")?.call1((&object.kind, &object.name, &object.namespace))
 }

@@ -12,6 +12,7 @@ mod quotas;
 mod status;
 mod workload;
 
+pub(crate) use batch::add_warnings;
 use kueuecore::gates::Gates;
 use kueuecore::objects::{
     Admission, LimitRangeItem, Meta, Object, OtherKind, PodSet, PodSpec, ResourceList, WorkloadStatus,
@@ -19,9 +20,10 @@ use kueuecore::objects::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, quoted, rendered};
+use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
 use crate::kinds::{KUEUE_GROUP, Kind, group_of};
-use crate::{convert, read};
+use crate::shaped::Shaped;
+use crate::{convert, duplicates, read};
 
 /// How much the sender is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,19 +43,6 @@ pub struct Decoded {
     pub warnings: Vec<Warning>,
     /// Objects of kinds that are not read.
     pub foreign: Vec<Foreign>,
-}
-
-/// A field that was ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// The object.
-    pub object: ObjectRef,
-    /// Position of the object in the batch.
-    pub index: usize,
-    /// Path of the field.
-    pub field: String,
-    /// What is odd about it, and what may have been meant.
-    pub message: String,
 }
 
 /// An object of a kind that is not read, such as a Deployment: for the caller to convert or to warn about.
@@ -104,7 +93,8 @@ pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
     decoded.map_err(|error| {
         let metadata = value.get("metadata").unwrap_or(&Value::Null);
         let (namespace, name) = (text(metadata, "namespace"), text(metadata, "name"));
-        Box::new(Rejection { index: 0, object: ObjectRef { api_version, kind, namespace, name }, errors: vec![error] })
+        let object = ObjectRef { api_version, kind, namespace, name };
+        Box::new(Rejection { index: 0, object, errors: vec![error], warnings: Vec::new() })
     })
 }
 
@@ -289,23 +279,24 @@ pub(crate) fn object(kind: Kind, source: &Source<'_>) -> Result<Object, FieldErr
 
 /// Reads text; only when that fails, again with the path tracked and the offending value looked up.
 fn typed<W: DeserializeOwned>(raw: &str) -> Result<W, FieldError> {
-    serde_json::from_str(raw).map_err(|error| {
+    serde_json::from_str(raw).map(|shaped: Shaped<W>| shaped.0).map_err(|error| {
         match serde_json::from_str::<Value>(raw) {
             // A duplicate key is an error of the text alone: a value keeps only the last one.
-            Ok(value) => typed_value::<W>(&value)
-                .err()
-                .unwrap_or_else(|| FieldError::unshown("", without_position(&error.to_string()))),
+            Ok(value) => typed_value::<W>(&value).err().unwrap_or_else(|| {
+                let twice = duplicates::read(raw.as_bytes()).ok().and_then(|(_, paths)| paths.into_iter().next());
+                FieldError::unshown(twice.unwrap_or_default(), in_words(&error.to_string()))
+            }),
             Err(error) => not_json(&error),
         }
     })
 }
 
 fn typed_value<W: DeserializeOwned>(value: &Value) -> Result<W, FieldError> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(value).map(|shaped: Shaped<W>| shaped.0).map_err(|error| {
         let offending = at_path(value, error.path()).map(rendered);
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
-        let detail = without_position(&error.inner().to_string());
+        let detail = in_words(&error.inner().to_string());
         FieldError { path, kind: ErrorKind::Invalid, value: offending, detail }
     })
 }
@@ -321,12 +312,24 @@ fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a
 
 /// JSON that is well-formed at a glance and yet cannot be read: nested too deep, or text that is no Unicode.
 fn not_json(error: &serde_json::Error) -> FieldError {
-    FieldError::unshown("", without_position(&error.to_string()))
+    FieldError::unshown("", in_words(&error.to_string()))
 }
 
-/// The message without serde_json's line and column, which count from the start of the object.
-fn without_position(message: &str) -> String {
-    message.find(" at line ").map_or(message, |end| &message[..end]).to_owned()
+/// What serde says, in the words of JSON: what would be right, not what stands there, which is shown anyway, and no line
+/// and column, which would count from the start of the object.
+fn in_words(message: &str) -> String {
+    let is_of_type = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
+    let (told, expected) = message.rsplit_once(", expected ").filter(|_| is_of_type).unwrap_or(("", message));
+    let expected = expected.rfind(" at line ").map_or(expected, |end| &expected[..end]);
+    match expected {
+        _ if told.is_empty() => expected.to_owned(),
+        "i32" => "must be an integer of 32 bits".to_owned(),
+        "i64" => "must be an integer of 64 bits".to_owned(),
+        "f64" => "must be a number".to_owned(),
+        "a sequence" => "must be a list".to_owned(),
+        "a map" => "must be an object".to_owned(),
+        other => format!("must be {other}"),
+    }
 }
 
 #[cfg(test)]

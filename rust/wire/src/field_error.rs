@@ -1,5 +1,6 @@
 //! Field errors as the Kubernetes API server renders them: `PATH: KIND: DETAIL` (rules/01, head).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use kueuecore::objects::Object;
@@ -128,7 +129,7 @@ impl fmt::Display for FieldError {
         }
         f.write_str(self.kind.text())?;
         if let Some(value) = &self.value {
-            write!(f, ": {value}")?;
+            write!(f, ": {}", shortened(value))?;
         }
         if !self.detail.is_empty() {
             write!(f, ": {}", self.detail)?;
@@ -159,6 +160,21 @@ pub struct Rejection {
     pub object: ObjectRef,
     /// At least one error.
     pub errors: Vec<FieldError>,
+    /// What else is odd about the object: a field that nobody knows may be the one that is missed.
+    pub warnings: Vec<Warning>,
+}
+
+/// A field that was ignored, in whole or in part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The object.
+    pub object: ObjectRef,
+    /// Position of the object in the batch.
+    pub index: usize,
+    /// Path of the field.
+    pub field: String,
+    /// What is odd about it, and what may have been meant.
+    pub message: String,
 }
 
 impl fmt::Display for Rejection {
@@ -166,7 +182,7 @@ impl fmt::Display for Rejection {
         match (self.object.kind.is_empty(), self.object.name.is_empty()) {
             (true, _) => write!(f, "object {}", self.index)?,
             (false, true) => write!(f, "{} (object {})", self.object.kind, self.index)?,
-            (false, false) => write!(f, "{} {}", self.object.kind, quoted(&self.object.name))?,
+            (false, false) => write!(f, "{} {}", self.object.kind, shortened(&quoted(&self.object.name)))?,
         }
         write!(f, " is invalid: {}", joined(&self.errors))
     }
@@ -208,6 +224,18 @@ pub fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// So many characters of a value are shown.
+const MAX_SHOWN: usize = 256;
+
+/// A text as an error shows it: of a long one the beginning, and how long it is.
+#[must_use]
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => Cow::from(format!("{}... ({} characters)", &text[..end], text.chars().count())),
+        None => Cow::from(text),
+    }
 }
 
 /// A JSON value as field errors show it.
@@ -275,11 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_value_the_beginning_is_shown() {
+        let error = FieldError::invalid("spec.a", quoted(&"ä".repeat(5000)), "must be short");
+        let shown = format!("spec.a: Invalid value: \"{}... (5002 characters): must be short", "ä".repeat(255));
+        assert_eq!(error.to_string(), shown);
+        assert_eq!(shortened(&"x".repeat(256)), "x".repeat(256));
+    }
+
+    #[test]
     fn a_rejection_names_the_object_and_lists_all_errors() {
         let mut rejection = Rejection {
             index: 2,
             object: ObjectRef { kind: "ClusterQueue".into(), name: "team-a".into(), ..ObjectRef::default() },
             errors: vec![FieldError::required("spec.a", "")],
+            warnings: Vec::new(),
         };
         assert_eq!(rejection.to_string(), "ClusterQueue \"team-a\" is invalid: spec.a: Required value");
         rejection.errors.push(FieldError::required("spec.b", "b"));

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use kueuecore::engine::Engine;
-use kueuecore::objects::Time;
+use kueuecore::objects::{Object, Time};
 
-use crate::decode::{Decoded, Door, decode_with};
+use crate::decode::{Decoded, Door, add_warnings, decode_with, meta_of};
 use crate::defaults::storing;
-use crate::field_error::{Rejection, object_ref};
+use crate::field_error::{FieldError, Rejection, object_ref};
 use crate::validate;
 
 /// Reads a batch that is about to be applied to an engine at `now`; nothing changes yet. At [`Door::People`] it is
@@ -30,10 +30,31 @@ use crate::validate;
 /// ```
 pub fn intake(engine: &Engine, data: &[u8], door: Door, now: Time) -> Result<Decoded, Vec<Rejection>> {
     let mut decoded = decode_with(data, door, &engine.state.config.gates)?;
+    require_names(&decoded)?;
     if door == Door::People {
         store(engine, &mut decoded, now)?;
     }
     Ok(decoded)
+}
+
+/// Objects are known by their names, and nobody here makes one up.
+///
+/// # Errors
+/// Every object without a name, of a kind that is kept.
+pub(crate) fn require_names(decoded: &Decoded) -> Result<(), Vec<Rejection>> {
+    let is_unnamed = |object: &Object| meta_of(object).name.is_empty() && !matches!(object, Object::Other { .. });
+    let unnamed = decoded.objects.iter().filter(|(object, _)| is_unnamed(object));
+    let rejections = unnamed.map(|(object, index)| {
+        let detail = "give a name: only an API server makes one up for generateName";
+        let errors = vec![FieldError::required("metadata.name", detail)];
+        Rejection { index: *index, object: object_ref(object), errors, warnings: Vec::new() }
+    });
+    refused(rejections.collect(), decoded)
+}
+
+fn refused(mut rejections: Vec<Rejection>, decoded: &Decoded) -> Result<(), Vec<Rejection>> {
+    add_warnings(&mut rejections, &decoded.warnings);
+    if rejections.is_empty() { Ok(()) } else { Err(rejections) }
 }
 
 fn store(engine: &Engine, decoded: &mut Decoded, now: Time) -> Result<(), Vec<Rejection>> {
@@ -50,8 +71,25 @@ fn store(engine: &Engine, decoded: &mut Decoded, now: Time) -> Result<(), Vec<Re
         storing(old.as_ref(), object, now);
         let errors = old.map(|old| validate::update(&old, object, &gates)).unwrap_or_default();
         if !errors.is_empty() {
-            rejections.push(Rejection { index: *index, object: reference, errors });
+            rejections.push(Rejection { index: *index, object: reference, errors, warnings: Vec::new() });
         }
     }
-    if rejections.is_empty() { Ok(()) } else { Err(rejections) }
+    refused(rejections, decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_makes_up_a_name() {
+        let workload = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"generateName":"w-"},
+            "spec":{"podSets":[{"count":1,"template":{"spec":{"containers":[{"name":"c"}]}}}]}}"#;
+        for door in [Door::People, Door::Trusted] {
+            let refused = intake(&Engine::default(), workload.as_bytes(), door, Time(0)).expect_err("it has no name");
+            let text = "Workload (object 0) is invalid: metadata.name: Required value: give a name: only an API server \
+                        makes one up for generateName";
+            assert_eq!(refused[0].to_string(), text);
+        }
+    }
 }

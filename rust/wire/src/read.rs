@@ -9,6 +9,7 @@ use kueuecore::quantity::Quantity;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::shaped::Shaped;
 use crate::time::parse_time;
 
 /// A value whose null means its default, as everywhere in Kubernetes.
@@ -17,7 +18,7 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,
 {
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+    Ok(Option::<Shaped<T>>::deserialize(deserializer)?.map(|shaped| shaped.0).unwrap_or_default())
 }
 
 /// An optional part, turned into the type of the core.
@@ -27,7 +28,7 @@ where
     W: Deserialize<'de>,
     T: From<W>,
 {
-    Ok(Option::<W>::deserialize(deserializer)?.map(T::from))
+    Ok(Option::<Shaped<W>>::deserialize(deserializer)?.map(|shaped| T::from(shaped.0)))
 }
 
 /// A part whose absence is its default, turned into the type of the core.
@@ -65,8 +66,8 @@ impl<'de, W: Deserialize<'de>, T: From<W>> Deserialize<'de> for Converted<W, T> 
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
                 let mut items = Vec::new();
-                while let Some(item) = seq.next_element::<W>()? {
-                    items.push(T::from(item));
+                while let Some(item) = seq.next_element::<Shaped<W>>()? {
+                    items.push(T::from(item.0));
                 }
                 Ok(items)
             }

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use crate::decode::{Door, decode_with};
 use crate::defaults::storing;
 use crate::field_error::{FieldError, ObjectRef, Rejection};
+use crate::intake::require_names;
 
 const SECOND_NS: f64 = 1e9;
 
@@ -48,6 +49,7 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
         lines.push(line);
     }
     let decoded = decode_with(&objects, door, gates)?;
+    require_names(&decoded)?;
     let n_objects = lines.iter().filter(|line| line.object.is_some()).count();
     if decoded.objects.len() != n_objects {
         return Err(odd(0, "object", "an event needs exactly one object, of a kind that is read"));
@@ -89,7 +91,7 @@ fn key(text: &str) -> Option<Key> {
 
 fn odd(index: usize, path: &str, detail: &str) -> Vec<Rejection> {
     let errors = vec![FieldError::unshown(path, detail.to_owned())];
-    vec![Rejection { index, object: ObjectRef::default(), errors }]
+    vec![Rejection { index, object: ObjectRef::default(), errors, warnings: Vec::new() }]
 }
 
 #[cfg(test)]

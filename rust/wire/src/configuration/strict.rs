@@ -7,89 +7,14 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess
 use serde_json::{Map, Value};
 
 use super::error::ConfigurationError;
+use crate::duplicates;
 use crate::field_error::quoted;
 
 /// Reads JSON and reports every key that stands twice in its object; the last one counts.
 pub(super) fn parse(json: &[u8]) -> Result<(Value, Vec<ConfigurationError>), ConfigurationError> {
-    let duplicates = RefCell::new(Vec::new());
-    let mut reader = serde_json::Deserializer::from_slice(json);
-    let value = Tree { path: String::new(), duplicates: &duplicates }
-        .deserialize(&mut reader)
-        .and_then(|value| reader.end().map(|()| value))
+    let (value, duplicates) = duplicates::read(json)
         .map_err(|error| ConfigurationError::Malformed { path: String::new(), reason: error.to_string() })?;
-    Ok((value, duplicates.into_inner()))
-}
-
-/// The seed and visitor that builds a JSON tree.
-struct Tree<'a> {
-    path: String,
-    duplicates: &'a RefCell<Vec<ConfigurationError>>,
-}
-
-impl Tree<'_> {
-    fn at(&self, path: String) -> Self {
-        Self { path, duplicates: self.duplicates }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Tree<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Tree<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self.at(format!("{}[{}]", self.path, items.len())))? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut fields = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let path = child(&self.path, &key);
-            let value = map.next_value_seed(self.at(path.clone()))?;
-            if fields.insert(key, value).is_some() {
-                self.duplicates.borrow_mut().push(ConfigurationError::DuplicateField { path });
-            }
-        }
-        Ok(Value::Object(fields))
-    }
+    Ok((value, duplicates.into_iter().map(|path| ConfigurationError::DuplicateField { path }).collect()))
 }
 
 /// Which fields count as unknown although the type has them: given a path without list positions, the reason.

@@ -9,11 +9,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Decoded, Door, Foreign, Source, Warning, find_kind, not_json, object, preferred, without_position};
-use crate::field_error::{FieldError, ObjectRef, Rejection, quoted, rendered};
+use super::{Decoded, Door, Foreign, Source, find_kind, in_words, not_json, object, preferred};
+use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
 use crate::kinds::Kind;
 use crate::schema::{self, Schema};
-use crate::{convert, defaults, validate};
+use crate::shaped::Shaped;
+use crate::{convert, defaults, duplicates, validate};
 
 /// Reads everything in `data`, one JSON value after another.
 pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec<Rejection>> {
@@ -34,7 +35,18 @@ pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec
             }
         }
     }
-    if batch.rejections.is_empty() { Ok(batch.decoded) } else { Err(batch.rejections) }
+    if batch.rejections.is_empty() {
+        return Ok(batch.decoded);
+    }
+    add_warnings(&mut batch.rejections, &batch.decoded.warnings);
+    Err(batch.rejections)
+}
+
+/// Adds to each rejection what else is odd about its object.
+pub(crate) fn add_warnings(rejections: &mut [Rejection], warnings: &[Warning]) {
+    for rejection in rejections {
+        rejection.warnings = warnings.iter().filter(|warning| warning.index == rejection.index).cloned().collect();
+    }
 }
 
 /// What must be known of an object before it can be read.
@@ -85,7 +97,7 @@ impl Batch<'_> {
         let head: Head<'_> = match serde_json::from_str(raw) {
             Ok(head) => head,
             Err(_) if !raw.starts_with('{') => return self.reject_shape(raw, "", "must be an object".to_owned()),
-            Err(error) => return self.reject_shape(raw, "", without_position(&error.to_string())),
+            Err(error) => return self.reject_shape(raw, "", in_words(&error.to_string())),
         };
         let api_version = head.api_version.as_deref().or(inherited.map(|(version, _)| version)).unwrap_or("");
         let kind = head.kind.as_deref().or(inherited.map(|(_, kind)| kind)).unwrap_or("");
@@ -103,7 +115,7 @@ impl Batch<'_> {
                     self.take(item.get(), inherited, depth + 1);
                 }
             }
-            Err(error) => self.reject_shape(raw, path, without_position(&error.to_string())),
+            Err(error) => self.reject_shape(raw, path, in_words(&error.to_string())),
         }
     }
 
@@ -145,7 +157,13 @@ impl Batch<'_> {
         api_version: &str,
         reference: &ObjectRef,
     ) -> Result<Object, Vec<FieldError>> {
-        let mut value: Value = serde_json::from_str(raw).map_err(|error| vec![not_json(&error)])?;
+        let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| vec![not_json(&error)])?;
+        self.decoded.warnings.extend(twice.into_iter().map(|path| Warning {
+            object: reference.clone(),
+            index: self.next_index,
+            message: format!("duplicate field {}: the last one counts", quoted(&path)),
+            field: path,
+        }));
         if let Some(namespace) = defaults::namespace(kind, &mut value) {
             self.decoded.warnings.push(Warning {
                 object: reference.clone(),
@@ -191,13 +209,14 @@ impl Batch<'_> {
     }
 
     fn reject(&mut self, object: ObjectRef, errors: Vec<FieldError>) {
-        self.rejections.push(Rejection { index: self.next_index, object, errors });
+        self.rejections.push(Rejection { index: self.next_index, object, errors, warnings: Vec::new() });
         self.next_index += 1;
     }
 }
 
 fn reference(api_version: &str, kind: &str, head: &Head<'_>) -> ObjectRef {
-    let meta: HeadMeta = head.metadata.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let meta = head.metadata.and_then(|raw| serde_json::from_str::<Shaped<HeadMeta>>(raw.get()).ok());
+    let meta = meta.map(|shaped| shaped.0).unwrap_or_default();
     ObjectRef {
         api_version: api_version.to_owned(),
         kind: kind.to_owned(),

@@ -118,6 +118,7 @@ struct AffinityWire {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct NodeAffinityWire {
+    #[serde(deserialize_with = "maybe::<_, NodeSelectorWire, _>")]
     required_during_scheduling_ignored_during_execution: Option<NodeSelectorWire>,
 }
 
@@ -146,7 +147,7 @@ impl From<TermWire> for NodeSelectorTerm {
 /// Reads the affinity twice: whole, for equality, and its required node terms.
 fn affinity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Affinity, D::Error> {
     let whole = Value::deserialize(deserializer)?;
-    let wire = Option::<AffinityWire>::deserialize(&whole).map_err(D::Error::custom)?.unwrap_or_default();
+    let wire: AffinityWire = nil(&whole).map_err(D::Error::custom)?;
     let required = wire.node_affinity.required_during_scheduling_ignored_during_execution;
     Ok(Affinity { whole, required_terms: required.map(|selector| selector.node_selector_terms) })
 }

@@ -178,7 +178,7 @@ fn a_wrong_shape_is_named_with_its_path_and_value() {
     let table = [
         (
             workload(r#""spec":{"podSets":[{"count":"x"}]}"#),
-            r#"Workload "w" is invalid: spec.podSets[0].count: Invalid value: "x": invalid type: string "x", expected i32"#,
+            r#"Workload "w" is invalid: spec.podSets[0].count: Invalid value: "x": must be an integer of 32 bits"#,
         ),
         (
             workload(r#""status":{"requeueState":{"requeueAt":"soon"}}"#),
@@ -366,4 +366,54 @@ fn a_value_is_read_as_its_text_is() {
         found.expect_err("foreign").to_string(),
         "Deployment \"d\" is invalid: kind: Invalid value: \"Deployment\": is not a kind that is read"
     );
+}
+
+#[test]
+fn a_list_is_no_object_however_it_is_filled() {
+    let head = r#""apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload""#;
+    let table = [
+        (format!(r#"{{{head},"metadata":["w","ns"]}}"#), r#"metadata: Invalid value: ["w","ns"]: must be an object"#),
+        (
+            format!(r#"{{{head},"metadata":{{"name":"w"}},"spec":{{"podSets":[["main",1]]}}}}"#),
+            r#"spec.podSets[0]: Invalid value: ["main",1]: must be an object"#,
+        ),
+        (
+            format!(r#"{{{head},"metadata":{{"name":"w"}},"spec":"x"}}"#),
+            r#"spec: Invalid value: "x": must be an object"#,
+        ),
+        (
+            format!(r#"{{{head},"metadata":{{"name":"w"}},"spec":{{"podSets":7}}}}"#),
+            "spec.podSets: Invalid value: 7: must be a list",
+        ),
+    ];
+    for (data, text) in table {
+        let rejections = decode(data.as_bytes(), Door::Trusted).expect_err("refused");
+        assert_eq!(rejections[0].errors[0].to_string(), text);
+    }
+}
+
+#[test]
+fn a_field_that_stands_twice_is_told_of() {
+    let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"},
+        "spec":{"nodeLabels":{"a":"1"},"nodeLabels":{"a":"2","a":"3"}}}"#;
+    let decoded = decode(flavor.as_bytes(), Door::People).expect("the last one counts");
+    let told: Vec<_> = decoded.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            r#"duplicate field "spec.nodeLabels.a": the last one counts"#,
+            r#"duplicate field "spec.nodeLabels": the last one counts"#
+        ]
+    );
+    let rejections = decode(flavor.as_bytes(), Door::Trusted).expect_err("no API server holds that");
+    assert_eq!(rejections[0].errors[0].path, "spec.nodeLabels.a");
+}
+
+#[test]
+fn what_is_odd_about_a_refused_object_is_told_with_the_refusal() {
+    let queue = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueue","metadata":{"name":"q"},
+        "spec":{"clusterQueu":"x","stopPolicy":"Never"}}"#;
+    let rejections = decode(queue.as_bytes(), Door::People).expect_err("no such policy");
+    let told: Vec<_> = rejections[0].warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(told, [r#"unknown field "spec.clusterQueu", did you mean "clusterQueue"?"#]);
 }

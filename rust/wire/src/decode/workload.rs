@@ -126,7 +126,7 @@ struct TopologyRequestWire {
 /// Reads the request twice: the fields that decide, and the whole for equality.
 fn topology_request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TopologyRequest>, D::Error> {
     let whole = Value::deserialize(deserializer)?;
-    let wire = Option::<TopologyRequestWire>::deserialize(&whole).map_err(D::Error::custom)?;
+    let wire: Option<TopologyRequestWire> = maybe(&whole).map_err(D::Error::custom)?;
     Ok(wire.map(|wire| TopologyRequest {
         required: wire.required,
         preferred: wire.preferred,
