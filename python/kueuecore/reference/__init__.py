@@ -1,7 +1,7 @@
 """How Kueue decides, in plain Python: the readable statement of the rules, and what the engine is compared with.
 
-Everything is said in the dull way, function by rule: to try something, the state is copied. It shares no code with the
-engine and does not load the extension. Manifests have to be valid; nothing is checked.
+Everything is said in the dull way, function by rule; to try something, workloads leave the snapshot and come back. It
+shares no code with the engine and does not load the extension. Manifests have to be valid; nothing is checked.
 
 A good order to read it: `amount`, `quantity`, `objects`, `totals` (what a workload asks for); `forest`, `quota`,
 `share` (what there is); `assign`, `preempt`, `preempt_fair` (what it gets, and who has to go); `pending`, `nominate`,

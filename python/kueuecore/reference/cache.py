@@ -28,7 +28,7 @@ class Snapshot:
     flavors: Mapping[str, Json]
     nodes: Mapping[str, Node]
     usage: Usage
-    workloads: dict[str, Mapping[str, Info]]
+    workloads: dict[str, dict[str, Info]]
     local_queue_usage: Mapping[str, float]
 
     def spec(self, name: str) -> ClusterQueue:
@@ -39,13 +39,12 @@ class Snapshot:
 
     def remove(self, info: Info) -> None:
         """As if a workload had gone."""
-        others = self.workloads[info.cluster_queue].items()
-        self.workloads[info.cluster_queue] = {name: other for name, other in others if name != info.key}
+        del self.workloads[info.cluster_queue][info.key]
         self.usage.remove(self.nodes[info.cluster_queue], info.usage)
 
     def add(self, info: Info) -> None:
         """As if a workload had come."""
-        self.workloads[info.cluster_queue] = {**self.workloads[info.cluster_queue], info.key: info}
+        self.workloads[info.cluster_queue][info.key] = info
         self.usage.add(self.nodes[info.cluster_queue], info.usage)
 
     @contextmanager
@@ -166,5 +165,5 @@ class Cache:
         for name, node in self.forest.cluster_queues.items():
             node.is_active = self.is_active(name) and not node.has_cycle
         nodes = {name: node for name, node in self.forest.cluster_queues.items() if node.is_active}
-        workloads: dict[str, Mapping[str, Info]] = {name: dict(self.workloads[name]) for name in nodes}
+        workloads = {name: dict(self.workloads[name]) for name in nodes}
         return Snapshot(self.settings, now, self.flavors, nodes, self.used.copy(), workloads, local_queue_usage or {})

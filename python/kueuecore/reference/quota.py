@@ -10,10 +10,10 @@ from kueuecore.reference.objects import Amounts, FlavorResource
 
 
 class Usage:
-    """What is used at each node. Copy it to try something: only what is changed is then held twice."""
+    """What is used at each node."""
 
     def __init__(self, used: Mapping[Node, Amounts] | None = None) -> None:
-        self._used: dict[Node, Amounts] = dict(used or {})
+        self._used = {node: dict(each) for node, each in (used or {}).items()}
 
     def copy(self) -> Usage:
         """The same, to be changed on its own."""
@@ -37,7 +37,7 @@ class Usage:
                     self._set(cohort, fr, amount.add(self.at(cohort, fr), stored))
 
     def _set(self, node: Node, fr: FlavorResource, used: int) -> None:
-        self._used[node] = {**self._used.get(node, {}), fr: used}
+        self._used.setdefault(node, {})[fr] = used
 
     def add(self, node: Node, usage: Amounts) -> None:
         """Use more; what does not fit into the local quota goes to the parent (rules/02 §2.1)."""
