@@ -119,7 +119,7 @@ bench: $(STAMPS)/extension ## how long single steps, whole runs and calls from P
 	$(PY) benches/measure.py --scenarios "$(CONFORMANCE)/scale" $(BENCH_ARGS)
 	for trust in '' --trusted; do echo && PYTHONPATH=python $(PY) benches/load.py --keep $$trust || exit 1; done
 	$(PY) -m pytest benches --quiet --override-ini addopts=--import-mode=importlib --benchmark-only \
-		--benchmark-columns=min,median,rounds --benchmark-json=.benchmarks/python.json
+		--benchmark-timer=time.process_time --benchmark-columns=min,median,rounds --benchmark-json=.benchmarks/python.json
 
 BASE ?= main
 .PHONY: bench-compare

@@ -59,7 +59,8 @@ def _compare(base: Path, now: Path, options: argparse.Namespace) -> None:
         times = [side.get(name) for side in best]
         texts = [[count(c) for c in counts], [duration(t) for t in times]]
         rows.append([name, *texts[0], change(*counts), *texts[1], change(*times)])
-    print(figures.table(["one call", "instructions", "now", "change", "time", "now", "change"], rows))
+    head = ["one call", "base: instructions", "now", "change", "base: time", "now", "change"]
+    print(figures.table(head, rows))
     if shutil.which("valgrind") is None:
         print("\nInstructions are not counted: there is no valgrind here.")
 

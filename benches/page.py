@@ -27,13 +27,14 @@ Written by `make performance` from figures of {date}. Do not edit it: run the co
 
 - Measured at commit {revision}, on {cpu}, {n_cores} cores, {memory_gib} GiB, {system}; load average while
   measuring: {load}. {busy}
+- Times are those that the processor spent on it: other programs on a busy machine take its caches, but do not count.
 - **best** is the least of several samples, **median** the one in the middle, **instructions** what one call executes,
   as valgrind counts it: it is the same on a busy machine, and is what to compare between commits.
 - **Kueue** is a recorded figure of Kueue at commit {kueue}, of another day and another machine
   ({kueue_machine}). Take a ratio to it as an order of magnitude.
 """
 
-_BUSY = "Other work ran on the same cores: times are longer than on a quiet machine, medians above all."
+_BUSY = "Other work ran on the same cores and took their caches: on a quiet machine times are shorter."
 _QUIET = "Nothing else of weight ran."
 
 _KERNELS = """\
