@@ -104,7 +104,7 @@ def keep(program: Path) -> None:
     smallest = build_folder() / "runs" / name / "smallest"
     shutil.rmtree(smallest, ignore_errors=True)
     smallest.mkdir(parents=True)
-    command = [str(program), "-merge=1", f"-max_len={TARGETS[name]}", str(smallest), str(corpus), str(found)]
+    command = [str(program), "-set_cover_merge=1", f"-max_len={TARGETS[name]}", str(smallest), str(corpus), str(found)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     kept = {it.read_bytes() for it in smallest.iterdir()}
     for file in corpus.iterdir():
