@@ -90,7 +90,7 @@ types: $(STAMPS)/extension ## mypy --strict over package and tests; the stub aga
 conformance: $(STAMPS)/extension ## compare with recorded answers of the real Kueue, where they are at hand
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt $(CONFORMANCE_ARGS); \
-		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt --without pods-ready "$(CONFORMANCE)/traces" \
+		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt "$(CONFORMANCE)/traces" \
 			"$(CONFORMANCE)"/scale/baseline-*.jsonl.gz; \
 	else \
 		echo 'conformance: skipped, no $(CONFORMANCE) here'; \

@@ -57,6 +57,7 @@ class Admission(Keyed):
         cluster_queue: The ClusterQueue whose quota it holds.
         pod_sets: What each pod set got.
         is_admitted: May it start? False while admission checks are open.
+        time: When, in nanoseconds since 1970: the time of the cycle, or later if that waited for pods.
     """
 
     namespace: str
@@ -64,6 +65,7 @@ class Admission(Keyed):
     cluster_queue: str
     pod_sets: tuple[PodSetAdmission, ...]
     is_admitted: bool
+    time: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +247,21 @@ class Decision:
         return self._core.has_changed_something
 
     @cached_property
+    def waits_for_pods(self) -> str | None:
+        """`namespace/name` of the head that fits but waits until the pods of all workloads with quota are ready.
+
+        So `waitForPodsReady.blockAdmission` wants it (rules/07 §6). The cycle is not over then: nothing else is decided
+        before, and the next call of `Engine.cycle` goes on with it.
+        """
+        key = self._core.waits_for_pods()
+        return None if key is None else "/".join(key)
+
+    @cached_property
     def admissions(self) -> tuple[Admission, ...]:
         """The workloads that got quota, in the order in which they were decided on."""
         return tuple(
-            Admission(*key, admission["clusterQueue"], _pod_sets(admission), is_admitted)
-            for key, admission, is_admitted in self._core.admissions()
+            Admission(*key, admission["clusterQueue"], _pod_sets(admission), is_admitted, time)
+            for key, admission, is_admitted, time in self._core.admissions()
         )
 
     @cached_property

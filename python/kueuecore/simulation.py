@@ -50,6 +50,11 @@ class Happening:
         object: The object that is created or updated.
         key: `namespace/name` of the Workload that is finished or deleted.
         run_seconds: How long the job of a created Workload runs once it is admitted; `None`: for ever.
+        ready_seconds: Where the configuration says `waitForPodsReady`: so long after its n-th admission the pods of a
+            created Workload are ready; the last entry holds for all later admissions; `None` in the list: never.
+            Without a list at once. `run_seconds` begins when the pods are first ready in an admission.
+        fail_seconds: So long after they are first ready in an admission, one of them fails; `None`: never.
+        recover_seconds: So long after the failure all are ready again; `None`: never.
     """
 
     at: float
@@ -57,6 +62,9 @@ class Happening:
     object: ManifestLike | None = None
     key: str | None = None
     run_seconds: float | None = None
+    ready_seconds: Sequence[float | None] | None = None
+    fail_seconds: float | None = None
+    recover_seconds: float | None = None
 
 
 class RunEnding(StrEnum):
@@ -251,9 +259,10 @@ def simulate(
 
     Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those
     that are evicted stop and wait again, admission checks are ready at once. After each cycle the workloads for which
-    something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they start. With
-    admission fair sharing, what LocalQueues use is sampled at Kueue's intervals as long as anything else is to happen;
-    what has become of it is in `run.engine.local_queue(...)`.
+    something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they start;
+    where the configuration names `waitForPodsReady`, events may say otherwise (`ready_seconds`), and pods that are late
+    cost the quota. With admission fair sharing, what LocalQueues use is sampled at Kueue's intervals as long as
+    anything else is to happen; what has become of it is in `run.engine.local_queue(...)`.
 
     Args:
         objects: What is there from the start, in any form that `Engine.apply` takes.
@@ -366,7 +375,15 @@ def _nanoseconds(seconds: object, name: str) -> int:
 def _line(event: Happening | Mapping[str, object]) -> bytes:
     if not isinstance(event, Happening):
         return _dumped(event)
-    head = {"at": event.at, "op": str(event.op), "key": event.key, "runSeconds": event.run_seconds}
+    head = {
+        "at": event.at,
+        "op": str(event.op),
+        "key": event.key,
+        "runSeconds": event.run_seconds,
+        "readySeconds": None if event.ready_seconds is None else list(event.ready_seconds),
+        "failSeconds": event.fail_seconds,
+        "recoverSeconds": event.recover_seconds,
+    }
     line = _dumped(head)
     if event.object is None:
         return line

@@ -8,6 +8,7 @@ from typing import Any
 
 from kueuecore import _core
 from kueuecore.configuration import Configuration
+from kueuecore.decisions import Admission
 from kueuecore.engine import Engine
 from kueuecore.simulation import Run, RunEnding, SimulatedCycle, StepKind, simulate
 from kueuecore.times import nanoseconds
@@ -151,8 +152,6 @@ def _state(engine: Engine) -> dict[str, Any]:
 
 def _simulate(case: Mapping[str, Any], messages: bool) -> Run:
     config = dict(case["config"])
-    if "waitForPodsReady" in config:
-        raise NotImplementedError("pods that become ready in a run through time")
     options = {name: config.pop(name, None) for name in ("cycleStepMs", "quietCycles", "maxCycles", "evictionSeconds")}
     if config.pop("requeueBatchMs", None):
         raise NotImplementedError("trying again once a second")
@@ -177,9 +176,7 @@ def _trace(case: Mapping[str, Any]) -> dict[str, Any]:
     quiet: list[dict[str, Any]] = []
     for cycle in run.cycles:
         entry = _told(run, cycle)
-        entry["admitted"] = sorted(
-            (_admitted(a.key, a.cluster_queue, a.pod_sets) for a in cycle.decision.admissions), key=_by_key
-        )
+        entry["admitted"] = sorted((_granted(run, cycle, a) for a in cycle.decision.admissions), key=_by_key)
         entry["inadmissible"] = list(cycle.parked)
         entry["messages"] = [
             {"key": e.key, "type": e.type, "reason": e.reason, "message": e.message} for e in cycle.decision.events
@@ -230,12 +227,12 @@ def _told(run: Run, cycle: SimulatedCycle) -> dict[str, Any]:
     return {"n": cycle.number, "t": _seconds(run, cycle.time), "preempting": sorted(preempting, key=_by_key)}
 
 
-def _admitted(key: str, cluster_queue: str, pod_sets: Any) -> dict[str, Any]:
-    return {
-        "key": key,
-        "clusterQueue": cluster_queue,
-        "podSets": [{"name": p.name, "count": p.count, "flavors": dict(p.flavors)} for p in pod_sets],
-    }
+def _granted(run: Run, cycle: SimulatedCycle, admission: Admission) -> dict[str, Any]:
+    pod_sets = [{"name": p.name, "count": p.count, "flavors": dict(p.flavors)} for p in admission.pod_sets]
+    granted: dict[str, Any] = {"key": admission.key, "clusterQueue": admission.cluster_queue, "podSets": pod_sets}
+    if admission.time != cycle.time:
+        granted["t"] = _seconds(run, admission.time)
+    return granted
 
 
 def _final(run: Run) -> dict[str, Any]:

@@ -141,7 +141,9 @@ impl State {
         record.activeness = None;
         record.terminating = false;
         record.rules = Arc::default();
-        record.cached.clear();
+        for workload in std::mem::take(&mut record.cached).into_keys() {
+            self.unready.remove(&workload);
+        }
         record.candidates.clear();
         record.admitted_usage.clear();
         record.admitted_usage_of.clear();
@@ -270,6 +272,9 @@ impl State {
         let charge = Charge { usage, admitted, local_queue, candidate: Some(key) };
         self.queues[queue].count_admitted(&charge, true);
         self.queues[queue].cached.insert(workload, charge);
+        if self.blocks_admission(workload) {
+            self.unready.insert(workload);
+        }
         true
     }
 
@@ -299,6 +304,7 @@ impl State {
     /// Gives back what a workload charges; the loss counts as a generation (rules/02 §4.1).
     pub fn uncache(&mut self, workload: WorkloadId) {
         let Some(queue) = self.workloads.get_mut(workload).cached_in.take() else { return };
+        self.unready.remove(&workload);
         let Some(charge) = self.queues[queue].cached.remove(&workload) else { return };
         if let Some(key) = &charge.candidate {
             self.queues[queue].candidates.remove(key);

@@ -1,7 +1,7 @@
 //! One scheduling cycle: heads, nominate, order, process, requeue (rules/05 §6).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::admission_fair_sharing::local_queue_usage;
 use crate::amount::Amount;
@@ -21,8 +21,36 @@ use crate::shared::Shared;
 use crate::state::State;
 use crate::tree::Mark;
 
+/// The entries of a cycle, decided on and not.
+#[derive(Clone, Debug)]
+pub(crate) struct Round {
+    /// Nominated heads.
+    pub entries: Vec<Entry>,
+    /// Heads with something in their way.
+    pub not_nominated: Vec<Entry>,
+    /// The entries that are not decided on yet, in order.
+    pub left: VecDeque<usize>,
+    pub cycle: Cycle,
+}
+
+/// How far a round has come.
+pub(crate) enum Progress {
+    /// To its end.
+    Done,
+    /// To an entry that fits but has to wait until pods are ready, with the slice that it replaces.
+    Waits { entry: usize, slice: Option<WorkloadId> },
+}
+
+/// What became of an entry.
+pub(crate) enum Fitting {
+    /// It is decided.
+    Decided,
+    /// It fits, and waits until pods are ready; with the slice that it replaces.
+    Waits(Option<WorkloadId>),
+}
+
 /// What the entries of a cycle share.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cycle {
     /// Trees whose usage was tried out, with the state to go back to.
     marks: BTreeMap<TreeId, Mark>,
@@ -60,8 +88,13 @@ impl Cycle {
 
 impl State {
     /// Runs one cycle at `now`. Without any head nothing happens, and the cycle does not count.
+    ///
+    /// A cycle that waits for pods is not over: the next call goes on with it ([`Decision::waits_for_pods`]).
     pub fn run_cycle(&mut self, now: Time) -> Decision {
         self.now = now;
+        if let Some(waiting) = self.waiting_cycle.take() {
+            return self.go_on(waiting, now);
+        }
         self.unconfirmed.clear();
         self.replaced_slices.clear();
         self.deliver_writes();
@@ -76,8 +109,15 @@ impl State {
         cycle.decision.cycle = self.cycle;
         cycle.decision.unparked = unparked;
         let (mut entries, not_nominated) = self.nominate(heads, &mut cycle);
-        self.process_in_order(&mut entries, &mut cycle);
-        self.take_back(&mut cycle);
+        if self.config.fair_sharing.is_none() {
+            sort_classical(&mut entries, self.config.gates);
+        }
+        let left = (0..entries.len()).collect();
+        self.play(Round { entries, not_nominated, left, cycle }, now)
+    }
+
+    /// Writes what was decided, with all trial usage taken back.
+    pub(crate) fn write(&mut self, cycle: &mut Cycle, now: Time) {
         for (workload, admission) in std::mem::take(&mut cycle.assumed) {
             self.assume(workload, admission, now, &mut cycle.decision);
         }
@@ -90,11 +130,18 @@ impl State {
         for (from, to) in std::mem::take(&mut cycle.migrations) {
             self.write_migration(from, to, now, &mut cycle.decision);
         }
+    }
+
+    /// Writes what was decided, and gives the heads that stay pending back to their queues.
+    pub(crate) fn end_round(&mut self, round: Round, now: Time) -> Decision {
+        let Round { entries, not_nominated, mut cycle, .. } = round;
+        self.write(&mut cycle, now);
         for entry in entries.into_iter().chain(not_nominated) {
-            if entry.status != EntryStatus::Assumed {
+            if entry.status != EntryStatus::Assumed && !entry.is_gone {
                 self.requeue(entry, now, &mut cycle.decision);
             }
         }
+        cycle.decision.cycle = self.cycle;
         cycle.decision
     }
 
@@ -128,28 +175,29 @@ impl State {
         heads
     }
 
-    /// Decides on the entries one by one, in the order of the configured algorithm.
-    fn process_in_order(&mut self, entries: &mut [Entry], cycle: &mut Cycle) {
+    /// Decides on the entries that are left, one by one, in the order of the configured algorithm.
+    pub(crate) fn process_entries(&mut self, round: &mut Round) -> Progress {
         let gates = self.config.gates;
-        if self.config.fair_sharing.is_none() {
-            sort_classical(entries, gates);
-            for entry in entries {
-                self.process(entry, cycle);
+        while !round.left.is_empty() {
+            let next = if self.config.fair_sharing.is_none() {
+                round.left.pop_front().expect("not empty")
+            } else {
+                let left = round.left.make_contiguous();
+                let next = Tournament { forest: &mut self.forest, gates }.next(&round.entries, left);
+                round.left.retain(|&i| i != next);
+                next
+            };
+            if let Fitting::Waits(slice) = self.process(&mut round.entries[next], &mut round.cycle) {
+                return Progress::Waits { entry: next, slice };
             }
-            return;
         }
-        let mut left: Vec<usize> = (0..entries.len()).collect();
-        while !left.is_empty() {
-            let next = Tournament { forest: &mut self.forest, gates }.next(entries, &left);
-            left.retain(|&i| i != next);
-            self.process(&mut entries[next], cycle);
-        }
+        Progress::Done
     }
 
     /// Decides on one entry (rules/05 §6.4).
-    pub(crate) fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
+    pub(crate) fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) -> Fitting {
         if self.stands_back(entry) {
-            return;
+            return Fitting::Decided;
         }
         if self.forest.tree(entry.tree).has_saturated() {
             // Kueue asks this of every entry, and where sums have saturated asking has an effect of its own.
@@ -164,7 +212,7 @@ impl State {
             Mode::NoFit => {
                 entry.requeue = RequeueReason::NoFit;
                 entry.reason = assignment.no_fit_reason.as_str();
-                return;
+                return Fitting::Decided;
             }
             Mode::Preempt if entry.targets.is_empty() => {
                 entry.requeue = RequeueReason::PreemptionNoCandidates;
@@ -173,7 +221,7 @@ impl State {
                     let reserved = self.resources_to_reserve(entry);
                     self.try_usage(entry, &reserved, cycle);
                 }
-                return;
+                return Fitting::Decided;
             }
             Mode::Preempt if self.is_preemption_gated(entry) => {
                 entry.status = EntryStatus::PreemptionGated;
@@ -181,7 +229,7 @@ impl State {
                 entry.reason = reasons::ADMISSION_GATED;
                 entry.requeue = RequeueReason::PreemptionGated;
                 entry.starts_over = true;
-                return;
+                return Fitting::Decided;
             }
             Mode::DeferredFit => {
                 entry.message = messages::FITS_AFTER_PREEMPTIONS.to_owned();
@@ -190,18 +238,18 @@ impl State {
                 entry.starts_over = true;
                 let usage = entry.usage();
                 self.try_usage(entry, &usage, cycle);
-                return;
+                return Fitting::Decided;
             }
             Mode::Preempt | Mode::Fit => {}
         }
         let usage = entry.usage();
         if cycle.takes_from_victims(entry) {
             self.skip(entry, messages::OVERLAPPING_TARGETS, true, cycle);
-            return;
+            return Fitting::Decided;
         }
         if !self.fits(entry, &usage, cycle) {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
-            return;
+            return Fitting::Decided;
         }
         if !entry.targets.is_empty() {
             cycle.victims.entry(entry.tree).or_default().extend(entry.targets.iter().map(|t| t.workload));
@@ -215,6 +263,25 @@ impl State {
             entry.starts_over = true;
             entry.message.push_str(&messages::pending_preemption(n));
             cycle.preemptions.extend(entry.targets.iter().map(|&t| (t, entry.workload, entry.queue)));
+            return Fitting::Decided;
+        }
+        let is_blocked = !self.unready.is_empty() || cycle.assumed.iter().any(|(id, _)| self.blocks_admission(*id));
+        if is_blocked && !entry.has_reservation {
+            entry.reason = reasons::WAITING_FOR_PODS_READY;
+            entry.message = messages::WAITING_FOR_PODS_READY.to_owned();
+            return Fitting::Waits(slice);
+        }
+        self.admit_entry(entry, slice, cycle);
+        Fitting::Decided
+    }
+
+    /// The entry that waited for pods gets its quota.
+    pub(crate) fn admit(&mut self, entry: usize, slice: Option<WorkloadId>, round: &mut Round) {
+        self.admit_entry(&mut round.entries[entry], slice, &mut round.cycle);
+    }
+
+    fn admit_entry(&self, entry: &mut Entry, slice: Option<WorkloadId>, cycle: &mut Cycle) {
+        if entry.is_gone {
             return;
         }
         if self.migrates(entry, cycle) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::objects::Admission;
+use crate::objects::{Admission, Time};
 use crate::pending::Parked;
 use crate::shared::Shared;
 
@@ -34,6 +34,9 @@ pub struct Decision {
     pub target_recomputations: BTreeMap<String, BTreeMap<&'static str, u32>>,
     /// Workloads on which no decision could be made.
     pub undecided: Vec<Undecided>,
+    /// The head that fits but waits until the pods of all workloads with quota are ready: the cycle is not over, and the
+    /// next call goes on with it (rules/07 §6).
+    pub waits_for_pods: Option<Key>,
     /// How many parked workloads went back to their heaps before the heads were taken.
     pub unparked: usize,
 }
@@ -42,6 +45,28 @@ impl Decision {
     /// Keys of the workloads that were parked with a head of the same shape.
     pub fn parked_keys(&self) -> impl Iterator<Item = &Key> {
         self.parked.iter().flat_map(Parked::keys)
+    }
+
+    /// Adds what the same cycle decided after it had waited.
+    pub fn go_on(&mut self, rest: Decision) {
+        let Decision { admissions, preemptions, replaced, pending, parked, events, undecided, .. } = rest;
+        self.admissions.extend(admissions);
+        self.preemptions.extend(preemptions);
+        self.replaced.extend(replaced);
+        self.pending.extend(pending);
+        self.parked.extend(parked);
+        self.events.extend(events);
+        self.undecided.extend(undecided);
+        for (queue, n) in rest.skipped_preemptions {
+            *self.skipped_preemptions.entry(queue).or_default() += n;
+        }
+        for (queue, results) in rest.target_recomputations {
+            let of_queue = self.target_recomputations.entry(queue).or_default();
+            for (result, n) in results {
+                *of_queue.entry(result).or_default() += n;
+            }
+        }
+        self.waits_for_pods = rest.waits_for_pods;
     }
 
     /// Did the cycle change anything but messages: a reservation, a preemption, or the contents of a heap or of what is parked?
@@ -63,6 +88,8 @@ pub struct Admitted {
     pub admission: Shared<Admission>,
     /// Is it Admitted, or does it wait for admission checks?
     pub is_admitted: bool,
+    /// When: the time of the cycle, or later if that waited.
+    pub at: Time,
 }
 
 /// A workload that is preempted.

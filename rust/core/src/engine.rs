@@ -203,7 +203,12 @@ impl Engine {
         true
     }
 
-    fn change(&mut self, id: WorkloadId, now: Time, write: impl FnOnce(&mut crate::objects::Workload) -> bool) -> bool {
+    pub(crate) fn change(
+        &mut self,
+        id: WorkloadId,
+        now: Time,
+        write: impl FnOnce(&mut crate::objects::Workload) -> bool,
+    ) -> bool {
         self.state.now = now;
         let old = self.state.workloads.get(id).clone();
         let changed = write(&mut self.state.workloads.get_mut(id).workload);

@@ -58,6 +58,8 @@ pub struct Entry {
     pub requeue: RequeueReason,
     /// Is its status left alone?
     pub silent: bool,
+    /// Has it gone while the cycle waited?
+    pub is_gone: bool,
     /// Does it hold quota already (second pass)?
     pub has_reservation: bool,
     /// Does it wait for its own preemptions?

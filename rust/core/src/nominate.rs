@@ -78,6 +78,7 @@ impl State {
             reason: "",
             requeue: RequeueReason::Generic,
             silent: false,
+            is_gone: false,
             has_reservation: has_quota_reservation(&record.workload),
             is_preemptor: self.queues[queue].pending.is_preemptor(workload, record.workload.meta.generation),
             priority: item.priority,

@@ -91,7 +91,7 @@ impl State {
         }
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
-        decision.admissions.push(Admitted { key, admission, is_admitted });
+        decision.admissions.push(Admitted { key, admission, is_admitted, at: now });
     }
 
     /// Marks a victim; it holds its quota until its job has stopped (rules/04 §8).

@@ -80,6 +80,16 @@ pub const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
 /// The LocalQueue is not stopped any more.
 pub const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 
+// Why PodsReady is what it is, and for what an eviction did not wait any longer (rules/07 §6).
+/// Not all pods are ready yet.
+pub const WAIT_FOR_START: &str = "WaitForStart";
+/// Pods that were ready have failed.
+pub const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
+/// All pods are ready.
+pub const STARTED: &str = "Started";
+/// All pods are ready again.
+pub const RECOVERED: &str = "Recovered";
+
 // Why DeactivationTarget is True.
 /// Requeued too often.
 pub const REQUEUING_LIMIT_EXCEEDED: &str = "RequeuingLimitExceeded";

@@ -183,6 +183,10 @@ pub struct State {
     pub ranks: Vec<usize>,
     /// The ClusterQueue and Cohort of each node.
     pub owners: BTreeMap<NodeId, Owner>,
+    /// The workloads with quota whose pods are not ready, if admissions wait for them.
+    pub unready: BTreeSet<WorkloadId>,
+    /// The cycle that waits for them.
+    pub waiting_cycle: Option<Box<crate::waiting::Waiting>>,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
     pub unconfirmed: BTreeMap<WorkloadId, Record>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.

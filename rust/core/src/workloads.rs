@@ -121,6 +121,11 @@ impl Workloads {
         self.by_key.get(&(namespace.to_owned(), name.to_owned())).copied()
     }
 
+    /// The workload in a slot, if there is one.
+    pub fn find_by_id(&self, id: WorkloadId) -> Option<&Record> {
+        self.slots.get(id).and_then(Option::as_ref)
+    }
+
     /// A workload in the table.
     pub fn get(&self, id: WorkloadId) -> &Record {
         self.slots[id].as_ref().expect("a workload in the table")

@@ -29,6 +29,9 @@ fn key(key: &core::Key) -> Key {
     (key.0.clone(), key.1.clone())
 }
 
+/// Key, `status.admission`, whether it is Admitted, and when.
+type AdmissionRow<'py> = (Key, Bound<'py, PyAny>, bool, i64);
+
 /// Key, ClusterQueue, key of the preemptor, reason and message.
 pub type PreemptionRow = (Key, String, Key, &'static str, String);
 
@@ -55,10 +58,16 @@ impl Decision {
         (self.inner.admissions.len(), self.inner.preemptions.len(), self.inner.pending.len())
     }
 
-    /// Key, `status.admission`, and whether it is Admitted.
-    fn admissions<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Key, Bound<'py, PyAny>, bool)>> {
+    /// The head for which the cycle waits until pods are ready.
+    fn waits_for_pods(&self) -> Option<Key> {
+        self.inner.waits_for_pods.as_ref().map(key)
+    }
+
+    /// Key, `status.admission`, whether it is Admitted, and when.
+    fn admissions<'py>(&self, py: Python<'py>) -> PyResult<Vec<AdmissionRow<'py>>> {
         let rows = self.inner.admissions.iter();
-        rows.map(|a| Ok((key(&a.key), to_python(py, &encode::admission(&a.admission))?, a.is_admitted))).collect()
+        rows.map(|a| Ok((key(&a.key), to_python(py, &encode::admission(&a.admission))?, a.is_admitted, a.at.0)))
+            .collect()
     }
 
     /// Key, ClusterQueue, key of the preemptor, reason and message.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kueuecore::decision::Key;
 use kueuecore::gates::Gates;
 use kueuecore::objects::Time;
-use kueuecore::simulate::{Change, Happening};
+use kueuecore::simulate::{Change, Happening, JobPlan, PodsPlan};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -30,9 +30,25 @@ struct Line<'a> {
     #[serde(borrow)]
     key: Option<Cow<'a, str>>,
     run_seconds: Option<f64>,
+    ready_seconds: Option<Vec<Option<f64>>>,
+    fail_seconds: Option<f64>,
+    recover_seconds: Option<f64>,
 }
 
-/// Reads `{at, op, object | key, runSeconds}`, one a line: `create` and `update` with an object, `finish` and `delete`
+impl Line<'_> {
+    fn job(&self) -> JobPlan {
+        let pods = self.ready_seconds.as_ref().map(|ready| {
+            Box::new(PodsPlan {
+                ready_ns: ready.iter().map(|seconds| seconds.map(nanoseconds)).collect(),
+                fails_ns: self.fail_seconds.map(nanoseconds),
+                recovers_ns: self.recover_seconds.map(nanoseconds),
+            })
+        });
+        JobPlan { run_ns: self.run_seconds.map(nanoseconds), pods }
+    }
+}
+
+/// Reads `{at, op, object | key, runSeconds, readySeconds, failSeconds, recoverSeconds}`, one a line: `create` and `update` with an object, `finish` and `delete`
 /// with the key `namespace/name` of a Workload. Times count from `start`.
 ///
 /// # Errors
@@ -58,12 +74,13 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
     let happening = |(index, line): (usize, Line<'_>)| {
         let at = Time(start.0.saturating_add(nanoseconds(line.at)));
         let object = line.object.and_then(|_| objects.next());
+        let job = line.job();
         let change = match (&*line.op, object, line.key.as_deref().and_then(key)) {
             ("create", Some(mut object), _) => {
                 if door == Door::People {
                     storing(None, &mut object, at);
                 }
-                Change::Create { object: Box::new(object), run_ns: line.run_seconds.map(nanoseconds) }
+                Change::Create { object: Box::new(object), job }
             }
             ("update", Some(object), _) => Change::Update(Box::new(object)),
             ("finish", None, Some(key)) => Change::Finish(key),
@@ -119,9 +136,9 @@ mod tests {
             "spec": {"podSets": [{"count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}]}}"#;
         let line = format!(r#"{{"at": 7, "op": "create", "object": {object}, "runSeconds": 2}}"#);
         let read = read(&line).expect("a manifest");
-        let Change::Create { object, run_ns } = &read[0].change else { panic!("it is created") };
+        let Change::Create { object, job } = &read[0].change else { panic!("it is created") };
         let Object::Workload(workload) = &**object else { panic!("it is a Workload") };
-        assert_eq!((workload.meta.created, *run_ns), (Time(7_000_000_000), Some(2_000_000_000)));
+        assert_eq!((workload.meta.created, job.run_ns), (Time(7_000_000_000), Some(2_000_000_000)));
     }
 
     #[test]

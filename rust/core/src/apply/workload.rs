@@ -12,7 +12,7 @@ use crate::pending::{Item, RequeueReason};
 use crate::pods;
 use crate::queue_order::{
     backoff_expired, effective_priority, has_quota_reservation, is_active, is_admissible, is_on_hold,
-    queue_order_timestamp,
+    queue_order_timestamp, requeue_at,
 };
 use crate::shared::Shared;
 use crate::slices;
@@ -251,7 +251,10 @@ impl State {
         } else if now == Stage::Pending {
             self.request_flush_for(id);
             let _ = self.delete_cached(id);
-            if !is_on_hold(&self.workloads.get(id).workload) {
+            let workload = &self.workloads.get(id).workload;
+            // During a backoff it is in no queue before something else is written to it.
+            let is_held = requeue_at(workload).is_some_and(|at| at > self.now);
+            if !is_held && !is_on_hold(workload) {
                 self.enqueue(id, relevant);
             }
         } else {

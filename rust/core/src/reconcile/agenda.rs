@@ -48,10 +48,19 @@ impl Agenda {
         }
     }
 
-    /// The workloads to look at now.
-    pub fn due(&self, now: Time) -> BTreeSet<WorkloadId> {
-        let rung = self.alarms.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id);
-        rung.chain(self.touched.iter().copied()).collect()
+    /// Time has come for what was set up to `now`.
+    pub fn ring(&mut self, now: Time) {
+        self.touched.extend(self.alarms.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id));
+    }
+
+    /// The workloads to look at.
+    pub fn due(&self) -> BTreeSet<WorkloadId> {
+        self.touched.clone()
+    }
+
+    /// The first time that is set, past or not.
+    pub fn first_alarm(&self) -> Option<Time> {
+        self.alarms.first().map(|(at, _)| *at)
     }
 
     /// The workloads to which something has happened.

@@ -47,7 +47,8 @@ impl State {
             let mut pass = Pass::new(self, id, now);
             pass.run(&mut workload);
             if workload == self.workloads.get(id).workload {
-                self.agenda.settled(id, wake(&workload, now));
+                let wake = pass.wake(&workload);
+                self.agenda.settled(id, wake);
                 return events;
             }
             events.append(&mut pass.events);
@@ -79,15 +80,21 @@ impl State {
                 self.agenda.touch(id);
             }
         }
-        let due = self.agenda.due(now);
+        self.agenda.ring(now);
+        let due = self.agenda.due();
         let mut due: Vec<_> = due.into_iter().map(|id| (Arc::clone(&self.workloads.get(id).key), id)).collect();
         due.sort();
         due.into_iter().flat_map(|(_, id)| self.reconcile(id, now)).collect()
     }
 
-    /// The next time after `now` at which time alone changes something: a backoff or a maximum execution time ends.
+    /// When a workload is to be looked at again, if nothing else happens.
+    fn wake(&self, id: WorkloadId, now: Time) -> Option<Time> {
+        Pass::new(self, id, now).wake(&self.workloads.get(id).workload)
+    }
+
+    /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time or the wait for pods ends.
     pub fn next_wake(&self, now: Time) -> Option<Time> {
-        let touched = self.agenda.touched().filter_map(|id| wake(&self.workloads.get(id).workload, now));
+        let touched = self.agenda.touched().filter_map(|id| self.wake(id, now));
         touched.chain(self.agenda.next_alarm(now)).min()
     }
 
@@ -113,16 +120,6 @@ impl State {
             }
         }
     }
-}
-
-/// When this workload is to be looked at again, if nothing else happens.
-fn wake(workload: &Workload, now: Time) -> Option<Time> {
-    if is_finished(workload) {
-        return None;
-    }
-    // During a backoff nothing else is looked at. An inactive workload has none, yet its job may still run.
-    let backoff = requeue_at(workload).filter(|at| is_active(workload) && *at > now);
-    backoff.or_else(|| reserved::execution_end(workload).filter(|at| *at > now))
 }
 
 /// One pass over one workload: what it stands in, and the events so far.
@@ -170,6 +167,19 @@ impl<'a> Pass<'a> {
             || self.sync_checks(workload)
             || self.sync_conditions(workload)
             || self.end_reservation(workload);
+    }
+
+    /// When this workload is to be looked at again, if nothing else happens.
+    fn wake(&self, workload: &Workload) -> Option<Time> {
+        if is_finished(workload) {
+            return None;
+        }
+        // During a backoff nothing else is looked at. An inactive workload has none, yet its job may still run.
+        if let Some(backoff) = requeue_at(workload).filter(|at| is_active(workload) && *at > self.now) {
+            return Some(backoff);
+        }
+        let unready = self.unready_until(workload).map(|(_, at)| at);
+        [unready, reserved::execution_end(workload)].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 
     fn gate(&self, gate: Gate) -> bool {
@@ -252,9 +262,9 @@ impl<'a> Pass<'a> {
     }
 
     /// Evicts, and tells so if there was an admission to lose.
-    fn evict(&mut self, workload: &mut Workload, reason: &'static str, message: &str) {
+    fn evict(&mut self, workload: &mut Workload, reason: &'static str, cause: &str, message: &str) {
         let had_admission = workload.status.admission.is_some();
-        eviction::evict(workload, reason, "", message, self.now);
+        eviction::evict(workload, reason, cause, message, self.now);
         if had_admission {
             self.event("Normal", eviction::event_reason(reason, ""), message);
         }

@@ -3,10 +3,13 @@
 use crate::checks::describe_checks;
 use crate::conditions::{self, find_true};
 use crate::eviction::set_deactivation_target;
+use crate::gates::Gate;
 use crate::objects::{CheckState, StopPolicy, Time, Workload};
-use crate::queue_order::{has_quota_reservation, is_admitted, is_evicted};
+use crate::queue_order::{has_quota_reservation, is_active, is_admitted, is_evicted};
+use crate::readiness;
 use crate::reasons;
 use crate::reservation::unset_quota_reservation;
+use crate::variants::is_variant;
 
 use super::{Pass, is_deactivation_target};
 
@@ -19,6 +22,7 @@ impl Pass<'_> {
             && (self.follow_checks(workload)
                 || self.follow_local_queue(workload)
                 || self.follow_cluster_queue(workload)
+                || self.end_unready(workload)
                 || self.end_execution(workload))
     }
 
@@ -34,7 +38,7 @@ impl Pass<'_> {
             return true;
         }
         let Some(message) = describe_checks(workload, CheckState::Retry) else { return false };
-        self.evict(workload, reasons::ADMISSION_CHECK, &format!("Evicted due to {message}"));
+        self.evict(workload, reasons::ADMISSION_CHECK, "", &format!("Evicted due to {message}"));
         true
     }
 
@@ -63,7 +67,7 @@ impl Pass<'_> {
         if policy != StopPolicy::HoldAndDrain || is_evicted(workload) {
             return false;
         }
-        self.evict(workload, reason, message);
+        self.evict(workload, reason, "", message);
         true
     }
 
@@ -80,6 +84,31 @@ impl Pass<'_> {
         let reason = reasons::unadmitted(reason, reasons::INADMISSIBLE, gates);
         unset_quota_reservation(workload, reason, &message, self.now, gates);
         true
+    }
+
+    /// Pods that are not ready in time cost the quota, and too often also the activity (rules/07 §6).
+    fn end_unready(&mut self, workload: &mut Workload) -> bool {
+        let Some(config) = &self.state.config.wait_for_pods_ready else { return false };
+        let Some((cause, _)) = self.unready_until(workload).filter(|(_, at)| *at <= self.now) else { return false };
+        if readiness::is_out_of_retries(workload, config) {
+            let message = "exceeding the maximum number of re-queuing retries";
+            set_deactivation_target(workload, reasons::REQUEUING_LIMIT_EXCEEDED, message, self.now);
+            return true;
+        }
+        readiness::back_off(workload, config, self.now);
+        let (namespace, name) = &*self.record.key;
+        let message = format!("Exceeded the PodsReady timeout {namespace}/{name}");
+        self.evict(workload, reasons::PODS_READY_TIMEOUT, cause, &message);
+        true
+    }
+
+    /// Until when its pods have to be ready, if anybody waits for them.
+    pub(super) fn unready_until(&self, workload: &Workload) -> Option<(&'static str, Time)> {
+        let config = self.state.config.wait_for_pods_ready.as_ref()?;
+        // The parent of variants answers for them.
+        let is_variant = self.gate(Gate::ConcurrentAdmission) && is_variant(workload);
+        let counts = !is_variant && is_active(workload) && !is_evicted(workload);
+        readiness::deadline(workload, config).filter(|_| counts)
     }
 
     /// Running longer than `maximumExecutionTimeSeconds` deactivates.

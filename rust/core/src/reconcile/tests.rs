@@ -618,7 +618,7 @@ proptest! {
             happen(&mut world, what, which);
             world.reconcile();
             let wake = world.engine.state.next_wake(world.now);
-            let earliest = world.engine.state.workloads.iter().filter_map(|(_, r)| super::wake(&r.workload, world.now));
+            let earliest = world.engine.state.workloads.iter().filter_map(|(id, _)| world.engine.state.wake(id, world.now));
             prop_assert_eq!(wake, earliest.min());
         }
     }

@@ -1,6 +1,6 @@
 //! What happens from outside: objects come, change and go.
 
-use super::{Change, Simulation, Step};
+use super::{Change, JobPlan, Simulation, Step};
 use crate::decision::Key;
 use crate::ids::WorkloadId;
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, Meta, Object, Workload};
@@ -11,11 +11,13 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     /// `number` is that of the workload that is created, if one is.
     pub(super) fn change(&mut self, change: Change, number: u32) {
         match change {
-            Change::Create { object, run_ns } => match *object {
-                Object::Workload(workload) => self.create(*workload, run_ns, number),
+            Change::Create { object, job } => match *object {
+                Object::Workload(workload) => self.create(*workload, job, number),
                 object => self.put(object),
             },
-            Change::Submit { columns, row, run_ns } => self.create(columns.workload(row), run_ns, number),
+            Change::Submit { columns, row, run_ns } => {
+                self.create(columns.workload(row), JobPlan { run_ns, pods: None }, number);
+            }
             Change::Update(object) => self.update(*object),
             Change::Finish(key) => {
                 if let Some(id) = self.find(&key).filter(|id| !self.is_finished(*id)) {
@@ -41,9 +43,9 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         is_finished(&self.engine.state.workloads.get(id).workload)
     }
 
-    fn create(&mut self, workload: Workload, run_ns: Option<i64>, number: u32) {
+    fn create(&mut self, workload: Workload, job: JobPlan, number: u32) {
         let id = self.engine.state.apply_workload(workload);
-        self.jobs.add(id, run_ns);
+        self.jobs.add(id, job);
         self.numbers.entry(id).or_insert(number);
         self.note(Step::Created, id);
     }

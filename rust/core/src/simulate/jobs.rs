@@ -11,6 +11,7 @@ use crate::decision::Key;
 use crate::ids::WorkloadId;
 use crate::objects::{CheckState, Time};
 use crate::queue_order::{has_quota_reservation, is_admitted, is_finished};
+use crate::readiness::note_readiness;
 
 /// What a timer is for; of the same instant the first goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +20,33 @@ pub(super) enum TimerKind {
     Stopped,
     /// The job has run its time.
     Finished,
+    /// All pods are ready.
+    PodsReady,
+    /// A pod fails.
+    PodFailed,
+}
+
+const N_TIMER_KINDS: usize = 4;
+
+/// What a job does once it may start.
+#[derive(Clone, Debug, Default)]
+pub struct JobPlan {
+    /// How long it runs, in nanoseconds; `None`: for ever. Where somebody waits for pods to be ready, it begins when they
+    /// first are.
+    pub run_ns: Option<i64>,
+    /// When its pods are ready; `None`: at once.
+    pub pods: Option<Box<PodsPlan>>,
+}
+
+/// When the pods of a job are ready, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct PodsPlan {
+    /// After its n-th admission; the last entry holds for all later ones; `None`: never.
+    pub ready_ns: Vec<Option<i64>>,
+    /// So long after they are first ready in an admission, one fails; `None`: never.
+    pub fails_ns: Option<i64>,
+    /// So long after the failure all are ready again; `None`: never.
+    pub recovers_ns: Option<i64>,
 }
 
 /// Something that happens of itself.
@@ -32,10 +60,14 @@ pub(super) struct Timer {
 
 #[derive(Clone, Debug, Default)]
 struct Job {
-    run_ns: Option<i64>,
-    stopped_at: Option<Time>,
+    plan: JobPlan,
     is_running: bool,
-    finished_at: Option<Time>,
+    n_admissions: usize,
+    are_pods_ready: bool,
+    /// Were they ever, since the last admission?
+    was_ready: bool,
+    /// The timers that are set, by kind.
+    timers: [Option<Time>; N_TIMER_KINDS],
 }
 
 /// All jobs, and the timers that are not void.
@@ -46,13 +78,15 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    pub(super) fn add(&mut self, id: WorkloadId, run_ns: Option<i64>) {
-        self.jobs.insert(id, Job { run_ns, ..Job::default() });
+    pub(super) fn add(&mut self, id: WorkloadId, plan: JobPlan) {
+        self.jobs.insert(id, Job { plan, ..Job::default() });
     }
 
     /// Forgets a job, whose slot may soon be another's. One that is stopping stops at its time all the same.
     pub(super) fn remove(&mut self, id: WorkloadId, key: &Key) {
-        self.set(id, key, TimerKind::Finished, None);
+        for kind in [TimerKind::Finished, TimerKind::PodsReady, TimerKind::PodFailed] {
+            self.set(id, key, kind, None);
+        }
         self.jobs.remove(&id);
     }
 
@@ -64,23 +98,14 @@ impl Jobs {
     pub(super) fn take_due(&mut self, time: Time) -> Option<(TimerKind, Option<WorkloadId>)> {
         let timer = self.timers.first().filter(|timer| timer.time == time)?.clone();
         self.timers.remove(&timer);
-        let job = self.jobs.get_mut(&timer.workload);
-        let set = job.map(|job| match timer.kind {
-            TimerKind::Stopped => &mut job.stopped_at,
-            TimerKind::Finished => &mut job.finished_at,
-        });
+        let set = self.jobs.get_mut(&timer.workload).map(|job| &mut job.timers[timer.kind as usize]);
         let is_its_own = set.is_some_and(|set| set.take_if(|set| *set == time).is_some());
         Some((timer.kind, is_its_own.then_some(timer.workload)))
     }
 
     /// Sets the timer of one kind; `None` makes it void.
     pub(super) fn set(&mut self, id: WorkloadId, key: &Key, kind: TimerKind, at: Option<Time>) {
-        let job = self.jobs.entry(id).or_default();
-        let set = match kind {
-            TimerKind::Stopped => &mut job.stopped_at,
-            TimerKind::Finished => &mut job.finished_at,
-        };
-        let old = std::mem::replace(set, at);
+        let old = std::mem::replace(&mut self.jobs.entry(id).or_default().timers[kind as usize], at);
         if old == at {
             return;
         }
@@ -107,13 +132,19 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
 
         let job = self.jobs.jobs.entry(id).or_default();
         let was_running = std::mem::replace(&mut job.is_running, is_running);
-        let run_ns = job.run_ns;
-        if is_running != was_running {
-            let end = run_ns.filter(|_| is_running).map(|ns| Time(self.clock.0.saturating_add(ns)));
-            self.jobs.set(id, &key, TimerKind::Finished, end);
-            if is_running {
-                self.note(Step::Admitted, id);
+        if is_running && !was_running {
+            self.note(Step::Admitted, id);
+            self.start(id, &key);
+        } else if was_running && !is_running {
+            self.jobs.set(id, &key, TimerKind::Finished, None);
+            // What its pods were about to do happens after its end, too; nobody is told.
+            for kind in [TimerKind::PodsReady, TimerKind::PodFailed].into_iter().filter(|_| !is_over) {
+                self.jobs.set(id, &key, kind, None);
             }
+        }
+        if self.tell_readiness(id) {
+            // The rest follows when the controllers have seen that.
+            return;
         }
         let stopping = evicted.filter(|_| holds_quota);
         if stopping.is_some() && self.options.eviction_ns == 0 {
@@ -126,8 +157,64 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         }
     }
 
+    fn after(&self, ns: i64) -> Time {
+        Time(self.clock.0.saturating_add(ns))
+    }
+
+    /// A job starts: its pods are to become ready, and it is to end.
+    fn start(&mut self, id: WorkloadId, key: &Key) {
+        let job = self.jobs.jobs.entry(id).or_default();
+        let index = job.n_admissions;
+        job.n_admissions += 1;
+        job.was_ready = false;
+        let pods = job.plan.pods.as_deref().filter(|_| self.engine.state.config.wait_for_pods_ready.is_some());
+        let ready_ns = pods.map(|pods| pods.ready_ns.get(index).or(pods.ready_ns.last()).copied().flatten());
+        job.are_pods_ready = ready_ns.is_none();
+        match ready_ns {
+            None => self.run_on(id, key),
+            Some(ready_ns) => self.jobs.set(id, key, TimerKind::PodsReady, ready_ns.map(|ns| self.after(ns))),
+        }
+    }
+
+    /// The pods of a job are ready for the first time since its admission.
+    fn run_on(&mut self, id: WorkloadId, key: &Key) {
+        let job = self.jobs.jobs.entry(id).or_default();
+        job.was_ready = true;
+        let fails_ns = job.plan.pods.as_ref().and_then(|pods| pods.fails_ns);
+        let end = job.plan.run_ns.map(|ns| self.after(ns));
+        self.jobs.set(id, key, TimerKind::Finished, end);
+        self.jobs.set(id, key, TimerKind::PodFailed, fails_ns.map(|ns| self.after(ns)));
+    }
+
+    /// All pods of a running job have become ready, or one of them has failed.
+    pub(super) fn change_pods(&mut self, id: WorkloadId, are_ready: bool) {
+        let key = Arc::clone(&self.engine.state.workloads.get(id).key);
+        let job = self.jobs.jobs.entry(id).or_default();
+        job.are_pods_ready = are_ready;
+        let (was_ready, plan) = (job.was_ready, job.plan.pods.clone().unwrap_or_default());
+        if are_ready && !was_ready {
+            self.run_on(id, &key);
+        } else if !are_ready {
+            self.jobs.set(id, &key, TimerKind::PodsReady, plan.recovers_ns.map(|ns| self.after(ns)));
+        }
+        self.tell_readiness(id);
+    }
+
+    /// Writes condition PodsReady where somebody waits for it; says whether there was anything new.
+    fn tell_readiness(&mut self, id: WorkloadId) -> bool {
+        let state = &self.engine.state;
+        if state.config.wait_for_pods_ready.is_none() || is_finished(&state.workloads.get(id).workload) {
+            return false;
+        }
+        let are_ready = self.jobs.jobs.get(&id).is_some_and(|job| job.are_pods_ready);
+        self.engine.change(id, self.clock, |workload| note_readiness(workload, are_ready, self.clock))
+    }
+
     /// The job of an evicted workload has stopped: it gives its quota back.
     pub(super) fn stop(&mut self, id: WorkloadId) {
+        if let Some(job) = self.jobs.jobs.get_mut(&id) {
+            job.are_pods_ready = false;
+        }
         if self.engine.release(id, self.clock) {
             self.note(Step::Stopped, id);
         }

@@ -11,7 +11,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -23,6 +23,7 @@ use crate::gates::Gate;
 use crate::ids::WorkloadId;
 use crate::objects::{Object, Time};
 use crate::pending::Parked;
+pub use jobs::{JobPlan, PodsPlan};
 use jobs::{Jobs, TimerKind};
 use samples::Samples;
 
@@ -38,12 +39,12 @@ pub struct Happening {
 /// What can happen from outside. What names an object that is gone, or a workload that has finished, is ignored.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// An object appears. `run_ns`: how long the job of a Workload runs once it is admitted; `None`: for ever.
+    /// An object appears.
     Create {
         /// The object.
         object: Box<Object>,
-        /// Run time in nanoseconds.
-        run_ns: Option<i64>,
+        /// What the job of a Workload does.
+        job: JobPlan,
     },
     /// A workload appears that is a row of columns.
     Submit {
@@ -240,33 +241,41 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 return;
             }
             let Some(time) = self.next_time() else { return };
-            self.clock = self.clock.max(time);
-            self.engine.state.now = self.clock;
-            while self.happenings.front().is_some_and(|(happening, _)| happening.at == time) {
-                if let Some((happening, number)) = self.happenings.pop_front() {
-                    self.change(happening.change, number);
-                    self.settle();
-                }
-            }
-            while let Some((kind, workload)) = self.jobs.take_due(time) {
-                match (kind, workload) {
-                    (TimerKind::Stopped, Some(workload)) => self.stop(workload),
-                    (TimerKind::Finished, Some(workload)) => self.finish(workload),
-                    (_, None) => {}
-                }
-                self.settle();
-            }
-            // Backoffs and execution times that end.
-            self.settle();
-            self.take_samples(time);
+            self.instant(time);
             goes_on = self.round();
         }
+    }
+
+    /// All that happens at `time`: from outside, then by timers, then what was waited for.
+    fn instant(&mut self, time: Time) {
+        self.clock = self.clock.max(time);
+        self.engine.state.now = self.clock;
+        while self.happenings.front().is_some_and(|(happening, _)| happening.at == time) {
+            if let Some((happening, number)) = self.happenings.pop_front() {
+                self.change(happening.change, number);
+                self.settle();
+            }
+        }
+        while let Some((kind, workload)) = self.jobs.take_due(time) {
+            match (kind, workload) {
+                (TimerKind::Stopped, Some(workload)) => self.stop(workload),
+                (TimerKind::Finished, Some(workload)) => self.finish(workload),
+                (TimerKind::PodsReady, Some(workload)) => self.change_pods(workload, true),
+                (TimerKind::PodFailed, Some(workload)) => self.change_pods(workload, false),
+                (_, None) => {}
+            }
+            self.settle();
+        }
+        // Backoffs, execution times and waits that end.
+        self.engine.state.agenda.ring(time);
+        self.settle();
+        self.take_samples(time);
     }
 
     /// When something happens next; a sample is not enough for the run to go on.
     fn next_time(&self) -> Option<Time> {
         let happening = self.happenings.front().map(|(happening, _)| happening.at);
-        let alarm = self.engine.state.next_wake(self.clock);
+        let alarm = self.engine.state.agenda.first_alarm();
         let next = [happening, self.jobs.next_time(), alarm].into_iter().flatten().min()?;
         Some(self.samples.next_time().map_or(next, |sample| sample.min(next)))
     }
@@ -285,23 +294,43 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 self.run.ending = Ending::Interrupted;
                 return false;
             }
-            n_quiet = if self.cycle() { 0 } else { n_quiet + 1 };
+            match self.cycle() {
+                Some(true) => n_quiet = 0,
+                Some(false) => n_quiet += 1,
+                None => return false,
+            }
         }
         true
     }
 
-    /// One cycle and what follows from it; did anything change that can be seen?
-    fn cycle(&mut self) -> bool {
+    /// One cycle and what follows from it; did anything change that can be seen? `None`: it waits for ever.
+    fn cycle(&mut self) -> Option<bool> {
         let before = self.contents();
+        let began = self.clock;
         let mut decision = self.engine.cycle(self.clock);
         self.run.n_cycles += 1;
+        let parked_before = decision.waits_for_pods.as_ref().map(|_| self.parked());
+        while decision.waits_for_pods.is_some() {
+            self.deliver(&decision);
+            self.settle();
+            if !self.wait_for_pods() {
+                break;
+            }
+            decision.go_on(self.engine.cycle(self.clock));
+        }
+        let is_over = decision.waits_for_pods.is_none();
         let kept = decision.pending.iter().filter(|kept| kept.parked).map(|kept| &kept.key);
-        let n_parked = kept.clone().count() + decision.parked.iter().map(Parked::len).sum::<usize>();
+        let mut n_parked = kept.clone().count() + decision.parked.iter().map(Parked::len).sum::<usize>();
         let mut parked = Vec::new();
-        if self.options.keeps_messages {
+        if let Some(before) = parked_before {
+            // Others may have lost their quota while it waited.
+            parked.extend(self.parked().difference(&before).cloned());
+            n_parked = parked.len();
+        } else if self.options.keeps_messages {
             parked.extend(kept.chain(decision.parked_keys()).cloned());
             parked.sort();
-        } else {
+        }
+        if !self.options.keeps_messages {
             // Who keeps them has them copied when they change.
             decision.parked = Vec::new();
         }
@@ -313,13 +342,39 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         if !self.options.keeps_messages {
             decision.events = Vec::new();
             decision.pending = Vec::new();
+            parked = Vec::new();
         }
         if is_told || n_parked > 0 || !decision.admissions.is_empty() || !decision.preemptions.is_empty() {
-            self.run.cycles.push(Cycle { number: self.run.n_cycles, time: self.clock, decision, n_parked, parked });
+            self.run.cycles.push(Cycle { number: self.run.n_cycles, time: began, decision, n_parked, parked });
         }
         self.clock = Time(self.clock.0.saturating_add(self.options.cycle_step_ns));
         self.engine.state.now = self.clock;
-        changed
+        is_over.then_some(changed)
+    }
+
+    /// Lets time go by until the pods of all workloads with quota are ready; `false`: that never happens.
+    fn wait_for_pods(&mut self) -> bool {
+        loop {
+            if (self.interrupted)() {
+                self.run.ending = Ending::Interrupted;
+                return false;
+            }
+            // A sleeping scheduler is not woken by what it did itself before.
+            if let Some(time) = self.next_time() {
+                self.instant(time);
+            } else {
+                return self.engine.state.unready.is_empty();
+            }
+            if self.engine.state.unready.is_empty() {
+                return true;
+            }
+        }
+    }
+
+    fn parked(&self) -> BTreeSet<Key> {
+        let state = &self.engine.state;
+        let parked = state.queues.iter().flat_map(|queue| queue.pending.inadmissible());
+        parked.map(|id| Arc::clone(&state.workloads.get(id).key)).collect()
     }
 
     /// What a cycle wrote comes back as updates of the objects.
@@ -340,7 +395,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     fn settle(&mut self) {
         loop {
             let state = &self.engine.state;
-            let due = state.agenda.due(self.clock);
+            let due = state.agenda.due();
             if due.is_empty() {
                 break;
             }

@@ -9,9 +9,13 @@ use crate::testing::{SECOND, World, at, check, cluster_queue, local_queue, quant
 const OPTIONS: Options =
     Options { cycle_step_ns: SECOND, quiet_cycles: None, max_cycles: None, eviction_ns: 0, keeps_messages: false };
 
+fn runs(run_ns: Option<i64>) -> JobPlan {
+    JobPlan { run_ns, pods: None }
+}
+
 fn create(seconds: i64, workload: Workload, run_seconds: i64) -> Happening {
     let object = Box::new(Object::Workload(Box::new(workload)));
-    Happening { at: at(seconds), change: Change::Create { object, run_ns: Some(run_seconds * SECOND) } }
+    Happening { at: at(seconds), change: Change::Create { object, job: runs(Some(run_seconds * SECOND)) } }
 }
 
 fn update(seconds: i64, object: Object) -> Happening {
@@ -203,7 +207,7 @@ fn only_the_priority_of_a_workload_priority_class_wakes_others() {
         let parked = create(12, workload("b", "6"), 1);
         let forever = Happening {
             at: at(11),
-            change: Change::Create { object: Box::new(Object::Workload(Box::new(of(5)))), run_ns: None },
+            change: Change::Create { object: Box::new(Object::Workload(Box::new(of(5)))), job: runs(None) },
         };
         assert_eq!(run(&mut world, vec![forever, parked, change], options).n_cycles, n_cycles, "{kind}");
     }
@@ -218,7 +222,7 @@ fn a_workload_that_is_parked_with_another_keeps_what_it_was_told() {
     });
     let urgent = Workload { priority: Some(9), ..workload("c", "6") };
     let forever = |happening: Happening| match happening.change {
-        Change::Create { object, .. } => Happening { change: Change::Create { object, run_ns: None }, ..happening },
+        Change::Create { object, .. } => Happening { change: Change::Create { object, job: runs(None) }, ..happening },
         _ => happening,
     };
     let happenings = vec![create(10, workload("b", "6"), 0), create(30, urgent, 0), create(30, workload("a", "6"), 0)];
@@ -275,7 +279,7 @@ fn a_local_queue_is_sampled_from_when_it_has_an_active_cluster_queue() {
     let mut world = usage_based();
     let create_queue = |seconds, object| Happening {
         at: at(seconds),
-        change: Change::Create { object: Box::new(object), run_ns: None },
+        change: Change::Create { object: Box::new(object), job: runs(None) },
     };
     let mut late = local_queue("late", "later");
     late.consumed_resources = Some([("cpu".to_owned(), quantity("8"))].into());
