@@ -65,6 +65,19 @@ fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECOND
 record-worlds: $(STAMPS)/extension ## write tests/worlds/recorded.jsonl.gz again: what the Rust tests compare with
 	$(PY) scripts/record_worlds.py
 
+SAMPLE ?= 60
+MUTANTS_VERSION := 27.1.0
+MUTANTS := target/tools/bin/cargo-mutants
+.PHONY: mutants
+mutants: toolchain $(MUTANTS) ## change the engine and see whether the Rust tests notice; SAMPLE=60 SEED=1, or SAMPLE=all
+	@PATH="$(CURDIR)/$(dir $(MUTANTS)):$$PATH" "$$(PYTHON='$(PYTHON)' sh scripts/find_python.sh)" scripts/mutants.py \
+		--sample $(SAMPLE) --seed $(or $(SEED),1)
+
+$(MUTANTS): Makefile
+	@$(MUTANTS) mutants --version 2>/dev/null | grep -qF $(MUTANTS_VERSION) || \
+		cargo install cargo-mutants --quiet --locked --version $(MUTANTS_VERSION) --root target/tools
+	@touch $@
+
 .PHONY: lint
 lint: $(STAMPS)/tools ## formatting, lints, and which module may import which
 	$(VENV)/bin/ruff check .

@@ -1,0 +1,144 @@
+"""Change the engine in small ways, one at a time, and see whether the Rust tests notice: `make mutants`.
+
+`.cargo/mutants.toml` says what is changed and which tests look; cargo-mutants does it. A mutant that no test notices
+survives. `tests/mutants/survivors.toml` holds those that stay, each with its reason; it names them without line
+numbers, and tells apart those of one name in one file by their order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+SURVIVORS = ROOT / "tests" / "mutants" / "survivors.toml"
+# What is changed is a copy, which stays, with what was built of it.
+COPY = ROOT / "target" / "mutants" / "tree"
+# Most are noticed by the recorded worlds; what is not, the unit tests look at. Less has to be built so.
+PACKAGES = ("kueuecore-worlds", "kueuecore")
+# Of a test, in seconds; a busy machine takes many times as long as an idle one.
+TIMEOUT = 300
+WANTED = 0.9
+# What a test that hangs says is noticed, too.
+NOTICED, UNNOTICED = ("CaughtMutant", "Timeout"), "MissedMutant"
+
+
+def plain_names(mutants: Iterable[str]) -> dict[str, str]:
+    """Names without lines, by those that cargo-mutants gives; `(2)` is the second of a name in a file."""
+    by_plain: defaultdict[str, list[str]] = defaultdict(list)
+    for name in mutants:
+        by_plain[re.sub(r"^([^:]+):\d+:\d+", r"\1", name)].append(name)
+    return {
+        name: plain if index == 1 else f"{plain} ({index})"
+        for plain, names in by_plain.items()
+        for index, name in enumerate(names, start=1)
+    }
+
+
+def copy_tree() -> None:
+    """Copy what git knows of or would add, with its times, so that cargo builds again only what has changed."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
+    COPY.mkdir(parents=True, exist_ok=True)
+    for old in COPY.iterdir():
+        if old.is_dir() and old.name != "target":
+            shutil.rmtree(old)
+    for name in filter(None, files):
+        if (ROOT / name).is_file():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, COPY / name)
+
+
+def all_mutants() -> list[str]:
+    """The names of all mutants that there are."""
+    command = ["cargo", "mutants", "--list", "--colors", "never"]
+    listed = subprocess.run(command, cwd=COPY, check=True, stdout=subprocess.PIPE, text=True)
+    return listed.stdout.splitlines()
+
+
+def sample(listed: list[str], n: int, seed: int) -> list[str]:
+    """So many of the mutants, in their order; those that leave out a field cargo-mutants tests whatever it is asked."""
+    always = [name for name in listed if ": delete field " in name]
+    others = [name for name in listed if name not in always]
+    drawn = {*always, *random.Random(seed).sample(others, min(max(0, n - len(always)), len(others)))}
+    return [name for name in listed if name in drawn]
+
+
+def run(names: list[str], package: str) -> dict[str, str]:
+    """Test the mutants of these names with the tests of one package; what came of each."""
+    exact = "|".join(re.sub(r"([\\.^$*+?()\[\]{}|])", r"\\\1", name) for name in names)
+    output = COPY.parent / package
+    output.mkdir(exist_ok=True)
+    command = ["cargo", "mutants", "--in-place", "--baseline", "skip", "--timeout", str(TIMEOUT), "--colors", "never"]
+    command += ["--output", str(output), "--test-package", package, "--re", f"^(?:{exact})$"]
+    # It says 2 when mutants survive and 3 when tests hang; both are for us to judge.
+    done = subprocess.run(command, cwd=COPY, check=False)
+    if done.returncode not in (0, 2, 3):
+        sys.exit(done.returncode)
+    outcomes: list[dict[str, Any]] = json.loads((output / "mutants.out" / "outcomes.json").read_text())["outcomes"]
+    found = {it["scenario"]["Mutant"]["name"]: it["summary"] for it in outcomes if it["scenario"] != "Baseline"}
+    return {name: found[name] for name in names}
+
+
+def reasons() -> dict[str, str]:
+    """Why mutants stay, by their names."""
+    if not SURVIVORS.exists():
+        return {}
+    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
+    return {it["mutant"]: it["reason"] for it in entries}
+
+
+def report(outcomes: dict[str, str], plain: dict[str, str]) -> bool:
+    """Print the score, the survivors with their reasons, and entries that no longer hold; is the score good enough?"""
+    known = reasons()
+    counts = Counter(outcomes.values())
+    n_noticed, n_survivors = sum(counts[it] for it in NOTICED), counts[UNNOTICED]
+    survivors = sorted(plain[name] for name, outcome in outcomes.items() if outcome == UNNOTICED)
+    print("\nsurvivors:" if survivors else "\nno survivors")
+    for name in survivors:
+        print(f"  {name}\n      {known.get(name, 'NO REASON YET')}")
+    noticed = {plain[name] for name, outcome in outcomes.items() if outcome in NOTICED}
+    for name in known:
+        if name not in plain.values():
+            print(f"{SURVIVORS.name}: there is no such mutant any more: {name}")
+        elif name in noticed:
+            print(f"{SURVIVORS.name}: it is noticed now: {name}")
+    n_viable = n_noticed + n_survivors
+    score = n_noticed / n_viable if n_viable else 1.0
+    others = ", ".join(f"{n} {name}" for name, n in sorted(counts.items()) if name not in (*NOTICED, UNNOTICED))
+    print(f"\n{len(outcomes)} of {len(plain)} mutants: {n_noticed} noticed ({counts['Timeout']} by hanging), ", end="")
+    print(f"{n_survivors} survived{', ' if others else ''}{others}: {score:.1%}")
+    return score >= WANTED
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", default="60", help="how many mutants, or all")
+    parser.add_argument("--seed", type=int, default=1, help="which ones")
+    arguments = parser.parse_args()
+    os.environ.setdefault("CARGO_TERM_COLOR", "never")
+    copy_tree()
+    tests = [part for package in PACKAGES for part in ("--package", package)]
+    subprocess.run(["cargo", "test", "--quiet", "--profile", "mutants", "--tests", *tests], cwd=COPY, check=True)
+    listed = all_mutants()
+    names = listed if arguments.sample == "all" else sample(listed, int(arguments.sample), arguments.seed)
+    outcomes: dict[str, str] = {}
+    for package in PACKAGES:
+        if left := [name for name in names if outcomes.get(name, UNNOTICED) == UNNOTICED]:
+            outcomes |= run(left, package)
+    return 0 if report(outcomes, plain_names(listed)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
