@@ -36,6 +36,7 @@ impl Tree {
 
     /// Adds usage at a node and lets what exceeds its free local quota bubble up (rules/02 §2.1).
     pub fn add_usage(&mut self, row: Row, column: Column, amount: Amount) {
+        self.note_less_than_nothing(amount);
         let (mut row, mut amount) = (row, amount);
         loop {
             let local_available = self.local_available(row, column);
@@ -52,6 +53,7 @@ impl Tree {
 
     /// Removes usage at a node, and from its ancestors what it stored there (rules/02 §2.1).
     pub fn remove_usage(&mut self, row: Row, column: Column, amount: Amount) {
+        self.note_less_than_nothing(amount);
         let (mut row, mut amount) = (row, amount);
         loop {
             let stored_in_parent = self.usage(row, column).minus(self.local_quota(row, column));

@@ -148,6 +148,12 @@ impl Tree {
         self.has_saturated
     }
 
+    /// Less than nothing is about to be added or removed, such as what a slice asks for that is smaller than the one that
+    /// it replaces: the opposite does not lead back, as ancestors hear of the one and not of the other.
+    pub(crate) fn note_less_than_nothing(&mut self, amount: Amount) {
+        self.has_saturated |= amount < Amount::ZERO;
+    }
+
     /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
     pub fn mark(&mut self) -> Mark {
         let mark = Mark { length: self.journal.len(), depth: self.depth };
