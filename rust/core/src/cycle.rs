@@ -281,7 +281,8 @@ impl State {
     }
 
     fn admit_entry(&self, entry: &mut Entry, slice: Option<WorkloadId>, cycle: &mut Cycle) {
-        if entry.is_gone {
+        if entry.is_gone || entry.is_homeless {
+            entry.status = EntryStatus::Nominated;
             return;
         }
         if self.migrates(entry, cycle) {

@@ -60,6 +60,8 @@ pub struct Entry {
     pub silent: bool,
     /// Has it gone while the cycle waited?
     pub is_gone: bool,
+    /// Has its ClusterQueue?
+    pub is_homeless: bool,
     /// Does it hold quota already (second pass)?
     pub has_reservation: bool,
     /// Does it wait for its own preemptions?

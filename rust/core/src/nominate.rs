@@ -79,6 +79,7 @@ impl State {
             requeue: RequeueReason::Generic,
             silent: false,
             is_gone: false,
+            is_homeless: false,
             has_reservation: has_quota_reservation(&record.workload),
             is_preemptor: self.queues[queue].pending.is_preemptor(workload, record.workload.meta.generation),
             priority: item.priority,

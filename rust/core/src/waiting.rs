@@ -107,6 +107,7 @@ impl State {
         let Waiting { seen, round, .. } = waiting;
         for entry in round.entries.iter_mut().chain(&mut round.not_nominated) {
             entry.is_gone |= !self.is_same(seen, entry.workload);
+            entry.is_homeless |= self.queues[entry.queue].settled.is_none();
         }
     }
 
@@ -195,6 +196,19 @@ mod tests {
         assert_eq!(told(&world.cycle()), (vec!["c"], None));
         become_ready(&mut world, "c");
         assert_eq!(told(&world.cycle()), (vec!["d"], None));
+    }
+
+    #[test]
+    fn a_head_whose_queue_goes_while_it_waits_is_not_admitted() {
+        let mut world = world();
+        world.cycle();
+        world.delete(Kind::ClusterQueue, "b");
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        become_ready(&mut world, "c");
+        assert_eq!(world.cycle().cycle, 0);
+        world.apply([Object::ClusterQueue(cluster_queue("b", "4"))]);
+        assert_eq!(told(&world.cycle()), (vec!["b"], None));
     }
 
     #[test]

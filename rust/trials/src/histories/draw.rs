@@ -2,7 +2,9 @@
 
 use arbitrary::{Result, Unstructured};
 use kueuecore::columns::Columns;
-use kueuecore::config::{AdmissionFairSharing, Config, FairSharing, PreemptionStrategy, RequeuingTimestamp};
+use kueuecore::config::{
+    AdmissionFairSharing, Config, FairSharing, PreemptionStrategy, RequeuingTimestamp, WaitForPodsReady,
+};
 use kueuecore::engine::Kind;
 use kueuecore::gates::Gate;
 use kueuecore::objects::Time;
@@ -122,8 +124,20 @@ impl<'a> Draw<'a> {
                 resource_weights: [("cpu".to_owned(), self.choose(&[0.0, 0.5, 2.0, 1e300])?)].into(),
             });
         }
-        if self.flag()? {
+        let waits = self.number(0, 3)?;
+        if waits % 2 == 1 {
             config.requeuing_timestamp = RequeuingTimestamp::Creation;
+        }
+        if waits > 1 {
+            config.wait_for_pods_ready = Some(WaitForPodsReady {
+                timeout_ns: 5_000_000_000,
+                recovery_timeout_ns: Some(1_000_000_000),
+                block_admission: true,
+                requeuing_timestamp: config.requeuing_timestamp,
+                backoff_limit_count: Some(1),
+                backoff_base_seconds: 2,
+                backoff_max_seconds: i32::MAX,
+            });
         }
         config.resources.ignore_undeclared = self.rarely(4)?;
         Ok(config)
