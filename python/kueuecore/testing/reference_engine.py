@@ -65,9 +65,14 @@ class ReferenceEngine:
 
     def _stored(self, given: JsonObject) -> JsonObject:
         """What an API server would store: a generation, and of an update what only a status update changes."""
-        kind, plain = str(given["kind"]), dict(given)
-        metadata: dict[str, Any] = dict(plain["metadata"])  # type: ignore[arg-type]
+        kind, plain = str(given["kind"]), dict[str, Any](given)
+        metadata: dict[str, Any] = dict(plain["metadata"])
         plain["metadata"] = metadata
+        if kind == "Workload" and not self.world.settings.on("PartialAdmission"):
+            # Kueue's webhook drops what the scheduler would not look at.
+            spec = plain["spec"]
+            pod_sets = [{key: it for key, it in each.items() if key != "minCount"} for each in spec["podSets"]]
+            plain["spec"] = {**spec, "podSets": pod_sets}
         old = self.world.kind(kind).get(key_of(given))
         if old is None:
             metadata["generation"] = 1
