@@ -137,9 +137,11 @@ def _quota(world: World) -> Iterator[tuple[str, Any]]:
     nodes = {"ClusterQueue": world.cache.forest.cluster_queues, "Cohort": world.cache.forest.cohorts}
     for row in world.quota():
         kind, name, resource = row["kind"], row["name"], row["resource"]
-        if not row["usage"] and (row["flavor"], resource) not in nodes[kind][name].subtree:
+        node, fr = nodes[kind][name], (row["flavor"], resource)
+        if not row["usage"] and fr not in node.subtree:
             continue
+        potential = None if node.has_cycle else node.potential.get(fr, 0)
         # Of what is overused nothing is available.
-        amounts = [row[what] for what in ("nominal", "subtreeQuota", "available", "potentialAvailable")]
+        amounts = [row["nominal"], node.subtree.get(fr, 0), row.get("available"), potential]
         texts = [None if it in (None, UNLIMITED) else quantity.text(resource, max(0, it)) for it in amounts]
         yield f"{kind} {name}: {resource} of {row['flavor']}", [quantity.text(resource, row["usage"]), *texts]
