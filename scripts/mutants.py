@@ -128,6 +128,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     arguments = parser.parse_args()
     os.environ.setdefault("CARGO_TERM_COLOR", "never")
+    # cargo takes two work trees with one target folder for the same, and a mutant for the engine.
+    os.environ["CARGO_TARGET_DIR"] = str(COPY / "target")
     copy_tree()
     tests = [part for package in PACKAGES for part in ("--package", package)]
     subprocess.run(["cargo", "test", "--quiet", "--profile", "mutants", "--tests", *tests], cwd=COPY, check=True)
