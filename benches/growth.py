@@ -70,7 +70,7 @@ def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) ->
             found = [line[key] for line in every if line[key] is not None]
             point[key] = min(found, default=None)
     # Memory is taken in pages: what a few workloads take cannot be told.
-    if sizes["pending"] < 10_000:
+    if sizes["pending"] < 100_000:
         point["bytes_per_workload"] = None
     point["head_ns"] = point["cycle_ns"] / every[0]["heads"] if point["cycle_ns"] else None
     return point

@@ -11,10 +11,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benches import figures  # after the path to it is known
-from benches.figures import count, duration, ratio
+from benches.figures import count, duration
 from benches.growth import SIZES, series_table
 from benches.machine import ROOT
-from benches.measure import run_table
+from benches.measure import ratio_of, run_table
 
 PAGE = ROOT / "docs/performance.md"
 
@@ -30,8 +30,8 @@ Written by `make performance` from figures of {date}. Do not edit it: run the co
 - Times are those that the processor spent on it: other programs on a busy machine take its caches, but do not count.
 - **best** is the least of several samples, **median** the one in the middle, **instructions** what one call executes,
   as valgrind counts it: it is the same on a busy machine, and is what to compare between commits.
-- **Kueue** is a recorded figure of Kueue at commit {kueue}, of another day and another machine
-  ({kueue_machine}). Take a ratio to it as an order of magnitude.
+- **Kueue** is a recorded figure of Kueue at commit {kueue}, of another day and another machine; take a ratio to it as
+  an order of magnitude. Machine: {kueue_machine}.
 """
 
 _BUSY = "Other work ran on the same cores and took their caches: on a quiet machine times are shorter."
@@ -47,15 +47,15 @@ Each row checks that it decides what Kueue decides. **off** is how many times lo
 - `Preempt`: one search for victims.
 - `WhatIf`: Kueue copies its state to look at it, and its figure here is that copy. The engine copies nothing: a cycle
   works on the state itself and takes trials back. What is measured instead is one question of what would become of a
-  workload.
+  workload, so there is no ratio.
 """
 
 _RUNS = """\
 ## Whole runs
 
 15,000 workloads in 30 ClusterQueues (baseline) and 50,000 in 1,000 (large), all created at once (t0) or over time
-(interval), through virtual time until all have finished. The decisions are those of Kueue, cycle by cycle. Reading the
-manifests is not in the time; the peak of memory has them.
+(interval), through virtual time until all have finished. Cycles, admissions and preemptions are as many as Kueue's;
+`make conformance` compares them one by one. Reading the manifests is not in the time; the peak of memory has them.
 """
 
 _PYTHON = """\
@@ -73,9 +73,13 @@ _GROWTH = """\
 ## Growth
 
 Eight shapes and three priorities, two resources; all heads of a cycle fit, in the last flavor. One size is changed, the
-others stay: one flavor; {others}. The slope is that of the logarithms over the larger half of the points: 0 does not
-grow, 1 is linear. Bytes are what the process takes from the system, so they are told only of 10,000 workloads and more.
-With fair sharing each cycle holds a tournament.
+others stay:
+
+{others}
+
+The slope is that of the logarithms over the larger half of the points: 0 does not grow, 1 is linear. Bytes are what the
+process takes from the system, so they are told only of 100,000 workloads and more. With fair sharing each cycle holds a
+tournament.
 
 Measured at commit {revision}; load average {load}.
 """
@@ -134,8 +138,8 @@ def _others() -> str:
     told = []
     for title, _, others in SIZES.values():
         sizes = ", ".join(f"{others[name]:,} {words[name]}" for name in words if name in others)
-        told.append(f"for {title} {sizes}")
-    return "; ".join(told)
+        told.append(f"- {title} grow: {sizes}{'' if title == 'flavors' else ', one flavor'}")
+    return "\n".join(told)
 
 
 def _load(machine: Mapping[str, Any]) -> str:
@@ -147,7 +151,9 @@ def _kernels(kernels: Mapping[str, Any], goals: Mapping[str, float], recorded: M
     for name, figure in kernels.items():
         best, goal, theirs = figure["best_ns"], goals.get(name), recorded.get(name)
         cells = [duration(goal), duration(best), _off(best, goal), duration(figure["median_ns"])]
-        rows.append([f"`{name}`", *cells, count(figure["instructions"]), duration(theirs), ratio(best, theirs)])
+        rows.append(
+            [f"`{name}`", *cells, count(figure["instructions"]), duration(theirs), ratio_of(name, best, theirs)]
+        )
     head = ["one call", "goal", "best", "off", "median", "instructions", "Kueue", "Kueue / best"]
     return figures.table(head, rows)
 
