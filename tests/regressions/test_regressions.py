@@ -1,4 +1,7 @@
-"""Worlds in which something was wrong once. Each line of a file is one; `why` says what was wrong."""
+"""Worlds in which something was wrong once. Each line of a file is one; `why` says what was wrong.
+
+Those of `open.jsonl` are still to be settled: when one of them agrees, it moves to the others.
+"""
 
 from pathlib import Path
 
@@ -8,8 +11,9 @@ from kueuecore.testing import Invariants, Play, Scenario, read_scenarios, shown
 from kueuecore.testing.comparison import compare
 
 HERE = Path(__file__).parent
+OPEN = pytest.mark.xfail(strict=True, raises=AssertionError)
 SCENARIOS = [
-    pytest.param(scenario, id=f"{file.stem}-{number}")
+    pytest.param(scenario, id=f"{file.stem}-{number}", marks=OPEN if file.stem == "open" else ())
     for file in sorted(HERE.glob("*.jsonl"))
     for number, scenario in enumerate(read_scenarios(file), start=1)
 ]
