@@ -46,7 +46,7 @@ def nanoseconds(time: TimeLike) -> int:
         result = _of_datetime(whole) + int((fraction or "0").ljust(9, "0"))
     elif isinstance(time, datetime):
         if time.tzinfo is None:
-            raise ValueError(f"{time!r} has no zone: give tzinfo=datetime.UTC, for example")
+            raise ValueError(f"{time!r} is no time without a zone: give tzinfo=datetime.UTC, for example")
         result = _of_datetime(time)
     else:
         # Of a class that is derived from int, the int.
