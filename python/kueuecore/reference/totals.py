@@ -31,7 +31,7 @@ class PodSetTotals:
     def scaled(self, count: int) -> PodSetTotals:
         """For another number of pods (rules/01 §7.5)."""
         if self.count in (0, count):
-            return dataclasses.replace(self, count=count)
+            return dataclasses.replace(self)
         scaled = {n: amount.multiply(amount.divide(asked, self.count), count) for n, asked in self.requests.items()}
         return dataclasses.replace(self, count=count, requests=scaled)
 
