@@ -69,7 +69,7 @@ class Invariants:
             return
         after = Tree.of(seen, self._lost)
         self._check_admissions(told.decision)
-        # Victims count as gone for whoever comes after their preemptor in the cycle, though they hold their quota still.
+        # Victims count as gone for who comes after their preemptor in the cycle, though they hold their quota still.
         if not told.decision.replaced_slices and not told.decision.preemptions:
             _check_limits(self._tree, after)
         self._check_strict_fifo(seen, told.decision)
