@@ -110,7 +110,7 @@ conformance: $(STAMPS)/extension ## compare with recorded answers of the real Ku
 	fi
 
 .PHONY: conformance-reference
-conformance-reference: $(STAMPS)/tools ## the same for the reference model, which takes an hour for whole runs
+conformance-reference: $(STAMPS)/tools ## the same for the reference model, which takes a quarter of an hour for whole runs
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(REFERENCE) --known tests/conformance/known-reference.txt --without topology $(CONFORMANCE_ARGS); \
 		$(REFERENCE) --known tests/conformance/known-reference.txt --without pods-ready --seconds 0 "$(CONFORMANCE)/traces"; \

@@ -107,6 +107,18 @@ def test_pods_that_fail_have_time_to_recover() -> None:
     assert steps(lost, "a")[1] == (26, StepKind.STOPPED)
 
 
+def test_where_nobody_waits_for_pods_it_makes_no_difference_when_they_are_ready() -> None:
+    strict = QUEUES.replace("namespaceSelector: {}", "namespaceSelector: {}\n  queueingStrategy: StrictFIFO")
+
+    def cycles(ready: Sequence[float | None] | None, fails: float | None) -> tuple[int, int]:
+        jobs = [job(name, ready, fails=fails, recovers=5) for name in "abc"]
+        alone = simulate(strict, jobs, now=NOW)
+        return alone.n_cycles, alone.end
+
+    # The third is tried again whenever anything happens.
+    assert cycles([3], 7) == cycles(None, None)
+
+
 def test_with_block_admission_one_starts_after_the_other() -> None:
     together = run(job("a", [6]), job("b", [3]))
     assert (steps(together, "a")[0][0], steps(together, "b")[0][0]) == (0, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from kueuecore import _core
 from kueuecore.configuration import Configuration
+from kueuecore.conformance.statuses import recorded_status
 from kueuecore.decisions import Admission
 from kueuecore.engine import Engine
 from kueuecore.simulation import Run, RunEnding, SimulatedCycle, StepKind, simulate
@@ -256,7 +257,9 @@ def _final(run: Run) -> dict[str, Any]:
         "cohortUsage": usage["Cohort"],
         "queued": queues["active"],
         "inadmissible": queues["inadmissible"],
-        "statuses": {w.key: _status(run, w.status) for w in workloads},
+        "statuses": {
+            w.key: recorded_status(w.status, lambda time: _seconds(run, nanoseconds(time))) for w in workloads
+        },
         "localQueues": {
             key: {
                 "consumed": account["consumed"],
@@ -282,23 +285,3 @@ def _final(run: Run) -> dict[str, Any]:
     if run.ending is RunEnding.CYCLE_LIMIT:
         final["stopped"] = "maxCycles"
     return final
-
-
-def _status(run: Run, status: Mapping[str, Any]) -> dict[str, Any]:
-    told = [{k: c[k] for k in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
-    finished = [c for c in told if c["type"] == "Finished" and c["status"] == "True"]
-    result = {
-        "conditions": finished or sorted(told, key=lambda c: c["type"]),
-        "evictions": status.get("schedulingStats", {}).get("evictions", []),
-    }
-    if finished:
-        return result
-    requeue = status.get("requeueState", {})
-    if "requeueAt" in requeue:
-        result["requeueAt"] = _seconds(run, nanoseconds(requeue["requeueAt"]))
-    if "count" in requeue:
-        result["requeueCount"] = requeue["count"]
-    checks = status.get("admissionChecks", ())
-    result["admissionChecks"] = [{"name": c["name"], "state": c["state"]} for c in checks]
-    result["resourceRequests"] = status.get("resourceRequests", [])
-    return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from kueuecore.conformance.statuses import recorded_status
 from kueuecore.reference import quantity, times
 from kueuecore.reference.admission_fair_sharing import Account
 from kueuecore.reference.cycle import Cycle
@@ -170,7 +171,10 @@ def _final(run: Run) -> Json:
         "usage": usage["ClusterQueue"],
         "cohortUsage": usage["Cohort"],
         **_places(world),
-        "statuses": {name: _status(run, w.get("status", {})) for name, w in sorted(world.kind("Workload").items())},
+        "statuses": {
+            name: recorded_status(w.get("status", {}), lambda time: _seconds(run, times.moment(time)))
+            for name, w in sorted(world.kind("Workload").items())
+        },
     }
     if run.is_cut:
         final["stopped"] = "maxCycles"
@@ -196,23 +200,3 @@ def _places(world: World) -> Json:
         for waiting, place in world.pending(name):
             places[place].setdefault(name, []).append(waiting)
     return {"queued": places["active"], "inadmissible": places["inadmissible"]}
-
-
-def _status(run: Run, status: Json) -> Json:
-    told = [{n: c[n] for n in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
-    finished = [c for c in told if c["type"] == "Finished" and c["status"] == "True"]
-    result: Json = {
-        "conditions": finished or sorted(told, key=lambda c: str(c["type"])),
-        "evictions": status.get("schedulingStats", {}).get("evictions", []),
-    }
-    if finished:
-        return result
-    requeue = status.get("requeueState", {})
-    if "requeueAt" in requeue:
-        result["requeueAt"] = _seconds(run, times.moment(requeue["requeueAt"]))
-    if "count" in requeue:
-        result["requeueCount"] = requeue["count"]
-    checks = status.get("admissionChecks", ())
-    result["admissionChecks"] = [{"name": c["name"], "state": c["state"]} for c in checks]
-    result["resourceRequests"] = status.get("resourceRequests", [])
-    return result

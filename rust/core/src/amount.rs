@@ -67,12 +67,6 @@ impl Amount {
     pub const fn minus_units(self, v: i64) -> Self {
         if self.is_unlimited() { self } else { Self(self.0.saturating_sub(v)) }
     }
-
-    /// Is `v` no more than this? Unlimited holds every integer, `i64::MAX` included.
-    #[must_use]
-    pub const fn holds(self, v: i64) -> bool {
-        self.is_unlimited() || v <= self.0
-    }
 }
 
 impl fmt::Display for Amount {

@@ -106,7 +106,6 @@ impl State {
         }
         self.cycle += 1;
         let mut cycle = Cycle::default();
-        cycle.decision.cycle = self.cycle;
         cycle.decision.unparked = unparked;
         let (mut entries, not_nominated) = self.nominate(heads, &mut cycle);
         if self.config.fair_sharing.is_none() {

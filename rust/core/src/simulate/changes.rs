@@ -45,7 +45,8 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
 
     fn create(&mut self, workload: Workload, job: JobPlan, number: u32) {
         let id = self.engine.state.apply_workload(workload);
-        self.jobs.add(id, job);
+        let is_waited_for = self.engine.state.config.wait_for_pods_ready.is_some();
+        self.jobs.add(id, JobPlan { pods: job.pods.filter(|_| is_waited_for), ..job });
         self.numbers.entry(id).or_insert(number);
         self.note(Step::Created, id);
     }

@@ -34,7 +34,7 @@ pub struct JobPlan {
     /// How long it runs, in nanoseconds; `None`: for ever. Where somebody waits for pods to be ready, it begins when they
     /// first are.
     pub run_ns: Option<i64>,
-    /// When its pods are ready; `None`: at once.
+    /// When its pods are ready, where somebody waits for that; `None`: at once.
     pub pods: Option<Box<PodsPlan>>,
 }
 
@@ -167,8 +167,8 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         let index = job.n_admissions;
         job.n_admissions += 1;
         job.was_ready = false;
-        let pods = job.plan.pods.as_deref().filter(|_| self.engine.state.config.wait_for_pods_ready.is_some());
-        let ready_ns = pods.map(|pods| pods.ready_ns.get(index).or(pods.ready_ns.last()).copied().flatten());
+        let ready_ns =
+            job.plan.pods.as_deref().map(|pods| pods.ready_ns.get(index).or(pods.ready_ns.last()).copied().flatten());
         job.are_pods_ready = ready_ns.is_none();
         match ready_ns {
             None => self.run_on(id, key),
@@ -228,15 +228,14 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     }
 
     fn make_checks_ready(&mut self, id: WorkloadId) {
-        let state = &mut self.engine.state;
-        let old = state.workloads.get(id).clone();
-        for check in &mut state.workloads.get_mut(id).workload.status.admission_checks {
-            if check.state == CheckState::Pending {
+        self.engine.change(id, self.clock, |workload| {
+            for check in workload.status.admission_checks.iter_mut().filter(|check| check.state == CheckState::Pending)
+            {
                 check.state = CheckState::Ready;
                 "Ready at once".clone_into(&mut check.message);
                 check.last_transition = self.clock;
             }
-        }
-        state.settle_status_change(id, &old);
+            true
+        });
     }
 }
