@@ -23,6 +23,7 @@ _EDGES = ("9223372036854775807", "9223372036854775806", "4611686018427387904", "
 _FLAVORS = ("f1", "f2", "f3")
 _FINAL, _INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 _OTHER_FLAVORS = ("g1", "g2")
+_UNDECLARED = "example.com/disk"
 # Gates that change what is decided or said, as they are not by default.
 _GATES: tuple[JsonObject, ...] = (
     {"PrioritizePreemptorWorkloads": True},
@@ -36,6 +37,14 @@ _GATES: tuple[JsonObject, ...] = (
     {"UnadmittedWorkloadsObservability": False},
     {"UnadmittedWorkloadsExplicitStatus": True},
     {"PartialAdmission": False},
+    {"QuotaCheckStrategy": False},
+)
+# How requests are counted.
+_RESOURCES: tuple[JsonObject, ...] = (
+    {"quotaCheckStrategy": "IgnoreUndeclared"},
+    {"excludeResourcePrefixes": ["example.com/"]},
+    {"transformations": [{"input": _UNDECLARED, "strategy": "Replace", "outputs": {"cpu": "500m"}}]},
+    {"transformations": [{"input": "memory", "strategy": "Retain", "outputs": {"cpu": "1"}}]},
 )
 
 
@@ -85,6 +94,7 @@ class Stock:
         others: Names of more LocalQueues, which are all of the first ClusterQueue.
         checks: Names of the AdmissionChecks; mostly none.
         is_usage_based: Do LocalQueues go first that have used least?
+        undeclared: Resources that pods ask for and no ClusterQueue has; mostly none.
         quotas: Amounts of quota, the plainest first.
         requests: Amounts that pods request.
         edges: Amounts near the largest that there are; mostly none.
@@ -97,6 +107,7 @@ class Stock:
     others: tuple[str, ...]
     checks: tuple[str, ...]
     is_usage_based: bool
+    undeclared: tuple[str, ...]
     quotas: tuple[str, ...]
     requests: tuple[str, ...]
     edges: tuple[str, ...]
@@ -120,6 +131,9 @@ def stocks(chance: Chance, limits: Limits) -> Stock:
     # Most worlds have cpu in one flavor: that is where workloads meet.
     n_flavors = chance.one(1, 1, 2, 2, 3)
     resources = ("cpu",) if shape < 7 else ("cpu", "memory")
+    if chance.rarely(12):
+        # Every pod is one of these, whatever it requests.
+        resources = (*resources, "pods")
     groups = [(resources, _FLAVORS[:n_flavors])]
     if shape in (6, 9):
         groups.append((("example.com/gpu",), _OTHER_FLAVORS[: chance.one(1, 2)]))
@@ -138,6 +152,7 @@ def stocks(chance: Chance, limits: Limits) -> Stock:
         ("r1",) if is_usage_based else (),
         checks,
         is_usage_based,
+        (_UNDECLARED,) if chance.rarely(12) else (),
         (*quotas, *edges),
         (*requests, *edges),
         edges,
@@ -303,8 +318,11 @@ def pod_sets(chance: Chance, stock: Stock) -> list[JsonValue]:
         requests: JsonObject = {}
         for resources, _ in stock.groups:
             for resource in resources:
-                if resource == "cpu" or chance.boolean():
+                if resource == "cpu" or (resource != "pods" and chance.boolean()):
                     requests[resource] = chance.one(*stock.requests)
+        for resource in stock.undeclared:
+            if chance.boolean():
+                requests[resource] = chance.one(*stock.requests)
         pod: JsonObject = {"containers": [{"name": "c", "resources": {"requests": requests}}]}
         if chance.rarely(4):
             pod["tolerations"] = [{"key": "spot", "operator": "Exists"}]
@@ -389,6 +407,11 @@ def configurations(chance: Chance, stock: Stock) -> JsonObject | None:
         }
     if stock.limits.gates and chance.rarely(5):
         found["featureGates"] = chance.one(*_GATES)
+    if chance.rarely(2 if stock.undeclared else 20):
+        found["resources"] = chance.one(*_RESOURCES)
+    if chance.rarely(15):
+        # Nothing is ever late: it is the order of what was evicted that changes.
+        found["waitForPodsReady"] = {"timeout": "100000h", "requeuingStrategy": {"timestamp": "Creation"}}
     return found or None
 
 
