@@ -26,7 +26,7 @@ DRAWN = (
     (range(1, 901), Limits()),
     (range(901, 1501), Limits(fair_sharing=True, missing=False, stops=False)),
 )
-KEPT = 250
+KEPT = 300
 # So often a thing has to happen among the kept.
 OFTEN = 4
 

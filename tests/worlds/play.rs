@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use kueuecore::decision::{Decision, Event, Key};
 use kueuecore::engine::{Engine, Kind};
 use kueuecore::ids::WorkloadId;
-use kueuecore::objects::{Object, Time};
+use kueuecore::objects::{Object, Time, WorkloadStatus};
+use kueuecore::shared::Shared;
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::encode;
@@ -54,9 +55,16 @@ impl Play {
                 None => missing = true,
             },
             "cycle" | "linger" => {
+                let before: BTreeMap<Key, _> = self
+                    .engine
+                    .state
+                    .workloads
+                    .iter()
+                    .map(|(_, it)| (it.key.clone(), it.workload.status.clone()))
+                    .collect();
                 let decision = self.engine.cycle(self.now);
                 told = of_cycle(&decision);
-                self.hear_of(&decision);
+                self.hear_of(&decision, &before);
             }
             "fork" => self.engine = self.engine.clone(),
             "wait" => {}
@@ -95,13 +103,16 @@ impl Play {
     }
 
     /// Applies what a cycle has written, as a watch brings it to a controller.
-    fn hear_of(&mut self, decision: &Decision) {
+    fn hear_of(&mut self, decision: &Decision, before: &BTreeMap<Key, Shared<WorkloadStatus>>) {
         let admitted = decision.admissions.iter().map(|it| &it.key);
-        for key in admitted.chain(decision.preemptions.iter().map(|it| &it.key)) {
+        let preempted = decision.preemptions.iter().map(|it| &it.key);
+        for key in admitted.chain(preempted).chain(decision.pending.iter().map(|it| &it.key)) {
             let state = &self.engine.state;
             let id = state.workloads.find(&key.0, &key.1).expect("a workload that was decided on");
-            let object = Object::Workload(Box::new(state.workload_object(id)));
-            self.engine.apply(vec![object], self.now);
+            if state.workloads.get(id).workload.status != before[key] {
+                let object = Object::Workload(Box::new(state.workload_object(id)));
+                self.engine.apply(vec![object], self.now);
+            }
         }
     }
 

@@ -70,9 +70,10 @@ pub fn told_in(answer: &Value) -> Value {
     Value::Object(told)
 }
 
-/// A status, its conditions by type: their order says nothing.
+/// A status, its conditions by type: their order says nothing, nor does a field with nothing in it.
 fn by_type(mut status: Value) -> Value {
     let fields = status.as_object_mut().expect("a status is an object");
+    fields.retain(|_, value| *value != json!({}));
     if let Some(conditions) = fields.remove("conditions") {
         let mut of_type = Map::new();
         for mut condition in conditions.as_array().expect("a list").iter().cloned() {
