@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::FairSharing;
-use crate::objects::{ClusterQueue, Meta, Preemption, PreemptionPolicy, Workload};
+use crate::objects::{ClusterQueue, Meta, Preemption, PreemptionPolicy, StopPolicy, Workload};
 use crate::testing::{World, cluster_queue, local_queue, meta, workload};
 
 fn world() -> World {
@@ -81,6 +81,30 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
     let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.1.as_str()).collect();
     victims.sort_unstable();
     assert_eq!(victims, ["x-v1", "x-v2", "y-v1", "y-v2"]);
+}
+
+#[test]
+fn a_cycle_tells_how_many_parked_workloads_are_tried_again_with_heads_or_without() {
+    let mut world = world();
+    world.submit(workload("running", "10"));
+    world.cycle();
+    for name in ["one", "two"] {
+        world.submit(workload(name, "1"));
+    }
+    let parks = world.cycle();
+    assert_eq!((parks.unparked, parks.has_changed_something()), (0, true));
+    let finish = |world: &mut World| {
+        let (id, now) = (world.id("running"), world.now);
+        world.engine.finish(id, "Succeeded", "", now);
+    };
+    let mut stopped = World { engine: world.engine.clone(), now: world.now };
+    finish(&mut world);
+    let tries = world.cycle();
+    assert_eq!((tries.unparked, tries.admissions.len()), (2, 1));
+    stopped.change_cluster_queue(|queue| queue.stop_policy = StopPolicy::Hold);
+    finish(&mut stopped);
+    let idle = stopped.cycle();
+    assert_eq!((idle.unparked, idle.pending.len(), idle.has_changed_something()), (2, 0, true));
 }
 
 /// Cohort `x` with ClusterQueues `a`, `b`, and `z`, whose quota is unlimited.
