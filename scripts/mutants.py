@@ -47,17 +47,25 @@ def plain_names(mutants: Iterable[str]) -> dict[str, str]:
 
 
 def copy_tree() -> None:
-    """Copy what git knows of or would add, with its times, so that cargo builds again only what has changed."""
+    """Copy what git knows of or would add, and only what differs, so that cargo builds again what has changed.
+
+    A run that was interrupted has left a mutant behind: its file differs, and is as new as its copy.
+    """
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    files = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
+    names = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
+    files = {name for name in names if name and (ROOT / name).is_file()}
     COPY.mkdir(parents=True, exist_ok=True)
-    for old in COPY.iterdir():
-        if old.is_dir() and old.name != "target":
-            shutil.rmtree(old)
-    for name in filter(None, files):
-        if (ROOT / name).is_file():
-            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, COPY / name)
+    for folder, below, found in os.walk(COPY):
+        if Path(folder) == COPY and "target" in below:
+            below.remove("target")
+        for old in (Path(folder, name) for name in found):
+            if old.relative_to(COPY).as_posix() not in files:
+                old.unlink()
+    for name in files:
+        source, copy = ROOT / name, COPY / name
+        if not copy.is_file() or copy.read_bytes() != source.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy)
 
 
 def all_mutants() -> list[str]:
