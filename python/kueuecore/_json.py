@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-__all__ = ["JsonObject", "JsonValue", "list_at", "object_at", "text_at", "texts_at"]
+__all__ = ["JsonObject", "JsonValue", "int_at", "list_at", "object_at", "text_at", "texts_at"]
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 """Whatever JSON can hold."""
@@ -17,6 +17,12 @@ def object_at(value: JsonValue, *path: str) -> JsonObject:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def int_at(value: JsonValue, *path: str, default: int = 0) -> int:
+    """The whole number at `path`; `default` when there is none or something else stands there."""
+    found = object_at(value, *path[:-1]).get(path[-1])
+    return found if isinstance(found, int) and not isinstance(found, bool) else default
 
 
 def list_at(value: JsonValue, *path: str) -> list[JsonValue]:

@@ -86,7 +86,7 @@ class World:
             manifests = _named(manifests)
         added = () if trusted else _missing_namespaces(manifests)
         everything = (*map(_namespace, added), *(manifests if trusted else map(_labelled, manifests)))
-        jobs = workloads_for(everything, configuration=jobs_configuration(configuration or Configuration()))
+        jobs = workloads_for(everything, configuration=jobs_configuration(configuration))
         jobs.raise_for_problems()
         # That a job's Workload was given along with it needs no word.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
@@ -126,13 +126,15 @@ class World:
         return Applied(warnings, dict(sorted(unread.items())))
 
 
-def jobs_configuration(configuration: Configuration) -> JobsConfiguration:
-    """The part of a Configuration that is about jobs.
+def jobs_configuration(configuration: Configuration | None) -> JobsConfiguration:
+    """The part of a Configuration that is about jobs; without one, what Kueue's release manifest says about them.
 
     Example:
         >>> list(jobs_configuration(Configuration()).frameworks)
         ['batch/job']
     """
+    if configuration is None:
+        return JobsConfiguration()
     settings = configuration.to_dict()
     integrations = object_at(settings, "integrations")
     return JobsConfiguration(

@@ -102,7 +102,9 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
     given = add.add_argument_group("what goes in")
     given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
-    given.add_argument("--config", metavar="FILE", help="Kueue's Configuration; by default that of a Kueue without one")
+    given.add_argument(
+        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
+    )
     given.add_argument(
         "--feature-gates",
         metavar="A=true,B=false",

@@ -16,6 +16,7 @@ from kueuecore.cli.table import Style, table
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError, ObjectRef, Problem
+from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, read_manifests
 from kueuecore.settling import Ending, settle
 from kueuecore.states import Stage
@@ -23,7 +24,10 @@ from kueuecore.world import Applied, World
 
 __all__ = ["gates", "run"]
 
-_EMPTY_CONFIGURATION = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
+_WITHOUT_FILE = f"""
+{{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
+  integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
+"""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,7 +65,7 @@ def _configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Confi
     if file is not None:
         return Configuration.read(file, feature_gates=dict(gates))
     try:
-        return Configuration.parse(_EMPTY_CONFIGURATION, feature_gates=dict(gates))
+        return Configuration.parse(_WITHOUT_FILE, feature_gates=dict(gates))
     except ConfigurationError as error:
         # It can only be about the gates, which stand in no file.
         raise ConfigurationError(

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.model import ELASTIC_JOB, Integration, JobsConfiguration, annotations_of, is_elastic
+from kueuecore.jobs.gates import elastic_gated
+from kueuecore.jobs.injection import PodSetInfo
+from kueuecore.jobs.integration import (
+    Finished,
+    Integration,
+    JobPodSet,
+    Write,
+    WriteKind,
+    merged_into_templates,
+    written_to_templates,
+)
+from kueuecore.jobs.model import JobsConfiguration, Surroundings, annotations_of, is_elastic
+from kueuecore.jobs.paths import with_value, without_value
 from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid, quoted, required
-from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems, topology_request
+from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems
 
-__all__ = ["BATCH_JOB"]
+__all__ = ["BATCH_JOB", "COMPLETION_INDEX", "pods_count"]
 
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 STOPPING = "kueue.x-k8s.io/stopping"
 
-_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 _JOB_NAME = "batch.kubernetes.io/job-name"
 # What the job controller writes into the template, and Kueue takes out again. It leaves the job name.
-_MANAGED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
+_DROPPED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 _ANNOTATIONS = "spec.template.metadata.annotations"
+_TEMPLATE = ("spec", "template")
 _INT32 = 2**31
 
 
@@ -72,62 +86,121 @@ def pods_count(job: JsonObject) -> int:
     return parallelism if completions is None else min(parallelism, completions)
 
 
-def pod_sets(job: JsonObject, configuration: JobsConfiguration) -> list[JsonObject]:
-    """The one pod set of a Job."""
-    template = dict(object_at(job, "spec", "template"))
+def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+    template = object_at(job, "spec", "template")
     metadata = dict(object_at(template, "metadata"))
-    labels = {key: value for key, value in object_at(metadata, "labels").items() if key not in _MANAGED_LABELS}
+    labels = {key: value for key, value in object_at(metadata, "labels").items() if key not in _DROPPED_LABELS}
     metadata["labels"] = labels
-    template["metadata"] = {key: value for key, value in metadata.items() if value != {}}
-    if is_elastic(job) and configuration.enabled("ElasticJobsViaWorkloadSlices"):
-        template["spec"] = _gated(object_at(template, "spec"))
-    result: JsonObject = {"name": "main", "template": template, "count": pods_count(job)}
     at_least, _ = go_int(annotations_of(job).get(MIN_PARALLELISM, ""))
-    if at_least is not None:
-        result["minCount"] = at_least
-    annotations = texts_at(template, "metadata", "annotations")
-    request = topology_request(annotations, configuration, pod_index_label=_COMPLETION_INDEX)
-    if request is not None:
-        result["topologyRequest"] = request
-    return [result]
+    return [
+        JobPodSet(
+            name="main",
+            count=pods_count(job),
+            template={**template, "metadata": {key: value for key, value in metadata.items() if value != {}}},
+            path=_TEMPLATE,
+            count_path=("spec", "parallelism"),
+            min_count=at_least,
+            pod_index_label=COMPLETION_INDEX,
+        )
+    ]
 
 
-def validate(job: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
-    """What is rejected when a Job is created."""
+def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = _partial_admission_problems(job) + _equal_completions_problems(job)
-    if not configuration.enabled("TopologyAwareScheduling"):
+    if not surroundings.enabled("TopologyAwareScheduling"):
         return problems
     annotations = texts_at(job, "spec", "template", "metadata", "annotations")
-    if found := topology_problems(_ANNOTATIONS, annotations, configuration):
+    if found := topology_problems(_ANNOTATIONS, annotations, surroundings.configuration):
         return problems + found
-    if configuration.enabled("ElasticJobsViaWorkloadSlices") and is_elastic(job):
+    if surroundings.enabled("ElasticJobsViaWorkloadSlices") and is_elastic(job):
         for key, mode in ((REQUIRED, "required"), (PREFERRED, "preferred")):
             if key in annotations:
                 detail = f"{mode} topology is not supported with elastic jobs"
                 return [*problems, forbidden(f"{_ANNOTATIONS}.{key}", detail)]
-    return problems + slice_size_problems(_ANNOTATIONS, annotations, pods_count(job))
+    return problems + slice_size_problems(_ANNOTATIONS, annotations, pod_sets[0].count)
 
 
-def suspend(job: JsonObject) -> None:
-    """Suspend a Job."""
-    job["spec"] = {**object_at(job, "spec"), "suspend": True}
-
-
-def is_suspended(job: JsonObject) -> bool:
-    """Whether a Job is suspended, and not only about to be."""
+def _is_suspended(job: JsonObject) -> bool:
     return object_at(job, "spec").get("suspend") is True and annotations_of(job).get(STOPPING) != "true"
 
 
-def finished(job: JsonObject) -> bool:
-    """Whether a Job is complete or has failed."""
-    return any(
-        text_at(condition, "type") in ("Complete", "Failed") and text_at(condition, "status") == "True"
-        for condition in list_at(job, "status", "conditions")
-    )
+def _inject(job: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration) -> JsonObject:
+    started = merged_into_templates(job, [_TEMPLATE], infos, configuration)
+    return _with_count(started, infos[0].count)
 
 
-def _template_paths(_: JsonObject) -> Sequence[tuple[str, str]]:
-    return [("spec.podSets[0].template", "spec.template"), ("spec.podSets[0].count", "spec.parallelism")]
+def _restore(job: JsonObject, infos: Sequence[PodSetInfo]) -> JsonObject:
+    info = infos[0]
+    labels = texts_at(job, "spec", "template", "metadata", "labels")
+    kept = {key: labels[key] for key in (_JOB_NAME, *_DROPPED_LABELS) if key in labels}
+    restored = written_to_templates(job, [_TEMPLATE], [replace(info, labels={**info.labels, **kept})])
+    return _with_count(restored, info.count)
+
+
+def _with_count(job: JsonObject, count: int) -> JsonObject:
+    """The job with another parallelism, if it may have one."""
+    if go_int(annotations_of(job).get(MIN_PARALLELISM, ""))[0] is None:
+        return job
+    job = with_value(job, ("spec", "parallelism"), count)
+    if go_bool(annotations_of(job).get(EQUAL_COMPLETIONS, "")):
+        job = with_value(job, ("spec", "completions"), count)
+    return job
+
+
+def _stop(job: JsonObject, infos: Sequence[PodSetInfo] | None, _reason: str, _message: str) -> list[Write]:
+    """Three steps, for an API server takes no new template before the start time is gone."""
+    writes = []
+    if not _is_suspended(job):
+        job = BATCH_JOB.suspend(job)
+        job = with_value(job, ("metadata", "annotations", STOPPING), "true")
+        writes.append(Write(job))
+    if object_at(job, "status").get("startTime") is not None:
+        job = without_value(job, ("status", "startTime"))
+        writes.append(Write(job, WriteKind.UPDATE_STATUS))
+    restored = without_value(BATCH_JOB.restored(job, infos), ("metadata", "annotations", STOPPING))
+    return [*writes, Write(restored)] if restored != job else writes
+
+
+def _finished(job: JsonObject) -> Finished | None:
+    for condition in list_at(job, "status", "conditions"):
+        kind = text_at(condition, "type")
+        if kind in ("Complete", "Failed") and text_at(condition, "status") == "True":
+            return Finished(text_at(condition, "message"), success=kind == "Complete")
+    return None
+
+
+def _pods_ready(job: JsonObject) -> bool:
+    uncounted = list_at(job, "status", "uncountedTerminatedPods", "succeeded")
+    status = ("succeeded", "ready")
+    return sum(int_at(job, "status", key) for key in status) + len(uncounted) >= pods_count(job)
+
+
+def _reclaimable_pods(job: JsonObject) -> dict[str, int]:
+    parallelism = _count(job, "parallelism")
+    parallelism = 1 if parallelism is None else parallelism
+    completions = _count(job, "completions")
+    completions = parallelism if completions is None else completions
+    done = int_at(job, "status", "succeeded")
+    if text_at(job, "spec", "completionMode") == "Indexed":
+        indexes = (text_at(job, "status", key) for key in ("completedIndexes", "failedIndexes"))
+        done = _n_indexes(",".join(indexes), completions)
+    n_left = max(completions - done, 0)
+    return {"main": parallelism - n_left} if parallelism > 1 and done > 0 and n_left < parallelism else {}
+
+
+def _n_indexes(text: str, below: int) -> int:
+    """How many different indexes below a limit a text such as `1,3-5` names; what is no interval does not count."""
+    intervals = []
+    for interval in text.split(","):
+        first, dash, last = interval.partition("-")
+        low, high = go_int(first)[0], go_int(last if dash else first)[0]
+        if low is not None and high is not None and low <= high:
+            intervals.append((low, min(high, below - 1)))
+    count, counted = 0, -1
+    for low, high in sorted(intervals):
+        if (start := max(low, counted + 1)) <= high:
+            count, counted = count + high - start + 1, high
+    return count
 
 
 def _partial_admission_problems(job: JsonObject) -> list[Problem]:
@@ -173,23 +246,24 @@ def _count(job: JsonObject, key: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _gated(spec: JsonObject) -> JsonObject:
-    """The pod spec with the gate behind which pods of an elastic job wait (rules/10 §2.2.5)."""
-    gates = list_at(spec, "schedulingGates")
-    if any(text_at(gate, "name") == ELASTIC_JOB for gate in gates):
-        return spec
-    return {**spec, "schedulingGates": [*gates, {"name": ELASTIC_JOB}]}
-
-
 BATCH_JOB = Integration(
     framework="batch/job",
     api_version="batch/v1",
     kind="Job",
+    supports_prebuilt=True,
+    supports_elastic=True,
+    default_managed_by="kubernetes.io/job-controller",
     with_defaults=with_defaults,
+    webhook_defaults=lambda job, configuration: elastic_gated(job, [(*_TEMPLATE, "spec")], configuration),
     shape_problems=shape_problems,
-    pod_sets=pod_sets,
-    validate=validate,
-    suspend=suspend,
-    finished=finished,
-    template_paths=_template_paths,
+    pod_sets=_pod_sets,
+    validate=_validate,
+    inject=_inject,
+    restore=_restore,
+    custom_is_suspended=_is_suspended,
+    custom_stop=_stop,
+    is_active=lambda job: int_at(job, "status", "active") != 0,
+    finished=_finished,
+    pods_ready=_pods_ready,
+    reclaimable_pods=_reclaimable_pods,
 )

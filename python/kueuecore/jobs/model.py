@@ -1,16 +1,15 @@
-"""What the modules of this package share: the configuration, the objects around a job, and names of labels."""
+"""What all modules of this package share: the configuration, the objects around a job, and names of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
-from kueuecore.errors import Problem
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 
-__all__ = ["Integration", "JobsConfiguration", "Surroundings"]
+__all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE_LABEL = f"{PREFIX}queue-name"
@@ -20,11 +19,29 @@ PREBUILT_WORKLOAD = f"{PREFIX}prebuilt-workload-name"
 ELASTIC_JOB = f"{PREFIX}elastic-job"
 ADMISSION_GATED_BY = f"{PREFIX}admission-gated-by"
 
+INSTALLED_FRAMEWORKS = (
+    "batch/job",
+    "kubeflow.org/mpijob",
+    "ray.io/rayjob",
+    "ray.io/raycluster",
+    "ray.io/rayservice",
+    "jobset.x-k8s.io/jobset",
+    "workload.codeflare.dev/appwrapper",
+    "trainer.kubeflow.org/trainjob",
+    "pod",
+    "deployment",
+    "statefulset",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+)
+"""The integrations that Kueue's release manifest enables; the rest has to be named in a Configuration (rules/11 §2)."""
+
 # Of the feature gates, those that are read here, with their defaults (rules/11 §4.1).
 _GATES = {
     "AdmissionGatedBy": True,
+    "AssignQueueLabelsForPods": True,
     "ElasticJobsViaWorkloadSlices": True,
     "PartialAdmission": True,
+    "ReclaimablePods": True,
     "ShortWorkloadNames": False,
     "SkipAncestorCheckForDeletedWorkloads": True,
     "TASMultiLayerTopology": True,
@@ -47,7 +64,7 @@ class JobsConfiguration:
     """The part of the Configuration that says which jobs are managed, and how (rules/10 §2, rules/11).
 
     Args:
-        frameworks: `integrations.frameworks`: the enabled integrations.
+        frameworks: `integrations.frameworks`: the enabled integrations; by default those of Kueue's release manifest.
         external_frameworks: `integrations.externalFrameworks`: owners that somebody else manages, `Kind.version.group`.
         label_keys_to_copy: `integrations.labelKeysToCopy`: labels that a Workload gets from its job.
         manage_jobs_without_queue_name: `manageJobsWithoutQueueName`.
@@ -56,7 +73,7 @@ class JobsConfiguration:
         feature_gates: Gates that are not at their defaults; those that have nothing to do with jobs are ignored.
     """
 
-    frameworks: Sequence[str] = ("batch/job",)
+    frameworks: Sequence[str] = INSTALLED_FRAMEWORKS
     external_frameworks: Sequence[str] = ()
     label_keys_to_copy: Sequence[str] = ()
     manage_jobs_without_queue_name: bool = False
@@ -70,45 +87,11 @@ class JobsConfiguration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Integration:
-    """How jobs of one kind become pod sets. All functions are pure; they get the job with its defaults filled in.
-
-    Args:
-        framework: The name in `integrations.frameworks`.
-        api_version: Group and version of the kind.
-        kind: The kind.
-        with_defaults: A copy of a raw manifest with the defaults of the API server.
-        shape_problems: What is missing or of the wrong type in a raw manifest, so that nothing else can be asked.
-        pod_sets: The pod sets, as in `spec.podSets` of a Workload.
-        validate: What the webhook of the kind rejects, beside what it rejects for all kinds.
-        suspend: Set the field that suspends the job.
-        finished: Whether the job is done.
-        template_paths: Where each pod set's template stands in the job: pairs of a field path in the Workload and
-            one in the job.
-    """
-
-    framework: str
-    api_version: str
-    kind: str
-    with_defaults: Callable[[JsonObject], JsonObject]
-    shape_problems: Callable[[JsonObject], list[Problem]]
-    pod_sets: Callable[[JsonObject, JobsConfiguration], list[JsonObject]]
-    validate: Callable[[JsonObject, JobsConfiguration], list[Problem]]
-    suspend: Callable[[JsonObject], None]
-    finished: Callable[[JsonObject], bool]
-    template_paths: Callable[[JsonObject], Sequence[tuple[str, str]]]
-
-    @property
-    def group(self) -> str:
-        """The API group; empty for the core group."""
-        return group_of(self.api_version)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The objects beside the jobs that decide what becomes of them.
+    """The configuration, and the objects beside the jobs that decide what becomes of them.
 
     Args:
+        configuration: Which jobs are managed, and how.
         namespaces: Name to labels.
         local_queues: Namespace and name.
         workload_priority_classes: Name to value.
@@ -118,16 +101,17 @@ class Surroundings:
         by_key: Every object by (apiVersion, kind, namespace, name).
     """
 
-    namespaces: Mapping[str, Mapping[str, str]]
-    local_queues: frozenset[tuple[str, str]]
-    workload_priority_classes: Mapping[str, int]
-    priority_classes: Mapping[str, int]
-    default_priority_class: str | None
-    workloads: Mapping[tuple[str, str], JsonObject]
-    by_key: Mapping[tuple[str, str, str, str], JsonObject]
+    configuration: JobsConfiguration = field(default_factory=JobsConfiguration)
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    local_queues: frozenset[tuple[str, str]] = frozenset()
+    workload_priority_classes: Mapping[str, int] = field(default_factory=dict)
+    priority_classes: Mapping[str, int] = field(default_factory=dict)
+    default_priority_class: str | None = None
+    workloads: Mapping[tuple[str, str], JsonObject] = field(default_factory=dict)
+    by_key: Mapping[tuple[str, str, str, str], JsonObject] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, objects: Iterable[JsonObject], default_namespace: str) -> Self:
+    def of(cls, objects: Iterable[JsonObject], *, configuration: JobsConfiguration) -> Self:
         """Look through all objects once."""
         namespaces: dict[str, Mapping[str, str]] = {}
         local_queues: set[tuple[str, str]] = set()
@@ -143,7 +127,7 @@ class Surroundings:
                 text_at(plain, "kind"),
                 text_at(plain, "metadata", "name"),
             )
-            namespace = text_at(plain, "metadata", "namespace") or default_namespace
+            namespace = text_at(plain, "metadata", "namespace") or configuration.default_namespace
             by_key[api_version, kind, namespace, name] = plain
             value = plain.get("value")
             match group_of(api_version), kind:
@@ -162,6 +146,7 @@ class Surroundings:
                 case _:
                     pass
         return cls(
+            configuration=configuration,
             namespaces=namespaces,
             local_queues=frozenset(local_queues),
             workload_priority_classes=workload_classes,
@@ -171,6 +156,10 @@ class Surroundings:
             workloads=workloads,
             by_key=by_key,
         )
+
+    def enabled(self, gate: str) -> bool:
+        """Whether a feature gate that matters to jobs is on."""
+        return self.configuration.enabled(gate)
 
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         """Labels of a namespace, with the one that the API server sets, also if there is no object of it."""
@@ -195,8 +184,17 @@ def labels_of(job: JsonObject) -> dict[str, str]:
 
 def set_label(job: JsonObject, key: str, value: str) -> None:
     """Set a label of an object."""
+    _set_text(job, "labels", key, value)
+
+
+def set_annotation(job: JsonObject, key: str, value: str) -> None:
+    """Set an annotation of an object."""
+    _set_text(job, "annotations", key, value)
+
+
+def _set_text(job: JsonObject, which: str, key: str, value: str) -> None:
     metadata = object_at(job, "metadata")
-    job["metadata"] = {**metadata, "labels": {**object_at(metadata, "labels"), key: value}}
+    job["metadata"] = {**metadata, which: {**object_at(metadata, which), key: value}}
 
 
 def is_elastic(job: JsonObject) -> bool:

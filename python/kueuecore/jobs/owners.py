@@ -48,14 +48,13 @@ def has_managed_owner(job: JsonObject, configuration: JobsConfiguration) -> bool
     return owner is not None and _is_managed(text_at(owner, "apiVersion"), text_at(owner, "kind"), configuration)
 
 
-def managed_ancestor(
-    job: JsonObject, configuration: JobsConfiguration, surroundings: Surroundings
-) -> JsonObject | None:
+def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject | None:
     """The top-most owner that is managed by Kueue.
 
     Raises:
         OwnerError: An owner of a known type that is not there, owners that own each other, or more than ten.
     """
+    configuration = surroundings.configuration
     namespace = text_at(job, "metadata", "namespace") or configuration.default_namespace
     current, found = job, None
     seen = {(text_at(job, "apiVersion"), text_at(job, "kind"), text_at(job, "metadata", "name"))}

@@ -9,13 +9,13 @@ from decimal import Decimal
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.model import (
     ADMISSION_GATED_BY,
     ELASTIC_JOB,
     MAX_EXEC_TIME_LABEL,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
-    Integration,
     JobsConfiguration,
     Surroundings,
     annotations_of,
@@ -117,7 +117,7 @@ def new_workload(
 
 
 def priority_of(
-    job: JsonObject, pod_sets: Sequence[JsonObject], surroundings: Surroundings
+    job: JsonObject, pod_sets: Sequence[JsonObject], surroundings: Surroundings, *, pod_class: str | None = None
 ) -> tuple[JsonObject, Problem | None]:
     """`priorityClassRef` and `priority` of a Workload (rules/10 §3.3), or the class that is missing."""
     if name := labels_of(job).get(PRIORITY_CLASS_LABEL):
@@ -127,8 +127,9 @@ def priority_of(
             return {}, Problem(message, field=f"metadata.labels[{PRIORITY_CLASS_LABEL}]", value=name, remedy=remedy)
         value = surroundings.workload_priority_classes[name]
         return _priority("kueue.x-k8s.io", "WorkloadPriorityClass", name, value), None
-    named = (text_at(pod_set, "template", "spec", "priorityClassName") for pod_set in pod_sets)
-    pod_class = next(filter(None, named), None)
+    if pod_class is None:
+        named = (text_at(pod_set, "template", "spec", "priorityClassName") for pod_set in pod_sets)
+        pod_class = next(filter(None, named), None)
     if pod_class is not None and pod_class not in surroundings.priority_classes:
         remedy = "add the class to the manifests, or correct priorityClassName"
         message = f'PriorityClass "{pod_class}" not found'

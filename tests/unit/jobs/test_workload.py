@@ -244,7 +244,8 @@ def test_job_of_an_owner_that_is_not_managed_has_a_workload() -> None:
     without_queue = {**_JOB_SET, "metadata": {**_JOB_SET["metadata"], "labels": {}}}
     assert len(workloads_for([without_queue, _owned_by(without_queue)], configuration=_BOTH).workloads) == 1
     # The integration of the owner is off.
-    assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET)]).workloads) == 1
+    alone = JobsConfiguration(frameworks=["batch/job"])
+    assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET)], configuration=alone).workloads) == 1
     # The reference is to an earlier object of that name.
     assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET, uid="old")], configuration=_BOTH).workloads) == 1
     # Not the controller.
@@ -372,8 +373,8 @@ def test_jobs_that_are_over_or_deleted_or_not_enabled_get_none() -> None:
 
 
 def test_other_objects_are_no_jobs() -> None:
-    pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
-    assert workloads_for([Namespace("a"), LocalQueue("q", cluster_queue="c"), pod]) == JobsResult((), (), (), ())
+    service: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    assert workloads_for([Namespace("a"), LocalQueue("q", cluster_queue="c"), service]) == JobsResult((), (), (), ())
 
 
 def test_generated_names_are_numbered_and_avoid_those_that_exist() -> None:

@@ -1,0 +1,44 @@
+"""Scheduling gates of pods: behind them they wait for their admission."""
+
+from __future__ import annotations
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.jobs.model import ELASTIC_JOB, JobsConfiguration, is_elastic
+from kueuecore.jobs.paths import Path, value_at, with_value
+
+__all__ = ["elastic_gated", "has_gate", "with_gate", "without_gate"]
+
+
+def has_gate(spec: JsonObject, name: str) -> bool:
+    """Whether a pod spec has a gate."""
+    return any(text_at(gate, "name") == name for gate in list_at(spec, "schedulingGates"))
+
+
+def with_gate(spec: JsonObject, name: str) -> JsonObject:
+    """The pod spec with a gate more, unless it has it."""
+    if has_gate(spec, name):
+        return spec
+    return {**spec, "schedulingGates": [*list_at(spec, "schedulingGates"), {"name": name}]}
+
+
+def without_gate(spec: JsonObject, name: str) -> JsonObject:
+    """The pod spec without a gate."""
+    if not has_gate(spec, name):
+        return spec
+    left = [gate for gate in list_at(spec, "schedulingGates") if text_at(gate, "name") != name]
+    result = {**spec, "schedulingGates": left}
+    return result if left else {key: value for key, value in result.items() if key != "schedulingGates"}
+
+
+def elastic_gated(job: JsonObject, specs: list[Path], configuration: JobsConfiguration) -> JsonObject:
+    """An elastic job with the gate behind which its pods wait for a slice (rules/10 §2.2.5); other jobs as they are.
+
+    Args:
+        job: The job.
+        specs: Where its pod specs stand.
+        configuration: Whose gates count.
+    """
+    if is_elastic(job) and configuration.enabled("ElasticJobsViaWorkloadSlices"):
+        for path in specs:
+            job = with_value(job, path, with_gate(object_at(value_at(job, path)), ELASTIC_JOB))
+    return job

@@ -1,0 +1,65 @@
+"""Field paths as tuples: `("spec", "replicatedJobs", 0, "template")`. Writing copies what lies on the way."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject, JsonValue
+
+__all__ = ["Path", "path_text", "value_at", "with_value", "without_value"]
+
+Path: TypeAlias = "tuple[str | int, ...]"
+"""From the top of an object to one of its fields: names, and positions in lists."""
+
+
+def path_text(path: Path) -> str:
+    """The path as errors show it.
+
+    Example:
+        >>> path_text(("spec", "replicatedJobs", 0, "template"))
+        'spec.replicatedJobs[0].template'
+    """
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def value_at(value: JsonValue, path: Path) -> JsonValue:
+    """What stands at `path`; None if nothing does."""
+    for step in path:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def with_value(job: JsonObject, path: Path, new: JsonValue) -> JsonObject:
+    """A copy of `job` in which `new` stands at `path`; what is missing on the way is made.
+
+    Example:
+        >>> with_value({"spec": {"a": 1}}, ("spec", "suspend"), True)
+        {'spec': {'a': 1, 'suspend': True}}
+    """
+    result = _with_value(job, path, new)
+    return result if isinstance(result, dict) else job
+
+
+def without_value(job: JsonObject, path: Path) -> JsonObject:
+    """A copy of `job` without what stands at `path`, a name in an object."""
+    parent, name = value_at(job, path[:-1]), path[-1]
+    if not isinstance(parent, dict) or name not in parent:
+        return job
+    return with_value(job, path[:-1], {key: value for key, value in parent.items() if key != name})
+
+
+def _with_value(value: JsonValue, path: Path, new: JsonValue) -> JsonValue:
+    if not path:
+        return new
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        items = list(value) if isinstance(value, list) else []
+        items += [{} for _ in range(step + 1 - len(items))]
+        items[step] = _with_value(items[step], rest, new)
+        return items
+    fields = dict(value) if isinstance(value, dict) else {}
+    fields[step] = _with_value(fields.get(step), rest, new)
+    return fields

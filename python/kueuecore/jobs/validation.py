@@ -1,0 +1,101 @@
+"""What the webhooks of all kinds of jobs reject (rules/10 §7)."""
+
+from __future__ import annotations
+
+import re
+
+from kueuecore._json import JsonObject
+from kueuecore.errors import Problem
+from kueuecore.jobs.integration import Integration
+from kueuecore.jobs.model import (
+    ADMISSION_GATED_BY,
+    ELASTIC_JOB,
+    MAX_EXEC_TIME_LABEL,
+    PREBUILT_WORKLOAD,
+    QUEUE_LABEL,
+    JobsConfiguration,
+    annotations_of,
+    is_elastic,
+    labels_of,
+)
+from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid, quoted, subdomain_problems
+
+__all__ = ["common_problems", "prebuilt_workload"]
+
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_LONGEST_GATE = 63
+
+
+def prebuilt_workload(job: JsonObject, configuration: JobsConfiguration) -> tuple[str, str]:
+    """The name of the existing Workload that the job uses, and the field that has it (rules/10 §2.1)."""
+    annotation = annotations_of(job).get(PREBUILT_WORKLOAD, "")
+    label = labels_of(job).get(PREBUILT_WORKLOAD, "")
+    annotation_path, label_path = f"metadata.annotations[{PREBUILT_WORKLOAD}]", f"metadata.labels[{PREBUILT_WORKLOAD}]"
+    if configuration.enabled("WorkloadIdentifierAnnotations"):
+        return (annotation, annotation_path) if annotation else (label, label_path)
+    if not label and len(annotation) > 63:
+        return annotation, annotation_path
+    return label, label_path
+
+
+def common_problems(job: JsonObject, integration: Integration, configuration: JobsConfiguration) -> list[Problem]:
+    """What is rejected at creation for every kind, in the order in which it is said."""
+    labels = labels_of(job)
+    version = integration.api_version
+    gvk = f"{version if '/' in version else '/' + version}, Kind={integration.kind}"
+    problems = []
+    if QUEUE_LABEL in labels and (details := subdomain_problems(labels[QUEUE_LABEL])):
+        problems.append(invalid(f"metadata.labels[{QUEUE_LABEL}]", labels[QUEUE_LABEL], ",".join(details)))
+    prebuilt, path = prebuilt_workload(job, configuration)
+    named = prebuilt or PREBUILT_WORKLOAD in labels
+    if named and (details := subdomain_problems(prebuilt)):
+        problems.append(invalid(path, prebuilt, ",".join(details)))
+    if prebuilt and not integration.supports_prebuilt:
+        problems.append(forbidden(path, f"Is not supported for {quoted(gvk)}"))
+    problems += _max_exec_time_problems(labels)
+    if is_elastic(job) and not integration.supports_elastic:
+        field = f"metadata.annotations[{ELASTIC_JOB}]"
+        problems.append(forbidden(field, f"elastic job is not supported for {quoted(gvk)}"))
+    if configuration.enabled("AdmissionGatedBy"):
+        problems += _admission_gate_problems(annotations_of(job).get(ADMISSION_GATED_BY, ""))
+    return problems
+
+
+def _max_exec_time_problems(labels: dict[str, str]) -> list[Problem]:
+    text = labels.get(MAX_EXEC_TIME_LABEL)
+    if text is None:
+        return []
+    field = f"metadata.labels[{MAX_EXEC_TIME_LABEL}]"
+    seconds, why = go_int(text)
+    if seconds is None:
+        return [invalid(field, text, go_error("Atoi", text, why), remedy="write a number of seconds")]
+    return [invalid(field, seconds, "should be greater than 0")] if seconds <= 0 else []
+
+
+def _admission_gate_problems(value: str) -> list[Problem]:
+    field = f"metadata.annotations[{ADMISSION_GATED_BY}]"
+    problems: list[Problem] = []
+    seen = set()
+    for gate in [part.strip() for part in value.split(",")] if value.strip() else []:
+        if not gate:
+            problems.append(invalid(field, value, "cannot contain empty gate names"))
+        elif gate in seen:
+            problems.append(invalid(field, value, f"duplicate gate name: {gate}"))
+        else:
+            seen.add(gate)
+            problems += _domain_prefixed_path_problems(field, gate)
+            if len(gate.encode()) > _LONGEST_GATE:
+                problems.append(
+                    Problem(f"Too long: may not be more than {_LONGEST_GATE} bytes", field=field, value=gate)
+                )
+    return problems
+
+
+def _domain_prefixed_path_problems(field: str, text: str) -> list[Problem]:
+    host, _, path = text.partition("/")
+    if not host or not path:
+        return [invalid(field, text, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    problems = [invalid(field, host, detail) for detail in subdomain_problems(host)]
+    if not re.fullmatch(_HTTP_PATH, path):
+        problems.append(invalid(field, path, f"Invalid path (regex used for validation is '{_HTTP_PATH}')"))
+    return problems
