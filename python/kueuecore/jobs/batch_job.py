@@ -11,7 +11,6 @@ from kueuecore.errors import Problem
 from kueuecore.jobs.gates import elastic_gated
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import (
-    Finished,
     Integration,
     JobPodSet,
     Write,
@@ -21,7 +20,9 @@ from kueuecore.jobs.integration import (
 )
 from kueuecore.jobs.model import JobsConfiguration, Surroundings, annotations_of, is_elastic
 from kueuecore.jobs.paths import with_value, without_value
-from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid, quoted, required
+from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid, quoted
+from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems
 
 __all__ = ["BATCH_JOB", "COMPLETION_INDEX", "pods_count"]
@@ -36,29 +37,17 @@ _JOB_NAME = "batch.kubernetes.io/job-name"
 _DROPPED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 _ANNOTATIONS = "spec.template.metadata.annotations"
 _TEMPLATE = ("spec", "template")
-_INT32 = 2**31
 
 
 def shape_problems(job: JsonObject) -> list[Problem]:
     """Fields without which, or with other types than which, a Job says nothing."""
-    problems = []
     spec = object_at(job, "spec")
-    for key in ("parallelism", "completions"):
-        value = spec.get(key)
-        if value is None:
-            continue
-        field = f"spec.{key}"
-        if isinstance(value, bool) or not isinstance(value, int) or value >= _INT32:
-            problems.append(invalid(field, str(value), "must be a 32-bit integer"))
-        elif value < 0:
-            problems.append(invalid(field, value, "must be greater than or equal to 0"))
+    problems = [it for key in ("parallelism", "completions") for it in count_problems(job, ("spec", key))]
     mode = spec.get("completionMode")
     if mode not in (None, "NonIndexed", "Indexed"):
         supported = 'supported values: "Indexed", "NonIndexed"'
         problems.append(Problem(f"Unsupported value: {quoted(str(mode))}: {supported}", field="spec.completionMode"))
-    if not list_at(spec, "template", "spec", "containers"):
-        problems.append(required("spec.template.spec.containers"))
-    return problems
+    return problems + template_problems(job, _TEMPLATE)
 
 
 def with_defaults(job: JsonObject) -> JsonObject:
@@ -161,14 +150,6 @@ def _stop(job: JsonObject, infos: Sequence[PodSetInfo] | None, _reason: str, _me
     return [*writes, Write(restored)] if restored != job else writes
 
 
-def _finished(job: JsonObject) -> Finished | None:
-    for condition in list_at(job, "status", "conditions"):
-        kind = text_at(condition, "type")
-        if kind in ("Complete", "Failed") and text_at(condition, "status") == "True":
-            return Finished(text_at(condition, "message"), success=kind == "Complete")
-    return None
-
-
 def _pods_ready(job: JsonObject) -> bool:
     uncounted = list_at(job, "status", "uncountedTerminatedPods", "succeeded")
     status = ("succeeded", "ready")
@@ -263,7 +244,7 @@ BATCH_JOB = Integration(
     custom_is_suspended=_is_suspended,
     custom_stop=_stop,
     is_active=lambda job: int_at(job, "status", "active") != 0,
-    finished=_finished,
+    finished=finished_by("Complete", "Failed"),
     pods_ready=_pods_ready,
     reclaimable_pods=_reclaimable_pods,
 )

@@ -189,7 +189,8 @@ class Integration:
         suspend_field: Where the truth value stands that suspends it; None if it has none.
         supports_prebuilt: May a job name an existing Workload (annotation `kueue.x-k8s.io/prebuilt-workload-name`)?
         supports_elastic: May a job ask for workload slices (annotation `kueue.x-k8s.io/elastic-job`)?
-        default_managed_by: What `spec.managedBy` names when nobody took it over; None if the kind has no such field.
+        default_managed_by: What `managed_by_field` names when nobody took it over; None if the kind has no such field.
+        managed_by_field: Where the controller that runs the job is named.
         with_defaults: A copy of a raw manifest with the defaults of the API server.
         webhook_defaults: The job with what Kueue's webhook for this kind changes beside queue, priority and suspension.
         shape_problems: What is missing or of the wrong type in a raw manifest, so that nothing else can be asked.
@@ -214,6 +215,7 @@ class Integration:
     supports_prebuilt: bool = False
     supports_elastic: bool = False
     default_managed_by: str | None = None
+    managed_by_field: Path = ("spec", "managedBy")
     with_defaults: Callable[[JsonObject], JsonObject] = copy.deepcopy
     webhook_defaults: Callable[[JsonObject, JobsConfiguration], JsonObject] = _unchanged
     shape_problems: Callable[[JsonObject], list[Problem]] = _nothing_wrong

@@ -6,10 +6,16 @@ from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue
 
-__all__ = ["Path", "path_text", "value_at", "with_value", "without_value"]
+__all__ = ["Key", "Path", "path_text", "value_at", "with_value", "without_value"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """From the top of an object to one of its fields: names, and positions in lists."""
+
+
+class Key(str):
+    """A name in a path that people choose, a key of a map: errors show it in brackets."""
+
+    __slots__ = ()
 
 
 def path_text(path: Path) -> str:
@@ -19,7 +25,7 @@ def path_text(path: Path) -> str:
         >>> path_text(("spec", "replicatedJobs", 0, "template"))
         'spec.replicatedJobs[0].template'
     """
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+    return "".join(f"[{it}]" if isinstance(it, int | Key) else f".{it}" for it in path).removeprefix(".")
 
 
 def value_at(value: JsonValue, path: Path) -> JsonValue:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.integration import Integration
+from kueuecore.jobs.integration import Integration, JobPodSet
 from kueuecore.jobs.model import (
     ADMISSION_GATED_BY,
     ELASTIC_JOB,
@@ -14,16 +15,75 @@ from kueuecore.jobs.model import (
     PREBUILT_WORKLOAD,
     QUEUE_LABEL,
     JobsConfiguration,
+    Surroundings,
     annotations_of,
     is_elastic,
     labels_of,
 )
+from kueuecore.jobs.paths import path_text
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid, quoted, subdomain_problems
+from kueuecore.jobs.topology import GROUP_NAME, PREFERRED, REQUIRED, slice_size_problems, topology_problems
 
-__all__ = ["common_problems", "prebuilt_workload"]
+__all__ = ["common_problems", "prebuilt_workload", "topology_is_valid", "topology_of_each_is_valid"]
 
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _LONGEST_GATE = 63
+
+
+def topology_is_valid(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    """What is wrong with the topology that the pod sets ask for, each by itself and as groups.
+
+    It is the `validate` of kinds that check nothing else.
+    """
+    problems = topology_of_each_is_valid(job, pod_sets, surroundings)
+    if surroundings.enabled("TopologyAwareScheduling"):
+        problems += _group_problems(pod_sets, surroundings.configuration)
+    return problems
+
+
+def topology_of_each_is_valid(
+    _job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings
+) -> list[Problem]:
+    """What is wrong with the topology that each pod set asks for; groups are not looked at."""
+    if not surroundings.enabled("TopologyAwareScheduling"):
+        return []
+    problems: list[Problem] = []
+    for pod_set in pod_sets:
+        path = _annotations_path(pod_set)
+        problems += topology_problems(path, pod_set.annotations, surroundings.configuration)
+        problems += slice_size_problems(path, pod_set.annotations, pod_set.count)
+    return problems
+
+
+def _group_problems(pod_sets: Sequence[JobPodSet], configuration: JobsConfiguration) -> list[Problem]:
+    groups: dict[str, list[JobPodSet]] = {}
+    for pod_set in pod_sets:
+        request = object_at(pod_set.to_manifest(configuration), "topologyRequest")
+        if name := text_at(request, "podSetGroupName"):
+            groups.setdefault(name, []).append(pod_set)
+    problems = []
+    for name, members in groups.items():
+        paths = [_annotations_path(it) for it in members]
+        if len(members) != 2:
+            detail = f"can only define groups of exactly 2 pod sets, got: {len(members)} pod set(s)"
+            problems += [invalid(f"{path}[{GROUP_NAME}]", name, detail) for path in paths]
+            continue
+        first, second = members
+        if first.count != 1 and second.count != 1:
+            detail = (
+                "can only define groups where at least one pod set has only 1 replica, got: "
+                f"{first.count} replica(s) and {second.count} replica(s) in the group"
+            )
+            problems += [invalid(f"{path}[{GROUP_NAME}]", name, detail) for path in paths]
+        if any(first.annotations.get(key) != second.annotations.get(key) for key in (REQUIRED, PREFERRED)):
+            for path, other in (paths, reversed(paths)):
+                topology = f"must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with '{other}'"
+                problems.append(invalid(path, None, f"{topology} in group '{name}'"))
+    return problems
+
+
+def _annotations_path(pod_set: JobPodSet) -> str:
+    return ".".join(filter(None, (path_text(pod_set.path), "metadata.annotations")))
 
 
 def prebuilt_workload(job: JsonObject, configuration: JobsConfiguration) -> tuple[str, str]:

@@ -227,17 +227,19 @@ _JOB_SET: dict[str, Any] = {
     "apiVersion": "jobset.x-k8s.io/v1alpha2",
     "kind": "JobSet",
     "metadata": {"name": "set", "namespace": "team-a", "labels": {"kueue.x-k8s.io/queue-name": "q"}, "uid": "u"},
+    "spec": {
+        "replicatedJobs": [
+            {"name": "workers", "template": {"spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}}},
+        ]
+    },
 }
 _BOTH = JobsConfiguration(frameworks=["batch/job", "jobset.x-k8s.io/jobset"])
 
 
 def test_job_of_a_managed_owner_has_no_workload_of_its_own() -> None:
     result = workloads_for([_JOB_SET, _owned_by(_JOB_SET)], configuration=_BOTH)
-    assert result.workloads == ()
-    assert [it.reason for it in result.ignored] == [
-        "kueuecore makes no Workloads of JobSets yet",
-        'JobSet "team-a/set" owns it, and has the Workload',
-    ]
+    assert [it.object["spec"]["podSets"][0]["name"] for it in result.workloads] == ["workers"]  # type: ignore[index,call-overload]
+    assert [it.reason for it in result.ignored] == ['JobSet "team-a/set" owns it, and has the Workload']
 
 
 def test_job_of_an_owner_that_is_not_managed_has_a_workload() -> None:
@@ -247,9 +249,9 @@ def test_job_of_an_owner_that_is_not_managed_has_a_workload() -> None:
     alone = JobsConfiguration(frameworks=["batch/job"])
     assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET)], configuration=alone).workloads) == 1
     # The reference is to an earlier object of that name.
-    assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET, uid="old")], configuration=_BOTH).workloads) == 1
+    assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET, uid="old")], configuration=_BOTH).workloads) == 2
     # Not the controller.
-    assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET, controller=False)], configuration=_BOTH).workloads) == 1
+    assert len(workloads_for([_JOB_SET, _owned_by(_JOB_SET, controller=False)], configuration=_BOTH).workloads) == 2
 
 
 def test_job_of_a_cron_job_is_on_its_own() -> None:
@@ -287,7 +289,8 @@ def test_job_below_a_job_without_queue_gets_no_defaults() -> None:
     assert _priority_of_last(high, without_queue, child) == 0
     del child["metadata"]["labels"]
     result = workloads_for([queue, without_queue, child], configuration=_BOTH)
-    assert [it.reason for it in result.ignored][1:] == ["it has no label kueue.x-k8s.io/queue-name"]
+    assert len(result.workloads) == 1
+    assert [it.reason for it in result.ignored] == ["it has no label kueue.x-k8s.io/queue-name"]
 
 
 def _priority_of_last(*manifests: Any) -> int:

@@ -1,0 +1,100 @@
+"""JobSets: several Jobs of several kinds, started and stopped together (rules/10 §1, §5.2)."""
+
+from __future__ import annotations
+
+import copy
+
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.batch_job import COMPLETION_INDEX, pods_count
+from kueuecore.jobs.integration import Integration, JobPodSet
+from kueuecore.jobs.model import Surroundings
+from kueuecore.jobs.paths import Path
+from kueuecore.jobs.rejections import required
+from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.status import finished_by
+from kueuecore.jobs.validation import topology_is_valid
+
+__all__ = ["JOB_SET", "job_set_pod_sets", "job_set_pods_ready", "job_set_reclaimable_pods"]
+
+JOB_INDEX = "jobset.sigs.k8s.io/job-index"
+_REPLICATED_JOBS = ("spec", "replicatedJobs")
+
+
+def job_set_pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+    """One pod set for each replicated job."""
+    return [
+        JobPodSet.at(
+            job,
+            (*_REPLICATED_JOBS, index, "template", "spec", "template"),
+            name=text_at(replicated, "name"),
+            count=_replicas(replicated) * pods_count(object_at(replicated, "template")),
+            count_path=(*_REPLICATED_JOBS, index, "replicas"),
+            pod_index_label=COMPLETION_INDEX,
+            sub_group_index_label=JOB_INDEX,
+            sub_group_count=_replicas(replicated),
+        )
+        for index, replicated in enumerate(_replicated_jobs(job))
+    ]
+
+
+def job_set_pods_ready(job: JsonObject, *, statuses: str = "replicatedJobsStatus") -> bool:
+    """Whether as many Jobs are ready or done as there are."""
+    n_ready = sum(int_at(it, "ready") + int_at(it, "succeeded") for it in list_at(job, "status", statuses))
+    return n_ready == sum(map(_replicas, _replicated_jobs(job)))
+
+
+def job_set_reclaimable_pods(job: JsonObject, *, statuses: str = "replicatedJobsStatus") -> dict[str, int]:
+    """The pods of Jobs that succeeded."""
+    succeeded = {text_at(it, "name"): int_at(it, "succeeded") for it in list_at(job, "status", statuses)}
+    return {
+        text_at(it, "name").lower(): succeeded[text_at(it, "name")] * pods_count(object_at(it, "template"))
+        for it in _replicated_jobs(job)
+        if 0 < succeeded.get(text_at(it, "name"), 0) <= _replicas(it)
+    }
+
+
+def _replicated_jobs(job: JsonObject) -> list[JsonObject]:
+    return [object_at(it) for it in list_at(job, *_REPLICATED_JOBS)]
+
+
+def _replicas(replicated: JsonObject) -> int:
+    return int_at(replicated, "replicas", default=1)
+
+
+def _with_defaults(job: JsonObject) -> JsonObject:
+    result = copy.deepcopy(job)
+    for replicated in _replicated_jobs(result):
+        replicated.setdefault("replicas", 1)
+    result["spec"] = {"suspend": False, **object_at(result, "spec")}
+    return result
+
+
+def _shape_problems(job: JsonObject) -> list[Problem]:
+    replicated = _replicated_jobs(job)
+    problems = [] if replicated else [required("spec.replicatedJobs")]
+    for index, it in enumerate(replicated):
+        path: Path = (*_REPLICATED_JOBS, index)
+        if not text_at(it, "name"):
+            problems.append(required(f"spec.replicatedJobs[{index}].name"))
+        for count in (("replicas",), ("template", "spec", "parallelism"), ("template", "spec", "completions")):
+            problems += count_problems(job, (*path, *count))
+        problems += template_problems(job, (*path, "template", "spec", "template"))
+    return problems
+
+
+JOB_SET = Integration(
+    framework="jobset.x-k8s.io/jobset",
+    api_version="jobset.x-k8s.io/v1alpha2",
+    kind="JobSet",
+    pod_sets=job_set_pod_sets,
+    supports_prebuilt=True,
+    default_managed_by="jobset.sigs.k8s.io/jobset-controller",
+    with_defaults=_with_defaults,
+    shape_problems=_shape_problems,
+    validate=topology_is_valid,
+    is_active=lambda job: any(int_at(it, "active") > 0 for it in list_at(job, "status", "replicatedJobsStatus")),
+    finished=finished_by("Completed", "Failed"),
+    pods_ready=job_set_pods_ready,
+    reclaimable_pods=job_set_reclaimable_pods,
+)

@@ -1,0 +1,106 @@
+"""Jobs of Kubeflow's training operator and MPI operator: pods of several replica types (rules/10 §1, §5.10)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import partial
+
+from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.integration import Integration, JobPodSet
+from kueuecore.jobs.model import JobsConfiguration, Surroundings
+from kueuecore.jobs.paths import Key, Path, with_value
+from kueuecore.jobs.rejections import required
+from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.status import any_replica_active, finished_by, has_condition
+from kueuecore.jobs.topology import GROUP_NAME
+from kueuecore.jobs.validation import topology_is_valid, topology_of_each_is_valid
+
+__all__ = ["KUBEFLOW_KINDS", "MPI_JOB"]
+
+_REPLICA_INDEX = "training.kubeflow.org/replica-index"
+_POD_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset"
+
+
+def _present(job: JsonObject, specs: str, types: Sequence[str]) -> list[tuple[str, Path]]:
+    """The replica types that a job has, in the order in which they become pod sets, and where they stand."""
+    found = object_at(job, "spec", specs)
+    return [(it, ("spec", specs, Key(it))) for it in types if isinstance(found.get(it), dict)]
+
+
+def _pod_sets(job: JsonObject, _surroundings: Surroundings, *, specs: str, types: Sequence[str]) -> list[JobPodSet]:
+    return [
+        JobPodSet.at(
+            job,
+            (*path, "template"),
+            name=it.lower(),
+            count=int_at(job, *map(str, path), "replicas", default=1),
+            count_path=(*path, "replicas"),
+            pod_index_label=_REPLICA_INDEX,
+        )
+        for it, path in _present(job, specs, types)
+    ]
+
+
+def _shape_problems(job: JsonObject, *, specs: str, types: Sequence[str]) -> list[Problem]:
+    present = _present(job, specs, types)
+    problems = [] if present else [required(f"spec.{specs}", f"one of {', '.join(types)}")]
+    for _, path in present:
+        problems += count_problems(job, (*path, "replicas")) + template_problems(job, (*path, "template"))
+    return problems
+
+
+def _with_defaults(job: JsonObject, *, specs: str, types: Sequence[str]) -> JsonObject:
+    result = copy.deepcopy(job)
+    for _, path in _present(job, specs, types):
+        result = with_value(result, (*path, "replicas"), int_at(job, *map(str, path), "replicas", default=1))
+    return result
+
+
+def _kubeflow(framework: str, kind: str, specs: str, *types: str) -> Integration:
+    return Integration(
+        framework=f"kubeflow.org/{framework}",
+        api_version="kubeflow.org/v2beta1" if kind == "MPIJob" else "kubeflow.org/v1",
+        kind=kind,
+        pod_sets=partial(_pod_sets, specs=specs, types=types),
+        suspend_field=("spec", "runPolicy", "suspend"),
+        supports_prebuilt=kind != "JAXJob",
+        default_managed_by="kubeflow.org/mpi-operator" if kind == "MPIJob" else "kubeflow.org/training-operator",
+        managed_by_field=("spec", "runPolicy", "managedBy"),
+        with_defaults=partial(_with_defaults, specs=specs, types=types),
+        webhook_defaults=_with_offset if kind == "MPIJob" else lambda job, _: job,
+        shape_problems=partial(_shape_problems, specs=specs, types=types),
+        validate=topology_is_valid if kind == "MPIJob" else topology_of_each_is_valid,
+        priority_class=lambda job: text_at(job, "spec", "runPolicy", "schedulingPolicy", "priorityClass") or None,
+        is_active=any_replica_active,
+        finished=finished_by("Succeeded", "Failed"),
+        pods_ready=lambda job: has_condition(job, "Running"),
+    )
+
+
+def _with_offset(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+    """Workers whose indexes start after the launcher's, if it works too."""
+    replicas = object_at(job, "spec", "mpiReplicaSpecs")
+    launcher, worker = replicas.get("Launcher"), replicas.get("Worker")
+    if (
+        configuration.enabled("TopologyAwareScheduling")
+        and object_at(job, "spec").get("runLauncherAsWorker") is True
+        and isinstance(launcher, dict)
+        and isinstance(worker, dict)
+        and GROUP_NAME not in texts_at(launcher, "template", "metadata", "annotations")
+    ):
+        annotations = ("spec", "mpiReplicaSpecs", "Worker", "template", "metadata", "annotations")
+        return with_value(job, (*annotations, _POD_INDEX_OFFSET), "1")
+    return job
+
+
+MPI_JOB = _kubeflow("mpijob", "MPIJob", "mpiReplicaSpecs", "Launcher", "Worker")
+KUBEFLOW_KINDS = (
+    _kubeflow("pytorchjob", "PyTorchJob", "pytorchReplicaSpecs", "Master", "Worker"),
+    _kubeflow("tfjob", "TFJob", "tfReplicaSpecs", "Chief", "Master", "PS", "Worker", "Evaluator"),
+    _kubeflow("xgboostjob", "XGBoostJob", "xgbReplicaSpecs", "Master", "Worker"),
+    _kubeflow("paddlejob", "PaddleJob", "paddleReplicaSpecs", "Master", "Worker"),
+    _kubeflow("jaxjob", "JAXJob", "jaxReplicaSpecs", "Worker"),
+    MPI_JOB,
+)
