@@ -113,7 +113,7 @@ conformance: $(STAMPS)/extension ## compare with recorded answers of the real Ku
 conformance-reference: $(STAMPS)/tools ## the same for the reference model, which takes a quarter of an hour for whole runs
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(REFERENCE) --known tests/conformance/known-reference.txt --without topology $(CONFORMANCE_ARGS); \
-		$(REFERENCE) --known tests/conformance/known-reference.txt --without pods-ready --seconds 0 "$(CONFORMANCE)/traces"; \
+		$(REFERENCE) --known tests/conformance/known-reference.txt --seconds 0 "$(CONFORMANCE)/traces"; \
 	else \
 		echo 'conformance-reference: skipped, no $(CONFORMANCE) here'; \
 	fi
@@ -123,7 +123,7 @@ FIDELITY_ARGS ?=
 fidelity: $(STAMPS)/extension ## write docs/fidelity.md: recorded answers, engine beside reference; FIDELITY_ARGS='--seconds 60'
 	$(PY) scripts/fidelity.py --recorded "$(CONFORMANCE)" $(FIDELITY_ARGS)
 
-# It has no topology, and no pods that become ready.
+# It has no topology.
 REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
 
 BENCH_ARGS ?=

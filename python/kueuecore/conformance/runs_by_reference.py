@@ -95,8 +95,6 @@ def _admissions(world: World) -> dict[str, Json]:
 def trace(case: Json) -> Json:
     """A whole run."""
     config = {**case["config"], "featureGates": case.get("featureGates", {})}
-    if "waitForPodsReady" in config:
-        raise NotImplementedError("pods that become ready")
     run = simulate(
         case["objects"],
         case["input"]["events"],
@@ -128,6 +126,7 @@ def _told(run: Run, each: SimulatedCycle) -> Json:
             "key": a.key,
             "clusterQueue": a.cluster_queue,
             "podSets": [{"name": p.name, "count": p.count, "flavors": dict(p.flavors)} for p in a.pod_sets],
+            **({"t": _seconds(run, a.time)} if a.time != each.time else {}),
         }
         for a in decision.admissions
     ]

@@ -76,6 +76,11 @@ class Cache:
         self.workloads: dict[str, dict[str, Info]] = {}
         self.terminating: set[str] = set()
 
+    def are_pods_ready(self) -> bool:
+        """Are the pods of all that hold quota ready? (rules/07 §6)."""
+        holders = (info for infos in self.workloads.values() for info in infos.values())
+        return all(conditions.is_true(info.workload, "PodsReady") for info in holders)
+
     def inactive_because(self, name: str) -> list[tuple[str, str]]:
         """Reason and text for each thing that keeps a ClusterQueue from admitting (rules/02 §5)."""
         node = self.forest.cluster_queues.get(name)
@@ -144,7 +149,7 @@ class Cache:
     def set_workload(self, workload: Json) -> None:
         """Note what a workload holds now, if its ClusterQueue is known (rules/02 §4.1)."""
         self.delete_workload(key(workload))
-        holds = conditions.has_reservation(workload) and not conditions.is_true(workload, "Finished")
+        holds = conditions.has_reservation(workload) and not conditions.is_finished(workload)
         target = conditions.admission(workload).get("clusterQueue")
         if holds and conditions.is_active(workload) and target in self.workloads:
             info = Info(workload, self.settings)

@@ -69,6 +69,11 @@ def put(workload: Json, kind: str, status: bool, reason: str, message: str, now:
     return True
 
 
+def is_finished(workload: Json) -> bool:
+    """Is it over? (rules/07 §1)."""
+    return is_true(workload, "Finished")
+
+
 def has_reservation(workload: Json) -> bool:
     """Does it hold quota? (rules/07 §1)."""
     return is_true(workload, "QuotaReserved")

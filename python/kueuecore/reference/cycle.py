@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kueuecore.reference import amount, conditions, decision, eviction, messages, quantity, variants
 from kueuecore.reference.assign import Mode
@@ -26,10 +26,11 @@ class Cycle:
 
     Args:
         refused: If given, the API server refuses every status with this message (rules/05 §6.4 12).
+        wait: Lets time go by until the pods of all that hold quota are ready (rules/07 §6); only a run can.
     """
 
-    def __init__(self, world: State, refused: str | None = None) -> None:
-        self.world, self.refused, self.settings = world, refused, world.settings
+    def __init__(self, world: State, refused: str | None = None, wait: Callable[[], None] | None = None) -> None:
+        self.world, self.refused, self.settings, self.wait = world, refused, world.settings, wait
         self.decision = decision.Decision()
         self.victims: dict[str, Info] = {}
         self.snapshot: Snapshot = world.snapshot()
@@ -56,9 +57,25 @@ class Cycle:
         for entry in self._tournaments(entries) if self.settings.fair_sharing is not None else entries:
             self._process(entry)
         for entry in [*entries, *(head for head in heads if head not in entries)]:
-            if entry.status != "assumed":
+            if entry.status != "assumed" and self._is_here(entry.info):
                 self._requeue(entry)
         return self.decision
+
+    def _is_here(self, info: Info) -> bool:
+        """Is it still to be decided on? While a cycle waits for pods, others may go (rules/07 §6)."""
+        workload = self.world.kind("Workload").get(info.key)
+        return workload is not None and workload["metadata"]["uid"] == info.uid and not conditions.is_finished(workload)
+
+    def _wait_for_pods(self, entry: Entry) -> None:
+        """Nobody starts before the pods of all others are ready (rules/07 §6)."""
+        blocked = self.world.owned(entry.info.key)
+        reason = "WaitingForPodsReady" if self.settings.on("UnadmittedWorkloadsObservability") else "Waiting"
+        message = "waiting for all admitted workloads to be in PodsReady condition"
+        if conditions.unreserve(blocked, reason, message, self.world.now, self.settings):
+            self._write(blocked)
+        if self.wait is None:
+            raise NotImplementedError("a cycle that waits for pods, outside of a run")
+        self.wait()
 
     def _nominate(self, entry: Entry) -> bool:
         """Flavors and targets for a head by itself (rules/05 §6.1). Says whether it is tried at all."""
@@ -194,11 +211,19 @@ class Cycle:
             return self._skip(entry, message, "WaitingForQuota")
         self.victims |= {target.info.key: target.info for target in entry.targets}
         self.snapshot.usage.add(node, entry.usage)
+        if not self._is_here(info):
+            return None
         replaced = replaced_slice(info, self.snapshot)
         if mode == Mode.PREEMPT:
             entry.reason = "WaitingForPreemptedWorkloads"
             return self.issue(entry, [t for t in entry.targets if replaced is None or t.info.key != replaced.key])
         worse = variants.admitted_sibling(info, self.snapshot, lambda theirs, own: theirs > own) if is_variant else None
+        has_quota = conditions.has_reservation(info.workload)
+        if self.settings.blocks_admission and not has_quota and not self.world.cache.are_pods_ready():
+            entry.waits("WaitingForPodsReady")
+            self._wait_for_pods(entry)
+        if not self._is_here(info):
+            return None
         return self._migrate(entry, worse) if worse is not None else self._admit(entry, replaced)
 
     def _skip(self, entry: Entry, message: str, reason: str) -> None:
@@ -241,6 +266,8 @@ class Cycle:
         nodes, preemptor, expected = self.snapshot.nodes, entry.info, self.world.expected
         for target in targets:
             info = target.info
+            if not self._is_here(info):
+                continue
             if info.is_evicted:
                 expected.discard(info.key)
             elif info.key not in expected:
@@ -311,7 +338,7 @@ class Cycle:
         parts = ((p["name"], p["count"], p.get("flavors", {}), p.get("resourceUsage", {})) for p in pod_sets)
         told = tuple(decision.PodSetAdmission(*part) for part in parts)
         self.decision.admissions.append(
-            decision.Admission(*names_of(info.workload), info.cluster_queue, told, may_start)
+            decision.Admission(*names_of(info.workload), info.cluster_queue, told, may_start, now)
         )
         if replaced is not None:
             self._finish_slice(replaced, info)

@@ -29,11 +29,12 @@ class _Named:
 
 @dataclass(frozen=True)
 class Admission(_Named):
-    """A workload that got quota; `is_admitted`: it may start (rules/05 §6.4 12)."""
+    """A workload that got quota, and when; `is_admitted`: it may start (rules/05 §6.4 12)."""
 
     cluster_queue: str
     pod_sets: tuple[PodSetAdmission, ...]
     is_admitted: bool
+    time: int
 
 
 @dataclass(frozen=True)

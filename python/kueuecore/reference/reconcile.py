@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kueuecore.reference import conditions, eviction, times
+from kueuecore.reference import conditions, eviction, readiness, times
 from kueuecore.reference.decision import Event
 from kueuecore.reference.nominate import inadmissible_because
 from kueuecore.reference.objects import ClusterQueue, local_queue_key, names_of
@@ -35,7 +35,7 @@ def required_checks(workload: Json, queue: ClusterQueue) -> list[str]:
 def reconcile(world: State, name: str) -> None:
     """One pass. Each step that writes ends it (rules/07 §12)."""
     workload = world.owned(name)
-    if not conditions.is_true(workload, "Finished"):
+    if not conditions.is_finished(workload):
         _Pass(world, workload, name).run()
 
 
@@ -59,6 +59,8 @@ class _Pass:
                 self._failed_checks()
                 or self._stopped("LocalQueue", name, None if self.local_queue is None else self.stop)
                 or self._stopped("ClusterQueue", self.target, stops)
+                or self._unready()
+                or self._overdue()
             )
 
     def _write(self) -> bool:
@@ -257,6 +259,26 @@ class _Pass:
             for check in sorted(checks, key=lambda check: str(check["name"]))
         ]
         return f"AdmissionCheck{'s' * (len(told) > 1)} in {state} state: {'; '.join(told)}" if told else ""
+
+    def _unready(self) -> bool:
+        """Pods that are not ready in time cost the quota, and too often the activity (rules/07 §6)."""
+        late = readiness.deadline(self.workload, self.settings)
+        if late is None or late[1] > self.now:
+            return False
+        if not readiness.back_off(self.workload, self.settings, self.now):
+            message = "exceeding the maximum number of re-queuing retries"
+            return self._put("DeactivationTarget", True, "RequeuingLimitExceeded", message)
+        return self._evict("PodsReadyTimeout", f"Exceeded the PodsReady timeout {self.name}", late[0])
+
+    def _overdue(self) -> bool:
+        """Running for too long costs the activity (rules/07 §7)."""
+        end = readiness.execution_end(self.workload)
+        if end is None or end > self.now or conditions.is_true(self.workload, "DeactivationTarget"):
+            return False
+        self.workload["status"].pop("accumulatedPastExecutionTimeSeconds", None)
+        most, reason = self.workload["spec"]["maximumExecutionTimeSeconds"], "MaximumExecutionTimeExceeded"
+        self._say(reason, f"The maximum execution time ({most}s) exceeded", "Warning")
+        return self._put("DeactivationTarget", True, reason, "exceeding the maximum execution time")
 
     def _stopped(self, kind: str, name: str, stop_policy: str | None) -> bool:
         """Without its queue, a mere reservation is taken back; those that run may have to stop too (rules/07 §10)."""

@@ -32,10 +32,15 @@ class Settings:
         if config.get("fairSharing") is not None:
             given = config["fairSharing"].get("preemptionStrategies") or ()
             self.fair_sharing = tuple(given) or ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-        ready = config.get("waitForPodsReady") or {}
-        self.requeuing_strategy: Json = (
-            {} if self.on("DisableWaitForPodsReady") else ready.get("requeuingStrategy") or {}
-        )
+        self.waits_for_pods = "waitForPodsReady" in config and not self.on("DisableWaitForPodsReady")
+        ready: Json = config["waitForPodsReady"] if self.waits_for_pods else {}
+        self.requeuing_strategy: Json = ready.get("requeuingStrategy") or {}
+        # How long pods may take to be ready, and to be ready again; None: for ever (rules/07 §6).
+        timeout = times.duration(ready.get("timeout")) or 30 * 60 * times.SECOND
+        self.ready_timeout: int | None = timeout if self.waits_for_pods else None
+        recovery = times.duration(ready["recoveryTimeout"]) or None if "recoveryTimeout" in ready else timeout
+        self.recovery_timeout: int | None = recovery if self.waits_for_pods else None
+        self.blocks_admission = bool(ready.get("blockAdmission"))
         resources = config.get("resources") or {}
         self.excluded_prefixes = tuple(resources.get("excludeResourcePrefixes") or ())
         transformations = config.get("resourceTransformations", resources.get("transformations"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kueuecore.reference import conditions, eviction, times
+from kueuecore.reference import conditions, eviction, readiness, times
 from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision
 from kueuecore.reference.objects import complete, key
@@ -17,7 +17,7 @@ from kueuecore.reference.settings import Json
 from kueuecore.reference.world import World
 
 # Timers of the same instant go in this order, then by key.
-_STOPPED, _DONE, _SAMPLE = 0, 1, 6
+_STOPPED, _DONE, _READY, _FAILED, _LOOK, _SAMPLE = 0, 1, 3, 4, 5, 6
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ def simulate(
     Args:
         objects: What is there from the start.
         events: What happens from outside, such as `{"at": 3, "op": "create", "object": {...}, "runSeconds": 60}`; `op`
-            is create, update, finish or delete, the last two with a `key`.
+            is create, update, finish or delete, the last two with a `key`. Where pods are waited for, `readySeconds`
+            says when they are ready after each admission, `failSeconds` and `recoverSeconds` when one fails and when
+            it is ready again.
         configuration: Kueue's Configuration as a dict.
         now: The time of the beginning.
         trusted: Take manifests as they are.
@@ -84,27 +86,47 @@ class _Simulation:
         self.world, self.trusted = world, trusted
         self.cycle_ns, self.eviction_ns = cycle_ns, eviction_ns
         self.timers: dict[tuple[int, str], int] = {}
-        self.run_ns: dict[str, int] = {}
+        self.jobs: dict[str, Json] = {}
         self.running: set[str] = set()
+        # Where pods are waited for: whose are ready, whose have been since they started, and how often each started.
+        self.ready: set[str] = set()
+        self.were_ready: set[str] = set()
+        self.n_starts: dict[str, int] = {}
+        self.happenings: list[tuple[int, Json]] = []
         self.result = Run(world, world.now)
 
     def run(self, events: list[Json], quiet_cycles: int | None, max_cycles: int | None) -> None:
         """Go from moment to moment: what happens, what is due, then cycles."""
-        world, fire = self.world, {_STOPPED: self._release, _DONE: self._end, _SAMPLE: self.sample}
-        happenings = [(world.now + int(event["at"] * times.SECOND), event) for event in events]
-        while happenings or any(kind != _SAMPLE for kind, _ in self.timers):
-            moment = min([time for time, _ in happenings[:1]] + list(self.timers.values()))
-            world.now = max(world.now, moment)
-            while happenings and happenings[0][0] == moment:
-                self._happen(happenings.pop(0)[1])
-                world.settle(self.play)
-            while due := [timer for timer, time in self.timers.items() if time == moment]:
-                del self.timers[min(due)]
-                kind, name = min(due)
-                fire[kind](name)
-                world.settle(self.play)
-            world.flush()
+        self.happenings = [(self.world.now + int(event["at"] * times.SECOND), event) for event in events]
+        while self._moment():
+            self.world.flush()
             if self._round(quiet_cycles, max_cycles):
+                return
+
+    def _moment(self) -> bool:
+        """What happens next, and what is due then. Says whether there was anything but samples."""
+        world, happenings = self.world, self.happenings
+        if not happenings and all(kind == _SAMPLE for kind, _ in self.timers):
+            return False
+        fire = {_STOPPED: self._release, _DONE: self._end, _LOOK: self._look, _SAMPLE: self.sample}
+        fire |= {_READY: self._pods_ready, _FAILED: self._pod_failed}
+        moment = min([time for time, _ in happenings[:1]] + list(self.timers.values()))
+        world.now = max(world.now, moment)
+        while happenings and happenings[0][0] == moment:
+            self._happen(happenings.pop(0)[1])
+            world.settle(self.play)
+        while due := [timer for timer, time in self.timers.items() if time == moment]:
+            del self.timers[min(due)]
+            kind, name = min(due)
+            fire[kind](name)
+            world.settle(self.play)
+        return True
+
+    def _wait(self) -> None:
+        """A scheduler sleeps until all pods are ready; what it did itself before does not wake it (rules/07 §6)."""
+        self.world.settle(self.play)
+        while self._moment():
+            if self.world.cache.are_pods_ready():
                 return
 
     def _round(self, quiet_cycles: int | None, max_cycles: int | None) -> bool:
@@ -119,7 +141,7 @@ class _Simulation:
                 self.result.is_cut = True
                 return True
             before, time = self._waiting(), world.now
-            decision = Cycle(world).run()
+            decision = Cycle(world, wait=self._wait).run()
             self.result.n_cycles += 1
             were, are = ({name for _, parked in each for name in parked} for each in (before, self._waiting()))
             self.result.cycles.append(SimulatedCycle(self.result.n_cycles, time, decision, tuple(sorted(are - were))))
@@ -147,8 +169,7 @@ class _Simulation:
             case "update" if event["object"]["kind"] == "Workload":
                 self._update(complete(event["object"], defaults=not self.trusted))
             case _:
-                if event.get("runSeconds") is not None:
-                    self.run_ns[key(complete(event["object"]))] = int(event["runSeconds"] * times.SECOND)
+                self.jobs[key(complete(event["object"]))] = event
                 world.apply([event["object"]], trusted=self.trusted)
 
     def _update(self, manifest: Json) -> None:
@@ -168,9 +189,10 @@ class _Simulation:
             self.world.end(name, "done")
 
     def _release(self, name: str) -> None:
+        self.ready.discard(name)
         if name in self.world.kind("Workload"):
             workload = self.world.owned(name)
-            if conditions.has_reservation(workload) and not conditions.is_true(workload, "Finished"):
+            if conditions.has_reservation(workload) and not conditions.is_finished(workload):
                 eviction.release(workload, self.world.now, self.world.settings)
                 self.world.write(workload)
 
@@ -181,20 +203,76 @@ class _Simulation:
         if world.settings.has_admission_fair_sharing and queue is not None and world.cache.is_active(queue):
             self.timers[_SAMPLE, name] = world.ledger.sample(name, world.admitted_in(name), world.now)
 
+    def _after(self, kind: int, name: str, seconds: float | None) -> None:
+        """Set a timer; None: what it is for never comes."""
+        self.timers.pop((kind, name), None)
+        if seconds is not None:
+            self.timers[kind, name] = self.world.now + int(seconds * times.SECOND)
+
+    def _start(self, name: str) -> None:
+        """The job of a workload starts; its pods are ready at once where nobody waits for them."""
+        moments = self.jobs.get(name, {}).get("readySeconds") if self.world.settings.waits_for_pods else None
+        index = self.n_starts[name] = self.n_starts.get(name, -1) + 1
+        self.were_ready.discard(name)
+        if moments:
+            self.ready.discard(name)
+            self._after(_READY, name, moments[min(index, len(moments) - 1)])
+        else:
+            self._pods_ready(name)
+
+    def _pods_ready(self, name: str) -> None:
+        self.ready.add(name)
+        if name not in self.were_ready:
+            self.were_ready.add(name)
+            job = self.jobs.get(name, {})
+            self._after(_DONE, name, job.get("runSeconds"))
+            if self.world.settings.waits_for_pods:
+                self._after(_FAILED, name, job.get("failSeconds"))
+        self._tell(name)
+
+    def _look(self, name: str) -> None:
+        self.world.dirty.add(name)
+
+    def _pod_failed(self, name: str) -> None:
+        self.ready.discard(name)
+        self._after(_READY, name, self.jobs.get(name, {}).get("recoverSeconds"))
+        self._tell(name)
+
+    def _tell(self, name: str) -> bool:
+        """Write whether the pods are ready, where somebody waits for them. Says whether it is anything new."""
+        workload = self.world.owned(name)
+        if not self.world.settings.waits_for_pods or conditions.is_finished(workload):
+            return False
+        is_new = readiness.note(workload, name in self.ready, self.world.now)
+        if is_new:
+            self.world.write(workload)
+        return is_new
+
     def play(self, name: str) -> None:
         """What the job of a workload and its checks do about its status."""
         workload = self.world.kind("Workload").get(name)
-        is_over = workload is None or conditions.is_true(workload, "Finished")
+        is_over = workload is None or conditions.is_finished(workload)
         is_told = workload is not None and conditions.is_true(workload, "Evicted")
         if workload is None or is_over or is_told or not conditions.is_true(workload, "Admitted"):
+            # What the pods of a job that has ended were about to do still comes, though it changes nothing.
+            ended = (_DONE,) if workload is not None and is_over else (_DONE, _READY, _FAILED)
+            if name in self.running:
+                self.timers = {
+                    timer: at for timer, at in self.timers.items() if timer not in [(k, name) for k in ended]
+                }
             self.running.discard(name)
-            self.timers.pop((_DONE, name), None)
         elif name not in self.running:
             self.running.add(name)
-            if name in self.run_ns:
-                self.timers[_DONE, name] = self.world.now + self.run_ns[name]
+            self._start(name)
+        look = None if workload is None else readiness.next_look(workload, self.world.settings, self.world.now)
+        self.timers.pop((_LOOK, name), None)
+        if look is not None:
+            self.timers[_LOOK, name] = look
         if workload is None or is_over:
             # The moment at which a deleted job has stopped still comes, though nothing is left to stop.
+            return
+        if self._tell(name):
+            # The rest follows when that is seen.
             return
         if not is_told or not conditions.has_reservation(workload):
             self.timers.pop((_STOPPED, name), None)

@@ -67,7 +67,7 @@ class World(Watchers):
     def end(self, workload_key: str, message: str) -> bool:
         """Write that a workload has ended, unless it had. Says whether it had not."""
         workload = self.owned(workload_key)
-        if conditions.is_true(workload, "Finished"):
+        if conditions.is_finished(workload):
             return False
         conditions.put(workload, "Finished", True, "Succeeded", message, self.now)
         self.write(workload)

@@ -216,10 +216,10 @@ def _rival(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: 
 
 
 def _changed(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
-    """Another version of a workload; its status is left to the engine, but for pods that are done."""
+    """Another version of a workload; its status is left to the engine, but for pods that are ready or done."""
     spec = object_at(workload, "spec")
     changed: JsonObject = {name: value for name, value in workload.items() if name != "status"}
-    what: str = chance.one("priority", "reclaimable", "queue", *["active"] * stock.limits.deactivation)
+    what: str = chance.one("priority", "reclaimable", "queue", "pods", *["active"] * stock.limits.deactivation)
     match what:
         case "priority":
             changed["spec"] = {**spec, "priority": chance.one(2, 0, -1, 3)}
@@ -228,6 +228,11 @@ def _changed(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
         case "queue":
             # Refused while the workload holds quota.
             changed["spec"] = {**spec, "queueName": chance.one("q1", "q2")}
+        case "pods":
+            status, reason = chance.one(("True", "Started"), ("False", "WaitForRecovery"), ("True", "Recovered"))
+            changed["status"] = {
+                "conditions": [{"type": "PodsReady", "status": status, "reason": reason, "message": ""}]
+            }
         case _:
             pod_set = chance.one(*spec["podSets"] if isinstance(spec["podSets"], list) else [])
             count = object_at(pod_set)["count"]

@@ -46,6 +46,16 @@ _RESOURCES: tuple[JsonObject, ...] = (
     {"transformations": [{"input": _UNDECLARED, "strategy": "Replace", "outputs": {"cpu": "500m"}}]},
     {"transformations": [{"input": "memory", "strategy": "Retain", "outputs": {"cpu": "1"}}]},
 )
+# By when pods have to be ready, and what it costs if they are not.
+_WAITS_FOR_PODS: tuple[JsonObject, ...] = (
+    {"timeout": "10s", "requeuingStrategy": {"backoffBaseSeconds": 5, "backoffLimitCount": 1}},
+    {
+        "timeout": "3s",
+        "recoveryTimeout": "2s",
+        "requeuingStrategy": {"backoffBaseSeconds": 30, "backoffMaxSeconds": 45},
+    },
+    {"timeout": "20s", "recoveryTimeout": "0s", "requeuingStrategy": {"timestamp": "Creation"}},
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +141,7 @@ def stocks(chance: Chance, limits: Limits) -> Stock:
     # Most worlds have cpu in one flavor: that is where workloads meet.
     n_flavors = chance.one(1, 1, 2, 2, 3)
     resources = ("cpu",) if shape < 7 else ("cpu", "memory")
-    if chance.rarely(12):
+    if chance.rarely(20):
         # Every pod is one of these, whatever it requests.
         resources = (*resources, "pods")
     groups = [(resources, _FLAVORS[:n_flavors])]
@@ -152,7 +162,7 @@ def stocks(chance: Chance, limits: Limits) -> Stock:
         ("r1",) if is_usage_based else (),
         checks,
         is_usage_based,
-        (_UNDECLARED,) if chance.rarely(12) else (),
+        (_UNDECLARED,) if chance.rarely(25) else (),
         (*quotas, *edges),
         (*requests, *edges),
         edges,
@@ -328,7 +338,7 @@ def pod_sets(chance: Chance, stock: Stock) -> list[JsonValue]:
             pod["tolerations"] = [{"key": "spot", "operator": "Exists"}]
         if chance.rarely(40):
             pod["nodeSelector"] = {"zone": chance.one(*stock.flavors)}
-        count = chance.one(2, 1, 1, 3, 2, 1, 4)
+        count = chance.one(2, 1, 3, 3, 2, 1, 4)
         pod_set: JsonObject = {"name": name, "count": count, "template": {"spec": pod}}
         # One pod set of a workload may start with fewer.
         if name == "main" and count > 1 and not chance.rarely(3):
@@ -360,6 +370,8 @@ def workloads(
             "kind": "WorkloadPriorityClass",
             "name": chance.one("p1", "p2"),
         }
+    if chance.rarely(60):
+        spec["maximumExecutionTimeSeconds"] = chance.one(5, 1, 60)
     spec["podSets"] = pod_sets(chance, stock)
     stamp = format_time(START + created * _SECOND_NS)
     return manifest("Workload", name, spec, namespace=NAMESPACE, uid=uid, creationTimestamp=stamp)
@@ -407,11 +419,10 @@ def configurations(chance: Chance, stock: Stock) -> JsonObject | None:
         }
     if stock.limits.gates and chance.rarely(5):
         found["featureGates"] = chance.one(*_GATES)
-    if chance.rarely(2 if stock.undeclared else 20):
+    if chance.rarely(2 if stock.undeclared else 30):
         found["resources"] = chance.one(*_RESOURCES)
-    if chance.rarely(15):
-        # Nothing is ever late: it is the order of what was evicted that changes.
-        found["waitForPodsReady"] = {"timeout": "100000h", "requeuingStrategy": {"timestamp": "Creation"}}
+    if chance.rarely(12):
+        found["waitForPodsReady"] = chance.one(*_WAITS_FOR_PODS)
     return found or None
 
 

@@ -212,6 +212,8 @@ class Play:
             before, patch = self._status(given), object_at(given, "status")
             if "admissionChecks" in patch:
                 patch = {**patch, "admissionChecks": self._answered(before, list_at(patch, "admissionChecks"))}
+            if "conditions" in patch:
+                patch = {**patch, "conditions": self._told(before, list_at(patch, "conditions"))}
             given = {**given, "status": {**before, **patch}}
         self._engine.apply(json.dumps(given).encode(), now=self.now)
         return Told(move, self.now)
@@ -230,6 +232,11 @@ class Play:
         at: JsonObject = {"lastTransitionTime": format_time(self.now)}
         states = map(object_at, list_at(before, "admissionChecks"))
         return [{**new[name], **at} if (name := text_at(it, "name")) in new else it for it in states]
+
+    def _told(self, before: JsonObject, told: list[JsonValue]) -> list[JsonValue]:
+        """The conditions of a workload with those that are told; a time that is left open is now."""
+        new = {text_at(it, "type"): {"lastTransitionTime": format_time(self.now), **object_at(it)} for it in told}
+        return [it for it in list_at(before, "conditions") if text_at(it, "type") not in new] + list(new.values())
 
     def _delete(self, move: Move) -> Told:
         namespace, name = _split(move.key)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from kueuecore._json import JsonObject
 from kueuecore.errors import ObjectRef, UnknownObjectError
+from kueuecore.reference import conditions
 from kueuecore.reference.world import World
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.testing.scenario import START, Scenario, key_of
@@ -105,8 +106,7 @@ class ReferenceEngine:
         """Write what is written between cycles, and sample what LocalQueues use, as the engine does where it is due."""
         world = self.world
         # A controller has timers.
-        waiting = ("status" in it and it["status"].get("requeueState") for it in world.kind("Workload").values())
-        world.dirty |= {name for name, waits in zip(world.kind("Workload"), waiting, strict=True) if waits}
+        world.dirty |= {name for name, it in world.kind("Workload").items() if _has_timers(it)}
         events = tuple(world.reconcile(now))
         for name, queue in sorted(world.local_queues.items()):
             if world.settings.has_admission_fair_sharing and world.cache.is_active(queue):
@@ -155,3 +155,8 @@ class ReferenceEngine:
 def _plain_spec(workload: dict[str, Any]) -> dict[str, Any]:
     """The spec of a workload with the defaults of what a history changes."""
     return {"active": True, "priority": 0, **workload["spec"]}
+
+
+def _has_timers(workload: dict[str, Any]) -> bool:
+    """Can time alone change something about a workload?"""
+    return bool(workload["status"].get("requeueState")) or conditions.is_true(workload, "Admitted")

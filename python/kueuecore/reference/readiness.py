@@ -1,0 +1,70 @@
+"""Whether an admitted workload is ready in time and ends in time, and what it costs if not (rules/07 §6, §7)."""
+
+from __future__ import annotations
+
+from kueuecore.reference import conditions, times, variants
+from kueuecore.reference.settings import Json, Settings
+
+
+def note(workload: Json, are_ready: bool, now: int) -> bool:
+    """Write condition PodsReady as a job tells it (rules/07 §6). Says whether it is anything new."""
+    was, reason = conditions.said(workload, "PodsReady")
+    is_admitted = conditions.is_true(workload, "Admitted")
+    wanted = False, "WaitForStart", "Not all pods are ready or succeeded"
+    if is_admitted and are_ready:
+        told = "Recovered" if reason in ("WaitForRecovery", "Recovered") else "Started"
+        wanted = True, told, "All pods reached readiness and the workload is running"
+    elif is_admitted and (was == "True" or reason == "WaitForRecovery"):
+        wanted = False, "WaitForRecovery", "At least one pod has failed, waiting for recovery"
+    is_new = (was, reason) != (str(wanted[0]), wanted[1])
+    return is_new and conditions.put(workload, "PodsReady", *wanted, now)
+
+
+def deadline(workload: Json, settings: Settings) -> tuple[str, int] | None:
+    """What its pods are waited for, and until when; None if they are not (rules/07 §6)."""
+    status, reason = conditions.said(workload, "PodsReady")
+    is_running = conditions.is_true(workload, "Admitted") and not conditions.is_true(workload, "Evicted")
+    is_variant = settings.on("ConcurrentAdmission") and variants.is_variant(workload)
+    if not is_running or not conditions.is_active(workload) or is_variant or status == "True":
+        return None
+    if reason == "WaitForRecovery":
+        since, timeout = conditions.since(workload, "PodsReady"), settings.recovery_timeout
+    else:
+        reason, since, timeout = "WaitForStart", conditions.since(workload, "Admitted"), settings.ready_timeout
+    return None if timeout is None else (reason, since + timeout)
+
+
+def back_off(workload: Json, settings: Settings, now: int) -> bool:
+    """Count one requeuing more, and set its time, unless there were too many (rules/07 §6). Says whether it did."""
+    strategy, state = settings.requeuing_strategy, dict(workload["status"].get("requeueState") or {})
+    count, limit = state.get("count", 0) + 1, strategy.get("backoffLimitCount")
+    if limit is not None and count > limit:
+        return False
+    base, most = strategy.get("backoffBaseSeconds", 60), strategy.get("backoffMaxSeconds", 3600)
+    seconds = base if count == 1 else min(base * 2 ** (count - 1), most or times.FOREVER)
+    at = (now // times.SECOND + seconds) * times.SECOND
+    written = state.get("requeueAt")
+    latest = at if written is None else max(at, times.moment(written))
+    workload["status"]["requeueState"] = {**state, "count": count, "requeueAt": times.text(latest)}
+    return True
+
+
+def execution_end(workload: Json) -> int | None:
+    """When it will have run as long as it may; earlier admissions count (rules/07 §7)."""
+    most = workload["spec"].get("maximumExecutionTimeSeconds")
+    if most is None or not conditions.is_true(workload, "Admitted"):
+        return None
+    left = most - workload["status"].get("accumulatedPastExecutionTimeSeconds", 0)
+    return conditions.since(workload, "Admitted") + int(left) * times.SECOND
+
+
+def next_look(workload: Json, settings: Settings, now: int) -> int | None:
+    """When time alone changes something about a workload (rules/07 §12)."""
+    if conditions.is_finished(workload):
+        return None
+    requeue_at = (workload["status"].get("requeueState") or {}).get("requeueAt")
+    if requeue_at is not None and conditions.is_active(workload) and times.moment(requeue_at) > now:
+        return times.moment(requeue_at)
+    unready = deadline(workload, settings)
+    moments = (unready and unready[1], execution_end(workload))
+    return min((moment for moment in moments if moment is not None and moment > now), default=None)
