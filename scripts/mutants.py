@@ -28,7 +28,7 @@ COPY = ROOT / "target" / "mutants" / "tree"
 # Most are noticed by the recorded worlds; what is not, the unit tests look at. Less has to be built so.
 PACKAGES = ("kueuecore-worlds", "kueuecore")
 # Of a test, in seconds; a busy machine takes many times as long as an idle one.
-TIMEOUT = 300
+TIMEOUT = 100
 WANTED = 0.9
 # What a test that hangs says is noticed, too.
 NOTICED, UNNOTICED = ("CaughtMutant", "Timeout"), "MissedMutant"
