@@ -282,9 +282,14 @@ class Engine:
         rows = self._do(now, self._core.reconcile)
         return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in rows)
 
-    def next_wake(self) -> int | None:
-        """When time alone will change something, a backoff that ends, in nanoseconds since 1970; `None`: never."""
-        return self._core.next_wake(self._now)
+    def next_wake(self, *, since: TimeLike | None = None) -> int | None:
+        """When time alone will change something, a backoff that ends, in nanoseconds since 1970; `None`: never.
+
+        Args:
+            since: Only what comes after this time; by default the latest time that any call named. What came due
+                before, and was not reconciled since, is not told.
+        """
+        return self._core.next_wake(self._now if since is None else nanoseconds(since))
 
     @property
     def has_heads(self) -> bool:
@@ -359,8 +364,45 @@ class Engine:
         key = _key(namespace, name)
         return self._do(now, lambda at: self._core.release(*key, at))
 
+    def note_readiness(self, name: str, *, namespace: str, now: TimeLike, are_ready: bool) -> bool:
+        """The pods of a workload's job are all ready, or not any more: condition PodsReady (rules/07 §6).
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+
+        Returns:
+            False if that says nothing new.
+        """
+        key, ready = _key(namespace, name), bool(are_ready)
+        return self._do(now, lambda at: self._core.note_readiness(*key, ready, at))
+
+    def take_written(self) -> tuple[WorkloadState, ...]:
+        """The workloads to which something may have been written since the last call, by namespace and name.
+
+        The first call finds none. From then on a reservation can be taken back with `forget` not only after its own
+        cycle, but until `confirm` says that it was written, or a newer version of the Workload is applied.
+
+        Example:
+            >>> Engine().take_written()
+            ()
+        """
+        return tuple(_workload(row) for row in self._core._take_written())
+
+    def confirm(self, name: str, *, namespace: str) -> bool:
+        """A reservation was written: it can no longer be taken back with `forget`.
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+
+        Returns:
+            False if none was open.
+        """
+        return self._core.confirm(*_key(namespace, name))
+
     def forget(self, name: str, *, namespace: str, now: TimeLike, gone: bool = False) -> bool:
         """A reservation of the last cycle could not be written: the workload is as it was before that cycle.
+
+        For those who call `take_written` that holds for every cycle whose reservation is not confirmed yet.
 
         Args:
             name: Name of the Workload.
@@ -514,4 +556,5 @@ def _workload(row: Mapping[str, Any]) -> WorkloadState:
         row["message"],
         row["place"],
         row["status"],
+        row["isActive"],
     )

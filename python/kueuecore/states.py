@@ -36,6 +36,7 @@ class WorkloadState(Keyed):
         message: Its message.
         place: `active` in the heap, `inadmissible` while parked, `None` if it is not queued.
         status: `status` as the API server would show it.
+        is_active: `spec.active`: a deactivated workload does not run.
     """
 
     namespace: str
@@ -48,6 +49,7 @@ class WorkloadState(Keyed):
     message: str
     place: str | None
     status: Mapping[str, Any] = field(repr=False)
+    is_active: bool = True
 
     @property
     def flavors(self) -> dict[str, dict[str, str]]:

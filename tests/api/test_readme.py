@@ -7,7 +7,12 @@ import pytest
 from scripts.readme_example import Example, examples, problem
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs/start.md", *sorted(ROOT.glob("examples/*/README.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs/start.md",
+    ROOT / "docs/embed-in-a-controller.md",
+    *sorted(ROOT.glob("examples/*/README.md")),
+]
 EXAMPLES = [
     pytest.param(example, id=f"{page.relative_to(ROOT)} line {example.line}")
     for page in PAGES

@@ -15,6 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kueuecore.testing.cluster import Cluster, RefusedError
 from kueuecore.testing.cycle_invariants import Invariants
 from kueuecore.testing.drawn_histories import random_history
 from kueuecore.testing.drawn_worlds import Limits
@@ -34,11 +35,13 @@ _STRATEGIES = ("histories", "worlds")
 
 __all__ = [
     "START",
+    "Cluster",
     "Invariants",
     "Limits",
     "Move",
     "MoveKind",
     "Play",
+    "RefusedError",
     "Scenario",
     "Seen",
     "Shares",

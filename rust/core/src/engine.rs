@@ -6,6 +6,7 @@ use crate::decision::{Decision, Event};
 use crate::eviction;
 use crate::ids::WorkloadId;
 use crate::objects::{Object, Time};
+use crate::readiness::note_readiness;
 use crate::state::State;
 
 /// A scheduler that decides and does nothing.
@@ -166,7 +167,36 @@ impl Engine {
 
     /// One scheduling cycle (rules/05 §6).
     pub fn cycle(&mut self, now: Time) -> Decision {
-        self.state.run_cycle(now)
+        let state = &mut self.state;
+        if !state.agenda.is_followed() {
+            return state.run_cycle(now);
+        }
+        // Kueue writes while the next cycles run: each of its reservations can be forgotten until it is confirmed.
+        let mut unconfirmed = std::mem::take(&mut state.unconfirmed);
+        let mut replaced_slices = std::mem::take(&mut state.replaced_slices);
+        replaced_slices.retain(|new, _| unconfirmed.contains_key(new));
+        let decision = state.run_cycle(now);
+        unconfirmed.append(&mut state.unconfirmed);
+        replaced_slices.append(&mut state.replaced_slices);
+        state.unconfirmed = unconfirmed;
+        state.replaced_slices = replaced_slices;
+        decision
+    }
+
+    /// The workloads to which something may have been written since the last call, in the order of namespace and name.
+    /// The first call finds none; from then on reservations stay unconfirmed until [`Engine::confirm`] or
+    /// [`Engine::forget`].
+    pub fn take_written(&mut self) -> Vec<WorkloadId> {
+        let state = &mut self.state;
+        let mut written: Vec<_> = state.agenda.take_followed().into_iter().collect();
+        written.sort_by_cached_key(|&id| std::sync::Arc::clone(&state.workloads.get(id).key));
+        written
+    }
+
+    /// A reservation was written: it can no longer be forgotten. `false` if none was open.
+    pub fn confirm(&mut self, id: WorkloadId) -> bool {
+        self.state.replaced_slices.remove(&id);
+        self.state.unconfirmed.remove(&id).is_some()
     }
 
     /// Writes what Kueue's workload controller writes outside of cycles, and what follows from that (rules/07). Samples
@@ -195,7 +225,12 @@ impl Engine {
         self.change(id, now, |workload| eviction::release_after_eviction(workload, now, gates))
     }
 
-    /// The API server refused to write a reservation of the last cycle. `gone`: the workload no longer exists. The
+    /// Writes condition PodsReady as the job of a workload tells it; `false` if it says nothing new (rules/07 §6).
+    pub fn note_readiness(&mut self, id: WorkloadId, are_ready: bool, now: Time) -> bool {
+        self.change(id, now, |workload| note_readiness(workload, are_ready, now))
+    }
+
+    /// The API server refused to write a reservation of the last cycle, or of an earlier one whose writes are followed. `gone`: the workload no longer exists. The
     /// workload is as it was before the cycle, and queued again unless it is gone (rules/05 §6.4 step 12).
     pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
         let Some(before) = self.state.unconfirmed.remove(&id) else { return false };

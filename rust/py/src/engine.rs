@@ -191,9 +191,28 @@ impl Engine {
         self.on_workload(py, namespace, name, |engine, id| engine.release(id, Time(now)))
     }
 
+    /// The pods of a workload's job are ready, or not any more.
+    fn note_readiness(&self, py: Python<'_>, namespace: &str, name: &str, are_ready: bool, now: i64) -> PyResult<bool> {
+        self.on_workload(py, namespace, name, |engine, id| engine.note_readiness(id, are_ready, Time(now)))
+    }
+
     /// A reservation of the last cycle could not be written.
     fn forget(&self, py: Python<'_>, namespace: &str, name: &str, gone: bool, now: i64) -> PyResult<bool> {
         self.on_workload(py, namespace, name, |engine, id| engine.forget(id, gone, Time(now)))
+    }
+
+    /// A reservation was written.
+    fn confirm(&self, py: Python<'_>, namespace: &str, name: &str) -> PyResult<bool> {
+        self.on_workload(py, namespace, name, |engine, id| engine.confirm(id))
+    }
+
+    /// Where the workloads stand to which something may have been written since the last call.
+    fn _take_written<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = run(py, &self.inner, |engine| {
+            let written = engine.take_written();
+            written.into_iter().map(|id| report::workload_row(&engine.state, id)).collect()
+        })?;
+        to_python(py, &serde_json::Value::Array(rows))
     }
 
     /// Writes what Kueue's workload controller writes outside of cycles; the events, as `Decision.events`.

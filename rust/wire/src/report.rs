@@ -326,6 +326,7 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         "localQueue": workload.queue_name.as_str(),
         "clusterQueue": queue,
         "priority": workload.priority.unwrap_or_default(),
+        "isActive": workload.active != Some(false),
         "reason": told.map_or("", |c| c.reason.as_str()),
         "message": told.map_or("", |c| c.message.as_str()),
         "place": place,

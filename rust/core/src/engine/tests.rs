@@ -45,6 +45,26 @@ fn a_newer_version_from_outside_stands_whatever_becomes_of_the_reservation() {
 }
 
 #[test]
+fn who_follows_what_is_written_may_forget_a_reservation_cycles_later() {
+    for follows in [false, true] {
+        let mut world = world();
+        if follows {
+            assert!(world.engine.take_written().is_empty());
+        }
+        world.submit(workload("w", "1"));
+        world.cycle();
+        world.submit(workload("v", "1"));
+        world.cycle();
+        let (w, v, now) = (world.id("w"), world.id("v"), world.now);
+        assert_eq!(world.engine.take_written(), if follows { vec![v, w] } else { vec![] });
+        assert_eq!(world.engine.forget(w, false, now), follows);
+        assert_eq!(world.engine.stage(w), if follows { Stage::Pending } else { Stage::Admitted });
+        assert!(world.engine.confirm(v));
+        assert!(!world.engine.forget(v, false, now) && !world.engine.confirm(v));
+    }
+}
+
+#[test]
 fn a_cluster_queue_that_is_being_deleted_when_first_seen_admits_nothing() {
     let mut world = world();
     world.delete(Kind::ClusterQueue, "cq");

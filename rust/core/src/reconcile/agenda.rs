@@ -13,12 +13,27 @@ pub struct Agenda {
     parked: BTreeSet<(QueueId, ShapeId)>,
     alarms: BTreeSet<(Time, WorkloadId)>,
     alarm_of: BTreeMap<WorkloadId, Time>,
+    /// What was touched since whoever carries out what is decided last asked; `None`: nobody has ever asked.
+    followed: Option<BTreeSet<WorkloadId>>,
 }
 
 impl Agenda {
     /// Something has changed that may change what its status is to say.
     pub fn touch(&mut self, id: WorkloadId) {
         self.touched.insert(id);
+        if let Some(followed) = &mut self.followed {
+            followed.insert(id);
+        }
+    }
+
+    /// Takes out what was touched since the last call; from the first call on this is remembered.
+    pub fn take_followed(&mut self) -> BTreeSet<WorkloadId> {
+        self.followed.replace(BTreeSet::new()).unwrap_or_default()
+    }
+
+    /// Does anybody ask what was touched?
+    pub fn is_followed(&self) -> bool {
+        self.followed.is_some()
     }
 
     /// The workloads of a shape were parked in one step.
@@ -34,6 +49,9 @@ impl Agenda {
     /// The workload is gone.
     pub fn forget(&mut self, id: WorkloadId) {
         self.settled(id, None);
+        if let Some(followed) = &mut self.followed {
+            followed.remove(&id);
+        }
     }
 
     /// It has been looked at; time alone changes something at `wake`.

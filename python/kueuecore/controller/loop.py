@@ -1,0 +1,595 @@
+"""The loop of a controller without its I/O: watch events in, a turn, writes out, and how they went back in."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.configuration import Configuration
+from kueuecore.controller.considered import Considered, considered_in
+from kueuecore.controller.patches import merge_patch, patched, transplanted, whole_seconds
+from kueuecore.controller.versions import Key, Version, Versions, key_of
+from kueuecore.controller.writes import Turn, Write, conditions_that_hold
+from kueuecore.decisions import Decision, Event
+from kueuecore.engine import Engine
+from kueuecore.errors import KueuecoreError, ManifestError, Problem
+from kueuecore.states import Stage, WorkloadState
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["WATCHED", "Controller", "WatchError"]
+
+_LOGGER = logging.getLogger("kueuecore.controller")
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+WATCHED: Mapping[str, tuple[str, str]] = {
+    "Namespace": ("v1", "namespaces"),
+    "LimitRange": ("v1", "limitranges"),
+    "RuntimeClass": ("node.k8s.io/v1", "runtimeclasses"),
+    "ResourceFlavor": (_KUEUE, "resourceflavors"),
+    "AdmissionCheck": (_KUEUE, "admissionchecks"),
+    "WorkloadPriorityClass": (_KUEUE, "workloadpriorityclasses"),
+    "Cohort": (_KUEUE, "cohorts"),
+    "ClusterQueue": (_KUEUE, "clusterqueues"),
+    "LocalQueue": (_KUEUE, "localqueues"),
+    "Workload": (_KUEUE, "workloads"),
+}
+"""What to list and watch, by kind: apiVersion and the plural in the path. In this order a list finds what it needs."""
+# Kinds that matter where pods claim devices, or with topologies.
+_OTHERS = ("ResourceClaimTemplate", "DeviceClass", "Topology")
+_UNITS_NS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
+
+
+class WatchError(KueuecoreError):
+    """A watch ended with an error, most often 410 Gone: list again (`Controller.resync`), and watch from there.
+
+    Args:
+        code: The code of the API server's status.
+        message: Its message.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(f"the watch ended with {code}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a job was said to have done, and is not written yet.
+
+    Args:
+        finished: Reason and message of its end.
+        stopped: Has it stopped after an eviction?
+        are_ready: Are its pods ready?
+    """
+
+    finished: tuple[str, str] | None = None
+    stopped: bool = False
+    are_ready: bool | None = None
+
+    def then(self, later: _Told) -> _Told:
+        """This, and what was said later."""
+        are_ready = self.are_ready if later.are_ready is None else later.are_ready
+        return _Told(later.finished or self.finished, self.stopped or later.stopped, are_ready)
+
+
+_NOTHING = _Told()
+
+
+@dataclass(slots=True)
+class _Known:
+    """A Workload as the API server has it, and what is on its way.
+
+    Args:
+        data: The newest version that is not put off.
+        write: The write that is open.
+        telling: What of its job the open write tells.
+        newer: What came while it was open.
+        told: What else is to be told of its job.
+        events: Events that go with its next write.
+    """
+
+    data: JsonObject
+    write: Write | None = None
+    telling: _Told = _NOTHING
+    newer: JsonObject | None = None
+    told: _Told = _NOTHING
+    events: list[Event] = field(default_factory=list)
+
+
+class Controller:
+    """What a controller that schedules Workloads has to remember and to decide. It does no I/O and has no clock.
+
+    Whoever embeds it brings what a watch says (`observe`, `resync`), asks for a `turn`, sends the writes of that turn,
+    and says how each went (`confirm`, `refuse`). Until then nothing more is written to that Workload, and what a watch
+    says of it is put off. Not safe to use from several threads at a time.
+
+    Args:
+        configuration: Kueue's Configuration.
+        models_readiness: Is `note_readiness` called for all jobs? Otherwise `waitForPodsReady`, which Kueue has on by
+            default, only counts if the Configuration names it.
+        considered: Is told of every head of a cycle and what became of it. Costs nothing if there is none.
+
+    Example:
+        >>> controller = Controller()
+        >>> controller.observe({"type": "ADDED", "object": {
+        ...     "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "resourceVersion": "1"}}},
+        ...     now="2026-01-01T00:00:00Z")
+        True
+        >>> controller.turn("2026-01-01T00:00:00Z").writes
+        ()
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        *,
+        models_readiness: bool = False,
+        considered: Callable[[Considered], None] | None = None,
+    ) -> None:
+        self.engine = Engine(configuration, models_readiness=models_readiness)
+        """The engine, to ask it for what it holds. What changes it goes through the controller."""
+        self._considered = considered
+        self._versions = Versions()
+        self._workloads: dict[tuple[str, str], _Known] = {}
+        # What may have to be written, in the order in which it came up.
+        self._dirty: dict[tuple[str, str], None] = {}
+        # Old slices by new ones: their end is written after the quota of the new one.
+        self._successors: dict[tuple[str, str], tuple[str, str]] = {}
+        self._loose_events: list[Event] = []
+        self._n_writes = 0
+        # Renders a stored status as the engine would, so that only what it changed is a change.
+        self._renderer = Engine(configuration)
+        self._idle_cycles = 0
+        self._patience: int | None = None
+        self._turned_at = 0
+        self.engine.take_written()
+
+    # What is watched.
+
+    def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
+        """Take in a watch event, in any order, as often as it comes.
+
+        Args:
+            event: `type` (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR; `None` as kopf gives it is ADDED) and `object`, as
+                the API server sends them. The object is not copied: do not change it afterwards.
+            now: The time.
+
+        Raises:
+            WatchError: The event is an error.
+            ManifestError: The object is not what the API server of a Kueue would hold. Nothing has changed.
+
+        Returns:
+            False if that is old news, or of a kind that nobody here looks at.
+        """
+        kind, manifest = event["type"], event["object"]
+        if kind == "ERROR":
+            code = manifest.get("code")
+            raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
+        key, version = key_of(manifest), Version.of(manifest)
+        if kind == "BOOKMARK" or (key[0] not in WATCHED and key[0] not in _OTHERS):
+            return False
+        at = nanoseconds(now)
+        if kind == "DELETED":
+            return self._observe_deletion(key, version, at)
+        if not self._is_news(key, version):
+            return False
+        known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
+        seen = self._versions[key]
+        if known is not None and seen is not None and not version.is_same_object(seen):
+            # Its deletion was missed.
+            self._delete(key, seen, at)
+            known = None
+        if known is not None and known.write is not None:
+            if known.newer is None or version.is_newer_than(Version.of(known.newer)):
+                known.newer = manifest
+            return True
+        self._take(key, version, manifest, at)
+        return True
+
+    def resync(
+        self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
+    ) -> tuple[Problem, ...]:
+        """Take in the list of all objects of a kind: what is not in it has gone.
+
+        Args:
+            kind: The kind.
+            objects: All of them. What an API server lists has no `kind` of its own, which is filled in.
+            now: The time.
+            resource_version: `metadata.resourceVersion` of the list. What was seen in a newer version stays as it is.
+
+        Returns:
+            What is wrong with objects that were not taken; the others were.
+        """
+        problems: list[Problem] = []
+        at = nanoseconds(now)
+        listed: dict[Key, JsonObject] = {}
+        for plain in objects:
+            whole: JsonObject = plain if "kind" in plain else {"apiVersion": WATCHED[kind][0], "kind": kind, **plain}
+            listed[key_of(whole)] = whole
+        version = Version("", resource_version)
+        for key in self._versions.missing(kind, listed.keys(), version):
+            self._delete(key, version, at)
+        for whole in listed.values():
+            try:
+                self.observe({"type": "ADDED", "object": whole}, now=at)
+            except ManifestError as error:
+                _LOGGER.warning("not taken: %s", error)
+                problems += error.problems
+        self._versions.list_taken(kind, version)
+        return tuple(problems)
+
+    # What is decided.
+
+    def turn(self, now: TimeLike) -> Turn:
+        """Run one cycle, and what Kueue's workload controller does before and after it.
+
+        Args:
+            now: The time. May not go back.
+
+        Returns:
+            The decision, and what is to be written.
+        """
+        at = self._turned_at = nanoseconds(now)
+        self._reconcile(at)
+        decision = self.engine.cycle(at)
+        self._note(decision)
+        self._reconcile(at)
+        return Turn(decision, self._open_writes(at), self._take_loose_events())
+
+    def next_wake(self, now: TimeLike) -> int | None:
+        """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
+
+        That is `now` while cycles may still come to something; else the first backoff, timeout, maximum execution time,
+        or sampling of usage that is due.
+
+        Args:
+            now: The time.
+        """
+        at = nanoseconds(now)
+        if any(self._workloads[key].write is None and not self._waits_for_successor(key) for key in self._dirty):
+            return at
+        if self.engine.has_heads and self._idle_cycles < self._cycles_to_rest():
+            return at
+        # What came since the last turn does not make what was due before less due.
+        times = [self.engine.next_wake(since=self._turned_at), self._next_sampling()]
+        return min((max(at, time) for time in times if time is not None), default=None)
+
+    # How the writes went.
+
+    def confirm(self, write: Write, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
+        """A write was accepted.
+
+        Args:
+            write: The write.
+            answer: The object as the API server answered with it. Without one it is taken for what the patch makes of
+                the stored object: right only for who stores it himself and gives no `resourceVersion`.
+            now: The time.
+
+        Returns:
+            False if it does not matter any more, because the Workload has gone.
+        """
+        at, key = nanoseconds(now), (write.namespace, write.name)
+        known = self._workloads.get(key)
+        if known is None or known.write is not write:
+            return False
+        newer, is_of_job = known.newer, known.telling != _NOTHING
+        after = answer if answer is not None else patched(known.data, write.patch)
+        known.write = known.newer = None
+        known.telling = _NOTHING
+        self._awake()
+        version = Version.of(after)
+        self._versions.put(("Workload", *key), version)
+        known.data = after
+        self.engine.confirm(write.name, namespace=write.namespace)
+        self._drain()
+        if newer is not None and Version.of(newer).is_newer_than(version):
+            self._take(("Workload", *key), Version.of(newer), newer, at)
+        elif is_of_job or key not in self._dirty or self._is_as_stored(known):
+            self._take(("Workload", *key), version, after, at)
+        return True
+
+    def refuse(self, write: Write, newest: JsonObject | None = None, *, now: TimeLike, gone: bool = False) -> bool:
+        """A write was refused, or nobody knows what became of it: the Workload is as the API server has it.
+
+        Quota that it would have held is free again, and it is queued again (rules/05 §6.4 step 12).
+
+        Args:
+            write: The write.
+            newest: The object as it is now. Get it after a conflict (409), and above all after a timeout, where the
+                write may have been accepted.
+            now: The time.
+            gone: Is there no such object any more (404)?
+
+        Returns:
+            False if it does not matter any more, because the Workload has gone.
+        """
+        at, key = nanoseconds(now), (write.namespace, write.name)
+        known = self._workloads.get(key)
+        if known is None or known.write is not write:
+            return False
+        _LOGGER.info("%s: write %d was refused", write.key, write.number)
+        stored, newer = known.data, known.newer
+        known.write = known.newer = None
+        if known.telling != _NOTHING:
+            self._tell(key, known, known.telling.then(known.told))
+            known.telling = _NOTHING
+        known.events.clear()
+        self._awake()
+        self._forget(key, gone=gone, at=at)
+        if gone:
+            self._delete(("Workload", *key), Version.of(stored), at)
+            return True
+        for candidate in (newer, newest):
+            if candidate is not None and Version.of(candidate).is_newer_than(Version.of(stored)):
+                stored = candidate
+        seen = Version.of(known.data)
+        if not Version.of(stored).is_same_object(seen):
+            self._delete(("Workload", *key), seen, at)
+        self._take(("Workload", *key), Version.of(stored), stored, at)
+        return True
+
+    # What jobs do.
+
+    def finished(
+        self,
+        name: str,
+        *,
+        namespace: str,
+        reason: str = "Succeeded",
+        message: str = "Job finished successfully",
+    ) -> bool:
+        """The job of a Workload has ended: its quota is free once that is written, with the next turn.
+
+        Returns:
+            False if there is no such Workload.
+        """
+        return self._hear(namespace, name, _Told(finished=(reason, message)))
+
+    def stopped(self, name: str, *, namespace: str) -> bool:
+        """The job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).
+
+        Returns:
+            False if there is no such Workload.
+        """
+        return self._hear(namespace, name, _Told(stopped=True))
+
+    def note_readiness(self, name: str, *, namespace: str, are_ready: bool) -> bool:
+        """The pods of a Workload's job are all ready, or not any more (rules/07 §6).
+
+        Returns:
+            False if there is no such Workload.
+        """
+        return self._hear(namespace, name, _Told(are_ready=bool(are_ready)))
+
+    # What is known.
+
+    def workload(self, name: str, *, namespace: str) -> dict[str, Any] | None:
+        """A Workload as the API server has it: what is not written yet is not in it. `None`: there is none."""
+        known = self._workloads.get((namespace, name))
+        return None if known is None else known.data
+
+    def may_run(self, name: str, *, namespace: str) -> bool:
+        """May the job of a Workload run? That is so once Admitted is written, and until an eviction or its end is."""
+        known = self._workloads.get((namespace, name))
+        holds = conditions_that_hold(known.data) if known is not None else {}
+        return "Admitted" in holds and "Evicted" not in holds and "Finished" not in holds
+
+    @property
+    def open_writes(self) -> tuple[Write, ...]:
+        """The writes of which nobody has said yet how they went."""
+        return tuple(known.write for known in self._workloads.values() if known.write is not None)
+
+    # What has come.
+
+    def _is_news(self, key: Key, version: Version) -> bool:
+        return self._versions.is_news(key, version)
+
+    def _observe_deletion(self, key: Key, version: Version, at: int) -> bool:
+        if not self._versions.is_gone(key, version):
+            if self._versions[key] is None:
+                self._versions.drop(key, version)
+            return False
+        self._delete(key, version, at)
+        return True
+
+    def _delete(self, key: Key, version: Version, at: int) -> None:
+        seen = self._versions[key]
+        self._versions.drop(key, Version(seen.uid if seen is not None else version.uid, version.text))
+        self._awake()
+        if key[0] == "Workload":
+            self._workloads.pop(key[1:], None)
+            self._dirty.pop(key[1:], None)
+        self.engine.delete(key[0], key[2], namespace=key[1], now=at)
+
+    def _take(self, key: Key, version: Version, manifest: JsonObject, at: int) -> None:
+        """This is how an object is now."""
+        self.engine.apply(json.dumps(manifest).encode(), now=at, trusted=True)
+        self._versions.put(key, version)
+        self._awake()
+        if key[0] == "Workload":
+            self._workloads.setdefault(key[1:], _Known(manifest)).data = manifest
+
+    def _awake(self) -> None:
+        """Something has happened, after which cycles may come to something again."""
+        self._idle_cycles = 0
+        self._patience = None
+
+    # What jobs have done.
+
+    def _hear(self, namespace: str, name: str, told: _Told) -> bool:
+        known = self._workloads.get((namespace, name))
+        if known is not None:
+            self._tell((namespace, name), known, known.told.then(told))
+        return known is not None
+
+    def _tell(self, key: tuple[str, str], known: _Known, told: _Told) -> None:
+        known.told = told
+        self._dirty[key] = None
+        self._awake()
+
+    def _forget(self, key: tuple[str, str], *, gone: bool, at: int) -> None:
+        """Take a reservation back that the engine holds for one that was not written."""
+        namespace, name = key
+        if self.engine.workload(name, namespace=namespace).stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED):
+            self.engine.forget(name, namespace=namespace, now=at, gone=gone)
+
+    # What is decided.
+
+    def _reconcile(self, at: int) -> None:
+        self._hold(self.engine.reconcile(at))
+
+    def _note(self, decision: Decision) -> None:
+        self._hold(decision.events)
+        for replaced in decision.replaced_slices:
+            namespace, _, name = replaced.successor.partition("/")
+            self._successors[replaced.namespace, replaced.name] = namespace, name
+        self._idle_cycles = 0 if decision.has_changed_something else self._idle_cycles + 1
+        if self._considered is not None:
+            for considered in considered_in(decision):
+                self._considered(considered)
+
+    def _hold(self, events: Sequence[Event]) -> None:
+        for event in events:
+            known = self._workloads.get((event.namespace, event.name))
+            if known is not None:
+                known.events.append(event)
+                self._dirty[event.namespace, event.name] = None
+
+    def _take_loose_events(self) -> tuple[Event, ...]:
+        events = tuple(self._loose_events)
+        self._loose_events.clear()
+        return events
+
+    def _drain(self) -> dict[tuple[str, str], WorkloadState]:
+        states = {(state.namespace, state.name): state for state in self.engine.take_written()}
+        self._dirty |= dict.fromkeys(key for key in states if key in self._workloads)
+        return states
+
+    def _open_writes(self, at: int) -> tuple[Write, ...]:
+        """The writes of all Workloads that are not as stored, and for which none is open."""
+        states = self._drain()
+        writes: list[Write] = []
+        for key in list(self._dirty):
+            known = self._workloads[key]
+            if known.write is not None or self._waits_for_successor(key):
+                continue
+            del self._dirty[key]
+            state = states.get(key) or self.engine.workload(key[1], namespace=key[0])
+            write = None if known.told.finished else self._write(known, state)
+            if write is not None:
+                # What else there is follows once that is written: its status, or what its job has done.
+                if not write.subresource or known.told != _NOTHING:
+                    self._dirty[key] = None
+            elif known.told != _NOTHING:
+                write = self._write_of_job(known, at)
+                known.told, known.telling = _NOTHING, _NOTHING if write is None else known.told
+            if write is not None:
+                known.write = write
+                writes.append(write)
+            else:
+                self._loose_events += known.events
+            if write is None or write.subresource:
+                known.events = []
+        return tuple(writes)
+
+    def _waits_for_successor(self, key: tuple[str, str]) -> bool:
+        successor = self._successors.get(key)
+        if successor is None:
+            return False
+        known = self._workloads.get(successor)
+        if known is not None and (successor in self._dirty or known.write is not None):
+            return True
+        del self._successors[key]
+        return False
+
+    def _rendered(self, data: JsonObject, act: Callable[[Engine], object] | None = None) -> WorkloadState:
+        """A stored Workload as the engine renders it; after something that happens to it alone."""
+        _, namespace, name = key_of(data)
+        self._renderer.apply(json.dumps(data).encode(), trusted=True)
+        if act is not None:
+            act(self._renderer)
+        state = self._renderer.workload(name, namespace=namespace)
+        self._renderer.delete("Workload", name, namespace=namespace)
+        return state
+
+    def _is_as_stored(self, known: _Known) -> bool:
+        _, namespace, name = key_of(known.data)
+        return self._write(known, self.engine.workload(name, namespace=namespace)) is None
+
+    def _write_of_job(self, known: _Known, at: int) -> Write | None:
+        """What a job has done, written to what is stored: the engine hears of it when that is accepted."""
+        _, namespace, name = key_of(known.data)
+        told = known.told
+
+        def act(engine: Engine) -> None:
+            if told.are_ready is not None:
+                engine.note_readiness(name, namespace=namespace, now=at, are_ready=told.are_ready)
+            if told.stopped:
+                engine.release(name, namespace=namespace, now=at)
+            if told.finished is not None:
+                reason, message = told.finished
+                engine.finish(name, namespace=namespace, now=at, reason=reason, message=message)
+
+        return self._write(known, self._rendered(known.data, act))
+
+    def _write(self, known: _Known, state: WorkloadState) -> Write | None:
+        """What makes a stored Workload what it is to be; `None` if it is that already."""
+        stored = self._rendered(known.data)
+        spec: JsonObject = {}
+        if stored.is_active != state.is_active:
+            spec["active"] = state.is_active
+        if stored.priority != state.priority:
+            spec["priority"] = state.priority
+        metadata = object_at(known.data, "metadata")
+        # Others may be quicker; then it is refused.
+        guard: JsonObject = {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}
+        number = self._n_writes = self._n_writes + 1
+        write = partial(Write, state.namespace, state.name, text_at(metadata, "uid"), number)
+        if spec:
+            return write("", {"metadata": guard, "spec": spec})
+        before = object_at(known.data, "status")
+        rendered = whole_seconds(dict(state.status))
+        assert isinstance(rendered, dict)
+        after = transplanted(before, dict(stored.status), rendered)
+        patch = merge_patch(before, after)
+        if not patch:
+            return None
+        held, holds = conditions_that_hold(known.data), conditions_that_hold({"status": after})
+        gained = tuple(kind for kind in holds if kind not in held)
+        lost = tuple(kind for kind in held if kind not in holds)
+        return write("status", {"metadata": guard, "status": patch}, gained, lost, tuple(known.events))
+
+    # When to look again.
+
+    def _cycles_to_rest(self) -> int:
+        """How many cycles may come to nothing before the next does: a head tries one flavor after the other."""
+        if self._patience is None:
+            flavors: dict[str, set[str]] = {}
+            for row in self.engine.quota():
+                if row.kind == "ClusterQueue":
+                    flavors.setdefault(row.name, set()).add(row.flavor)
+            self._patience = 1 + max(map(len, flavors.values()), default=0)
+        return self._patience
+
+    def _next_sampling(self) -> int | None:
+        """When the usage of a LocalQueue is to be sampled (rules/09 §1.4)."""
+        sampling = object_at(self.engine.configuration.to_dict(), "admissionFairSharing")
+        accounts = self.engine._core._local_queue_accounts() if sampling else {}
+        if not accounts:
+            return None
+        interval_ns = _duration_ns(text_at(sampling, "usageSamplingInterval"))
+        times = (nanoseconds(account["lastUpdate"]) + interval_ns for account in accounts.values())
+        # Of a LocalQueue that is not sampled, because it is stopped, the time stays behind.
+        return min((time for time in times if time > self._turned_at), default=None)
+
+
+def _duration_ns(text: str) -> int:
+    """A duration as a Configuration tells it, such as `5m0s`, in nanoseconds."""
+    parts = re.findall(r"([0-9.]+)(h|ms|m|s)", text)
+    return int(sum(float(number) * _UNITS_NS[unit] for number, unit in parts))

@@ -1,0 +1,110 @@
+"""Which objects have been seen, in which version: what is old news changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple, TypeAlias
+
+from kueuecore._json import JsonObject, text_at
+
+__all__ = ["Key", "Version", "Versions", "key_of"]
+
+Key: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name."""
+# What is remembered of deletions that no list has confirmed yet.
+_MOST_GONE = 10_000
+
+
+def key_of(manifest: JsonObject) -> Key:
+    """Kind, namespace and name of an object."""
+    return text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
+
+
+class Version(NamedTuple):
+    """A version of an object: which object of that name, and its `resourceVersion`; empty where nobody gives any."""
+
+    uid: str
+    text: str
+
+    @classmethod
+    def of(cls, manifest: JsonObject) -> Version:
+        """The version of an object."""
+        return cls(text_at(manifest, "metadata", "uid"), text_at(manifest, "metadata", "resourceVersion"))
+
+    @property
+    def number(self) -> int | None:
+        """The `resourceVersion` as a number, which an API server counts up; `None` if it is none."""
+        return int(self.text) if self.text.isascii() and self.text.isdigit() else None
+
+    def is_same_object(self, other: Version) -> bool:
+        """Is it the same object, and not another of that name?"""
+        return self.uid == other.uid or not self.uid or not other.uid
+
+    def is_newer_than(self, other: Version) -> bool:
+        """Has it been written after another? What has no number is newer, unless it is the same text."""
+        if self.number is not None and other.number is not None:
+            return self.number > other.number
+        return self != other or not self.text
+
+
+class Versions:
+    """The newest version that was seen of every object, and what has gone."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Key, Version] = {}
+        self._gone: dict[Key, Version] = {}
+        self._listed: dict[str, Version] = {}
+
+    def __getitem__(self, key: Key) -> Version | None:
+        """The newest version of an object that is there."""
+        return self._seen.get(key)
+
+    def is_news(self, key: Key, version: Version) -> bool:
+        """Does a version of an object that exists say anything new?"""
+        seen = self._seen.get(key)
+        if seen is not None:
+            return version.is_newer_than(seen)
+        gone, listed = self._gone.get(key), self._listed.get(key[0])
+        if gone is not None and ((version.uid and version.uid == gone.uid) or not version.is_newer_than(gone)):
+            return False
+        # It would have been in the list.
+        return listed is None or version.number is None or version.is_newer_than(listed)
+
+    def is_gone(self, key: Key, version: Version) -> bool:
+        """Is a deletion news? It is not if it is about another object that had that name before."""
+        seen = self._seen.get(key)
+        return seen is not None and (version.is_same_object(seen) or version.is_newer_than(seen))
+
+    def put(self, key: Key, version: Version) -> None:
+        """This is the newest version now."""
+        self._seen[key] = version
+
+    def drop(self, key: Key, version: Version) -> None:
+        """The object has gone; what was on its way of it is old."""
+        seen = self._seen.pop(key, None)
+        if seen is not None and seen.is_newer_than(version):
+            version = seen
+        self._gone.pop(key, None)
+        self._gone[key] = version
+        if len(self._gone) > _MOST_GONE:
+            self._gone.pop(next(iter(self._gone)))
+
+    def missing(self, kind: str, listed: Collection[Key], at: Version) -> list[Key]:
+        """What has gone, because it is not in a list of all objects of a kind.
+
+        Args:
+            kind: The kind.
+            listed: What was listed.
+            at: Version of the list: what is newer has come since.
+        """
+        return [
+            key
+            for key, seen in self._seen.items()
+            if key[0] == kind and key not in listed and (at.number is None or not seen.is_newer_than(at))
+        ]
+
+    def list_taken(self, kind: str, at: Version) -> None:
+        """Everything in a list has been put: whatever else is not newer has gone."""
+        if at.number is not None:
+            self._listed[kind] = at
+            self._gone = {key: old for key, old in self._gone.items() if key[0] != kind or old.is_newer_than(at)}

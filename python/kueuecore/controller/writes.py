@@ -1,0 +1,101 @@
+"""What a controller has to carry out, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._keyed import Keyed
+from kueuecore.decisions import Decision, Event
+
+__all__ = ["Turn", "Write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Keyed):
+    """One merge patch (RFC 7386) of one Workload. It is open until it is confirmed or refused.
+
+    Args:
+        namespace: Namespace of the Workload.
+        name: Name of the Workload.
+        uid: UID of the Workload.
+        number: Number of the write, from 1.
+        subresource: `status`, or empty for the object itself.
+        patch: The patch. It holds the `resourceVersion` for which it was made, so that an API server refuses it with a
+            conflict (409) when somebody else was quicker.
+        gained: Types of the conditions that become True, such as `Admitted` or `Evicted`.
+        lost: Types of the conditions that are no longer True.
+        events: The events to emit once it is written.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    number: int
+    subresource: str
+    patch: JsonObject
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+
+    def event_manifests(self, now: str) -> tuple[JsonObject, ...]:
+        """Its events as `v1` Events to create.
+
+        Args:
+            now: The time as RFC 3339.
+        """
+        return tuple(event_manifest(event, uid=self.uid, now=now) for event in self.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one turn of the loop came to.
+
+    Args:
+        decision: What the cycle decided.
+        writes: What is to be written now; in any order, and at once.
+        events: Events that go with no write.
+    """
+
+    decision: Decision
+    writes: tuple[Write, ...]
+    events: tuple[Event, ...]
+
+
+def event_manifest(event: Event, *, uid: str, now: str) -> JsonObject:
+    """An event as a `v1` Event to create; the API server appends to its name.
+
+    Args:
+        event: The event.
+        uid: UID of the Workload that it is about.
+        now: The time as RFC 3339.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": event.namespace, "generateName": f"{event.name}."},
+        "involvedObject": {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "namespace": event.namespace,
+            "name": event.name,
+            "uid": uid,
+        },
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "source": {"component": "kueuecore"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+
+
+def conditions_that_hold(manifest: JsonObject) -> dict[str, JsonObject]:
+    """The conditions of an object that are True, by type."""
+    conditions = object_at(manifest, "status").get("conditions")
+    return {
+        text_at(condition, "type"): condition
+        for condition in (conditions if isinstance(conditions, list) else [])
+        if isinstance(condition, dict) and condition.get("status") == "True"
+    }

@@ -1,0 +1,151 @@
+"""An API server in memory, as far as a controller sees it: versions, merge patches, conflicts, lists and watches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.controller.patches import patched
+from kueuecore.times import format_time
+
+__all__ = ["Cluster", "RefusedError"]
+
+_Key: TypeAlias = tuple[str, str, str]
+# An object as JSON: who asks for it knows what is in it.
+_Object: TypeAlias = dict[str, Any]
+
+
+class RefusedError(Exception):
+    """The API server says no.
+
+    Args:
+        code: Its code: 404, 409 or 410.
+        message: Why.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Objects with versions that count up, and the events of all that happened to them.
+
+    Args:
+        now: Its clock, in nanoseconds since 1970: who uses it moves it.
+        version: The newest version.
+        history: Every event so far with its version; what was compacted is not watched any more.
+
+    Example:
+        >>> cluster = Cluster()
+        >>> _ = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+        >>> _ = cluster.patch("Namespace", "default", {"metadata": {"labels": {"team": "a"}}})
+        >>> [event["type"] for event in cluster.events("Namespace", since=0)]
+        ['ADDED', 'MODIFIED']
+    """
+
+    now: int = 0
+    version: int = 0
+    history: list[tuple[int, _Object]] = field(default_factory=list)
+    _objects: dict[_Key, _Object] = field(default_factory=dict)
+    _compacted: int = 0
+
+    def create(self, manifest: JsonObject) -> _Object:
+        """Create an object.
+
+        Raises:
+            RefusedError: There is one of that name (409).
+        """
+        kind = text_at(manifest, "kind")
+        metadata = dict(object_at(manifest, "metadata"))
+        if not metadata.get("name"):
+            metadata["name"] = f"{metadata.pop('generateName', 'unnamed-')}{self.version + 1}"
+        key = kind, text_at(metadata, "namespace"), text_at(metadata, "name")
+        if key in self._objects:
+            raise RefusedError(409, f"{'/'.join(key)} already exists")
+        metadata |= {
+            "uid": f"uid-{self.version + 1:09}",
+            "creationTimestamp": metadata.get("creationTimestamp") or format_time(self.now // 10**9 * 10**9),
+            "generation": 1,
+        }
+        return self._store(key, "ADDED", {**manifest, "metadata": metadata})
+
+    def patch(self, kind: str, name: str, patch: JsonObject, *, namespace: str = "", subresource: str = "") -> _Object:
+        """Apply a merge patch to an object or its status. A version in the patch has to be the newest one.
+
+        Raises:
+            RefusedError: There is no such object (404), or it was written meanwhile (409).
+        """
+        old = self.get(kind, name, namespace=namespace)
+        for field_name in ("resourceVersion", "uid"):
+            wanted = text_at(patch, "metadata", field_name)
+            if wanted and wanted != text_at(old, "metadata", field_name):
+                raise RefusedError(409, f"{kind} {namespace}/{name} is not what it was")
+        parts = {"status": patch.get("status")} if subresource else {k: v for k, v in patch.items() if k != "status"}
+        new = patched(old, {part: value for part, value in parts.items() if value is not None})
+        metadata = object_at(new, "metadata") | {
+            "uid": text_at(old, "metadata", "uid"),
+            "generation": _generation(old) + (old.get("spec") != new.get("spec")),
+        }
+        if {**new, "metadata": {**metadata, "resourceVersion": text_at(old, "metadata", "resourceVersion")}} == old:
+            return old
+        return self._store((kind, namespace, name), "MODIFIED", {**new, "metadata": metadata})
+
+    def delete(self, kind: str, name: str, *, namespace: str = "") -> None:
+        """Delete an object.
+
+        Raises:
+            RefusedError: There is no such object (404).
+        """
+        old = self.get(kind, name, namespace=namespace)
+        self._store((kind, namespace, name), "DELETED", old)
+
+    def get(self, kind: str, name: str, *, namespace: str = "") -> _Object:
+        """An object as it is.
+
+        Raises:
+            RefusedError: There is no such object (404).
+        """
+        if (kind, namespace, name) not in self._objects:
+            raise RefusedError(404, f"there is no {kind} {namespace}/{name}")
+        return self._objects[kind, namespace, name]
+
+    def list(self, kind: str) -> tuple[list[_Object], str]:
+        """All objects of a kind, and the version of the list."""
+        found = (thing for key, thing in sorted(self._objects.items()) if key[0] == kind)
+        return list(found), str(self.version)
+
+    def events(self, kind: str, *, since: int) -> Iterator[_Object]:
+        """What happened to objects of a kind after a version, in order.
+
+        Raises:
+            RefusedError: That is too long ago (410).
+        """
+        if since < self._compacted:
+            raise RefusedError(410, f"too old resource version: {since} ({self._compacted})")
+        for version, event in self.history:
+            if version > since and text_at(event, "object", "kind") == kind:
+                yield event
+
+    def compact(self) -> None:
+        """Forget the events so far: who watches from an older version has to list again."""
+        self._compacted = self.version
+        self.history.clear()
+
+    def _store(self, key: _Key, happened: str, manifest: JsonObject) -> _Object:
+        self.version += 1
+        manifest = {**manifest, "metadata": {**object_at(manifest, "metadata"), "resourceVersion": str(self.version)}}
+        if happened == "DELETED":
+            del self._objects[key]
+        else:
+            self._objects[key] = manifest
+        self.history.append((self.version, {"type": happened, "object": manifest}))
+        return manifest
+
+
+def _generation(manifest: JsonObject) -> int:
+    generation = object_at(manifest, "metadata").get("generation")
+    return generation if isinstance(generation, int) else 1
