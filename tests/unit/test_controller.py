@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, Stage
-from kueuecore.controller import WATCHED, Considered, Controller, Turn, Verdict, WatchError, Write
+from kueuecore.controller import WATCHED, Considered, Controller, Turn, Verdict, WatchError, WorkloadWrite
 from kueuecore.testing import Cluster
 
 SECOND = 1_000_000_000
@@ -68,7 +68,7 @@ class World:
         self.cluster.now += SECOND
         return self.controller.turn(self.now)
 
-    def send(self, write: Write) -> None:
+    def send(self, write: WorkloadWrite) -> None:
         answer = self.cluster.patch(
             "Workload", write.name, write.patch, namespace=write.namespace, subresource=write.subresource
         )

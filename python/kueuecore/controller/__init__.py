@@ -6,6 +6,6 @@ told of its own writes, and of everything else, may come late, twice, out of ord
 
 from kueuecore.controller.considered import Considered, Verdict
 from kueuecore.controller.loop import WATCHED, Controller, WatchError
-from kueuecore.controller.writes import Turn, Write
+from kueuecore.controller.writes import Turn, WorkloadWrite
 
-__all__ = ["WATCHED", "Considered", "Controller", "Turn", "Verdict", "WatchError", "Write"]
+__all__ = ["WATCHED", "Considered", "Controller", "Turn", "Verdict", "WatchError", "WorkloadWrite"]

@@ -15,7 +15,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller.considered import Considered, considered_in
 from kueuecore.controller.patches import merge_patch, patched, transplanted, whole_seconds
 from kueuecore.controller.versions import Key, Version, Versions, key_of
-from kueuecore.controller.writes import Turn, Write, conditions_that_hold
+from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, Problem
@@ -95,7 +95,7 @@ class _Known:
     """
 
     data: JsonObject
-    write: Write | None = None
+    write: WorkloadWrite | None = None
     telling: _Told = _NOTHING
     newer: JsonObject | None = None
     told: _Told = _NOTHING
@@ -262,7 +262,7 @@ class Controller:
 
     # How the writes went.
 
-    def confirm(self, write: Write, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
+    def confirm(self, write: WorkloadWrite, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
         """A write was accepted.
 
         Args:
@@ -294,7 +294,9 @@ class Controller:
             self._take(("Workload", *key), version, after, at)
         return True
 
-    def refuse(self, write: Write, newest: JsonObject | None = None, *, now: TimeLike, gone: bool = False) -> bool:
+    def refuse(
+        self, write: WorkloadWrite, newest: JsonObject | None = None, *, now: TimeLike, gone: bool = False
+    ) -> bool:
         """A write was refused, or nobody knows what became of it: the Workload is as the API server has it.
 
         Quota that it would have held is free again, and it is queued again (rules/05 §6.4 step 12).
@@ -381,7 +383,7 @@ class Controller:
         return "Admitted" in holds and "Evicted" not in holds and "Finished" not in holds
 
     @property
-    def open_writes(self) -> tuple[Write, ...]:
+    def open_writes(self) -> tuple[WorkloadWrite, ...]:
         """The writes of which nobody has said yet how they went."""
         return tuple(known.write for known in self._workloads.values() if known.write is not None)
 
@@ -471,10 +473,10 @@ class Controller:
         self._dirty |= dict.fromkeys(key for key in states if key in self._workloads)
         return states
 
-    def _open_writes(self, at: int) -> tuple[Write, ...]:
+    def _open_writes(self, at: int) -> tuple[WorkloadWrite, ...]:
         """The writes of all Workloads that are not as stored, and for which none is open."""
         states = self._drain()
-        writes: list[Write] = []
+        writes: list[WorkloadWrite] = []
         for key in list(self._dirty):
             known = self._workloads[key]
             if known.write is not None or self._waits_for_successor(key):
@@ -522,7 +524,7 @@ class Controller:
         _, namespace, name = key_of(known.data)
         return self._write(known, self.engine.workload(name, namespace=namespace)) is None
 
-    def _write_of_job(self, known: _Known, at: int) -> Write | None:
+    def _write_of_job(self, known: _Known, at: int) -> WorkloadWrite | None:
         """What a job has done, written to what is stored: the engine hears of it when that is accepted."""
         _, namespace, name = key_of(known.data)
         told = known.told
@@ -538,7 +540,7 @@ class Controller:
 
         return self._write(known, self._rendered(known.data, act))
 
-    def _write(self, known: _Known, state: WorkloadState) -> Write | None:
+    def _write(self, known: _Known, state: WorkloadState) -> WorkloadWrite | None:
         """What makes a stored Workload what it is to be; `None` if it is that already."""
         stored = self._rendered(known.data)
         spec: JsonObject = {}
@@ -550,7 +552,7 @@ class Controller:
         # Others may be quicker; then it is refused.
         guard: JsonObject = {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}
         number = self._n_writes = self._n_writes + 1
-        write = partial(Write, state.namespace, state.name, text_at(metadata, "uid"), number)
+        write = partial(WorkloadWrite, state.namespace, state.name, text_at(metadata, "uid"), number)
         if spec:
             return write("", {"metadata": guard, "spec": spec})
         before = object_at(known.data, "status")

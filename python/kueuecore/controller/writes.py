@@ -8,11 +8,11 @@ from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._keyed import Keyed
 from kueuecore.decisions import Decision, Event
 
-__all__ = ["Turn", "Write"]
+__all__ = ["Turn", "WorkloadWrite"]
 
 
 @dataclass(frozen=True, slots=True)
-class Write(Keyed):
+class WorkloadWrite(Keyed):
     """One merge patch (RFC 7386) of one Workload. It is open until it is confirmed or refused.
 
     Args:
@@ -58,7 +58,7 @@ class Turn:
     """
 
     decision: Decision
-    writes: tuple[Write, ...]
+    writes: tuple[WorkloadWrite, ...]
     events: tuple[Event, ...]
 
 
