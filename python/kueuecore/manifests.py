@@ -121,6 +121,10 @@ class Source:
         """
         return replace(self, _renamed=prefixes)
 
+    def without_fields(self) -> Source:
+        """The source of an object that was made from this one as a whole: all its fields are where this one starts."""
+        return Source(self.file, self.document, _start=self.line)
+
     def __str__(self) -> str:
         return Problem("", file=self.file, line=self.line or None, document=self.document or None).place
 

@@ -12,8 +12,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, 
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
-from kueuecore.jobs import INTEGRATIONS, Ignored, JobsConfiguration, workloads_for
-from kueuecore.jobs.owners import FRAMEWORKS
+from kueuecore.jobs import Ignored, JobsConfiguration, integration_of, workloads_for
 from kueuecore.manifests import Manifest
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
@@ -22,7 +21,6 @@ __all__ = ["Applied", "World", "jobs_configuration"]
 
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
-_BUILT = {integration.framework for integration in INTEGRATIONS.values()}
 _NAMESPACED = ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate")
 _KUEUE_GROUP = "kueue.x-k8s.io/"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -91,7 +89,7 @@ class World:
         # That a job's Workload was given along with it needs no word.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
         named = tuple(name for name in added if name != DEFAULT_NAMESPACE)
-        merged = _merged(everything, jobs.workloads)
+        merged = _merged(everything, jobs.workloads, jobs.positions)
         if not trusted:
             merged = _numbered(merged)
         made_of = {_key(it.object) for it in jobs.workloads}
@@ -121,8 +119,7 @@ class World:
             warnings = applied.warnings
         # Counted rather than looked up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)
-        unread -= Counter(text_at(it.object, "kind") for it in self.manifests if _framework(it.object) in _BUILT)
-        unread -= Counter(it.job.kind for it in self.ignored if _framework(it.manifest.object) not in _BUILT)
+        unread -= Counter(text_at(it.object, "kind") for it in self.manifests if integration_of(it.object))
         return Applied(warnings, dict(sorted(unread.items())))
 
 
@@ -165,16 +162,12 @@ def _namespace_of(plain: JsonObject) -> str:
     return text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE
 
 
-def _merged(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> tuple[Manifest, ...]:
+def _merged(manifests: Sequence[Manifest], made: Sequence[Manifest], positions: Sequence[int]) -> tuple[Manifest, ...]:
     """Each Workload right after its job: of those that are made at one time, the first in the file goes first."""
-    merged: list[Manifest] = []
-    n_placed = 0
-    for manifest in manifests:
-        merged.append(manifest)
-        if n_placed < len(made) and _is_of(made[n_placed].object, manifest.object):
-            merged.append(made[n_placed])
-            n_placed += 1
-    return (*merged, *made[n_placed:])
+    after: dict[int, list[Manifest]] = {}
+    for position, workload in zip(positions, made, strict=True):
+        after.setdefault(position, []).append(workload)
+    return tuple(it for index, manifest in enumerate(manifests) for it in (manifest, *after.get(index, ())))
 
 
 def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
@@ -220,27 +213,13 @@ def _key(plain: JsonObject) -> tuple[str, str]:
     return _namespace_of(plain), text_at(plain, "metadata", "name")
 
 
-def _is_of(workload: JsonObject, job: JsonObject) -> bool:
-    owner = object_at(list_at(workload, "metadata", "ownerReferences")[0])
-    if (owner["apiVersion"], owner["kind"]) != (job.get("apiVersion"), job.get("kind")):
-        return False
-    name, prefix = text_at(job, "metadata", "name"), text_at(job, "metadata", "generateName")
-    named = text_at(owner, "name") == name if name else text_at(owner, "name").startswith(prefix)
-    return named and _namespace_of(workload) == _namespace_of(job)
-
-
-def _framework(plain: JsonObject) -> str | None:
-    """The integration of a job; `None` for what is no job."""
-    return FRAMEWORKS.get((text_at(plain, "apiVersion"), text_at(plain, "kind")))
-
-
 def _missing_namespaces(manifests: Sequence[Manifest]) -> tuple[str, ...]:
     used, there = set(), set()
     for manifest in manifests:
         kind = text_at(manifest.object, "kind")
         if kind == "Namespace":
             there.add(text_at(manifest.object, "metadata", "name"))
-        elif kind in _NAMESPACED or _framework(manifest.object) in _BUILT:
+        elif kind in _NAMESPACED or integration_of(manifest.object):
             used.add(_namespace_of(manifest.object))
     # What can not be the name of a Namespace is told of the object that is in it.
     return tuple(sorted(name for name in used - there if _LABEL.fullmatch(name)))

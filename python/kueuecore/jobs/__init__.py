@@ -22,11 +22,11 @@ Example:
 """
 
 from kueuecore.jobs.injection import PodSetInfo, StartError
-from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
+from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
+from kueuecore.jobs.names import workload_name
 from kueuecore.jobs.running import StopReason, integration_of, reclaimable_pods, start_job, stop_job
-from kueuecore.jobs.workload import workload_name
 from kueuecore.jobs.workloads import Ignored, JobsResult, workloads_for
 
 __all__ = [
@@ -38,10 +38,12 @@ __all__ = [
     "JobPodSet",
     "JobsConfiguration",
     "JobsResult",
+    "NoWorkload",
     "PodSetInfo",
     "StartError",
     "StopReason",
     "Surroundings",
+    "WorkloadIdentity",
     "Write",
     "WriteKind",
     "integration_of",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
@@ -34,6 +34,8 @@ __all__ = [
     "Finished",
     "Integration",
     "JobPodSet",
+    "NoWorkload",
+    "WorkloadIdentity",
     "Write",
     "WriteKind",
     "merged_into_templates",
@@ -49,7 +51,7 @@ class JobPodSet:
         name: Its name; made lower case.
         count: How many pods.
         template: The pod template.
-        path: Where the template stands in the job; empty if it was made up.
+        path: Where the template stands in the job, empty if the job is a pod itself; None if it was made up.
         count_path: Where the count comes from, for errors.
         min_count: The fewest pods with which the job can do.
         pod_index_label: The label in which its pods have their index.
@@ -61,7 +63,7 @@ class JobPodSet:
     name: str
     count: int
     template: JsonObject
-    path: Path = ()
+    path: Path | None = None
     count_path: Path = ()
     min_count: int | None = None
     pod_index_label: str | None = None
@@ -157,6 +159,27 @@ class Write:
     kind: WriteKind = WriteKind.UPDATE
 
 
+class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
+    """A job that gets no Workload, now or for good; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadIdentity:
+    """What tells the Workloads of a kind from those of other kinds.
+
+    Args:
+        name: Name of the Workload.
+        owner_references: Its owners.
+        annotations: Annotations that it has beside those of its job.
+        labels: Its labels; None for those of `integrations.labelKeysToCopy`, and the UID of its job.
+    """
+
+    name: str
+    owner_references: Sequence[JsonObject]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] | None = None
+
+
 PodSets = Callable[[JsonObject, Surroundings], Sequence[JobPodSet]]
 Inject = Callable[[JsonObject, Sequence[PodSetInfo], JobsConfiguration], JsonObject]
 Restore = Callable[[JsonObject, Sequence[PodSetInfo]], JsonObject]
@@ -191,15 +214,21 @@ class Integration:
         supports_elastic: May a job ask for workload slices (annotation `kueue.x-k8s.io/elastic-job`)?
         default_managed_by: What `managed_by_field` names when nobody took it over; None if the kind has no such field.
         managed_by_field: Where the controller that runs the job is named.
+        is_top_level: Does a job have a Workload of its own, whoever owns it?
         with_defaults: A copy of a raw manifest with the defaults of the API server.
         webhook_defaults: The job with what Kueue's webhook for this kind changes beside queue, priority and suspension.
+        hold_back: A managed job with what its webhook adds so that its pods wait, beside `suspend_field`.
         shape_problems: What is missing or of the wrong type in a raw manifest, so that nothing else can be asked.
         validate: What the webhook of the kind rejects, beside what it rejects for all kinds.
         skipped: Why Kueue leaves a job alone; empty if it does not.
         priority_class: The pod priority class of the job; None to take that of the first pod set that has one.
+        pods_made: The pods that become Workloads in place of the job: its controller makes them.
+        n_workloads: How many Workloads a job has.
+        identify: Name, owners, annotations of its Workload of an index; None for one Workload that the job controls.
         inject: The job with what its pod sets get when it starts. By default, merged into the templates.
         restore: The job with what its pod sets had before. By default, written to the templates.
         custom_is_suspended: Whether a job is suspended, where that is not `suspend_field` alone.
+        custom_start: The writes that start a job, where one update does not.
         custom_stop: The writes that stop a job, where one update does not.
         is_active: Whether any pod of the job may still run.
         finished: How the job ended; None while it has not.
@@ -216,15 +245,21 @@ class Integration:
     supports_elastic: bool = False
     default_managed_by: str | None = None
     managed_by_field: Path = ("spec", "managedBy")
+    is_top_level: Callable[[JsonObject], bool] = lambda _: False
     with_defaults: Callable[[JsonObject], JsonObject] = copy.deepcopy
     webhook_defaults: Callable[[JsonObject, JobsConfiguration], JsonObject] = _unchanged
+    hold_back: Callable[[JsonObject, JobsConfiguration], JsonObject] = _unchanged
     shape_problems: Callable[[JsonObject], list[Problem]] = _nothing_wrong
     validate: Callable[[JsonObject, Sequence[JobPodSet], Surroundings], list[Problem]] = _all_valid
     skipped: Callable[[JsonObject], str] = lambda _: ""
     priority_class: Callable[[JsonObject], str | None] = lambda _: None
+    pods_made: Callable[[JsonObject], Sequence[JsonObject]] = lambda _: ()
+    n_workloads: Callable[[JsonObject], int] = lambda _: 1
+    identify: Callable[[JsonObject, int, JobsConfiguration], WorkloadIdentity] | None = None
     inject: Inject | None = None
     restore: Restore | None = None
     custom_is_suspended: Callable[[JsonObject], bool] | None = None
+    custom_start: Callable[[JsonObject, Sequence[PodSetInfo], JobsConfiguration], Sequence[Write]] | None = None
     custom_stop: Callable[[JsonObject, Sequence[PodSetInfo] | None, str, str], Sequence[Write]] | None = None
     is_active: Callable[[JsonObject], bool] = lambda _: False
     finished: Callable[[JsonObject], Finished | None] = lambda _: None
@@ -254,6 +289,8 @@ class Integration:
         Raises:
             StartError: The job has values of its own for what it should get, or other pod sets.
         """
+        if self.custom_start is not None:
+            return tuple(self.custom_start(job, infos, configuration))
         if self.inject is not None:
             started = self.inject(job, infos, configuration)
         else:
@@ -286,7 +323,7 @@ class Integration:
         return self.restore(job, infos) if self.restore else written_to_templates(job, self._paths(job), infos)
 
     def _paths(self, job: JsonObject) -> list[Path]:
-        return [pod_set.path for pod_set in self.pod_sets(job, Surroundings())]
+        return [pod_set.path for pod_set in self.pod_sets(job, Surroundings()) if pod_set.path is not None]
 
 
 def merged_into_templates(

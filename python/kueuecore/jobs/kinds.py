@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kueuecore.jobs.batch_job import BATCH_JOB
+from kueuecore.jobs.deployment import DEPLOYMENT
 from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.job_set import JOB_SET
 from kueuecore.jobs.kubeflow import KUBEFLOW_KINDS
+from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
+from kueuecore.jobs.pod import POD
+from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.stateful_set import STATEFUL_SET
 
 __all__ = ["INTEGRATIONS"]
 
 INTEGRATIONS: Mapping[tuple[str, str], Integration] = {
-    (integration.group, integration.kind): integration for integration in (BATCH_JOB, JOB_SET, *KUBEFLOW_KINDS)
+    (integration.group, integration.kind): integration
+    for integration in (
+        BATCH_JOB,
+        JOB_SET,
+        POD,
+        POD_GROUP,
+        DEPLOYMENT,
+        STATEFUL_SET,
+        LEADER_WORKER_SET,
+        *KUBEFLOW_KINDS,
+    )
 }
 """The kinds of jobs that become Workloads, by API group and kind."""

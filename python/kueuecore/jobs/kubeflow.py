@@ -11,6 +11,7 @@ from kueuecore.errors import Problem
 from kueuecore.jobs.integration import Integration, JobPodSet
 from kueuecore.jobs.model import JobsConfiguration, Surroundings
 from kueuecore.jobs.paths import Key, Path, with_value
+from kueuecore.jobs.pod import POD_INDEX_OFFSET
 from kueuecore.jobs.rejections import required
 from kueuecore.jobs.shapes import count_problems, template_problems
 from kueuecore.jobs.status import any_replica_active, finished_by, has_condition
@@ -20,7 +21,6 @@ from kueuecore.jobs.validation import topology_is_valid, topology_of_each_is_val
 __all__ = ["KUBEFLOW_KINDS", "MPI_JOB"]
 
 _REPLICA_INDEX = "training.kubeflow.org/replica-index"
-_POD_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset"
 
 
 def _present(job: JsonObject, specs: str, types: Sequence[str]) -> list[tuple[str, Path]]:
@@ -91,7 +91,7 @@ def _with_offset(job: JsonObject, configuration: JobsConfiguration) -> JsonObjec
         and GROUP_NAME not in texts_at(launcher, "template", "metadata", "annotations")
     ):
         annotations = ("spec", "mpiReplicaSpecs", "Worker", "template", "metadata", "annotations")
-        return with_value(job, (*annotations, _POD_INDEX_OFFSET), "1")
+        return with_value(job, (*annotations, POD_INDEX_OFFSET), "1")
     return job
 
 

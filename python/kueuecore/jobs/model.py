@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -17,6 +18,8 @@ PRIORITY_CLASS_LABEL = f"{PREFIX}priority-class"
 MAX_EXEC_TIME_LABEL = f"{PREFIX}max-exec-time-seconds"
 PREBUILT_WORKLOAD = f"{PREFIX}prebuilt-workload-name"
 ELASTIC_JOB = f"{PREFIX}elastic-job"
+JOB_UID_LABEL = f"{PREFIX}job-uid"
+MANAGED_LABEL = f"{PREFIX}managed"
 ADMISSION_GATED_BY = f"{PREFIX}admission-gated-by"
 
 INSTALLED_FRAMEWORKS = (
@@ -92,6 +95,8 @@ class Surroundings:
 
     Args:
         configuration: Which jobs are managed, and how.
+        frameworks: The integration of each kind of jobs, by apiVersion and kind.
+        own_frameworks: Integrations that Kueue does not know, and that are enabled without being named.
         namespaces: Name to labels.
         local_queues: Namespace and name.
         workload_priority_classes: Name to value.
@@ -102,6 +107,8 @@ class Surroundings:
     """
 
     configuration: JobsConfiguration = field(default_factory=JobsConfiguration)
+    frameworks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    own_frameworks: AbstractSet[str] = frozenset()
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     local_queues: frozenset[tuple[str, str]] = frozenset()
     workload_priority_classes: Mapping[str, int] = field(default_factory=dict)
@@ -111,7 +118,14 @@ class Surroundings:
     by_key: Mapping[tuple[str, str, str, str], JsonObject] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, objects: Iterable[JsonObject], *, configuration: JobsConfiguration) -> Self:
+    def of(
+        cls,
+        objects: Iterable[JsonObject],
+        *,
+        configuration: JobsConfiguration,
+        frameworks: Mapping[tuple[str, str], str],
+        own_frameworks: AbstractSet[str] = frozenset(),
+    ) -> Self:
         """Look through all objects once."""
         namespaces: dict[str, Mapping[str, str]] = {}
         local_queues: set[tuple[str, str]] = set()
@@ -147,6 +161,8 @@ class Surroundings:
                     pass
         return cls(
             configuration=configuration,
+            frameworks=frameworks,
+            own_frameworks=own_frameworks,
             namespaces=namespaces,
             local_queues=frozenset(local_queues),
             workload_priority_classes=workload_classes,
@@ -160,6 +176,10 @@ class Surroundings:
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate that matters to jobs is on."""
         return self.configuration.enabled(gate)
+
+    def is_enabled(self, framework: str) -> bool:
+        """Whether an integration is enabled."""
+        return framework in self.configuration.frameworks or framework in self.own_frameworks
 
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         """Labels of a namespace, with the one that the API server sets, also if there is no object of it."""

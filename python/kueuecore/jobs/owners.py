@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
-from kueuecore.jobs.model import QUEUE_LABEL, JobsConfiguration, Surroundings, labels_of
+from kueuecore.jobs.model import QUEUE_LABEL, Surroundings, labels_of
 
-__all__ = ["FRAMEWORKS", "OwnerError", "has_managed_owner", "managed_ancestor"]
+__all__ = ["OwnerError", "has_managed_owner", "managed_ancestor"]
 
-# The types that Kueue knows, whether they are enabled or not, with their integrations (rules/10 §1).
-FRAMEWORKS = {
-    ("batch/v1", "Job"): "batch/job",
-    ("jobset.x-k8s.io/v1alpha2", "JobSet"): "jobset.x-k8s.io/jobset",
-    ("v1", "Pod"): "pod",
-    ("apps/v1", "Deployment"): "deployment",
-    ("apps/v1", "StatefulSet"): "statefulset",
-    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): "leaderworkerset.x-k8s.io/leaderworkerset",
-    ("ray.io/v1", "RayCluster"): "ray.io/raycluster",
-    ("ray.io/v1", "RayService"): "ray.io/rayservice",
-    ("ray.io/v1", "RayJob"): "ray.io/rayjob",
-    ("kubeflow.org/v1", "PyTorchJob"): "kubeflow.org/pytorchjob",
-    ("kubeflow.org/v1", "XGBoostJob"): "kubeflow.org/xgboostjob",
-    ("kubeflow.org/v1", "PaddleJob"): "kubeflow.org/paddlejob",
-    ("kubeflow.org/v1", "TFJob"): "kubeflow.org/tfjob",
-    ("kubeflow.org/v1", "JAXJob"): "kubeflow.org/jaxjob",
-    ("kubeflow.org/v2beta1", "MPIJob"): "kubeflow.org/mpijob",
-    ("trainer.kubeflow.org/v1alpha1", "TrainJob"): "trainer.kubeflow.org/trainjob",
-    ("workload.codeflare.dev/v1beta2", "AppWrapper"): "workload.codeflare.dev/appwrapper",
-    ("sparkoperator.k8s.io/v1beta2", "SparkApplication"): "sparkoperator.k8s.io/sparkapplication",
-}
 _WALKED_THROUGH = ("apps/v1", "ReplicaSet")
 _MOST_HOPS = 10
 
@@ -42,10 +21,10 @@ def controller_of(job: JsonObject) -> JsonValue:
     return next((owner for owner in owners if isinstance(owner, dict) and owner.get("controller") is True), None)
 
 
-def has_managed_owner(job: JsonObject, configuration: JobsConfiguration) -> bool:
+def has_managed_owner(job: JsonObject, surroundings: Surroundings) -> bool:
     """Whether the controller of the job is of an enabled or an external type."""
     owner = controller_of(job)
-    return owner is not None and _is_managed(text_at(owner, "apiVersion"), text_at(owner, "kind"), configuration)
+    return owner is not None and _is_managed(text_at(owner, "apiVersion"), text_at(owner, "kind"), surroundings)
 
 
 def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject | None:
@@ -60,8 +39,12 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
     seen = {(text_at(job, "apiVersion"), text_at(job, "kind"), text_at(job, "metadata", "name"))}
     while (owner := controller_of(current)) is not None:
         api_version, kind, name = text_at(owner, "apiVersion"), text_at(owner, "kind"), text_at(owner, "name")
-        managed = _is_managed(api_version, kind, configuration)
-        if not managed and (api_version, kind) not in FRAMEWORKS and (api_version, kind) != _WALKED_THROUGH:
+        managed = _is_managed(api_version, kind, surroundings)
+        if (
+            not managed
+            and (api_version, kind) not in surroundings.frameworks
+            and (api_version, kind) != _WALKED_THROUGH
+        ):
             break
         parent = surroundings.by_key.get((api_version, kind, namespace, name))
         if parent is None:
@@ -79,8 +62,8 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
     return found
 
 
-def _is_managed(api_version: str, kind: str, configuration: JobsConfiguration) -> bool:
-    if FRAMEWORKS.get((api_version, kind)) in configuration.frameworks:
+def _is_managed(api_version: str, kind: str, surroundings: Surroundings) -> bool:
+    if surroundings.is_enabled(surroundings.frameworks.get((api_version, kind), "")):
         return True
     group, slash, version = api_version.partition("/")
-    return bool(slash) and f"{kind}.{version}.{group}" in configuration.external_frameworks
+    return bool(slash) and f"{kind}.{version}.{group}" in surroundings.configuration.external_frameworks

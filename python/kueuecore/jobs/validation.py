@@ -83,7 +83,7 @@ def _group_problems(pod_sets: Sequence[JobPodSet], configuration: JobsConfigurat
 
 
 def _annotations_path(pod_set: JobPodSet) -> str:
-    return ".".join(filter(None, (path_text(pod_set.path), "metadata.annotations")))
+    return ".".join(filter(None, (path_text(pod_set.path or ()), "metadata.annotations")))
 
 
 def prebuilt_workload(job: JsonObject, configuration: JobsConfiguration) -> tuple[str, str]:

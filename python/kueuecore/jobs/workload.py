@@ -2,104 +2,70 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.integration import Integration
+from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION
+from kueuecore.jobs.integration import Integration, WorkloadIdentity
 from kueuecore.jobs.model import (
     ADMISSION_GATED_BY,
     ELASTIC_JOB,
+    JOB_UID_LABEL,
     MAX_EXEC_TIME_LABEL,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     JobsConfiguration,
     Surroundings,
     annotations_of,
+    group_of,
     is_elastic,
     labels_of,
 )
+from kueuecore.jobs.names import owner_reference, workload_name
 from kueuecore.jobs.rejections import go_int
 
-__all__ = ["new_workload", "priority_of", "workload_name"]
+__all__ = ["new_workload", "priority_of"]
 
-_HASH_LENGTH = 5
+_CLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation"
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
 
 
-def workload_name(
-    owner_name: str, *, kind: str, group: str, uid: str = "", extra: str = "", short: bool = False
-) -> str:
-    """The name of the Workload of an object (rules/10 §3.1).
-
-    Args:
-        owner_name: Name of the object.
-        kind: Its kind.
-        group: Its API group; empty for the core group.
-        uid: Its UID.
-        extra: What tells the Workloads of one object apart, its generation say.
-        short: At most 63 bytes instead of 253 (gate ShortWorkloadNames).
-
-    Example:
-        >>> workload_name("sample-job", kind="Job", group="batch")
-        'job-sample-job-4b8c4'
-    """
-    hashed = "\n".join([kind, group, owner_name, uid, *([extra] if extra else [])])
-    digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()
-    longest = (63 if short else 253) - 1 - _HASH_LENGTH
-    prefix = f"{kind.lower()}-{owner_name}".encode()[:longest].decode(errors="ignore")
-    return f"{prefix}-{digest[:_HASH_LENGTH]}"
-
-
 def new_workload(
-    job: JsonObject, integration: Integration, pod_sets: Sequence[JsonObject], configuration: JobsConfiguration
+    job: JsonObject,
+    integration: Integration,
+    pod_sets: Sequence[JsonObject],
+    configuration: JobsConfiguration,
+    *,
+    index: int = 0,
 ) -> JsonObject:
-    """The Workload of a job, without its priority.
+    """A Workload of a job, without its priority.
 
     Args:
         job: The job with all defaults.
         integration: That of its kind.
         pod_sets: Its pod sets.
         configuration: What is copied from the job.
+        index: Which of the Workloads of the job.
     """
     labels, annotations = labels_of(job), annotations_of(job)
-    name, uid = text_at(job, "metadata", "name"), text_at(job, "metadata", "uid")
-    elastic = is_elastic(job)
-    generation = object_at(job, "metadata").get("generation")
-    workload = workload_name(
-        name,
-        kind=integration.kind,
-        group=integration.group,
-        uid=uid,
-        # An object that no API server has seen yet is going to have generation 1.
-        extra=str(generation if isinstance(generation, int) else 1) if elastic else "",
-        short=configuration.enabled("ShortWorkloadNames"),
-    )
-    owner: JsonObject = {
-        "apiVersion": integration.api_version,
-        "kind": integration.kind,
-        "name": name,
-        "uid": uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    copied: JsonObject = {key: labels[key] for key in configuration.label_keys_to_copy if key in labels}
-    if len(uid) <= 63 and _LABEL_VALUE.match(uid):
-        copied["kueue.x-k8s.io/job-uid"] = uid
+    identify = integration.identify or _identity
+    identity = identify(job, index, configuration)
     kept: JsonObject = {key: text for key, text in annotations.items() if key.startswith("provreq.kueue.x-k8s.io/")}
     if configuration.enabled("AdmissionGatedBy") and annotations.get(ADMISSION_GATED_BY):
         kept[ADMISSION_GATED_BY] = annotations[ADMISSION_GATED_BY]
-    if elastic:
-        kept |= {ELASTIC_JOB: "true", "kueue.x-k8s.io/workload-slice-name": workload}
-    metadata: JsonObject = {"name": workload, "namespace": text_at(job, "metadata", "namespace")}
+    metadata: JsonObject = {"name": identity.name, "namespace": text_at(job, "metadata", "namespace")}
     if created := text_at(job, "metadata", "creationTimestamp"):
         # The controller makes the Workload as soon as it sees the job.
         metadata["creationTimestamp"] = created
-    metadata |= {"labels": copied, "annotations": kept, "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
-    metadata["ownerReferences"] = [owner]
+    metadata |= {
+        "labels": _copied_labels(job, configuration) if identity.labels is None else dict(identity.labels),
+        "annotations": {**kept, **identity.annotations},
+        "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+        "ownerReferences": list(identity.owner_references),
+    }
     spec: JsonObject = {
         "queueName": labels.get(QUEUE_LABEL, ""),
         "podSets": [_sanitized(it, configuration) for it in pod_sets],
@@ -114,6 +80,36 @@ def new_workload(
         "metadata": {key: value for key, value in metadata.items() if value != {}},
         "spec": spec,
     }
+
+
+def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
+    """That of most kinds: one Workload, which the job controls; an elastic job has one for each size."""
+    extra = ""
+    if elastic := is_elastic(job):
+        # An object that no API server has seen yet is going to have generation 1.
+        extra = str(int_at(job, "metadata", "generation", default=1))
+        if cluster_generation := annotations_of(job).get(_CLUSTER_GENERATION):
+            extra += f"_{cluster_generation}"
+    name = workload_name(
+        text_at(job, "metadata", "name"),
+        kind=text_at(job, "kind"),
+        group=group_of(text_at(job, "apiVersion")),
+        uid=text_at(job, "metadata", "uid"),
+        extra=extra,
+        short=configuration.enabled("ShortWorkloadNames"),
+    )
+    annotations = {ELASTIC_JOB: "true", SLICE_NAME_ANNOTATION: name} if elastic else {}
+    return WorkloadIdentity(
+        name=name, owner_references=[owner_reference(job, controller=True)], annotations=annotations
+    )
+
+
+def _copied_labels(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+    labels, uid = labels_of(job), text_at(job, "metadata", "uid")
+    copied: JsonObject = {key: labels[key] for key in configuration.label_keys_to_copy if key in labels}
+    if len(uid) <= 63 and _LABEL_VALUE.match(uid):
+        copied[JOB_UID_LABEL] = uid
+    return copied
 
 
 def priority_of(

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.integration import Integration, JobPodSet
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import (
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     JobsConfiguration,
     Surroundings,
+    annotations_of,
+    group_of,
     labels_of,
     set_label,
 )
-from kueuecore.jobs.owners import FRAMEWORKS, OwnerError, has_managed_owner, managed_ancestor
+from kueuecore.jobs.owners import OwnerError, has_managed_owner, managed_ancestor
 from kueuecore.jobs.paths import path_text
+from kueuecore.jobs.pod import POD, SUSPENDED_BY_PARENT, TOTAL_COUNT, group_name
+from kueuecore.jobs.pod_group import POD_GROUP, pod_group
 from kueuecore.jobs.validation import common_problems, prebuilt_workload
 from kueuecore.jobs.workload import new_workload, priority_of
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 
 __all__ = ["Ignored", "JobsResult", "workloads_for"]
+
+_MOST_POD_SETS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +57,14 @@ class JobsResult:
     Args:
         workloads: A Workload for each job that gets one. Its source is that of the job, so errors about the Workload
             show lines of the job.
+        positions: For each Workload, which of the manifests its job is: of a group of pods, the last one.
         jobs: Those jobs, as the webhooks leave them: with defaults, and suspended.
         ignored: Jobs that get none, and why. Those of integrations that are off are left out if they name no queue.
         problems: What is wrong with jobs that are rejected.
     """
 
     workloads: tuple[Manifest, ...]
+    positions: tuple[int, ...]
     jobs: tuple[JsonObject, ...]
     ignored: tuple[Ignored, ...]
     problems: tuple[Problem, ...]
@@ -67,11 +75,20 @@ class JobsResult:
             raise ManifestError(self.problems)
 
 
-class _Ignore(Exception):  # noqa: N818  # it never leaves this module
-    """This job gets no Workload."""
+class _Rejected(Exception):  # noqa: N818  # it never leaves this module
+    """The webhook refuses this job."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(problems)
+        self.problems = problems
 
 
-def workloads_for(manifests: Iterable[ManifestLike], *, configuration: JobsConfiguration | None = None) -> JobsResult:
+def workloads_for(
+    manifests: Iterable[ManifestLike],
+    *,
+    configuration: JobsConfiguration | None = None,
+    integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
+) -> JobsResult:
     """The Workloads of the jobs among `manifests`.
 
     The other objects are what the jobs stand in: LocalQueues and WorkloadPriorityClasses named `default`, priority
@@ -79,86 +96,169 @@ def workloads_for(manifests: Iterable[ManifestLike], *, configuration: JobsConfi
 
     Args:
         manifests: All objects, in any form.
-        configuration: Which jobs are managed, and how; by default as without a Configuration.
+        configuration: Which jobs are managed, and how; by default as in a new installation of Kueue.
+        integrations: The kinds of jobs. Those that Kueue does not know are enabled without being named.
 
     Returns:
         Workloads, ignored jobs and problems; nothing is raised for a job that is rejected.
     """
     configuration = configuration or JobsConfiguration()
     everything = [it if isinstance(it, Manifest) else Manifest(plain_object(it)) for it in manifests]
-    surroundings = Surroundings.of((it.object for it in everything), configuration=configuration)
-    names = _Names(everything, configuration.default_namespace)
-    workloads, jobs, ignored, problems = [], [], [], []
+    surroundings = Surroundings.of(
+        (it.object for it in everything),
+        configuration=configuration,
+        frameworks={(it.api_version, it.kind): it.framework for it in integrations.values()},
+        own_frameworks={it.framework for key, it in integrations.items() if INTEGRATIONS.get(key) is not it},
+    )
+    builder = _Builder(surroundings, integrations, _Names(everything, configuration.default_namespace))
     for index, manifest in enumerate(everything):
-        kind = text_at(manifest.object, "kind")
-        framework = FRAMEWORKS.get((text_at(manifest.object, "apiVersion"), kind))
-        if kind == "CronJob" and text_at(manifest.object, "apiVersion").startswith("batch/"):
+        builder.add(manifest, index)
+    builder.add_groups()
+    return builder.result()
+
+
+class _Builder:
+    """Takes jobs one by one, and groups of pods at the end."""
+
+    def __init__(
+        self, surroundings: Surroundings, integrations: Mapping[tuple[str, str], Integration], names: _Names
+    ) -> None:
+        self._surroundings = surroundings
+        self._integrations = integrations
+        self._names = names
+        self._workloads: list[tuple[int, Manifest]] = []
+        self._jobs: list[JsonObject] = []
+        self._ignored: list[Ignored] = []
+        self._problems: list[Problem] = []
+        self._groups: dict[tuple[str, str], list[tuple[JsonObject, Manifest, int]]] = {}
+
+    def result(self) -> JobsResult:
+        # A group stands where its last pod does.
+        workloads = sorted(self._workloads, key=lambda it: it[0])
+        return JobsResult(
+            workloads=tuple(workload for _, workload in workloads),
+            positions=tuple(index for index, _ in workloads),
+            jobs=tuple(self._jobs),
+            ignored=tuple(self._ignored),
+            problems=tuple(self._problems),
+        )
+
+    def add(self, manifest: Manifest, index: int) -> None:
+        """Take an object: a job, or anything else."""
+        api_version, kind = text_at(manifest.object, "apiVersion"), text_at(manifest.object, "kind")
+        if kind == "CronJob" and api_version.startswith("batch/"):
             reason = "a CronJob makes Jobs when their time comes, and none is made here"
-            ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
-        if framework is None:
-            continue
-        if framework not in configuration.frameworks and QUEUE_LABEL not in labels_of(manifest.object):
-            continue  # nobody means it for Kueue
-        job = names.complete(manifest.object)
+            self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
+        integration = self._integrations.get((group_of(api_version), kind))
+        if integration is None or integration.api_version != api_version or integration.kind == POD_GROUP.kind:
+            return
+        framework = integration.framework
+        enabled = self._surroundings.is_enabled(framework) or _is_pod_of_enabled(manifest.object, self._surroundings)
+        names_queue = QUEUE_LABEL in labels_of(manifest.object)
+        if not enabled and names_queue:
+            reason = f"the integration {framework} is not enabled: name it in integrations.frameworks"
+            self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
+        if enabled:
+            # These are in every cluster, and mean Kueue only if they name a queue.
+            is_quiet = framework in ("pod", "deployment", "statefulset") and not names_queue
+            self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)
+
+    def _add_job(
+        self, raw: JsonObject, integration: Integration, manifest: Manifest, index: int, *, is_quiet: bool = False
+    ) -> None:
+        raw = self._names.complete(raw)
         try:
-            found = _workload(job, framework, surroundings)
-        except _Ignore as reason_to_ignore:
-            ignored.append(Ignored(object_ref(job), str(reason_to_ignore), manifest))
-            continue
-        if isinstance(found, _Made):
-            workloads.append(Manifest(found.workload, manifest.source.renamed(*_paths(found.pod_sets))))
-            jobs.append(found.job)
+            job = self._prepared(raw, integration)
+            pods = integration.pods_made(job)
+            group = group_name(job, self._surroundings.configuration) if integration is POD else ""
+            if group:
+                key = text_at(job, "metadata", "namespace"), group
+                self._groups.setdefault(key, []).append((job, manifest, index))
+            elif not pods:
+                self._make(job, integration, manifest, index)
+            self._jobs.append(job)
+        except NoWorkload as reason:
+            if not is_quiet:
+                self._ignored.append(Ignored(object_ref(raw), str(reason), manifest))
+        except _Rejected as rejected:
+            self._reject(raw, rejected.problems, manifest, index)
         else:
-            problems += [manifest.locate(replace(it, object=object_ref(job), index=index)) for it in found]
-    return JobsResult(tuple(workloads), tuple(jobs), tuple(ignored), tuple(problems))
+            for pod in pods:
+                self._add_job(pod, POD, replace(manifest, source=manifest.source.without_fields()), index)
+
+    def add_groups(self) -> None:
+        """Make the Workloads of the groups whose pods were taken."""
+        for (_, name), members in self._groups.items():
+            _, manifest, _ = members[0]
+            last = max(index for _, _, index in members)
+            group = pod_group(name, [pod for pod, _, _ in members])
+            try:
+                self._make(group, POD_GROUP, replace(manifest, source=manifest.source.without_fields()), last)
+            except NoWorkload as reason:
+                self._ignored.append(Ignored(object_ref(members[0][0]), str(reason), manifest))
+            except _Rejected as rejected:
+                self._reject(members[0][0], rejected.problems, manifest, last)
+
+    def _reject(self, job: JsonObject, problems: Sequence[Problem], manifest: Manifest, index: int) -> None:
+        self._problems += [manifest.locate(replace(it, object=object_ref(job), index=index)) for it in problems]
+
+    def _prepared(self, raw: JsonObject, integration: Integration) -> JsonObject:
+        """The job as the webhooks leave it.
+
+        Raises:
+            NoWorkload: Kueue leaves it alone.
+            _Rejected: A webhook refuses it.
+        """
+        surroundings = self._surroundings
+        if text_at(raw, "metadata", "deletionTimestamp") and TOTAL_COUNT not in annotations_of(raw):
+            raise NoWorkload("it is being deleted")
+        if shape := [*_metadata_problems(raw), *integration.shape_problems(raw)]:
+            raise _Rejected(shape)
+        job = integration.with_defaults(raw)
+        if reason := integration.skipped(job):
+            raise NoWorkload(reason)
+        try:
+            ancestor = None if integration.is_top_level(job) else managed_ancestor(job, surroundings)
+        except OwnerError as error:
+            raise NoWorkload(str(error)) from None
+        job = _with_webhook_defaults(job, integration, surroundings)
+        pod_sets = integration.pod_sets(job, surroundings)
+        problems = common_problems(job, integration, surroundings.configuration)
+        problems += integration.validate(job, pod_sets, surroundings)
+        if problems:
+            raise _Rejected(problems)
+        _check_managed(job, ancestor, surroundings)
+        return job
+
+    def _make(self, job: JsonObject, integration: Integration, manifest: Manifest, index: int) -> None:
+        """Make the Workloads of a job.
+
+        Raises:
+            NoWorkload: It gets none.
+            _Rejected: There is no class for its priority.
+        """
+        surroundings, configuration = self._surroundings, self._surroundings.configuration
+        if integration.finished(job) is not None:
+            raise NoWorkload("it has finished")
+        pod_sets = integration.pod_sets(job, surroundings)
+        if len(pod_sets) > _MOST_POD_SETS:
+            raise NoWorkload(f"it has {len(pod_sets)} pod sets, and a Workload has at most {_MOST_POD_SETS}")
+        built = [pod_set.to_manifest(configuration) for pod_set in pod_sets]
+        paths = _paths(pod_sets)
+        priority, problem = priority_of(job, built, surroundings, pod_class=integration.priority_class(job))
+        n_workloads = integration.n_workloads(job)
+        for number in range(n_workloads):
+            workload = new_workload(job, integration, built, configuration, index=number)
+            _check_existing(job, workload, surroundings, is_only_one=n_workloads == 1)
+            if problem is not None:
+                raise _Rejected([_renamed(problem, paths)])
+            workload["spec"] = {**object_at(workload, "spec"), **priority}
+            self._workloads.append((index, Manifest(workload, manifest.source.renamed(*paths))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    workload: JsonObject
-    job: JsonObject
-    pod_sets: Sequence[JobPodSet]
-
-
-def _workload(raw: JsonObject, framework: str, surroundings: Surroundings) -> _Made | list[Problem]:
-    """The Workload and the defaulted job; or why the job is rejected.
-
-    Raises:
-        _Ignore: The job gets no Workload.
-    """
-    configuration = surroundings.configuration
-    integration = INTEGRATIONS.get((text_at(raw, "apiVersion").rpartition("/")[0], text_at(raw, "kind")))
-    unbuilt = "" if integration else f"kueuecore makes no Workloads of {text_at(raw, 'kind')}s yet"
-    if framework not in configuration.frameworks:
-        raise _Ignore(f"the integration {framework} is not enabled" + (f", and {unbuilt}" if unbuilt else ""))
-    if integration is None:
-        raise _Ignore(unbuilt)
-    if text_at(raw, "metadata", "deletionTimestamp"):
-        raise _Ignore("it is being deleted")
-    if shape := [*_metadata_problems(raw), *integration.shape_problems(raw)]:
-        return shape
-    job = integration.with_defaults(raw)
-    try:
-        ancestor = managed_ancestor(job, surroundings)
-    except OwnerError as error:
-        raise _Ignore(str(error)) from None
-    job = _with_webhook_defaults(job, integration, surroundings)
-    pod_sets = integration.pod_sets(job, surroundings)
-    problems = common_problems(job, integration, configuration)
-    problems += integration.validate(job, pod_sets, surroundings)
-    if problems:
-        return problems
-    _check_managed(job, ancestor, surroundings)
-    if integration.finished(job) is not None:
-        raise _Ignore("it has finished")
-    built = [pod_set.to_manifest(configuration) for pod_set in pod_sets]
-    workload = new_workload(job, integration, built, configuration)
-    _check_existing(job, workload, surroundings)
-    priority, problem = priority_of(job, built, surroundings, pod_class=integration.priority_class(job))
-    if problem is not None:
-        return [_renamed(problem, _paths(pod_sets))]
-    workload["spec"] = {**object_at(workload, "spec"), **priority}
-    return _Made(workload, job, pod_sets)
+def _is_pod_of_enabled(job: JsonObject, surroundings: Surroundings) -> bool:
+    """Whether it is a pod whose set is enabled: then pods are too, in so far."""
+    return surroundings.is_enabled(annotations_of(job).get(SUSPENDED_BY_PARENT, ""))
 
 
 def _metadata_problems(job: JsonObject) -> list[Problem]:
@@ -182,7 +282,7 @@ def _with_webhook_defaults(job: JsonObject, integration: Integration, surroundin
     configuration = surroundings.configuration
     namespace = text_at(job, "metadata", "namespace")
     selected = _is_selected(namespace, surroundings)
-    owned = has_managed_owner(job, configuration)
+    owned = has_managed_owner(job, surroundings)
     if (
         (namespace, "default") in surroundings.local_queues
         and not labels_of(job).get(QUEUE_LABEL)
@@ -200,7 +300,7 @@ def _with_webhook_defaults(job: JsonObject, integration: Integration, surroundin
     managed = labels_of(job).get(QUEUE_LABEL) or (configuration.manage_jobs_without_queue_name and selected)
     if managed:
         # A job below a managed one would be left as it is, but it is ignored in the end.
-        job = integration.suspend(job)
+        job = integration.hold_back(integration.suspend(job), configuration)
     return integration.webhook_defaults(job, configuration)
 
 
@@ -208,27 +308,27 @@ def _check_managed(job: JsonObject, ancestor: JsonObject | None, surroundings: S
     """Whether the controller looks at the job at all (rules/10 §2.4)."""
     namespace = text_at(job, "metadata", "namespace")
     if not _is_selected(namespace, surroundings):
-        raise _Ignore(f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"')
+        raise NoWorkload(f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"')
     if ancestor is not None:
-        raise _Ignore(f"{object_ref(ancestor)} owns it, and has the Workload")
+        raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
     if not labels_of(job).get(QUEUE_LABEL) and not surroundings.configuration.manage_jobs_without_queue_name:
-        raise _Ignore(f"it has no label {QUEUE_LABEL}")
+        raise NoWorkload(f"it has no label {QUEUE_LABEL}")
 
 
-def _check_existing(job: JsonObject, workload: JsonObject, surroundings: Surroundings) -> None:
+def _check_existing(job: JsonObject, workload: JsonObject, surroundings: Surroundings, *, is_only_one: bool) -> None:
     """Whether the job has a Workload already."""
     namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
     prebuilt, _ = prebuilt_workload(job, surroundings.configuration)
     if prebuilt:
         found = "" if (namespace, prebuilt) in surroundings.workloads else ", which is not among the manifests"
-        raise _Ignore(f'it uses the prebuilt Workload "{namespace}/{prebuilt}"{found}')
+        raise NoWorkload(f'it uses the prebuilt Workload "{namespace}/{prebuilt}"{found}')
     wanted = object_at(list_at(workload, "metadata", "ownerReferences")[0])
     same = ("apiVersion", "kind", "name", "uid")
     for (other_namespace, other), existing in surroundings.workloads.items():
         owners = list_at(existing, "metadata", "ownerReferences")
-        owned = any(all(text_at(owner, key) == wanted[key] for key in same) for owner in owners)
+        owned = is_only_one and any(all(text_at(owner, key) == wanted[key] for key in same) for owner in owners)
         if other_namespace == namespace and (owned or other == text_at(workload, "metadata", "name")):
-            raise _Ignore(f'its Workload "{namespace}/{other}" is among the manifests (job {name})')
+            raise NoWorkload(f'its Workload "{namespace}/{other}" is among the manifests (job {name})')
 
 
 def _is_selected(namespace: str, surroundings: Surroundings) -> bool:
@@ -240,9 +340,13 @@ def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
     """Where the fields of the Workload come from."""
     paths = []
     for index, pod_set in enumerate(pod_sets):
-        for field, path in (("template", pod_set.path), ("count", pod_set.count_path)):
-            if path:
-                paths.append((f"spec.podSets[{index}].{field}", path_text(path)))
+        prefix = f"spec.podSets[{index}]"
+        if pod_set.path == ():  # the job is the pod
+            paths.append((f"{prefix}.template.", ""))
+        elif pod_set.path is not None:
+            paths.append((f"{prefix}.template", path_text(pod_set.path)))
+        if pod_set.count_path:
+            paths.append((f"{prefix}.count", path_text(pod_set.count_path)))
     return [
         *paths,
         ("spec.queueName", f"metadata.labels[{QUEUE_LABEL}]"),

@@ -371,13 +371,15 @@ def test_jobs_that_are_over_or_deleted_or_not_enabled_get_none() -> None:
     assert _reason(over) == "it has finished"
     assert _reason(_job(deletionTimestamp="2026-01-01T00:00:00Z")) == "it is being deleted"
     assert _reason(_job(), configuration=JobsConfiguration(frameworks=["pod"])) == (
-        "the integration batch/job is not enabled"
+        "the integration batch/job is not enabled: name it in integrations.frameworks"
     )
 
 
 def test_other_objects_are_no_jobs() -> None:
     service: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
-    assert workloads_for([Namespace("a"), LocalQueue("q", cluster_queue="c"), service]) == JobsResult((), (), (), ())
+    assert workloads_for([Namespace("a"), LocalQueue("q", cluster_queue="c"), service]) == JobsResult(
+        (), (), (), (), ()
+    )
 
 
 def test_generated_names_are_numbered_and_avoid_those_that_exist() -> None:

@@ -1,0 +1,71 @@
+"""Deployments: every pod has a Workload of its own, and nothing suspends the whole (rules/10 §5.5)."""
+
+from __future__ import annotations
+
+import copy
+
+from kueuecore._json import JsonObject, int_at, object_at, text_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.integration import Integration
+from kueuecore.jobs.model import (
+    MANAGED_LABEL,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    JobsConfiguration,
+    labels_of,
+    set_annotation,
+    set_label,
+)
+from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
+from kueuecore.jobs.shapes import count_problems, template_problems
+
+__all__ = ["DEPLOYMENT"]
+
+_TEMPLATE = ("spec", "template")
+
+
+def _shape_problems(deployment: JsonObject) -> list[Problem]:
+    return count_problems(deployment, ("spec", "replicas")) + template_problems(deployment, _TEMPLATE)
+
+
+def _hold_back(deployment: JsonObject, _configuration: JobsConfiguration) -> JsonObject:
+    template = copy.deepcopy(object_at(deployment, *_TEMPLATE))
+    set_annotation(template, SUSPENDED_BY_PARENT, "deployment")
+    set_label(template, MANAGED_LABEL, "true")
+    for label in (QUEUE_LABEL, PRIORITY_CLASS_LABEL):
+        if value := labels_of(deployment).get(label):
+            set_label(template, label, value)
+    return {**deployment, "spec": {**object_at(deployment, "spec"), "template": template}}
+
+
+def _pods_made(deployment: JsonObject) -> list[JsonObject]:
+    """As many pods as there are replicas. In a cluster their names are random."""
+    template, metadata = object_at(deployment, *_TEMPLATE), object_at(deployment, "metadata")
+    pod_metadata: JsonObject = {
+        **object_at(template, "metadata"),
+        "generateName": f"{text_at(metadata, 'name')}-",
+        "namespace": text_at(metadata, "namespace"),
+    }
+    if created := text_at(metadata, "creationTimestamp"):
+        pod_metadata["creationTimestamp"] = created
+    pod: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": pod_metadata,
+        "spec": object_at(template, "spec"),
+    }
+    return [pod for _ in range(int_at(deployment, "spec", "replicas", default=1))]
+
+
+DEPLOYMENT = Integration(
+    framework="deployment",
+    api_version="apps/v1",
+    kind="Deployment",
+    pod_sets=lambda _job, _surroundings: [],
+    suspend_field=None,
+    hold_back=_hold_back,
+    shape_problems=_shape_problems,
+    pods_made=_pods_made,
+    custom_start=lambda _job, _infos, _configuration: [],
+    custom_stop=lambda _job, _infos, _reason, _message: [],
+)

@@ -1,0 +1,156 @@
+"""LeaderWorkerSets: one Workload for each group of a leader and its workers (rules/10 §5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
+from kueuecore.jobs.model import (
+    PREFIX,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    JobsConfiguration,
+    Surroundings,
+    annotations_of,
+    labels_of,
+)
+from kueuecore.jobs.paths import Path, value_at, with_value
+from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT
+from kueuecore.jobs.rejections import invalid
+from kueuecore.jobs.serving import marked_pod, serving_identity
+from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.topology import GROUP_NAME
+from kueuecore.jobs.validation import topology_is_valid
+
+__all__ = ["LEADER_WORKER_SET", "pod_of_leader_worker_set"]
+
+_FRAMEWORK = "leaderworkerset.x-k8s.io/leaderworkerset"
+_DOMAIN = "leaderworkerset.sigs.k8s.io"
+_NAME = f"{_DOMAIN}/name"
+_WORKER_INDEX = f"{_DOMAIN}/worker-index"
+_GROUP_INDEX = f"{_DOMAIN}/group-index"
+_LEADER_NAME = f"{_DOMAIN}/leader-name"
+_MOST_REPLICAS = 1_000_000
+_LEADER: Path = ("spec", "leaderWorkerTemplate", "leaderTemplate")
+_WORKER: Path = ("spec", "leaderWorkerTemplate", "workerTemplate")
+
+
+def pod_of_leader_worker_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+    """A pod of a LeaderWorkerSet as Kueue marks it, so that it is admitted with its group."""
+    index = labels_of(pod).get(_GROUP_INDEX)
+    if index is None:  # its controller has not numbered it yet
+        return pod
+    role = "main"
+    if _has_leader(job):
+        role = "worker" if _LEADER_NAME in annotations_of(pod) else "leader"
+    name = _identity(job, int(index), configuration).name
+    return marked_pod(pod, job, name, configuration, size=_size(job), role=role)
+
+
+def _has_leader(job: JsonObject) -> bool:
+    return isinstance(value_at(job, _LEADER), dict)
+
+
+def _size(job: JsonObject) -> int:
+    return int_at(job, "spec", "leaderWorkerTemplate", "size", default=1)
+
+
+def _n_groups(job: JsonObject) -> int:
+    """How many groups there are; while they are replaced one by one, also those that are too many for a time."""
+    replicas = int_at(job, "spec", "replicas", default=1)
+    surge = object_at(job, "spec", "rolloutStrategy", "rollingUpdateConfiguration").get("maxSurge")
+    is_replacing = int_at(job, "status", "updatedReplicas") < replicas
+    if isinstance(surge, int) and surge > 0 and is_replacing:
+        return max(replicas, int_at(job, "status", "replicas"))
+    return replicas
+
+
+def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+    if f"{PREFIX}multikueue-origin" in labels_of(job):
+        raise NoWorkload("its Workloads come from the manager cluster")
+    if not _has_leader(job):
+        return [_pod_set(job, _WORKER, "main", _size(job))]
+    return [_pod_set(job, _LEADER, "leader", 1), _pod_set(job, _WORKER, "worker", _size(job) - 1)]
+
+
+def _pod_set(job: JsonObject, path: Path, name: str, count: int) -> JobPodSet:
+    template = object_at(value_at(job, path))
+    metadata: JsonObject = dict(object_at(template, "metadata"))
+    for key in ("labels", "annotations"):
+        # What the controller of LeaderWorkerSets adds plays no part.
+        kept: JsonObject = {
+            it: text for it, text in texts_at(metadata, key).items() if it == _NAME or not it.startswith(_DOMAIN)
+        }
+        metadata[key] = kept
+    return JobPodSet(
+        name=name,
+        count=count,
+        template={**template, "metadata": {key: value for key, value in metadata.items() if value != {}}},
+        path=path,
+        count_path=("spec", "leaderWorkerTemplate", "size"),
+        pod_index_label=None if name == "leader" else _WORKER_INDEX,
+    )
+
+
+def _hold_back(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+    for path in (_LEADER, _WORKER) if _has_leader(job) else (_WORKER,):
+        annotations = texts_at(value_at(job, path), "metadata", "annotations")
+        annotations |= {SUSPENDED_BY_PARENT: _FRAMEWORK, SERVING: "true"}
+        if (
+            configuration.enabled("TopologyAwareScheduling")
+            and path == _WORKER
+            and _has_leader(job)
+            and GROUP_NAME not in annotations
+        ):
+            annotations[POD_INDEX_OFFSET] = "1"
+        job = with_value(job, (*path, "metadata", "annotations"), dict(annotations))
+        for label in (QUEUE_LABEL, PRIORITY_CLASS_LABEL):
+            if value := labels_of(job).get(label):
+                job = with_value(job, (*path, "metadata", "labels", label), value)
+    return job
+
+
+def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    problems = []
+    replicas = int_at(job, "spec", "replicas", default=1)
+    if replicas > _MOST_REPLICAS:
+        detail = f"invalid LeaderWorkerSet replicas: must be <= {_MOST_REPLICAS}, got {replicas}"
+        problems.append(invalid("spec.replicas", replicas, detail))
+    return problems + topology_is_valid(job, pod_sets, surroundings)
+
+
+def _shape_problems(job: JsonObject) -> list[Problem]:
+    problems = count_problems(job, ("spec", "replicas"))
+    problems += count_problems(job, ("spec", "leaderWorkerTemplate", "size"))
+    for path in (_LEADER, _WORKER) if _has_leader(job) else (_WORKER,):
+        problems += template_problems(job, path)
+    return problems
+
+
+def _identity(job: JsonObject, index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
+    labels = labels_of(job)
+    return serving_identity(
+        job,
+        configuration,
+        owner_name=f"{text_at(job, 'metadata', 'name')}-{index}",
+        labels={key: labels[key] for key in configuration.label_keys_to_copy if key in labels},
+        annotations={f"{PREFIX}component-workload-index": str(index)},
+    )
+
+
+LEADER_WORKER_SET = Integration(
+    framework=_FRAMEWORK,
+    api_version="leaderworkerset.x-k8s.io/v1",
+    kind="LeaderWorkerSet",
+    pod_sets=_pod_sets,
+    suspend_field=None,
+    hold_back=_hold_back,
+    shape_problems=_shape_problems,
+    validate=_validate,
+    n_workloads=_n_groups,
+    identify=_identity,
+    custom_start=lambda _job, _infos, _configuration: [],
+    custom_stop=lambda _job, _infos, _reason, _message: [],
+)

@@ -1,0 +1,46 @@
+"""Names and owners of Workloads (rules/10 §3.1)."""
+
+from __future__ import annotations
+
+import hashlib
+
+from kueuecore._json import JsonObject, text_at
+
+__all__ = ["owner_reference", "workload_name"]
+
+_HASH_LENGTH = 5
+
+
+def workload_name(
+    owner_name: str, *, kind: str, group: str, uid: str = "", extra: str = "", short: bool = False
+) -> str:
+    """The name of the Workload of an object (rules/10 §3.1).
+
+    Args:
+        owner_name: Name of the object.
+        kind: Its kind.
+        group: Its API group; empty for the core group.
+        uid: Its UID.
+        extra: What tells the Workloads of one object apart, its generation say.
+        short: At most 63 bytes instead of 253 (gate ShortWorkloadNames).
+
+    Example:
+        >>> workload_name("sample-job", kind="Job", group="batch")
+        'job-sample-job-4b8c4'
+    """
+    hashed = "\n".join([kind, group, owner_name, uid, *([extra] if extra else [])])
+    digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()
+    longest = (63 if short else 253) - 1 - _HASH_LENGTH
+    prefix = f"{kind.lower()}-{owner_name}".encode()[:longest].decode(errors="ignore")
+    return f"{prefix}-{digest[:_HASH_LENGTH]}"
+
+
+def owner_reference(job: JsonObject, *, controller: bool) -> JsonObject:
+    """A reference to an object as the owner of another one."""
+    reference: JsonObject = {
+        "apiVersion": text_at(job, "apiVersion"),
+        "kind": text_at(job, "kind"),
+        "name": text_at(job, "metadata", "name"),
+        "uid": text_at(job, "metadata", "uid"),
+    }
+    return {**reference, "controller": True, "blockOwnerDeletion": True} if controller else reference

@@ -1,0 +1,195 @@
+"""Groups of pods that are admitted together (rules/10 §5.4).
+
+A group is written as a `v1` PodList that has a name, and the labels and annotations of its first pod.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.jobs.injection import PodSetInfo, StartError
+from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write
+from kueuecore.jobs.model import (
+    MANAGED_LABEL,
+    PREFIX,
+    QUEUE_LABEL,
+    JobsConfiguration,
+    Surroundings,
+    annotations_of,
+    labels_of,
+)
+from kueuecore.jobs.names import owner_reference
+from kueuecore.jobs.pod import (
+    FAST_ADMISSION,
+    SERVING,
+    TOTAL_COUNT,
+    is_gated,
+    is_ready,
+    is_suspended,
+    is_terminated,
+    pod_pod_set,
+    start_pod,
+    stop_pod,
+    total_count,
+)
+from kueuecore.jobs.role_hash import role_hash
+
+__all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "pod_group"]
+
+IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
+
+_RETRIABLE = f"{PREFIX}retriable-in-group"
+_MOST_ROLES = 18
+
+
+def pod_group(name: str, pods: Sequence[JsonObject]) -> JsonObject:
+    """The group of some pods, all of which name it.
+
+    Args:
+        name: Name of the group, and of its Workload.
+        pods: At least one; the first speaks for the group.
+    """
+    metadata = {**object_at(pods[0], "metadata"), "name": name}
+    # The Workload is made when the last pod is there.
+    if created := max(text_at(pod, "metadata", "creationTimestamp") for pod in pods):
+        metadata["creationTimestamp"] = created
+    return {"apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": list(pods)}
+
+
+def _pods(group: JsonObject) -> list[JsonObject]:
+    return [object_at(pod) for pod in list_at(group, "items")]
+
+
+def _is_runnable_or_succeeded(pod: JsonObject) -> bool:
+    is_lost = bool(text_at(pod, "metadata", "deletionTimestamp")) and not text_at(pod, "spec", "nodeName")
+    return not is_lost and text_at(pod, "status", "phase") != "Failed"
+
+
+def _is_set(group: JsonObject, key: str) -> bool:
+    return annotations_of(group).get(key) == "true"
+
+
+def _pod_sets(group: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+    n_expected, why = total_count(group)
+    if n_expected is None:
+        raise NoWorkload(why)
+    kept = _kept_pods(group, n_expected)
+    _check_agreement(group, n_expected)
+    if _is_set(group, FAST_ADMISSION):
+        index, pod = kept[0]
+        return [pod_pod_set(pod, name=role_hash(pod), count=n_expected, path=("items", index))]
+    by_role: dict[str, list[tuple[int, JsonObject]]] = {}
+    for index, pod in kept:
+        by_role.setdefault(role_hash(pod), []).append((index, pod))
+    if len(by_role) > _MOST_ROLES:
+        raise NoWorkload("pod group can't include more than 18 roles")
+    return [
+        pod_pod_set(pods[0][1], name=role, count=len(pods), path=("items", pods[0][0]))
+        for role, pods in sorted(by_role.items())
+    ]
+
+
+def _kept_pods(group: JsonObject, n_expected: int) -> list[tuple[int, JsonObject]]:
+    """The pods that count, with their positions: of too many those with the finalizer, that go already, and older."""
+    active = [(index, pod) for index, pod in enumerate(_pods(group)) if _is_runnable_or_succeeded(pod)]
+    if not active or (len(active) < n_expected and not _is_set(group, FAST_ADMISSION)):
+        name = text_at(group, "metadata", "name")
+        raise NoWorkload(f"'{name}' group has fewer runnable pods than expected")
+    if len(active) <= n_expected:
+        return active
+
+    def precedence(item: tuple[int, JsonObject]) -> tuple[bool, bool, str]:
+        pod = item[1]
+        has_finalizer = MANAGED_LABEL in list_at(pod, "metadata", "finalizers")
+        return not has_finalizer, is_gated(pod), text_at(pod, "metadata", "creationTimestamp")
+
+    return sorted(active, key=precedence)[:n_expected]
+
+
+def _check_agreement(group: JsonObject, n_expected: int) -> None:
+    """That all pods name one queue and one size."""
+    queue = labels_of(group).get(QUEUE_LABEL, "")
+    first = text_at(_pods(group)[0], "metadata", "name")
+    for pod in _pods(group):
+        if text_at(pod, "status", "phase") == "Failed":
+            continue
+        pods = f"pods '{first}' and '{text_at(pod, 'metadata', 'name')}' has different"
+        if (other := labels_of(pod).get(QUEUE_LABEL, "")) != queue:
+            raise NoWorkload(f"{pods} queue names: {queue}!={other}")
+        count, _ = total_count(pod)
+        if count != n_expected:
+            raise NoWorkload(f"{pods} '{TOTAL_COUNT}' values: {n_expected}!={count}")
+
+
+def _identity(group: JsonObject, _index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
+    labels: dict[str, str] = {}
+    for pod in _pods(group):
+        for key in configuration.label_keys_to_copy:
+            value = labels_of(pod).get(key)
+            if value is not None and labels.setdefault(key, value) != value:
+                raise NoWorkload("constructing workload: pods have different label values")
+    return WorkloadIdentity(
+        name=text_at(group, "metadata", "name"),
+        owner_references=[owner_reference(pod, controller=False) for pod in _pods(group)],
+        annotations={IS_GROUP_WORKLOAD: "true"},
+        labels=labels,
+    )
+
+
+def _start(group: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration) -> list[Write]:
+    by_role = {info.name: info for info in infos}
+    writes = []
+    for pod in _pods(group):
+        info = by_role.get(role_hash(pod))
+        if info is None and is_gated(pod):
+            raise StartError(f"invalid podset infos: podSetInfo with the name '{role_hash(pod)}' is not found")
+        writes += start_pod(pod, info, configuration) if info else []
+    return writes
+
+
+def _finished(group: JsonObject) -> Finished | None:
+    n_expected, _ = total_count(group)
+    if n_expected is None or _is_set(group, SERVING):
+        return None
+    pods = _pods(group)
+    n_succeeded = sum(text_at(pod, "status", "phase") == "Succeeded" for pod in pods)
+    given_up = all(map(is_terminated, pods)) and any(annotations_of(pod).get(_RETRIABLE) == "false" for pod in pods)
+    if n_succeeded == n_expected or given_up:
+        return Finished(f"Pods succeeded: {n_succeeded}/{n_expected}.")
+    return None
+
+
+def _pods_ready(group: JsonObject) -> bool:
+    n_expected, _ = total_count(group)
+    pods = _pods(group)
+    return n_expected is not None and len(pods) >= n_expected and all(map(is_ready, pods))
+
+
+def _reclaimable_pods(group: JsonObject) -> dict[str, int]:
+    if _is_set(group, SERVING):
+        return {}
+    return dict(Counter(role_hash(pod) for pod in _pods(group) if text_at(pod, "status", "phase") == "Succeeded"))
+
+
+POD_GROUP = Integration(
+    framework="pod",
+    api_version="v1",
+    kind="PodList",
+    pod_sets=_pod_sets,
+    suspend_field=None,
+    supports_prebuilt=True,
+    is_top_level=lambda _: True,
+    identify=_identity,
+    custom_is_suspended=lambda group: any(map(is_suspended, _pods(group))),
+    custom_start=_start,
+    custom_stop=lambda group, _infos, reason, message: [
+        write for pod in _pods(group) for write in stop_pod(pod, reason, message)
+    ],
+    # To Kueue a pod whose deletion is past its grace is not active; that takes a clock, so here it is until it goes.
+    is_active=lambda group: any(text_at(pod, "status", "phase") == "Running" for pod in _pods(group)),
+    finished=_finished,
+    pods_ready=_pods_ready,
+    reclaimable_pods=_reclaimable_pods,
+)

@@ -1,0 +1,92 @@
+"""What sets of pods share that serve rather than finish: a Workload for all their pods, which are gated one by one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.jobs.integration import WorkloadIdentity
+from kueuecore.jobs.model import (
+    JOB_UID_LABEL,
+    MANAGED_LABEL,
+    PREBUILT_WORKLOAD,
+    PREFIX,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    JobsConfiguration,
+    labels_of,
+    set_annotation,
+    set_label,
+)
+from kueuecore.jobs.names import owner_reference, workload_name
+from kueuecore.jobs.pod import GROUP_NAME, TOTAL_COUNT
+from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD
+from kueuecore.jobs.role_hash import ROLE_HASH
+
+__all__ = ["marked_pod", "serving_identity"]
+
+
+def serving_identity(
+    job: JsonObject,
+    configuration: JobsConfiguration,
+    *,
+    owner_name: str,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+) -> WorkloadIdentity:
+    """The identity of a Workload whose pods are a group, and whose set does not control it.
+
+    Args:
+        job: The set.
+        configuration: Whose gates count.
+        owner_name: What the name of the Workload is made of.
+        labels: Labels that it has beside the UID of the set.
+        annotations: Annotations that it has beside those which say whose it is.
+    """
+    api_version, kind = text_at(job, "apiVersion"), text_at(job, "kind")
+    uid = text_at(job, "metadata", "uid")
+    name = workload_name(
+        owner_name,
+        kind=kind,
+        group=api_version.partition("/")[0],
+        uid=uid,
+        short=configuration.enabled("ShortWorkloadNames"),
+    )
+    return WorkloadIdentity(
+        name=name,
+        owner_references=[owner_reference(job, controller=False)],
+        annotations={
+            IS_GROUP_WORKLOAD: "true",
+            f"{PREFIX}job-owner-gvk": f"{api_version}, Kind={kind}",
+            f"{PREFIX}job-owner-name": text_at(job, "metadata", "name"),
+            **annotations,
+        },
+        labels={**labels, JOB_UID_LABEL: uid},
+    )
+
+
+def marked_pod(
+    pod: JsonObject, job: JsonObject, workload: str, configuration: JobsConfiguration, *, size: int, role: str
+) -> JsonObject:
+    """A pod of a set as a member of the group that its Workload stands for.
+
+    Args:
+        pod: The pod.
+        job: The set.
+        workload: Name of the Workload, and of the group.
+        configuration: Whose gates count.
+        size: How many pods the group has.
+        role: The pod set that the pod belongs to.
+    """
+    marked = copy.deepcopy(pod)
+    set_label(marked, MANAGED_LABEL, "true")
+    for label in (QUEUE_LABEL, PRIORITY_CLASS_LABEL):
+        if value := labels_of(job).get(label):
+            set_label(marked, label, value)
+    set_identifier = set_annotation if configuration.enabled("WorkloadIdentifierAnnotations") else set_label
+    for key in (PREBUILT_WORKLOAD, GROUP_NAME):
+        set_identifier(marked, key, workload)
+    set_annotation(marked, TOTAL_COUNT, str(size))
+    set_annotation(marked, ROLE_HASH, role)
+    return marked

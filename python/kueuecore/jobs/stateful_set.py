@@ -1,0 +1,85 @@
+"""StatefulSets: one Workload for all pods (rules/10 §5.6)."""
+
+from __future__ import annotations
+
+from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
+from kueuecore.jobs.model import PREFIX, JobsConfiguration, Surroundings, labels_of, set_annotation
+from kueuecore.jobs.paths import with_value
+from kueuecore.jobs.pod import FAST_ADMISSION, POD_INDEX_SOURCE, SERVING, SUSPENDED_BY_PARENT
+from kueuecore.jobs.serving import marked_pod, serving_identity
+from kueuecore.jobs.shapes import count_problems, template_problems
+
+__all__ = ["STATEFUL_SET", "pod_of_stateful_set"]
+
+_FRAMEWORK = "statefulset"
+_POD_INDEX = "apps.kubernetes.io/pod-index"
+_TEMPLATE = ("spec", "template")
+
+
+def pod_of_stateful_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+    """A pod of a StatefulSet as Kueue marks it, so that it is admitted with the others."""
+    name = _identity(job, 0, configuration).name
+    marked = marked_pod(pod, job, name, configuration, size=_replicas(job), role="main")
+    for key, value in ((FAST_ADMISSION, "true"), (SERVING, "true"), (POD_INDEX_SOURCE, _POD_INDEX)):
+        set_annotation(marked, key, value)
+    return marked
+
+
+def _replicas(job: JsonObject) -> int:
+    return int_at(job, "spec", "replicas", default=1)
+
+
+def _parent(job: JsonObject) -> str:
+    """The framework that gates the pods of the set."""
+    return texts_at(job, *_TEMPLATE, "metadata", "annotations").get(SUSPENDED_BY_PARENT, _FRAMEWORK)
+
+
+def _hold_back(job: JsonObject, _configuration: JobsConfiguration) -> JsonObject:
+    if _parent(job) != _FRAMEWORK:
+        return job
+    return with_value(job, (*_TEMPLATE, "metadata", "annotations", SUSPENDED_BY_PARENT), _FRAMEWORK)
+
+
+def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+    if _replicas(job) == 0:
+        raise NoWorkload("it has no replicas")
+    if f"{PREFIX}multikueue-origin" in labels_of(job):
+        raise NoWorkload("its Workload comes from the manager cluster")
+    template = object_at(job, *_TEMPLATE)
+    return [
+        JobPodSet(
+            name="main",
+            count=_replicas(job),
+            template={"spec": object_at(template, "spec")},
+            path=_TEMPLATE,
+            count_path=("spec", "replicas"),
+            pod_index_label=_POD_INDEX,
+            topology_annotations=texts_at(template, "metadata", "annotations"),
+        )
+    ]
+
+
+def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
+    name = text_at(job, "metadata", "name")
+    return serving_identity(job, configuration, owner_name=name, labels={}, annotations={})
+
+
+def _shape_problems(job: JsonObject) -> list[Problem]:
+    return count_problems(job, ("spec", "replicas")) + template_problems(job, _TEMPLATE)
+
+
+STATEFUL_SET = Integration(
+    framework=_FRAMEWORK,
+    api_version="apps/v1",
+    kind="StatefulSet",
+    pod_sets=_pod_sets,
+    suspend_field=None,
+    hold_back=_hold_back,
+    shape_problems=_shape_problems,
+    skipped=lambda job: "" if _parent(job) == _FRAMEWORK else f"its pods belong to a {_parent(job)}",
+    identify=_identity,
+    custom_start=lambda _job, _infos, _configuration: [],
+    custom_stop=lambda _job, _infos, _reason, _message: [],
+)
