@@ -231,6 +231,7 @@ class Integration:
         custom_start: The writes that start a job, where one update does not.
         custom_stop: The writes that stop a job, where one update does not.
         is_active: Whether any pod of the job may still run.
+        is_on_hold: Whether the job gives its quota back for as long as it can not run.
         finished: How the job ended; None while it has not.
         pods_ready: Whether all pods are ready or done.
         reclaimable_pods: Pods whose quota is free because they are done, by pod set (`status.reclaimablePods`).
@@ -262,6 +263,7 @@ class Integration:
     custom_start: Callable[[JsonObject, Sequence[PodSetInfo], JobsConfiguration], Sequence[Write]] | None = None
     custom_stop: Callable[[JsonObject, Sequence[PodSetInfo] | None, str, str], Sequence[Write]] | None = None
     is_active: Callable[[JsonObject], bool] = lambda _: False
+    is_on_hold: Callable[[JsonObject], bool] = lambda _: False
     finished: Callable[[JsonObject], Finished | None] = lambda _: None
     pods_ready: Callable[[JsonObject], bool] = lambda _: False
     reclaimable_pods: Callable[[JsonObject], Mapping[str, int]] = lambda _: {}

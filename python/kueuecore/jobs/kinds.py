@@ -12,6 +12,7 @@ from kueuecore.jobs.kubeflow import KUBEFLOW_KINDS
 from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
 from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.ray import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from kueuecore.jobs.stateful_set import STATEFUL_SET
 
 __all__ = ["INTEGRATIONS"]
@@ -27,6 +28,9 @@ INTEGRATIONS: Mapping[tuple[str, str], Integration] = {
         STATEFUL_SET,
         LEADER_WORKER_SET,
         *KUBEFLOW_KINDS,
+        RAY_CLUSTER,
+        RAY_SERVICE,
+        RAY_JOB,
     )
 }
 """The kinds of jobs that become Workloads, by API group and kind."""

@@ -1,0 +1,343 @@
+"""RayClusters, RayServices, RayJobs: a head, groups of workers, and what KubeRay adds to them (rules/10 §5.8, §5.9)."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.gates import elastic_gated
+from kueuecore.jobs.injection import PodSetInfo
+from kueuecore.jobs.integration import (
+    Finished,
+    Integration,
+    JobPodSet,
+    NoWorkload,
+    merged_into_templates,
+    written_to_templates,
+)
+from kueuecore.jobs.model import QUEUE_LABEL, JobsConfiguration, Surroundings, annotations_of, is_elastic, labels_of
+from kueuecore.jobs.paths import Path, path_text, value_at, with_value
+from kueuecore.jobs.quantities import larger
+from kueuecore.jobs.rejections import forbidden, required
+from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.status import has_condition
+from kueuecore.jobs.validation import topology_is_valid
+
+__all__ = ["RAY_CLUSTER", "RAY_JOB", "RAY_SERVICE"]
+
+_CLUSTER: Path = ("spec",)
+_CLUSTER_OF_SERVICE: Path = ("spec", "rayClusterConfig")
+_CLUSTER_OF_JOB: Path = ("spec", "rayClusterSpec")
+_SUBMITTER: Path = ("spec", "submitterPodTemplate")
+_SUBMITTER_RESOURCES: JsonObject = {
+    "limits": {"cpu": "1", "memory": "1Gi"},
+    "requests": {"cpu": "500m", "memory": "200Mi"},
+}
+_AUTOSCALER_RESOURCES: JsonObject = {
+    "limits": {"cpu": "500m", "memory": "512Mi"},
+    "requests": {"cpu": "500m", "memory": "512Mi"},
+}
+_REDIS_CLEANUP = {"cpu": "200m", "memory": "256Mi"}
+_MOST_POD_SETS = 18
+
+
+# The cluster that all three kinds have.
+
+
+def _head(cluster: Path) -> Path:
+    return (*cluster, "headGroupSpec", "template")
+
+
+def _workers(job: JsonObject, cluster: Path) -> list[tuple[Path, JsonObject]]:
+    groups = list_at(value_at(job, cluster), "workerGroupSpecs")
+    return [((*cluster, "workerGroupSpecs", index), object_at(it)) for index, it in enumerate(groups)]
+
+
+def _templates(job: JsonObject, cluster: Path) -> list[Path]:
+    return [_head(cluster), *((*path, "template") for path, _ in _workers(job, cluster))]
+
+
+def _cluster_pod_sets(job: JsonObject, cluster: Path) -> list[JobPodSet]:
+    spec = object_at(value_at(job, cluster))
+    head = JobPodSet.at(job, _head(cluster), name="head", count=1)
+    template = head.template
+    if _is_fault_tolerant(job, spec):
+        template = _with_redis_cleanup(template)
+    if spec.get("enableInTreeAutoscaling") is True:
+        options = object_at(spec, "autoscalerOptions")
+        resources = options.get("resources") or _AUTOSCALER_RESOURCES
+        template = _with_container(template, {"name": "autoscaler", "resources": resources})
+    workers = [
+        JobPodSet.at(
+            job,
+            (*path, "template"),
+            name=text_at(group, "groupName"),
+            count=_n_pods(group),
+            count_path=(*path, "replicas"),
+        )
+        for path, group in _workers(job, cluster)
+    ]
+    return [replace(head, template=template), *workers]
+
+
+def _n_pods(group: JsonObject) -> int:
+    return int_at(group, "replicas", default=1) * max(1, int_at(group, "numOfHosts", default=1))
+
+
+def _is_fault_tolerant(job: JsonObject, spec: JsonObject) -> bool:
+    annotation = annotations_of(job).get("ray.io/ft-enabled", "")
+    return annotation.lower() == "true" or spec.get("gcsFaultToleranceOptions") is not None
+
+
+def _with_redis_cleanup(template: JsonObject) -> JsonObject:
+    """The head with room for the pod that cleans up Redis in its place."""
+    requests: Path = ("spec", "containers", 0, "resources", "requests")
+    for resource, least in _REDIS_CLEANUP.items():
+        amount = larger(value_at(template, (*requests, resource)), least)
+        template = with_value(template, (*requests, resource), amount)
+    return template
+
+
+def _with_container(template: JsonObject, container: JsonObject) -> JsonObject:
+    return with_value(template, ("spec", "containers"), [*list_at(template, "spec", "containers"), container])
+
+
+def _scaled(
+    job: JsonObject, pod_sets: list[JobPodSet], cluster: Path, name: str, surroundings: Surroundings
+) -> list[JobPodSet]:
+    """The pod sets with as many workers as the autoscaler of an elastic job asked for in the live RayCluster."""
+    if not is_elastic(job) or value_at(job, (*cluster, "enableInTreeAutoscaling")) is not True:
+        return pod_sets
+    key = ("ray.io/v1", "RayCluster", text_at(job, "metadata", "namespace"), name)
+    counts = {}
+    for _, group in _workers(surroundings.by_key.get(key, {}), _CLUSTER):
+        group_name = text_at(group, "groupName").lower()
+        if group_name not in {pod_set.name.lower() for pod_set in pod_sets}:
+            where = f"is not found in Ray object {text_at(job, 'metadata', 'name')} spec"
+            raise NoWorkload(f"PodSet name mismatch: RayCluster {name} has worker group {group_name} which {where}")
+        if "replicas" in group:
+            counts[group_name] = _n_pods(group)
+    return [replace(it, count=counts.get(it.name.lower(), it.count)) for it in pod_sets]
+
+
+def _with_defaults(job: JsonObject, *, cluster: Path) -> JsonObject:
+    result = copy.deepcopy(job)
+    for path, group in _workers(result, cluster):
+        result = with_value(result, path, {"replicas": 0, "numOfHosts": 1, **group})
+    return result
+
+
+def _cluster_shape_problems(job: JsonObject, *, cluster: Path) -> list[Problem]:
+    problems = template_problems(job, _head(cluster))
+    for path, group in _workers(job, cluster):
+        if not text_at(group, "groupName"):
+            problems.append(required(f"{path_text(path)}.groupName"))
+        for count in ("replicas", "numOfHosts"):
+            problems += count_problems(job, (*path, count))
+        problems += template_problems(job, (*path, "template"))
+    return problems
+
+
+def _is_managed(job: JsonObject, surroundings: Surroundings) -> bool:
+    return surroundings.configuration.manage_jobs_without_queue_name or bool(labels_of(job).get(QUEUE_LABEL))
+
+
+def _cluster_problems(job: JsonObject, cluster: Path, shown: str, autoscaling: str) -> list[Problem]:
+    """What is wrong with a cluster that Kueue manages.
+
+    Args:
+        job: The job.
+        cluster: Where its cluster stands.
+        shown: Where it stands in the messages, which is not always the same.
+        autoscaling: The message about autoscaling of a job that is not elastic.
+    """
+    problems = []
+    if value_at(job, (*cluster, "enableInTreeAutoscaling")) is True and not is_elastic(job):
+        problems.append(
+            Problem(f"Invalid value: true: {autoscaling}", field=f"{shown}.enableInTreeAutoscaling", value="true")
+        )
+    workers = _workers(job, cluster)
+    if (count := len(workers) + 1) > _MOST_POD_SETS:
+        message = f"Too many: {count}: must have at most {_MOST_POD_SETS} items"
+        problems.append(Problem(message, field=f"{shown}.workerGroupSpecs", value=count))
+    for index, (_, group) in enumerate(workers):
+        if text_at(group, "groupName") == "head":
+            field = f"{shown}.workerGroupSpecs[{index}].groupName"
+            problems.append(forbidden(field, '"head" is reserved for the head group'))
+    return problems
+
+
+# RayClusters and RayServices.
+
+_NO_AUTOSCALING = "a kueue managed job should only use autoscaling when workload slicing is enabled"
+_NO_AUTOSCALING_OF_CLUSTER = (
+    "a kueue-managed RayCluster can use autoscaling only as an elastic job: enable the ElasticJobsViaWorkloadSlices "
+    'feature gate and set the "kueue.x-k8s.io/elastic-job": "true" annotation'
+)
+
+
+def _validate_cluster(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    problems = []
+    if _is_managed(job, surroundings):
+        problems += _cluster_problems(job, _CLUSTER, "spec", _NO_AUTOSCALING_OF_CLUSTER)
+    return problems + topology_is_valid(job, pod_sets, surroundings)
+
+
+def _service_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
+    name = text_at(job, "status", "activeServiceStatus", "rayClusterName")
+    return _scaled(job, _cluster_pod_sets(job, _CLUSTER_OF_SERVICE), _CLUSTER_OF_SERVICE, name, surroundings)
+
+
+def _validate_service(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    problems = []
+    if _is_managed(job, surroundings):
+        problems += _cluster_problems(job, _CLUSTER_OF_SERVICE, "spec.rayClusterSpec", _NO_AUTOSCALING)
+    return problems + topology_is_valid(job, pod_sets, surroundings)
+
+
+def _gated(job: JsonObject, configuration: JobsConfiguration, *, cluster: Path) -> JsonObject:
+    return elastic_gated(job, [(*path, "spec") for path in _templates(job, cluster)], configuration)
+
+
+# RayJobs.
+
+
+def _submission_mode(job: JsonObject) -> str:
+    return text_at(job, "spec", "submissionMode") or "K8sJobMode"
+
+
+def _job_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
+    pod_sets = _cluster_pod_sets(job, _CLUSTER_OF_JOB)
+    match _submission_mode(job):
+        case "K8sJobMode":
+            submitter = JobPodSet.at(_with_submitter(job), _SUBMITTER, name="submitter", count=1)
+            pod_sets.append(submitter)
+        case "SidecarMode":
+            container: JsonObject = {"name": "ray-job-submitter", "resources": _SUBMITTER_RESOURCES}
+            pod_sets[0] = replace(pod_sets[0], template=_with_container(pod_sets[0].template, container))
+        case _:
+            pass
+    return _scaled(job, pod_sets, _CLUSTER_OF_JOB, text_at(job, "status", "rayClusterName"), surroundings)
+
+
+def _with_submitter(job: JsonObject) -> JsonObject:
+    """The job with the template of the pod that submits it: its own, or the one that KubeRay would take."""
+    if isinstance(value_at(job, _SUBMITTER), dict):
+        return job
+    container: JsonObject = {"name": "ray-job-submitter", "resources": _SUBMITTER_RESOURCES}
+    image = value_at(job, (*_head(_CLUSTER_OF_JOB), "spec", "containers", 0, "image"))
+    if image is not None:
+        container["image"] = image
+    return with_value(job, _SUBMITTER, {"spec": {"containers": [container], "restartPolicy": "Never"}})
+
+
+def _job_templates(job: JsonObject) -> list[Path]:
+    submitter = [_SUBMITTER] if _submission_mode(job) == "K8sJobMode" else []
+    return [*_templates(job, _CLUSTER_OF_JOB), *submitter]
+
+
+def _inject(job: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration) -> JsonObject:
+    if _submission_mode(job) == "K8sJobMode":
+        job = _with_submitter(job)
+    return merged_into_templates(job, _job_templates(job), infos, configuration)
+
+
+def _restore(job: JsonObject, infos: Sequence[PodSetInfo]) -> JsonObject:
+    paths = _job_templates(job)
+    if paths[-1] == _SUBMITTER and value_at(job, _SUBMITTER) is None and len(paths) == len(infos):
+        paths, infos = paths[:-1], infos[:-1]
+    return written_to_templates(job, paths, infos)
+
+
+def _has_cluster(job: JsonObject) -> bool:
+    return isinstance(value_at(job, _CLUSTER_OF_JOB), dict)
+
+
+def _validate_job(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    problems = []
+    if _is_managed(job, surroundings):
+        if not _has_cluster(job):
+            detail = "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector"
+            return [required("spec.rayClusterSpec", detail)]
+        if selector := object_at(job, "spec", "clusterSelector"):
+            shown = json.dumps(selector, separators=(",", ":"))
+            message = f"Invalid value: {shown}: a kueue managed job should not use an existing cluster"
+            return [Problem(message, field="spec.clusterSelector")]
+        if object_at(job, "spec").get("shutdownAfterJobFinishes") is not True:
+            detail = "a kueue managed job should delete the cluster after finishing"
+            problems.append(Problem(f"Invalid value: false: {detail}", field="spec.shutdownAfterJobFinishes"))
+        problems += _cluster_problems(job, _CLUSTER_OF_JOB, "spec.rayClusterSpec", _NO_AUTOSCALING)
+    cluster_sets = [it for it in pod_sets if it.path != _SUBMITTER]
+    return problems + topology_is_valid(job, cluster_sets, surroundings)
+
+
+def _skipped(job: JsonObject) -> str:
+    selects = bool(object_at(job, "spec", "clusterSelector")) and not _has_cluster(job)
+    return "it runs in a RayCluster that is there already" if selects else ""
+
+
+def _job_finished(job: JsonObject) -> Finished | None:
+    status = object_at(job, "status")
+    if text_at(status, "jobDeploymentStatus") not in ("Failed", "Complete"):
+        return None
+    return Finished(text_at(status, "message"), success=text_at(status, "jobStatus") == "SUCCEEDED")
+
+
+_KUBE_RAY = "ray.io/kuberay-operator"
+_READY = "ready"
+
+RAY_CLUSTER = Integration(
+    framework="ray.io/raycluster",
+    api_version="ray.io/v1",
+    kind="RayCluster",
+    pod_sets=lambda job, _: _cluster_pod_sets(job, _CLUSTER),
+    supports_prebuilt=True,
+    supports_elastic=True,
+    default_managed_by=_KUBE_RAY,
+    with_defaults=partial(_with_defaults, cluster=_CLUSTER),
+    webhook_defaults=partial(_gated, cluster=_CLUSTER),
+    shape_problems=partial(_cluster_shape_problems, cluster=_CLUSTER),
+    validate=_validate_cluster,
+    is_active=lambda job: text_at(job, "status", "state") == _READY,
+    pods_ready=lambda job: text_at(job, "status", "state") == _READY,
+)
+RAY_SERVICE = Integration(
+    framework="ray.io/rayservice",
+    api_version="ray.io/v1",
+    kind="RayService",
+    pod_sets=_service_pod_sets,
+    suspend_field=(*_CLUSTER_OF_SERVICE, "suspend"),
+    supports_prebuilt=True,
+    supports_elastic=True,
+    default_managed_by=_KUBE_RAY,
+    with_defaults=partial(_with_defaults, cluster=_CLUSTER_OF_SERVICE),
+    webhook_defaults=partial(_gated, cluster=_CLUSTER_OF_SERVICE),
+    shape_problems=partial(_cluster_shape_problems, cluster=_CLUSTER_OF_SERVICE),
+    validate=_validate_service,
+    is_active=lambda job: has_condition(job, "Ready"),
+    pods_ready=lambda job: has_condition(job, "Ready"),
+)
+RAY_JOB = Integration(
+    framework="ray.io/rayjob",
+    api_version="ray.io/v1",
+    kind="RayJob",
+    pod_sets=_job_pod_sets,
+    supports_prebuilt=True,
+    supports_elastic=True,
+    default_managed_by=_KUBE_RAY,
+    with_defaults=partial(_with_defaults, cluster=_CLUSTER_OF_JOB),
+    shape_problems=lambda job: _cluster_shape_problems(job, cluster=_CLUSTER_OF_JOB) if _has_cluster(job) else [],
+    validate=_validate_job,
+    skipped=_skipped,
+    inject=_inject,
+    restore=_restore,
+    is_active=lambda job: text_at(job, "status", "jobDeploymentStatus") not in ("", "Suspended"),
+    is_on_hold=lambda job: text_at(job, "status", "jobDeploymentStatus") == "ValidationFailed",
+    finished=_job_finished,
+    pods_ready=lambda job: text_at(job, "status", "rayClusterStatus", "state") == _READY,
+)
