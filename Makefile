@@ -30,9 +30,11 @@ dev: $(STAMPS)/extension ## make .venv with the locked tools and build the exten
 .PHONY: demo
 demo: $(STAMPS)/extension ## build, then run every example
 	@for example in examples/*/; do \
-		[ -d "$$example" ] || { echo 'no examples in examples/'; break; }; \
-		printf '\n==== kueuecore run %s\n\n' "$${example%/}"; \
-		$(VENV)/bin/kueuecore run "$${example%/}" || exit 1; \
+		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
+		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/test_example_controller.py; \
+		else set -- $(VENV)/bin/kueuecore run "$${example%/}"; fi; \
+		printf '\n==== %s\n\n' "$$(echo "$$*" | sed 's,$(abspath $(VENV))/bin/,,; s,$(VENV)/bin/,,')"; \
+		"$$@" || exit 1; \
 	done
 
 .PHONY: test
@@ -96,7 +98,7 @@ format: $(STAMPS)/tools ## write the formatting that lint asks for
 
 .PHONY: types
 types: $(STAMPS)/extension ## mypy --strict over package and tests; the stub against the built extension
-	$(PY) -m mypy python/kueuecore tests scripts benches
+	$(PY) -m mypy python/kueuecore tests scripts benches examples/*/*.py
 	$(PY) -m mypy.stubtest kueuecore._core --mypy-config-file pyproject.toml
 
 .PHONY: conformance

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.controller.patches import patched
+from kueuecore._json import object_at, text_at
+from kueuecore.controller.patches import merge_patch, patched
 from kueuecore.times import format_time
 
 __all__ = ["Cluster", "RefusedError"]
@@ -53,7 +53,7 @@ class Cluster:
     _objects: dict[_Key, _Object] = field(default_factory=dict)
     _compacted: int = 0
 
-    def create(self, manifest: JsonObject) -> _Object:
+    def create(self, manifest: _Object) -> _Object:
         """Create an object.
 
         Raises:
@@ -73,7 +73,7 @@ class Cluster:
         }
         return self._store(key, "ADDED", {**manifest, "metadata": metadata})
 
-    def patch(self, kind: str, name: str, patch: JsonObject, *, namespace: str = "", subresource: str = "") -> _Object:
+    def patch(self, kind: str, name: str, patch: _Object, *, namespace: str = "", subresource: str = "") -> _Object:
         """Apply a merge patch to an object or its status. A version in the patch has to be the newest one.
 
         Raises:
@@ -93,6 +93,17 @@ class Cluster:
         if {**new, "metadata": {**metadata, "resourceVersion": text_at(old, "metadata", "resourceVersion")}} == old:
             return old
         return self._store((kind, namespace, name), "MODIFIED", {**new, "metadata": metadata})
+
+    def update(self, manifest: _Object, *, subresource: str = "") -> _Object:
+        """Replace an object by a newer version of it, or only its status.
+
+        Raises:
+            RefusedError: There is no such object (404), or it was written meanwhile (409).
+        """
+        kind, namespace = text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace")
+        name = text_at(manifest, "metadata", "name")
+        old = self.get(kind, name, namespace=namespace)
+        return self.patch(kind, name, merge_patch(old, manifest), namespace=namespace, subresource=subresource)
 
     def delete(self, kind: str, name: str, *, namespace: str = "") -> None:
         """Delete an object.
@@ -135,7 +146,7 @@ class Cluster:
         self._compacted = self.version
         self.history.clear()
 
-    def _store(self, key: _Key, happened: str, manifest: JsonObject) -> _Object:
+    def _store(self, key: _Key, happened: str, manifest: _Object) -> _Object:
         self.version += 1
         manifest = {**manifest, "metadata": {**object_at(manifest, "metadata"), "resourceVersion": str(self.version)}}
         if happened == "DELETED":
@@ -146,6 +157,6 @@ class Cluster:
         return manifest
 
 
-def _generation(manifest: JsonObject) -> int:
+def _generation(manifest: _Object) -> int:
     generation = object_at(manifest, "metadata").get("generation")
     return generation if isinstance(generation, int) else 1
