@@ -209,6 +209,7 @@ class Integration:
         api_version: Group and version of the kind.
         kind: The kind.
         pod_sets: Its pod sets.
+        feature_gate: The gate without which the kind is off; empty if there is none.
         suspend_field: Where the truth value stands that suspends it; None if it has none.
         supports_prebuilt: May a job name an existing Workload (annotation `kueue.x-k8s.io/prebuilt-workload-name`)?
         supports_elastic: May a job ask for workload slices (annotation `kueue.x-k8s.io/elastic-job`)?
@@ -241,6 +242,7 @@ class Integration:
     api_version: str
     kind: str
     pod_sets: PodSets
+    feature_gate: str = ""
     suspend_field: Path | None = ("spec", "suspend")
     supports_prebuilt: bool = False
     supports_elastic: bool = False

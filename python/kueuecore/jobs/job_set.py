@@ -15,7 +15,7 @@ from kueuecore.jobs.shapes import count_problems, template_problems
 from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.validation import topology_is_valid
 
-__all__ = ["JOB_SET", "job_set_pod_sets", "job_set_pods_ready", "job_set_reclaimable_pods"]
+__all__ = ["JOB_INDEX", "JOB_SET", "job_set_pod_sets", "job_set_pods_ready", "job_set_reclaimable_pods"]
 
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"
 _REPLICATED_JOBS = ("spec", "replicatedJobs")

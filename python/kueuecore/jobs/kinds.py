@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kueuecore.jobs.app_wrapper import APP_WRAPPER
 from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.jobs.deployment import DEPLOYMENT
 from kueuecore.jobs.integration import Integration
@@ -13,7 +14,9 @@ from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
 from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.ray import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
+from kueuecore.jobs.spark import SPARK_APPLICATION
 from kueuecore.jobs.stateful_set import STATEFUL_SET
+from kueuecore.jobs.train_job import TRAIN_JOB
 
 __all__ = ["INTEGRATIONS"]
 
@@ -31,6 +34,9 @@ INTEGRATIONS: Mapping[tuple[str, str], Integration] = {
         RAY_CLUSTER,
         RAY_SERVICE,
         RAY_JOB,
+        TRAIN_JOB,
+        APP_WRAPPER,
+        SPARK_APPLICATION,
     )
 }
 """The kinds of jobs that become Workloads, by API group and kind."""

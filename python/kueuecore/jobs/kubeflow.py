@@ -18,9 +18,9 @@ from kueuecore.jobs.status import any_replica_active, finished_by, has_condition
 from kueuecore.jobs.topology import GROUP_NAME
 from kueuecore.jobs.validation import topology_is_valid, topology_of_each_is_valid
 
-__all__ = ["KUBEFLOW_KINDS", "MPI_JOB"]
+__all__ = ["KUBEFLOW_KINDS", "MPI_JOB", "REPLICA_INDEX"]
 
-_REPLICA_INDEX = "training.kubeflow.org/replica-index"
+REPLICA_INDEX = "training.kubeflow.org/replica-index"
 
 
 def _present(job: JsonObject, specs: str, types: Sequence[str]) -> list[tuple[str, Path]]:
@@ -37,7 +37,7 @@ def _pod_sets(job: JsonObject, _surroundings: Surroundings, *, specs: str, types
             name=it.lower(),
             count=int_at(job, *map(str, path), "replicas", default=1),
             count_path=(*path, "replicas"),
-            pod_index_label=_REPLICA_INDEX,
+            pod_index_label=REPLICA_INDEX,
         )
         for it, path in _present(job, specs, types)
     ]

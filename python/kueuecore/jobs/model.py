@@ -47,6 +47,7 @@ _GATES = {
     "ReclaimablePods": True,
     "ShortWorkloadNames": False,
     "SkipAncestorCheckForDeletedWorkloads": True,
+    "SparkApplicationIntegration": False,
     "TASMultiLayerTopology": True,
     "TopologyAwareScheduling": True,
     "WorkloadIdentifierAnnotations": True,

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
 
-__all__ = ["canonical", "canonical_amounts", "larger", "rounded_to_milli"]
+__all__ = ["canonical", "canonical_amounts", "is_quantity", "larger", "rounded_to_milli"]
 
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -32,6 +32,11 @@ def canonical(amount: JsonValue) -> JsonValue:
 def canonical_amounts(amounts: JsonValue) -> JsonValue:
     """Amounts by resource, each as an API server gives it back."""
     return {name: canonical(amount) for name, amount in amounts.items()} if isinstance(amounts, dict) else amounts
+
+
+def is_quantity(amount: JsonValue) -> bool:
+    """Whether Kubernetes can read an amount."""
+    return _number(amount) is not None
 
 
 def larger(amount: JsonValue, least: str) -> JsonValue:

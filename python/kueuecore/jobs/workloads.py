@@ -154,11 +154,17 @@ class _Builder:
             return
         framework = integration.framework
         enabled = self._surroundings.is_enabled(framework) or _is_pod_of_enabled(manifest.object, self._surroundings)
+        gate = integration.feature_gate
+        is_gated = bool(gate) and not self._surroundings.enabled(gate)
         names_queue = QUEUE_LABEL in labels_of(manifest.object)
         if not enabled and names_queue:
-            reason = f"the integration {framework} is not enabled: name it in integrations.frameworks"
+            needed = f", and turn on the gate {gate}" if is_gated else ""
+            reason = f"the integration {framework} is not enabled: name it in integrations.frameworks{needed}"
             self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
-        if enabled:
+        elif is_gated and names_queue:
+            reason = f"the integration {framework} needs the gate {gate}, which is off"
+            self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
+        if enabled and not is_gated:
             # These are in every cluster, and mean Kueue only if they name a queue.
             is_quiet = framework in ("pod", "deployment", "statefulset") and not names_queue
             self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)

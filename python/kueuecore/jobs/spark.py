@@ -1,0 +1,200 @@
+"""SparkApplications: the pods that the Spark operator would make of a driver and its executors (rules/10 §5.13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.injection import PodSetInfo, StartError
+from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload
+from kueuecore.jobs.model import QUEUE_LABEL, JobsConfiguration, Surroundings, is_elastic, labels_of
+from kueuecore.jobs.paths import Path, value_at, with_value, without_value
+from kueuecore.jobs.quantities import is_quantity
+from kueuecore.jobs.rejections import invalid
+from kueuecore.jobs.shapes import count_problems
+from kueuecore.jobs.topology import slice_size_problems, topology_problems
+
+__all__ = ["SPARK_APPLICATION"]
+
+_ROLES = ("driver", "executor")
+# Java's suffixes of memory, and Kubernetes'. The operator knows them in any case, but strips them in lower case only.
+_MEMORY = {"kb": "Ki", "mb": "Mi", "gb": "Gi", "tb": "Ti", "pb": "Pi"}
+_MEMORY |= {suffix[0]: unit for suffix, unit in _MEMORY.items()}
+
+
+def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+    counts = (1, int_at(job, "spec", "executor", "instances"))
+    return [
+        JobPodSet(name=role, count=count, template=_template(job, role), count_path=("spec", role, "instances"))
+        for role, count in zip(_ROLES, counts, strict=True)
+    ]
+
+
+def _template(job: JsonObject, role: str) -> JsonObject:
+    spec = object_at(job, "spec", role)
+    container: JsonObject = {"name": f"spark-kubernetes-{role}"}
+    volumes, mounts = _volumes(job, spec)
+    if mounts:
+        container["volumeMounts"] = mounts
+    if resources := _resources(spec):
+        container["resources"] = resources
+    pod: JsonObject = {"containers": _distinct([container, *list_at(spec, "sidecars")])}
+    optional: JsonObject = {
+        "initContainers": _distinct(list_at(spec, "initContainers")),
+        "volumes": volumes,
+        "nodeSelector": object_at(spec, "nodeSelector"),
+        "tolerations": list_at(spec, "tolerations"),
+        "affinity": spec.get("affinity"),
+        "priorityClassName": text_at(spec, "priorityClassName"),
+    }
+    pod |= {key: value for key, value in optional.items() if value}
+    metadata: JsonObject = dict(object_at(spec, "template", "metadata"))
+    for key in ("labels", "annotations"):
+        if merged := {**texts_at(metadata, key), **texts_at(spec, key)}:
+            metadata[key] = dict(merged)
+    return {"metadata": metadata, "spec": pod} if metadata else {"spec": pod}
+
+
+def _volumes(job: JsonObject, spec: JsonObject) -> tuple[list[JsonValue], list[JsonValue]]:
+    """The volumes that a role mounts, and the mounts; local directories of Spark are none."""
+    by_name = {text_at(it, "name"): it for it in list_at(job, "spec", "volumes")}
+    mounts: list[JsonValue] = [
+        it
+        for it in list_at(spec, "volumeMounts")
+        if text_at(it, "name") in by_name and not text_at(it, "name").startswith("spark-local-dir-")
+    ]
+    return [by_name[name] for name in dict.fromkeys(text_at(it, "name") for it in mounts)], mounts
+
+
+def _distinct(containers: list[JsonValue]) -> list[JsonValue]:
+    """The containers without those that have the name and image of an earlier one."""
+    return list({(text_at(it, "name"), text_at(it, "image")): it for it in reversed(containers)}.values())[::-1]
+
+
+def _resources(spec: JsonObject) -> JsonObject:
+    requests: JsonObject = {}
+    limits: JsonObject = {}
+    for what, resource, into, value in (
+        ("CPU requests", "cpu", requests, text_at(spec, "coreRequest")),
+        ("CPU limit", "cpu", limits, text_at(spec, "coreLimit")),
+        ("memory requests", "memory", requests, _memory(text_at(spec, "memory"))),
+        ("memory limit", "memory", limits, _memory(text_at(spec, "memoryLimit"))),
+    ):
+        if value and not is_quantity(value):
+            raise NoWorkload(f"failed to parse {what} {value}: it is no quantity")
+        if value:
+            into[resource] = value
+    name, quantity = text_at(spec, "gpu", "name"), int_at(spec, "gpu", "quantity")
+    if name and quantity > 0:
+        limits[name] = str(quantity)
+    both: JsonObject = {"requests": requests, "limits": limits}
+    return {key: value for key, value in both.items() if value}
+
+
+def _memory(text: str) -> str:
+    for suffix, unit in _MEMORY.items():
+        if text.lower().endswith(suffix):
+            return f"{text.removesuffix(suffix)}{unit}"
+    return text
+
+
+def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    configuration, problems = surroundings.configuration, []
+    if configuration.manage_jobs_without_queue_name or labels_of(job).get(QUEUE_LABEL):
+        if (mode := text_at(job, "spec", "mode")) != "cluster":
+            problems.append(invalid("spec.mode", mode, "only Cluster mode is supported for a kueue managed job"))
+        if object_at(job, "spec", "dynamicAllocation").get("enabled") is True and not is_elastic(job):
+            detail = (
+                "a kueue managed job can use dynamicAllocation only when the ElasticJobsViaWorkloadSlices feature gate "
+                "is on and the job is an elastic job"
+            )
+            problems.append(Problem(f"Invalid value: true: {detail}", field="spec.dynamicAllocation.enabled"))
+    if configuration.enabled("TopologyAwareScheduling"):
+        for pod_set in pod_sets:
+            path = f"spec.{pod_set.name}.annotations"
+            problems += topology_problems(path, pod_set.annotations, configuration)
+            problems += slice_size_problems(path, pod_set.annotations, pod_set.count)
+    return problems
+
+
+def _info_of(job: JsonObject, role: str) -> PodSetInfo:
+    """What a role says itself; a node selector for all pods goes before its own."""
+    spec = object_at(job, "spec", role)
+    return PodSetInfo(
+        role,
+        annotations=texts_at(spec, "annotations"),
+        labels=texts_at(spec, "labels"),
+        node_selector=texts_at(job, "spec", "nodeSelector") or texts_at(spec, "nodeSelector"),
+        tolerations=tuple(list_at(spec, "tolerations")),
+        scheduling_gates=tuple(list_at(spec, "template", "spec", "schedulingGates")),
+    )
+
+
+def _written(job: JsonObject, role: str, info: PodSetInfo) -> JsonObject:
+    path: Path = ("spec", role)
+    for key, value in (
+        ("annotations", dict(info.annotations)),
+        ("labels", dict(info.labels)),
+        ("nodeSelector", dict(info.node_selector)),
+        ("tolerations", list(info.tolerations)),
+    ):
+        job = with_value(job, (*path, key), value) if value else without_value(job, (*path, key))  # type: ignore[arg-type]
+    if not isinstance(value_at(job, (*path, "template")), dict):
+        # The operator takes no template without the container that it fills in.
+        container: JsonObject = {"name": f"spark-kubernetes-{role}"}
+        job = with_value(job, (*path, "template"), {"spec": {"containers": [container]}})
+    gates: Path = (*path, "template", "spec", "schedulingGates")
+    return with_value(job, gates, list(info.scheduling_gates)) if info.scheduling_gates else without_value(job, gates)
+
+
+def _inject(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsConfiguration) -> JsonObject:
+    if len(infos) != len(_ROLES):
+        raise StartError(f"invalid podset infos: expecting {len(_ROLES)} podset, got {len(infos)}")
+    started = job
+    for role, info in zip(_ROLES, infos, strict=True):
+        started = _written(started, role, _info_of(job, role).merged(info))
+    return without_value(started, ("spec", "nodeSelector"))
+
+
+def _restore(job: JsonObject, infos: Sequence[PodSetInfo]) -> JsonObject:
+    if len(infos) != len(_ROLES):
+        return job
+    for role, info in zip(_ROLES, infos, strict=True):
+        job = _written(job, role, replace(info, name=role))
+    job = with_value(job, ("spec", "executor", "instances"), infos[1].count)
+    return without_value(job, ("spec", "nodeSelector"))
+
+
+def _state(job: JsonObject) -> str:
+    return text_at(job, "status", "applicationState", "state")
+
+
+def _finished(job: JsonObject) -> Finished | None:
+    if _state(job) not in ("COMPLETED", "FAILED", "SUBMISSION_FAILED"):
+        return None
+    message = text_at(job, "status", "applicationState", "errorMessage")
+    return Finished(message, success=_state(job) == "COMPLETED")
+
+
+def _pods_ready(job: JsonObject) -> bool:
+    states = object_at(job, "status", "executorState").values()
+    n_ready = sum(state in ("RUNNING", "COMPLETED") for state in states)
+    return _state(job) == "RUNNING" and n_ready >= int_at(job, "spec", "executor", "instances")
+
+
+SPARK_APPLICATION = Integration(
+    framework="sparkoperator.k8s.io/sparkapplication",
+    api_version="sparkoperator.k8s.io/v1beta2",
+    kind="SparkApplication",
+    feature_gate="SparkApplicationIntegration",
+    pod_sets=_pod_sets,
+    shape_problems=lambda job: count_problems(job, ("spec", "executor", "instances")),
+    validate=_validate,
+    inject=_inject,
+    restore=_restore,
+    is_active=lambda job: _state(job) == "RUNNING",
+    finished=_finished,
+    pods_ready=_pods_ready,
+)

@@ -1,0 +1,230 @@
+"""TrainJobs: their pods are those of the JobSet that Kubeflow's Trainer makes of a runtime (rules/10 §5.11)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.errors import Problem
+from kueuecore.jobs.injection import PodSetInfo
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, Write
+from kueuecore.jobs.job_set import job_set_pod_sets
+from kueuecore.jobs.model import JobsConfiguration, Surroundings, labels_of
+from kueuecore.jobs.paths import with_value
+from kueuecore.jobs.rejections import required
+from kueuecore.jobs.status import finished_by
+from kueuecore.jobs.topology import slice_size_problems, topology_problems
+
+__all__ = ["TRAIN_JOB", "job_set_of"]
+
+_API_VERSION = "trainer.kubeflow.org/v1alpha1"
+_RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
+_STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
+_INITIALIZERS = ("dataset-initializer", "model-initializer")
+_PATCH_MANAGER = "kueue.x-k8s.io/manager"
+_ALL_PODS = 2**31 - 1
+# Lists in pod templates that Kubernetes merges item by item, and what tells their items apart.
+_MERGED_LISTS = {
+    "containers": "name",
+    "initContainers": "name",
+    "env": "name",
+    "volumes": "name",
+    "volumeMounts": "mountPath",
+    "ports": "containerPort",
+    "schedulingGates": "name",
+    "imagePullSecrets": "name",
+    "topologySpreadConstraints": "topologyKey",
+}
+
+
+def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
+    """The JobSet that the Trainer would make of a TrainJob and its runtime.
+
+    Raises:
+        NoWorkload: The runtime is not there.
+    """
+    runtime = _runtime(job, surroundings)
+    policy = object_at(runtime, "spec", "mlPolicy")
+    trainer = object_at(job, "spec", "trainer")
+    n_nodes = int_at(trainer, "numNodes") if "numNodes" in trainer else None
+    launches = object_at(policy, "mpi").get("runLauncherAsNode") is True
+    replicated_jobs: list[JsonValue] = []
+    for it in list_at(runtime, "spec", "template", "spec", "replicatedJobs"):
+        replicated = _patched(object_at(it), job)
+        step = labels_of(object_at(replicated, "template")).get(_STEP, "")
+        count = int_at(replicated, "template", "spec", "parallelism", default=1)
+        if step == "trainer" and policy:
+            count = int_at(policy, "numNodes", default=1)
+        if n_nodes is not None and "mpi" in policy and text_at(replicated, "name") == "node":
+            count = max(1, n_nodes - 1) if launches else n_nodes
+        elif n_nodes is not None and "mpi" not in policy and step == "trainer":
+            count = n_nodes
+        if step == "trainer" or step in _INITIALIZERS:
+            replicated = {**replicated, "replicas": 1}
+        for key in ("parallelism", "completions"):
+            replicated = with_value(replicated, ("template", "spec", key), count)
+        if step:
+            replicated = _with_trainer(replicated, trainer, launches=launches)
+        replicated_jobs.append({"replicas": 1, **replicated})
+    return {"spec": {"replicatedJobs": replicated_jobs}}
+
+
+def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
+    reference = object_at(job, "spec", "runtimeRef")
+    kind, name = text_at(reference, "kind"), text_at(reference, "name")
+    if kind not in _RUNTIMES:
+        raise NoWorkload(f"unsupported runtime: {kind}.{text_at(reference, 'apiGroup')}")
+    namespace = text_at(job, "metadata", "namespace")
+    if kind == "ClusterTrainingRuntime":
+        namespace = surroundings.configuration.default_namespace
+    runtime = surroundings.by_key.get((_API_VERSION, kind, namespace, name))
+    if runtime is None:
+        raise NoWorkload(f"runtime '{name}' not found")
+    return runtime
+
+
+def _patched(replicated: JsonObject, job: JsonObject) -> JsonObject:
+    """A replicated job of the runtime with what the TrainJob changes in it."""
+    for patch in list_at(job, "spec", "runtimePatches"):
+        for it in list_at(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs"):
+            if text_at(it, "name") == text_at(replicated, "name"):
+                template = _merged(replicated.get("template"), object_at(it).get("template"))
+                replicated = {**replicated, "template": template}
+    return replicated
+
+
+def _merged(old: JsonValue, new: JsonValue, name: str = "") -> JsonValue:
+    """Kubernetes' strategic merge of two values, as far as pod templates need it."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        result = dict(old)
+        for key, value in new.items():
+            if value is None:
+                result.pop(key, None)
+            else:
+                result[key] = _merged(old.get(key), value, key)
+        return result
+    if isinstance(old, list) and isinstance(new, list) and name in _MERGED_LISTS:
+        key = _MERGED_LISTS[name]
+        items = {str(object_at(it).get(key)): it for it in old}
+        for it in new:
+            item = str(object_at(it).get(key))
+            items[item] = _merged(items.get(item), it)
+        return list(items.values())
+    return new
+
+
+def _with_trainer(replicated: JsonObject, trainer: JsonObject, *, launches: bool) -> JsonObject:
+    """A replicated job whose containers for nodes have what `spec.trainer` says."""
+    containers: list[JsonValue] = []
+    for it in list_at(replicated, "template", "spec", "template", "spec", "containers"):
+        container = dict(object_at(it))
+        if text_at(container, "name") in ("node", *(["launcher"] if launches else [])):
+            container |= {key: trainer[key] for key in ("image", "command", "args") if trainer.get(key) is not None}
+            if resources := object_at(trainer, "resourcesPerNode"):
+                container["resources"] = resources
+            if env := list_at(trainer, "env"):
+                container["env"] = _merged(list_at(container, "env"), env, "env")
+        containers.append(container)
+    return with_value(replicated, ("template", "spec", "template", "spec", "containers"), containers)
+
+
+def _pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
+    pod_sets = job_set_pod_sets(job_set_of(job, surroundings), surroundings)
+    return [replace(it, path=None, count_path=()) for it in pod_sets]
+
+
+def _validate(_job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    if not surroundings.enabled("TopologyAwareScheduling"):
+        return []
+    remedy = (
+        'Adjust either the "TrainJob.spec.runtimePatches" or the "TrainingRuntime.Template" annotations for the '
+        "corresponding Job"
+    )
+    problems = []
+    for pod_set in pod_sets:
+        path = f"job[{pod_set.name.lower()}].annotations"
+        problems += topology_problems(path, pod_set.annotations, surroundings.configuration)
+        problems += slice_size_problems(path, pod_set.annotations, pod_set.count)
+    return [replace(it, message=f"{it.message}. {remedy}") for it in problems]
+
+
+def _with_defaults(job: JsonObject) -> JsonObject:
+    result = copy.deepcopy(job)
+    reference: JsonObject = {"apiGroup": "trainer.kubeflow.org", "kind": _RUNTIMES[0]}
+    spec = object_at(result, "spec")
+    result["spec"] = {"suspend": False, **spec, "runtimeRef": {**reference, **object_at(spec, "runtimeRef")}}
+    return result
+
+
+def _webhook_defaults(job: JsonObject, _configuration: JobsConfiguration) -> JsonObject:
+    return _with_patch(job, [])
+
+
+def _with_patch(job: JsonObject, replicated_jobs: list[JsonValue]) -> JsonObject:
+    """The job with Kueue's own patch of the runtime; empty while it waits."""
+    spec: JsonObject = {"replicatedJobs": replicated_jobs} if replicated_jobs else {}
+    own: JsonObject = {"manager": _PATCH_MANAGER, "trainingRuntimeSpec": {"template": {"spec": spec}}}
+    patches = list_at(job, "spec", "runtimePatches")
+    is_own = [text_at(it, "manager") == _PATCH_MANAGER for it in patches]
+    if True not in is_own:
+        return with_value(job, ("spec", "runtimePatches"), [*patches, own])
+    return with_value(job, ("spec", "runtimePatches", is_own.index(True)), own)
+
+
+def _start(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsConfiguration) -> list[Write]:
+    """Two steps, for the Trainer takes new patches only of a suspended job."""
+    patched = _with_patch(
+        job, [{"name": it.name, "template": {"spec": {"template": it.written_to({})}}} for it in infos]
+    )
+    return [Write(patched), Write(with_value(patched, ("spec", "suspend"), False))]
+
+
+def _stop(job: JsonObject, _infos: Sequence[PodSetInfo] | None, _reason: str, _message: str) -> list[Write]:
+    """Suspend it; once its pods are gone, take the patch back."""
+    writes = []
+    if not TRAIN_JOB.is_suspended(job):
+        job = TRAIN_JOB.suspend(job)
+        writes.append(Write(job))
+    restored = _with_patch(job, [])
+    return writes if _is_active(job) or restored == job else [*writes, Write(restored)]
+
+
+def _is_active(job: JsonObject) -> bool:
+    return any(int_at(it, "active") > 0 for it in list_at(job, "status", "jobsStatus"))
+
+
+def _pods_ready(job: JsonObject) -> bool:
+    """Whether every Job is ready or done. The Trainer makes one of each."""
+    statuses = list_at(job, "status", "jobsStatus")
+    return bool(statuses) and sum(int_at(it, "ready") + int_at(it, "succeeded") for it in statuses) == len(statuses)
+
+
+def _shape_problems(job: JsonObject) -> list[Problem]:
+    return [] if text_at(job, "spec", "runtimeRef", "name") else [required("spec.runtimeRef.name")]
+
+
+TRAIN_JOB = Integration(
+    framework="trainer.kubeflow.org/trainjob",
+    api_version=_API_VERSION,
+    kind="TrainJob",
+    pod_sets=_pod_sets,
+    supports_prebuilt=True,
+    default_managed_by="trainer.kubeflow.org/trainjob-controller",
+    with_defaults=_with_defaults,
+    webhook_defaults=_webhook_defaults,
+    shape_problems=_shape_problems,
+    validate=_validate,
+    custom_start=_start,
+    custom_stop=_stop,
+    is_active=_is_active,
+    finished=finished_by("Complete", "Failed"),
+    pods_ready=_pods_ready,
+    reclaimable_pods=lambda job: {
+        # There is one Job of each, so all its pods are done; how many that is the Workload says.
+        text_at(it, "name").lower(): _ALL_PODS
+        for it in list_at(job, "status", "jobsStatus")
+        if int_at(it, "succeeded") == 1
+    },
+)
