@@ -142,10 +142,13 @@ class PodSetAssignment:
     flavors: dict[str, FlavorChoice]
     reasons: list[str]
     attempts: dict[str, Attempt]
+    error: str = ""
 
     @property
     def mode(self) -> Mode:
         """The worst of its flavors; without reasons, it fits (rules/03 §3)."""
+        if self.error:
+            return Mode.NO_FIT
         if not self.reasons:
             return Mode.FIT
         return min((choice.mode for choice in self.flavors.values()), default=Mode.NO_FIT)
@@ -172,6 +175,8 @@ class Assignment:
     @property
     def message(self) -> str:
         """Why it does not simply fit (rules/03 §7)."""
+        if failed := next((pod_set for pod_set in self.pod_sets if pod_set.error), None):
+            return f"failed to assign flavors to pod set {failed.name}: {failed.error}"
         told = [(pod_set.name, ", ".join(sorted(pod_set.reasons))) for pod_set in self.pod_sets if pod_set.reasons]
         return "; ".join(f"couldn't assign flavors to pod set {name}: {reasons}" for name, reasons in told)
 
@@ -230,6 +235,10 @@ class Assigner:
         for members in groups.values():
             if not self._assign_group(assignment, totals, members):
                 break
+        if assignment.mode != Mode.NO_FIT and not self.queue.groups and self.settings.on("TopologyAwareScheduling"):
+            # Where there is no flavor, all have a topology (rules/03 §5 2).
+            for pod_set in (each for each in assignment.pod_sets if each.count):
+                pod_set.error = "workload requires Topology, but there is no TAS cache information"
         if assignment.mode == Mode.NO_FIT and self.settings.on("UnadmittedWorkloadsObservability"):
             assignment.no_fit = self._no_fit_reason(assignment)
         return assignment

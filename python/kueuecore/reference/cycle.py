@@ -39,8 +39,10 @@ class Cycle:
         """Decide on the heads of all active ClusterQueues (rules/05 §3, §6)."""
         world = self.world
         heads = []
-        for name in [name for name in world.queues if world.cache.is_active(name)]:
-            queue = world.queues[name]
+        # Kueue leaves open which is first.
+        for name, queue in sorted(world.queues.items()):
+            if not world.cache.is_active(name):
+                continue
             if head := queue.pop():
                 head.cluster_queue = name
                 held = (head.key, head.workload["metadata"]["generation"])

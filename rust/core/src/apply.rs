@@ -349,13 +349,18 @@ impl State {
             }
         }
         self.queues[queue].local_queues.insert(id);
+        let runs = object.stop_policy == StopPolicy::None;
+        let ran =
+            old.is_some_and(|old| old.stop_policy == StopPolicy::None && old.cluster_queue == object.cluster_queue);
         let has_history = object.consumed_resources.is_some();
         self.local_queues[id].object = Some(Arc::new(object));
         if has_history {
             self.open_account(id, self.now);
         }
         self.touch_local_queue(id);
-        self.queue_workloads_of(id);
+        if runs && !ran {
+            self.queue_workloads_of(id);
+        }
     }
 
     /// Deletes a LocalQueue: its pending workloads leave their queue.
