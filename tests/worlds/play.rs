@@ -77,8 +77,8 @@ impl Play {
         if missing {
             told["missing"] = json!(true);
         }
-        let empty = json!([]);
-        told.as_object_mut().expect("an object").retain(|_, value| *value != empty);
+        let nothing = [json!([]), json!({})];
+        told.as_object_mut().expect("an object").retain(|_, value| !nothing.contains(value));
         told
     }
 
@@ -196,6 +196,8 @@ fn of_cycle(decision: &Decision) -> Value {
         "pending": pending,
         "parked": sorted(decision.parked_keys().map(|it| json!(key(it))).collect()),
         "events": sorted(decision.events.iter().map(event).collect()),
+        "skippedPreemptions": decision.skipped_preemptions,
+        "targetRecomputations": decision.target_recomputations,
     })
 }
 

@@ -9,7 +9,7 @@ from kueuecore._json import object_at
 from kueuecore.errors import ManifestError
 from kueuecore.objects import from_manifest
 from kueuecore.states import WorkloadState
-from kueuecore.testing.scenario import Scenario, key_of
+from kueuecore.testing.scenario import Scenario, key_of, without_min_counts
 from kueuecore.testing.seen import Seen
 from kueuecore.testing.told import Told
 
@@ -25,6 +25,8 @@ class Echo:
 
     def __init__(self, scenario: Scenario) -> None:
         self._objects = {key_of(it): it for it in scenario.objects if it.get("kind") == "Workload"}
+        gates = object_at(scenario.configuration or {}, "featureGates")
+        self._has_min_counts = gates.get("PartialAdmission") is not False
         self._states: Mapping[str, WorkloadState] = {}
 
     def look(self, seen: Seen) -> None:
@@ -44,6 +46,8 @@ class Echo:
             status = seen.states[name].status
             generation = max(it.get("observedGeneration", 0) for it in status["conditions"])
             plain = self._objects[name]
+            if not self._has_min_counts:
+                plain = {**plain, "spec": without_min_counts(object_at(plain, "spec"))}
             metadata = {**object_at(plain, "metadata"), "generation": generation}
             back = json.dumps({**plain, "metadata": metadata, "status": status}).encode()
             try:

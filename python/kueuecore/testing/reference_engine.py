@@ -10,7 +10,7 @@ from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.reference import conditions
 from kueuecore.reference.world import World
 from kueuecore.states import Stage, WorkloadState
-from kueuecore.testing.scenario import START, Scenario, key_of
+from kueuecore.testing.scenario import START, Scenario, key_of, without_min_counts
 
 __all__ = ["ReferenceEngine"]
 
@@ -70,10 +70,7 @@ class ReferenceEngine:
         metadata: dict[str, Any] = dict(plain["metadata"])
         plain["metadata"] = metadata
         if kind == "Workload" and not self.world.settings.on("PartialAdmission"):
-            # Kueue's webhook drops what the scheduler would not look at.
-            spec = plain["spec"]
-            pod_sets = [{key: it for key, it in each.items() if key != "minCount"} for each in spec["podSets"]]
-            plain["spec"] = {**spec, "podSets": pod_sets}
+            plain["spec"] = without_min_counts(plain["spec"])
         old = self.world.kind(kind).get(key_of(given))
         if old is None:
             metadata["generation"] = 1

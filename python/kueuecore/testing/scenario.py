@@ -247,3 +247,11 @@ def key_of(manifest: Mapping[str, JsonValue]) -> str:
 
 def _document(manifest: Mapping[str, JsonValue]) -> str:
     return yaml.safe_dump(dict(manifest), sort_keys=False, default_flow_style=None, width=120)
+
+
+def without_min_counts(spec: JsonObject) -> JsonObject:
+    """The spec of a Workload as Kueue's webhook stores it where partial admission is off."""
+    pod_sets: list[JsonValue] = [
+        {name: value for name, value in object_at(it).items() if name != "minCount"} for it in list_at(spec, "podSets")
+    ]
+    return {**spec, "podSets": pod_sets}

@@ -61,6 +61,10 @@ class Told:
                 ],
                 "parked": sorted(self.decision.parked),
                 "events": [(it.type, it.reason, it.key, it.message) for it in self.decision.events],
+                "skippedPreemptions": dict(self.decision.skipped_preemptions),
+                "targetRecomputations": {
+                    name: dict(results) for name, results in self.decision.target_recomputations.items()
+                },
             }
         # Of what is written outside of cycles the order is that of the objects; nothing depends on it.
         told["written"] = sorted((it.key, it.reason, it.type, it.message) for it in self.events)

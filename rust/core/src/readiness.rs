@@ -66,7 +66,7 @@ pub fn back_off(workload: &mut Workload, config: &WaitForPodsReady, now: Time) {
     let seconds = match u32::try_from(count - 1) {
         // The first is not limited.
         Ok(0) | Err(_) => base,
-        Ok(doublings) => base.saturating_mul(1_i64.checked_shl(doublings).unwrap_or(i64::MAX).max(1)).min(maximum),
+        Ok(doublings) => base.saturating_mul(2_i64.saturating_pow(doublings)).min(maximum),
     };
     let at = now.0.saturating_add(seconds.saturating_mul(SECOND_NS));
     // Times in a status are whole seconds.
@@ -160,6 +160,11 @@ mod tests {
         assert_eq!(seconds(60, 20), [60, 20, 20, 20]);
         assert_eq!(seconds(0, 20), [0, 0, 0, 0]);
         assert_eq!(seconds(i32::MAX, 0)[3], i64::MAX / SECOND_NS, "it saturates");
+        let mut workload = Workload::default();
+        workload.status.requeue_state.get_or_insert_default().count = Some(63);
+        back_off(&mut workload, &config(20, 3600), Time(0));
+        let state = workload.status.requeue_state.clone().expect("set");
+        assert_eq!((state.count, state.requeue_at), (Some(64), Some(Time(3600 * SECOND_NS))), "no shift goes too far");
 
         let mut workload = Workload::default();
         workload.status.requeue_state.get_or_insert_default().requeue_at = Some(Time(9 * SECOND_NS));

@@ -39,25 +39,33 @@ impl State {
     /// Writes what follows for a workload from its queues, checks, activity and the time, and moves it between queue
     /// and cache accordingly. Returns the events; without a change since the last call nothing is written.
     pub fn reconcile(&mut self, id: WorkloadId, now: Time) -> Vec<Event> {
-        self.now = now;
-        self.settle_penalty_of_admitted(id);
         let mut events = Vec::new();
         for _ in 0..MAX_PASSES {
-            let mut workload = self.workloads.get(id).workload.clone();
-            let mut pass = Pass::new(self, id, now);
-            pass.run(&mut workload);
-            if workload == self.workloads.get(id).workload {
-                let wake = pass.wake(&workload);
-                self.agenda.settled(id, wake);
+            if !self.pass_over(id, now, &mut events) {
                 return events;
             }
-            events.append(&mut pass.events);
-            let old = self.workloads.get(id).clone();
-            self.workloads.get_mut(id).workload = workload;
-            self.settle_status_change(id, &old);
         }
         debug_assert!(false, "the passes over a workload come to rest");
         events
+    }
+
+    /// One pass; whether it has written anything, so that another one is due.
+    pub(crate) fn pass_over(&mut self, id: WorkloadId, now: Time, events: &mut Vec<Event>) -> bool {
+        self.now = now;
+        self.settle_penalty_of_admitted(id);
+        let mut workload = self.workloads.get(id).workload.clone();
+        let mut pass = Pass::new(self, id, now);
+        pass.run(&mut workload);
+        if workload == self.workloads.get(id).workload {
+            let wake = pass.wake(&workload);
+            self.agenda.settled(id, wake);
+            return false;
+        }
+        events.append(&mut pass.events);
+        let old = self.workloads.get(id).clone();
+        self.workloads.get_mut(id).workload = workload;
+        self.settle_status_change(id, &old);
+        true
     }
 
     /// Why a workload has no quota, as far as that is known outside of cycles: reason and message.

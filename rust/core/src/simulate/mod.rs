@@ -403,7 +403,8 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 due.into_iter().map(|id| (Arc::clone(&state.workloads.get(id).key), id)).collect();
             due.sort();
             for (_, id) in due {
-                self.engine.state.reconcile(id, self.clock);
+                // A job hears of each write before the controller looks at it again.
+                self.engine.state.pass_over(id, self.clock, &mut Vec::new());
                 self.play(id);
             }
         }

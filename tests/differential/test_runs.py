@@ -1,0 +1,113 @@
+"""Whole runs through virtual time go by the engine as they go by the reference: jobs that run, fail, stop and end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kueuecore._json import JsonObject, object_at
+from kueuecore.conformance import answer
+from kueuecore.testing import Limits
+from kueuecore.testing.chance import Chance, SeededChance
+from kueuecore.testing.drawn_worlds import cluster_queues, contents, stocks, workloads
+from kueuecore.testing.play import first_difference
+from kueuecore.testing.scenario import START, key_of
+from kueuecore.times import format_time
+from tests.property.worlds import times
+
+READY: tuple[JsonObject, ...] = (
+    {"timeout": "5s", "requeuingStrategy": {"backoffBaseSeconds": 4, "backoffLimitCount": 2, "timestamp": "Eviction"}},
+    {
+        "timeout": "6s",
+        "recoveryTimeout": "3s",
+        "requeuingStrategy": {"backoffBaseSeconds": 20, "timestamp": "Creation"},
+    },
+    {"timeout": "8s", "recoveryTimeout": "0s", "blockAdmission": True, "requeuingStrategy": {"backoffLimitCount": 1}},
+)
+
+
+def job(chance: Chance) -> JsonObject:
+    """How the job of a workload goes."""
+    found: JsonObject = {"runSeconds": chance.one(5, 1, 20, 60)}
+    if chance.boolean():
+        found["readySeconds"] = [chance.one(1, 2, 5, 9, None), chance.one(0, 4, 7)]
+        if chance.rarely(3):
+            found |= {"failSeconds": chance.one(1, 4), "recoverSeconds": chance.one(2, 4)}
+    return found
+
+
+def open_to_all(thing: JsonObject) -> JsonObject:
+    """Every namespace may use a ClusterQueue: the engine says at once who may not, Kueue when somebody looks again."""
+    if thing["kind"] != "ClusterQueue":
+        return thing
+    return {**thing, "spec": {**object_at(thing, "spec"), "namespaceSelector": {}}}
+
+
+def random_run(seed: int) -> dict[str, Any]:
+    """A case as recorded runs are."""
+    chance = SeededChance(seed)
+    # Kueue's heaps are out of order for a while where usage counts, which nobody imitates.
+    limits = Limits(edges=False, missing=False, stops=False, running=False, usage_based=False, workloads=9)
+    stock = stocks(chance, limits)
+    found, _, configuration = contents(chance, stock)
+    config: dict[str, Any] = {**(configuration or {})}
+    gates = config.pop("featureGates", {})
+    config.pop("waitForPodsReady", None)
+    if chance.boolean():
+        config["waitForPodsReady"] = chance.one(*READY)
+    events: list[dict[str, Any]] = []
+    created = [it for it in found if it["kind"] == "Workload"]
+    events += [{"at": chance.integer(0, 9), "op": "create", "object": thing, **job(chance)} for thing in created]
+    for number in range(chance.integer(2, 8)):
+        at = chance.integer(3, 40)
+        late = workloads(chance, stock, f"n{number}", uid=f"uid-n{number}", created=at, priorities=(2, 3, 1, 0))
+        events.append({"at": at, "op": "create", "object": late, **job(chance)})
+        name = key_of(chance.one(*(it["object"] for it in events if it["op"] == "create")))
+        match chance.integer(0, 5):
+            case 0:
+                events.append({"at": at + 1, "op": "finish", "key": name})
+            case 1:
+                events.append({"at": at + 2, "op": "delete", "key": name})
+            # The engine looks at all workloads of a changed ClusterQueue at once: it may find that one is late.
+            case 2 if "waitForPodsReady" not in config:
+                changed = open_to_all(cluster_queues(chance, stock, chance.one(*stock.queues)))
+                events.append({"at": at, "op": "update", "object": changed})
+    config |= {"now": format_time(START), "cycleStepMs": 1000, "quietCycles": None, "maxCycles": 200}
+    config["evictionSeconds"] = chance.one(0, 0, 1, 3)
+    return {
+        "kind": "trace",
+        "id": f"run/{seed}",
+        "featureGates": gates,
+        "config": config,
+        "objects": [open_to_all(it) for it in found if it["kind"] != "Workload"],
+        "input": {"events": sorted(events, key=lambda event: event["at"])},
+    }
+
+
+def number(cycle: dict[str, Any]) -> int:
+    return int(cycle["n"])
+
+
+def told(run: dict[str, Any]) -> dict[str, Any]:
+    """What is compared of an answer: events of a cycle have no order, and nothing is as good as an empty list."""
+
+    def plain(cycle: dict[str, Any]) -> dict[str, Any]:
+        messages = sorted(cycle["messages"], key=lambda it: (it["key"], it["reason"], it["message"]))
+        return {**{name: value for name, value in cycle.items() if value != []}, "messages": messages}
+
+    cycles = (plain(it) for it in [*run["cycles"], *run["quietMessages"]])
+    return {
+        # Whoever waited in vain for pods has said nothing.
+        "cycles": sorted((it for it in cycles if it.keys() > {"n", "t", "messages"} or it["messages"]), key=number),
+        "final": {name: value for name, value in run["final"].items() if value},
+    }
+
+
+@times(1)
+@given(st.integers(min_value=0, max_value=2**40))
+def test_runs(seed: int) -> None:
+    case = random_run(seed)
+    difference = first_difference(told(answer(case)), told(answer(case, by="reference")))
+    assert difference is None, f"the engine and the reference differ in run {seed}: {difference}"
