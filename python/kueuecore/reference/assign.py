@@ -237,8 +237,8 @@ class Assigner:
                 break
         if assignment.mode != Mode.NO_FIT and not self.queue.groups and self.settings.on("TopologyAwareScheduling"):
             # Where there is no flavor, all have a topology (rules/03 §5 2).
-            for pod_set in (each for each in assignment.pod_sets if each.count):
-                pod_set.error = "workload requires Topology, but there is no TAS cache information"
+            for failed in (each for each in assignment.pod_sets if each.count):
+                failed.error = "workload requires Topology, but there is no TAS cache information"
         if assignment.mode == Mode.NO_FIT and self.settings.on("UnadmittedWorkloadsObservability"):
             assignment.no_fit = self._no_fit_reason(assignment)
         return assignment
