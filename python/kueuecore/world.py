@@ -12,7 +12,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, 
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
-from kueuecore.jobs import Ignored, JobsConfiguration, integration_of, workloads_for
+from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
 from kueuecore.manifests import Manifest
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
@@ -46,9 +46,11 @@ class World:
     Args:
         manifests: All objects in the order given: added Namespaces first, the Workload of a job after the job.
         made: Those of them that were made of jobs.
+        jobs: The manifest of the job of each of these, by its namespace and name; of a group of pods that of the last.
         namespaces: Names of the Namespaces that were added, because an API server has one for each that is used; not
             `default`, which every cluster has.
         ignored: Jobs that get no Workload, and why.
+        integrations: The kinds of jobs.
         trusted: Are the objects those of a dump, which an API server has checked?
 
     Example:
@@ -62,19 +64,27 @@ class World:
 
     manifests: tuple[Manifest, ...]
     made: tuple[Manifest, ...]
+    jobs: Mapping[tuple[str, str], Manifest]
     namespaces: tuple[str, ...]
     ignored: tuple[Ignored, ...]
+    integrations: Mapping[tuple[str, str], Integration]
     trusted: bool
 
     @classmethod
     def of(
-        cls, manifests: Sequence[Manifest], *, configuration: Configuration | None = None, trusted: bool = False
+        cls,
+        manifests: Sequence[Manifest],
+        *,
+        configuration: Configuration | None = None,
+        integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
+        trusted: bool = False,
     ) -> World:
         """Work out what the manifests imply.
 
         Args:
             manifests: Objects of any kinds.
-            configuration: Says which jobs are managed.
+            configuration: Says which jobs are managed; without one, those of a new installation of Kueue.
+            integrations: The kinds of jobs; `kueuecore.jobs.with_kinds` adds to those that Kueue knows.
             trusted: The objects are those of a dump: no Namespace is added, nothing is checked.
 
         Raises:
@@ -82,9 +92,9 @@ class World:
         """
         if not trusted:
             manifests = _named(manifests)
-        added = () if trusted else _missing_namespaces(manifests)
+        added = () if trusted else _missing_namespaces(manifests, integrations)
         everything = (*map(_namespace, added), *(manifests if trusted else map(_labelled, manifests)))
-        jobs = workloads_for(everything, configuration=jobs_configuration(configuration))
+        jobs = workloads_for(everything, configuration=jobs_configuration(configuration), integrations=integrations)
         jobs.raise_for_problems()
         # That a job's Workload was given along with it needs no word.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
@@ -92,9 +102,10 @@ class World:
         merged = _merged(everything, jobs.workloads, jobs.positions)
         if not trusted:
             merged = _numbered(merged)
-        made_of = {_key(it.object) for it in jobs.workloads}
+        pairs = zip(jobs.workloads, jobs.positions, strict=True)
+        made_of = {_key(it.object): everything[position] for it, position in pairs}
         made = tuple(it for it in merged if text_at(it.object, "kind") == "Workload" and _key(it.object) in made_of)
-        return cls(merged, made, named, ignored, trusted)
+        return cls(merged, made, made_of, named, ignored, integrations, trusted)
 
     def newest_time(self) -> int | None:
         """The newest time of creation or in a status, in nanoseconds since 1970; `None` if no object has any.
@@ -119,7 +130,11 @@ class World:
             warnings = applied.warnings
         # Counted rather than looked up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)
-        unread -= Counter(text_at(it.object, "kind") for it in self.manifests if integration_of(it.object))
+        unread -= Counter(
+            text_at(it.object, "kind")
+            for it in self.manifests
+            if integration_of(it.object, integrations=self.integrations)
+        )
         return Applied(warnings, dict(sorted(unread.items())))
 
 
@@ -213,13 +228,15 @@ def _key(plain: JsonObject) -> tuple[str, str]:
     return _namespace_of(plain), text_at(plain, "metadata", "name")
 
 
-def _missing_namespaces(manifests: Sequence[Manifest]) -> tuple[str, ...]:
+def _missing_namespaces(
+    manifests: Sequence[Manifest], integrations: Mapping[tuple[str, str], Integration]
+) -> tuple[str, ...]:
     used, there = set(), set()
     for manifest in manifests:
         kind = text_at(manifest.object, "kind")
         if kind == "Namespace":
             there.add(text_at(manifest.object, "metadata", "name"))
-        elif kind in _NAMESPACED or integration_of(manifest.object):
+        elif kind in _NAMESPACED or integration_of(manifest.object, integrations=integrations):
             used.add(_namespace_of(manifest.object))
     # What can not be the name of a Namespace is told of the object that is in it.
     return tuple(sorted(name for name in used - there if _LABEL.fullmatch(name)))

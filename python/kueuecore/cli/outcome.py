@@ -77,7 +77,8 @@ class Outcome:
             plain = objects.get(state.key, {})
             left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
             position = positions.get(state.key)
-            rows.append(Row(state, _owner(plain), _counts(plain), position, left_open))
+            job = self.world.jobs.get((state.namespace, state.name))
+            rows.append(Row(state, _owner(plain, job.object if job else {}), _counts(plain), position, left_open))
         return tuple(rows)
 
     @property
@@ -115,8 +116,12 @@ def _key(plain: JsonObject) -> str:
     return f"{text_at(plain, 'metadata', 'namespace') or DEFAULT_NAMESPACE}/{text_at(plain, 'metadata', 'name')}"
 
 
-def _owner(plain: JsonObject) -> str:
+def _owner(plain: JsonObject, job: JsonObject) -> str:
+    """The job of a Workload: what owns it, but of a pod that was made for a Deployment the Deployment."""
     for owner in list_at(plain, "metadata", "ownerReferences"):
+        kind = text_at(job, "kind")
+        if kind and kind != text_at(owner, "kind"):
+            return f"{kind}/{text_at(job, 'metadata', 'name')}"
         return f"{text_at(owner, 'kind')}/{text_at(owner, 'name')}"
     return ""
 

@@ -1,6 +1,7 @@
 """Jobs: how they become Workloads, start, stop, and tell how they fare (rules/10).
 
-All functions are pure. A kind of jobs is one `Integration`; `INTEGRATIONS` has all that Kueue knows.
+All functions are pure. A kind of jobs is one `Integration`; `INTEGRATIONS` has all that Kueue knows, `with_kinds` adds
+yours.
 
 Example:
     >>> from kueuecore.manifests import parse_manifests
@@ -23,7 +24,7 @@ Example:
 
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
-from kueuecore.jobs.kinds import INTEGRATIONS
+from kueuecore.jobs.kinds import INTEGRATIONS, with_kinds
 from kueuecore.jobs.model import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
 from kueuecore.jobs.names import workload_name
 from kueuecore.jobs.running import StopReason, integration_of, reclaimable_pods, start_job, stop_job
@@ -50,6 +51,7 @@ __all__ = [
     "reclaimable_pods",
     "start_job",
     "stop_job",
+    "with_kinds",
     "workload_name",
     "workloads_for",
 ]

@@ -18,7 +18,7 @@ from kueuecore.jobs.spark import SPARK_APPLICATION
 from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.train_job import TRAIN_JOB
 
-__all__ = ["INTEGRATIONS"]
+__all__ = ["INTEGRATIONS", "with_kinds"]
 
 INTEGRATIONS: Mapping[tuple[str, str], Integration] = {
     (integration.group, integration.kind): integration
@@ -40,3 +40,12 @@ INTEGRATIONS: Mapping[tuple[str, str], Integration] = {
     )
 }
 """The kinds of jobs that become Workloads, by API group and kind."""
+
+
+def with_kinds(*own: Integration) -> Mapping[tuple[str, str], Integration]:
+    """The kinds that Kueue knows and your own, for the functions that take `integrations`.
+
+    Args:
+        own: Kinds of yours; one that Kueue knows is replaced.
+    """
+    return {**INTEGRATIONS, **{(it.group, it.kind): it for it in own}}

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Self
 
-from kueuecore._json import JsonObject, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]
@@ -20,6 +20,7 @@ PREBUILT_WORKLOAD = f"{PREFIX}prebuilt-workload-name"
 ELASTIC_JOB = f"{PREFIX}elastic-job"
 JOB_UID_LABEL = f"{PREFIX}job-uid"
 MANAGED_LABEL = f"{PREFIX}managed"
+MULTIKUEUE = f"{PREFIX}multikueue"
 ADMISSION_GATED_BY = f"{PREFIX}admission-gated-by"
 
 INSTALLED_FRAMEWORKS = (
@@ -43,6 +44,7 @@ _GATES = {
     "AdmissionGatedBy": True,
     "AssignQueueLabelsForPods": True,
     "ElasticJobsViaWorkloadSlices": True,
+    "MultiKueue": True,
     "PartialAdmission": True,
     "ReclaimablePods": True,
     "ShortWorkloadNames": False,
@@ -100,6 +102,7 @@ class Surroundings:
         own_frameworks: Integrations that Kueue does not know, and that are enabled without being named.
         namespaces: Name to labels.
         local_queues: Namespace and name.
+        multikueue_queues: Those whose ClusterQueue has a check of MultiKueue.
         workload_priority_classes: Name to value.
         priority_classes: Name to value.
         default_priority_class: The PriorityClass for pods that name none.
@@ -112,6 +115,7 @@ class Surroundings:
     own_frameworks: AbstractSet[str] = frozenset()
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     local_queues: frozenset[tuple[str, str]] = frozenset()
+    multikueue_queues: frozenset[tuple[str, str]] = frozenset()
     workload_priority_classes: Mapping[str, int] = field(default_factory=dict)
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     default_priority_class: str | None = None
@@ -129,7 +133,9 @@ class Surroundings:
     ) -> Self:
         """Look through all objects once."""
         namespaces: dict[str, Mapping[str, str]] = {}
-        local_queues: set[tuple[str, str]] = set()
+        local_queues: dict[tuple[str, str], str] = {}
+        checks_of: dict[str, set[str]] = {}
+        multikueue_checks: set[str] = set()
         workload_classes: dict[str, int] = {}
         # These two are in every cluster.
         classes = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -149,7 +155,12 @@ class Surroundings:
                 case "", "Namespace":
                     namespaces[name] = texts_at(plain, "metadata", "labels")
                 case "kueue.x-k8s.io", "LocalQueue":
-                    local_queues.add((namespace, name))
+                    local_queues[namespace, name] = text_at(plain, "spec", "clusterQueue")
+                case "kueue.x-k8s.io", "ClusterQueue":
+                    checks_of[name] = _checks(plain)
+                case "kueue.x-k8s.io", "AdmissionCheck":
+                    if text_at(plain, "spec", "controllerName") == MULTIKUEUE:
+                        multikueue_checks.add(name)
                 case "kueue.x-k8s.io", "Workload":
                     workloads[namespace, name] = plain
                 case "kueue.x-k8s.io", "WorkloadPriorityClass" if isinstance(value, int):
@@ -166,6 +177,9 @@ class Surroundings:
             own_frameworks=own_frameworks,
             namespaces=namespaces,
             local_queues=frozenset(local_queues),
+            multikueue_queues=frozenset(
+                key for key, queue in local_queues.items() if checks_of.get(queue, set()) & multikueue_checks
+            ),
             workload_priority_classes=workload_classes,
             priority_classes=classes,
             # Of several defaults the lowest counts (rules/10 §3.3); of equal ones the first in the alphabet.
@@ -185,6 +199,13 @@ class Surroundings:
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         """Labels of a namespace, with the one that the API server sets, also if there is no object of it."""
         return {**self.namespaces.get(namespace, {}), "kubernetes.io/metadata.name": namespace}
+
+
+def _checks(cluster_queue: JsonObject) -> set[str]:
+    """Names of the checks of a ClusterQueue."""
+    plain = [name for name in list_at(cluster_queue, "spec", "admissionChecks") if isinstance(name, str)]
+    strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
+    return {*plain, *(text_at(it, "name") for it in strategy)}
 
 
 def group_of(api_version: str) -> str:

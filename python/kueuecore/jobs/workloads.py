@@ -10,6 +10,7 @@ from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import (
+    MULTIKUEUE,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     JobsConfiguration,
@@ -20,7 +21,7 @@ from kueuecore.jobs.model import (
     set_label,
 )
 from kueuecore.jobs.owners import OwnerError, has_managed_owner, managed_ancestor
-from kueuecore.jobs.paths import path_text
+from kueuecore.jobs.paths import path_text, value_at, with_value
 from kueuecore.jobs.pod import POD, SUSPENDED_BY_PARENT, TOTAL_COUNT, group_name
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
 from kueuecore.jobs.validation import common_problems, prebuilt_workload
@@ -307,7 +308,18 @@ def _with_webhook_defaults(job: JsonObject, integration: Integration, surroundin
     if managed:
         # A job below a managed one would be left as it is, but it is ignored in the end.
         job = integration.hold_back(integration.suspend(job), configuration)
-    return integration.webhook_defaults(job, configuration)
+    return integration.webhook_defaults(_with_manager(job, integration, surroundings), configuration)
+
+
+def _with_manager(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
+    """A job that MultiKueue runs elsewhere, so that nobody runs it here."""
+    usual = integration.default_managed_by
+    queue = text_at(job, "metadata", "namespace"), labels_of(job).get(QUEUE_LABEL, "")
+    if usual is None or not surroundings.enabled("MultiKueue") or queue not in surroundings.multikueue_queues:
+        return job
+    if value_at(job, integration.managed_by_field) not in (None, usual):
+        return job
+    return with_value(job, integration.managed_by_field, MULTIKUEUE)
 
 
 def _check_managed(job: JsonObject, ancestor: JsonObject | None, surroundings: Surroundings) -> None:

@@ -363,6 +363,7 @@ def test_three_pods_fit() -> None:
 def test_deployment_has_a_workload_for_each_pod() -> None:
     rows = _run(*_SINGLE, _object("apps/v1", "Deployment", replicas=3, template=_pod({"cpu": "100m"})))
     assert [_admitted(row) for row in rows] == [{"main": (1, {"cpu": "100m"})}] * 3
+    assert {row.owner for row in rows} == {"Deployment/example"}
 
 
 def test_leader_worker_set_has_a_workload_for_each_group() -> None:

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from kueuecore.jobs import JobsConfiguration, JobsResult, workload_name, workloads_for
+from kueuecore.jobs import (
+    Integration,
+    JobPodSet,
+    JobsConfiguration,
+    JobsResult,
+    with_kinds,
+    workload_name,
+    workloads_for,
+)
 from kueuecore.manifests import Manifest, parse_manifests
 from kueuecore.objects import LabelSelector, LocalQueue, Namespace, PriorityClass, Workload, WorkloadPriorityClass
 
@@ -474,3 +482,55 @@ def test_rejections_of_every_kind(metadata: dict[str, Any], field: str, message:
     assert problem.field == field
     assert problem.message.startswith(message)
     assert problem.index == 0
+
+
+def _queues(*, controller: str) -> list[dict[str, Any]]:
+    return [
+        {"kind": "AdmissionCheck", "metadata": {"name": "ac"}, "spec": {"controllerName": controller}},
+        {
+            "kind": "ClusterQueue",
+            "metadata": {"name": "cq"},
+            "spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": "ac"}]}},
+        },
+        {
+            "kind": "LocalQueue",
+            "metadata": {"name": "user-queue", "namespace": "team-a"},
+            "spec": {"clusterQueue": "cq"},
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("controller", "before", "after"),
+    [
+        ("kueue.x-k8s.io/multikueue", None, "kueue.x-k8s.io/multikueue"),
+        ("kueue.x-k8s.io/multikueue", "kubernetes.io/job-controller", "kueue.x-k8s.io/multikueue"),
+        ("kueue.x-k8s.io/multikueue", "example.com/mine", "example.com/mine"),
+        ("kueue.x-k8s.io/provisioning-request", None, None),
+    ],
+)
+def test_job_for_other_clusters_is_managed_by_multikueue(
+    controller: str, before: str | None, after: str | None
+) -> None:
+    queues = [{"apiVersion": "kueue.x-k8s.io/v1beta2", **it} for it in _queues(controller=controller)]
+    job = _job()
+    if before:
+        job["spec"] = {**job["spec"], "managedBy": before}
+    spec: Any = workloads_for([*queues, job]).jobs[0]["spec"]
+    assert spec.get("managedBy") == after
+
+
+def test_own_kinds_are_enabled_without_being_named() -> None:
+    film = Integration(
+        framework="example.com/film",
+        api_version="example.com/v1",
+        kind="Film",
+        pod_sets=lambda job, _: [JobPodSet.at(job, ("spec", "template"), name="Frames", count=2)],
+    )
+    job = {**_job(), "apiVersion": "example.com/v1", "kind": "Film"}
+    assert workloads_for([job]) == JobsResult((), (), (), (), ())
+    workload = _only(workloads_for([job], integrations=with_kinds(film)))
+    assert (workload["metadata"]["name"], workload["spec"]["podSets"][0]["name"]) == (
+        workload_name("sample-job", kind="Film", group="example.com"),
+        "frames",
+    )
