@@ -59,6 +59,11 @@ SEED ?=
 fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60, or so many WORLDS=, on all cores; SEED=... plays the same again
 	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
+HISTORIES ?= 10000
+.PHONY: fuzz-controller
+fuzz-controller: $(STAMPS)/extension ## HISTORIES=10000 in which events are lost, writes refused, processes killed; SEED=... plays them again
+	$(PY) scripts/fuzz_controller.py --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
+
 .PHONY: fuzz-bytes
 fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECONDS=60 a target; SEED=... does the same again
 	$(PY) scripts/fuzz_bytes.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)

@@ -19,6 +19,7 @@ from kueuecore.testing.cluster import Cluster, RefusedError
 from kueuecore.testing.cycle_invariants import Invariants
 from kueuecore.testing.drawn_histories import random_history
 from kueuecore.testing.drawn_worlds import Limits
+from kueuecore.testing.faults import FaultyHistory
 from kueuecore.testing.invariants import check_invariants
 from kueuecore.testing.play import Play, first_difference, observe
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario, read_scenarios, shown
@@ -36,6 +37,7 @@ _STRATEGIES = ("histories", "worlds")
 __all__ = [
     "START",
     "Cluster",
+    "FaultyHistory",
     "Invariants",
     "Limits",
     "Move",

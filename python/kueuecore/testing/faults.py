@@ -1,0 +1,406 @@
+"""Histories in which things go wrong around a controller, drawn by seed, and what holds nevertheless.
+
+Events are lost, come twice, late and out of order; writes are refused, in conflict, or accepted without anybody hearing
+of it; processes end before and after a write; the lead goes from one replica to another. At every moment nothing is
+admitted twice and no quota is given away twice; in the end none has leaked, and nobody is forgotten in a queue.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from kueuecore.controller import WATCHED, Controller, WorkloadWrite
+from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.settling import find_preemption_loop
+from kueuecore.testing.cluster import Cluster, RefusedError
+from kueuecore.testing.invariants import amount, check_invariants
+from kueuecore.testing.scenario import START
+
+__all__ = ["FaultyHistory", "Replica"]
+
+_SECOND_NS = 1_000_000_000
+_NAMESPACE = "default"
+_API_VERSION = "kueue.x-k8s.io/v1beta2"
+# Workloads of the sizes in which a queue has room for some and not for all.
+_CPUS = (1, 1, 2, 3, 4)
+# Enough turns for whatever a small world comes to.
+_MOST_TURNS = 60
+
+
+class Replica:
+    """One process: a controller and the watch events on their way to it.
+
+    Args:
+        controller: The controller.
+        version: Up to which version of the cluster events were put on their way.
+    """
+
+    def __init__(self, controller: Controller, version: int) -> None:
+        self.controller = controller
+        self.version = version
+        self.coming: list[dict[str, Any]] = []
+        # Writes that were accepted, and of which it hears later.
+        self.late: list[tuple[WorkloadWrite, dict[str, Any]]] = []
+        # UIDs of the workloads of which it was told that they have ended.
+        self.ended: set[str] = set()
+        self._versions: dict[str, int] = {}
+
+    def check_memory(self) -> None:
+        """What it knows never becomes older."""
+        for state in self.controller.engine.workloads():
+            workload = self.controller.workload(state.name, namespace=state.namespace)
+            assert workload is not None, f"{state.key} is only in the engine"
+            version = int(workload["metadata"]["resourceVersion"])
+            assert self._versions.get(state.name, 0) <= version, f"{state.key} is older than it was"
+            self._versions[state.name] = version
+
+
+class FaultyHistory:
+    """A cluster, two replicas of a controller, and what goes wrong.
+
+    Args:
+        seed: Everything follows from it.
+        make: Makes the controller of a process that begins.
+        n_steps: How many things happen before all is well again.
+
+    Example:
+        >>> happened = FaultyHistory(1).play()
+        >>> happened["turns"] > 0
+        True
+    """
+
+    def __init__(self, seed: int, *, make: Callable[[], Controller] = Controller, n_steps: int = 36) -> None:
+        self.random = Random(seed)
+        self.make = make
+        self.n_steps = n_steps
+        self.cluster = Cluster(now=START)
+        self.happened: Counter[str] = Counter()
+        self.quota: dict[str, int] = {}
+        self.n_workloads = 0
+        self._create_queues()
+        for _ in range(self.random.randint(4, 9)):
+            self._create_workload()
+        self.replicas = [self._started(), self._started()]
+        self.leader = self.replicas[0]
+
+    def play(self) -> Counter[str]:
+        """Play it.
+
+        Raises:
+            AssertionError: Something does not hold.
+
+        Returns:
+            What happened, and how often.
+        """
+        happenings = [self._turn] * 10 + [self._deliver] * 8 + [self._change] * 8
+        happenings += [self._resync, self._crash, self._elect, self._hear_late]
+        for _ in range(self.n_steps):
+            self.cluster.now += self.random.choice((0, _SECOND_NS, 10 * _SECOND_NS))
+            self.random.choice(happenings)()
+        self._end_well()
+        return self.happened
+
+    # What is there.
+
+    def _create_queues(self) -> None:
+        metadata = {"name": _NAMESPACE, "labels": {"kubernetes.io/metadata.name": _NAMESPACE}}
+        self.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        self._create("ResourceFlavor", "default", {})
+        shared: bool = self.random.choice((True, True, False))
+        for name in ("a", "b"):
+            self.quota[name] = self.random.randint(2, 5)
+            self._create("ClusterQueue", name, self._queue_spec(name, shared=shared))
+            self._create("LocalQueue", name, {"clusterQueue": name, "stopPolicy": "None"}, _NAMESPACE)
+        self.is_shared = shared
+
+    def _queue_spec(self, name: str, *, shared: bool) -> dict[str, Any]:
+        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": str(self.quota[name])}]}
+        return {
+            "namespaceSelector": {},
+            "queueingStrategy": self.random.choice(("BestEffortFIFO", "BestEffortFIFO", "StrictFIFO")),
+            "stopPolicy": "None",
+            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+        } | ({"cohortName": "all"} if shared else {})
+
+    def _create(self, kind: str, name: str, spec: dict[str, Any], namespace: str = "") -> None:
+        metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+        self.cluster.create({"apiVersion": _API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
+
+    def _create_workload(self) -> None:
+        self.n_workloads += 1
+        requests = {"cpu": str(self.random.choice(_CPUS))}
+        container = {"name": "c", "image": "i", "resources": {"requests": requests}}
+        pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+        # Names come again: it is the UID that tells objects apart.
+        name = f"w{self.random.randint(0, 11)}"
+        spec = {
+            "queueName": self.random.choice(("a", "b")),
+            "active": True,
+            "priority": self.random.choice((0, 0, 1, 2)),
+            "podSets": [pods],
+        }
+        if name not in self._workloads():
+            self._create("Workload", name, spec, _NAMESPACE)
+
+    def _workloads(self) -> dict[str, dict[str, Any]]:
+        return {it["metadata"]["name"]: it for it in self.cluster.list("Workload")[0]}
+
+    # What goes wrong.
+
+    def _started(self) -> Replica:
+        replica = Replica(self.make(), self.cluster.version)
+        self._list(replica)
+        return replica
+
+    def _list(self, replica: Replica) -> None:
+        for kind in WATCHED:
+            objects, version = self.cluster.list(kind)
+            problems = replica.controller.resync(kind, objects, resource_version=version, now=self.cluster.now)
+            assert not problems, problems
+
+    def _resync(self) -> None:
+        self.happened["lists"] += 1
+        self._list(self.random.choice(self.replicas))
+
+    def _crash(self) -> None:
+        """A process ends and another begins; what it had decided and not sent is never sent."""
+        self.happened["crashes"] += 1
+        index = self.random.randrange(2)
+        was_leader = self.replicas[index] is self.leader
+        self.replicas[index] = self._started()
+        if was_leader:
+            self.leader = self.replicas[index]
+
+    def _elect(self) -> None:
+        """The other replica leads. Who takes over lists first; who led sends nothing any more."""
+        self.happened["elections"] += 1
+        old = self.leader
+        self.leader = next(it for it in self.replicas if it is not old)
+        self._list(self.leader)
+        old.late.clear()
+        old.ended.clear()
+        for write in old.controller.open_writes:
+            self._refuse(old, write)
+
+    def _deliver(self) -> None:
+        """Some of what has happened reaches a replica: in order, or not; once, twice, or never."""
+        replica = self.random.choice(self.replicas)
+        self._put_on_the_way(replica)
+        way = self.random.choice(("in order", "in order", "shuffled", "twice", "lost", "old"))
+        self.happened[f"events {way}"] += 1
+        events, replica.coming = replica.coming, []
+        if way == "shuffled":
+            self.random.shuffle(events)
+        elif way == "twice":
+            events += events
+        elif way == "lost":
+            events = [event for event in events if self.random.random() < 0.5]
+        elif way == "old":
+            events += [event for _, event in self.cluster.history if self.random.random() < 0.2]
+        if self.random.random() < 0.2 and events:
+            # The rest comes later.
+            at = self.random.randrange(len(events))
+            events, replica.coming = events[:at], events[at:]
+        for event in events:
+            replica.controller.observe(event, now=self.cluster.now)
+        replica.check_memory()
+
+    def _put_on_the_way(self, replica: Replica) -> None:
+        replica.coming += [event for version, event in self.cluster.history if version > replica.version]
+        replica.version = self.cluster.version
+
+    def _hear_late(self) -> None:
+        for write, answer in self.leader.late:
+            self.leader.controller.confirm(write, answer, now=self.cluster.now)
+        self.leader.late.clear()
+
+    def _turn(self) -> None:
+        """The leader takes a turn and writes; each write goes its own way."""
+        self.happened["turns"] += 1
+        leader = self.leader
+        for write in leader.controller.turn(self.cluster.now).writes:
+            way = self.random.choice(
+                ("well", "well", "well", "late", "refused", "conflict", "unheard", "before", "after")
+            )
+            self.happened[f"writes {way}"] += 1
+            if way == "refused":
+                leader.controller.refuse(write, now=self.cluster.now)
+                continue
+            if way == "before":
+                self._restart_leader()
+                return
+            if way == "conflict" and write.name in self._workloads():
+                self._write_of_another(write.name)
+            answer = self._send(write)
+            if way == "after":
+                self._restart_leader()
+                return
+            if answer is None or way == "unheard":
+                self._refuse(leader, write)
+            elif way == "late":
+                leader.late.append((write, answer))
+            else:
+                leader.controller.confirm(write, answer, now=self.cluster.now)
+        self._tell_of_jobs()
+
+    def _restart_leader(self) -> None:
+        self.replicas = [self._started() if it is self.leader else it for it in self.replicas]
+        self.leader = next(it for it in self.replicas if not it.coming and it.controller.engine.now == self.cluster.now)
+
+    def _refuse(self, replica: Replica, write: WorkloadWrite) -> None:
+        newest = self._workloads().get(write.name)
+        if newest is not None and newest["metadata"]["uid"] != write.uid:
+            newest = None
+        replica.controller.refuse(write, newest, now=self.cluster.now, gone=newest is None)
+
+    def _send(self, write: WorkloadWrite) -> dict[str, Any] | None:
+        old = self._workloads().get(write.name)
+        try:
+            new = self.cluster.patch(
+                "Workload", write.name, write.patch, namespace=write.namespace, subresource=write.subresource
+            )
+        except RefusedError:
+            return None
+        assert old is not None
+        self.happened["evictions"] += "Evicted" in write.gained
+        self._check_write(old, new)
+        return new
+
+    def _tell_of_jobs(self) -> None:
+        """The jobs of evicted workloads stop, sooner or later."""
+        for name, workload in self._workloads().items():
+            if {"Evicted", "QuotaReserved"} <= set(conditions_that_hold(workload)) and self.random.random() < 0.7:
+                self.leader.controller.stopped(name, namespace=_NAMESPACE)
+
+    def _change(self) -> None:
+        """Somebody else does something."""
+        names = list(self._workloads())
+        what = self.random.choice(
+            ("create", "create", "delete", "finish", "finish", "priority", "active", "quota", "stop")
+        )
+        self.happened[what] += 1
+        if what == "create" or not names:
+            self._create_workload()
+        elif what == "quota":
+            name = self.random.choice(("a", "b"))
+            # Only more: with less, what runs may be too much without anybody being wrong.
+            self.quota[name] += self.random.randint(0, 1)
+            self.cluster.patch("ClusterQueue", name, {"spec": self._queue_spec(name, shared=self.is_shared)})
+        elif what == "stop":
+            policy = self.random.choice(("None", "None", "Hold", "HoldAndDrain"))
+            self.cluster.patch("ClusterQueue", self.random.choice(("a", "b")), {"spec": {"stopPolicy": policy}})
+        else:
+            self._change_workload(what, self.random.choice(names))
+
+    def _write_of_another(self, name: str) -> None:
+        """Another controller writes a condition of its own."""
+        workload = self._workloads()[name]
+        mine = {"type": "Mine", "status": "True", "reason": "Version", "message": str(self.cluster.version)}
+        others = [it for it in workload.get("status", {}).get("conditions", ()) if it["type"] != "Mine"]
+        patch = {"status": {"conditions": [*others, mine]}}
+        self.cluster.patch("Workload", name, patch, namespace=_NAMESPACE, subresource="status")
+
+    def _change_workload(self, what: str, name: str) -> None:
+        if what == "delete":
+            self.cluster.delete("Workload", name, namespace=_NAMESPACE)
+        elif what == "finish":
+            known = self.leader.controller.workload(name, namespace=_NAMESPACE)
+            if known is not None and "Admitted" in conditions_that_hold(known):
+                self.leader.controller.finished(name, namespace=_NAMESPACE)
+                self.leader.ended.add(known["metadata"]["uid"])
+        elif what == "priority":
+            self.cluster.patch(
+                "Workload", name, {"spec": {"priority": self.random.choice((0, 1, 2))}}, namespace=_NAMESPACE
+            )
+        else:
+            # Kueue does not count what is deactivated, even while its job still runs: nobody may wake it then.
+            is_active = "QuotaReserved" not in conditions_that_hold(self._workloads()[name])
+            self.cluster.patch("Workload", name, {"spec": {"active": is_active}}, namespace=_NAMESPACE)
+
+    # What holds.
+
+    def _check_write(self, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """Nothing is admitted twice, no quota is given away twice, and what others write stays."""
+        before, after = conditions_that_hold(old), conditions_that_hold(new)
+        assert before.get("Mine") == after.get("Mine"), "what another wrote is lost"
+        if "QuotaReserved" not in after:
+            return
+        self.happened["reservations"] += "QuotaReserved" not in before
+        admission = new["status"]["admission"]
+        if "QuotaReserved" in before:
+            assert admission == old["status"]["admission"], f"{new['metadata']['name']} is admitted twice"
+            return
+        assert "Finished" not in after, "what has ended gets no quota"
+        used = self._used()
+        if self.is_shared:
+            assert sum(used.values()) <= sum(self.quota.values()) * 1000, f"{used} of {self.quota}"
+        else:
+            assert all(used[name] <= quota * 1000 for name, quota in self.quota.items()), f"{used} of {self.quota}"
+
+    def _used(self) -> Counter[str]:
+        """What is reserved in the cluster by active workloads, by ClusterQueue, in thousandths."""
+        used: Counter[str] = Counter()
+        for workload in self._workloads().values():
+            holds = conditions_that_hold(workload)
+            if "QuotaReserved" in holds and "Finished" not in holds and workload["spec"]["active"]:
+                admission = workload["status"]["admission"]
+                used[admission["clusterQueue"]] += amount(admission["podSetAssignments"][0]["resourceUsage"]["cpu"])
+        return used
+
+    def _end_well(self) -> None:
+        """From here on nothing goes wrong. Nothing may have leaked, and nobody may be forgotten."""
+        self._hear_late()
+        leader = self.leader
+        for write in leader.controller.open_writes:
+            self._refuse(leader, write)
+        for name in self.quota:
+            self.cluster.patch("ClusterQueue", name, {"spec": {"stopPolicy": "None"}})
+        self._list(leader)
+        if not self._come_to_rest(leader.controller):
+            self.happened["preemption loops"] += 1
+            return
+        engine = leader.controller.engine
+        check_invariants(engine)
+        stored = self._workloads()
+        assert {it.name for it in engine.workloads()} == set(stored), "who is there"
+        used = Counter({row.name: amount(row.usage) for row in engine.quota() if row.kind == "ClusterQueue"})
+        assert used == self._used(), f"quota has leaked: {used} and not {self._used()}"
+        for name, workload in stored.items():
+            assert leader.controller.workload(name, namespace=_NAMESPACE) == workload, f"{name} is not as stored"
+            has_ended = workload["metadata"]["uid"] in leader.ended
+            assert not has_ended or "Finished" in conditions_that_hold(workload), f"that {name} has ended is forgotten"
+        # A process that begins now looks at everyone: whom it would admit has been forgotten here.
+        fresh = self._started().controller
+        admitted = [
+            write.name for _ in range(6) for write in fresh.turn(self.cluster.now).writes if "Admitted" in write.gained
+        ]
+        assert not admitted, f"forgotten: {admitted}"
+        places = {it.name: it.place is None for it in engine.workloads()}
+        assert places == {it.name: it.place is None for it in fresh.engine.workloads()}, "who is in a queue"
+
+    def _come_to_rest(self, controller: Controller) -> bool:
+        """Until nothing more is written. False if workloads evict each other in a circle, as in Kueue."""
+        seen = self.cluster.version
+        for _ in range(_MOST_TURNS):
+            for version, event in self.cluster.history:
+                if version > seen:
+                    controller.observe(event, now=self.cluster.now)
+            seen = self.cluster.version
+            for name, workload in self._workloads().items():
+                if {"Evicted", "QuotaReserved"} <= set(conditions_that_hold(workload)):
+                    controller.stopped(name, namespace=_NAMESPACE)
+            self.cluster.now += _SECOND_NS
+            writes = controller.turn(self.cluster.now).writes
+            for write in writes:
+                answer = self._send(write)
+                assert answer is not None, "nobody else writes now"
+                controller.confirm(write, answer, now=self.cluster.now)
+            wake = controller.next_wake(self.cluster.now)
+            if not writes and wake != self.cluster.now:
+                return True
+        assert find_preemption_loop(controller.engine, now=self.cluster.now), "it does not come to rest"
+        return False
