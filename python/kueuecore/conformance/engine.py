@@ -11,6 +11,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.conformance.statuses import recorded_status
 from kueuecore.decisions import Admission
 from kueuecore.engine import Engine
+from kueuecore.jobs.running import limited_to_pod_sets
 from kueuecore.simulation import Run, RunEnding, SimulatedCycle, StepKind, simulate
 from kueuecore.times import nanoseconds
 
@@ -32,11 +33,19 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
         return _trace(case)
     if kind == "scale":
         return _scale(case)
+    if kind == "reclaimable_pods_limit":
+        return _reclaimable_pods_limit(case)
     found = _core._answer(json.dumps(case).encode())
     if found is None:
         raise NotImplementedError(f"cases of kind {kind}")
     answered: dict[str, Any] = json.loads(found)
     return answered
+
+
+def _reclaimable_pods_limit(case: Mapping[str, Any]) -> dict[str, Any]:
+    pods = {it["name"]: it["count"] for it in case["input"]["reclaimablePods"]}
+    limited = limited_to_pod_sets(pods, case["input"]["workload"])
+    return {"reclaimablePods": [{"name": name, "count": count} for name, count in limited.items()]}
 
 
 def _engine(case: Mapping[str, Any]) -> tuple[Engine, str]:

@@ -95,13 +95,13 @@ def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
 
 
 def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
-    problems = _partial_admission_problems(job) + _equal_completions_problems(job)
+    problems = _partial_admission_problems(job, surroundings.configuration) + _equal_completions_problems(job)
     if not surroundings.enabled("TopologyAwareScheduling"):
         return problems
     annotations = texts_at(job, "spec", "template", "metadata", "annotations")
     if found := topology_problems(_ANNOTATIONS, annotations, surroundings.configuration):
         return problems + found
-    if surroundings.enabled("ElasticJobsViaWorkloadSlices") and is_elastic(job):
+    if is_elastic(job, surroundings.configuration):
         for key, mode in ((REQUIRED, "required"), (PREFERRED, "preferred")):
             if key in annotations:
                 detail = f"{mode} topology is not supported with elastic jobs"
@@ -184,7 +184,7 @@ def _n_indexes(text: str, below: int) -> int:
     return count
 
 
-def _partial_admission_problems(job: JsonObject) -> list[Problem]:
+def _partial_admission_problems(job: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
     text = annotations_of(job).get(MIN_PARALLELISM)
     if text is None:
         return []
@@ -196,7 +196,7 @@ def _partial_admission_problems(job: JsonObject) -> list[Problem]:
         problems.append(invalid(field, text, go_error("Atoi", text, why), remedy="write a whole number"))
     elif not 0 < at_least < count:
         problems.append(invalid(field, at_least, f"should be between 0 and {count - 1}"))
-    if is_elastic(job):
+    if is_elastic(job, configuration):
         problems.append(invalid(field, text, "partial admission and elastic job cannot be used together"))
     return problems
 

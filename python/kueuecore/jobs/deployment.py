@@ -63,6 +63,7 @@ DEPLOYMENT = Integration(
     kind="Deployment",
     pod_sets=lambda _job, _surroundings: [],
     suspend_field=None,
+    is_serving=True,
     hold_back=_hold_back,
     shape_problems=_shape_problems,
     pods_made=_pods_made,

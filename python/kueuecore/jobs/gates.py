@@ -38,7 +38,7 @@ def elastic_gated(job: JsonObject, specs: list[Path], configuration: JobsConfigu
         specs: Where its pod specs stand.
         configuration: Whose gates count.
     """
-    if is_elastic(job) and configuration.enabled("ElasticJobsViaWorkloadSlices"):
+    if is_elastic(job, configuration):
         for path in specs:
             job = with_value(job, path, with_gate(object_at(value_at(job, path)), ELASTIC_JOB))
     return job

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
-from kueuecore.jobs.model import ELASTIC_JOB, PREFIX, JobsConfiguration, annotations_of, labels_of
+from kueuecore.jobs.model import PREFIX, JobsConfiguration, annotations_of, is_elastic, labels_of
 
 __all__ = ["PodSetInfo", "StartError", "infos_of_admission", "infos_of_workload"]
 
@@ -133,7 +133,7 @@ def infos_of_admission(
             gates.append({"name": TOPOLOGY_GATE})
         if with_topology:
             annotations[WORKLOAD_ANNOTATION] = name
-        if annotations_of(workload).get(ELASTIC_JOB) == "true":
+        if is_elastic(workload, configuration):
             annotations[SLICE_NAME_ANNOTATION] = annotations_of(workload).get(SLICE_NAME_ANNOTATION, name)
         if f"{PREFIX}multikueue-origin" in labels_of(workload):
             labels[f"{PREFIX}multikueue-worker-workload-pod"] = "true"

@@ -211,6 +211,8 @@ class Integration:
         pod_sets: Its pod sets.
         feature_gate: The gate without which the kind is off; empty if there is none.
         suspend_field: Where the truth value stands that suspends it; None if it has none.
+        is_serving: Do its pods serve rather than finish? Then it is its pods that a namespace leaves out, and nobody
+            looks for an existing Workload or a maximum execution time.
         supports_prebuilt: May a job name an existing Workload (annotation `kueue.x-k8s.io/prebuilt-workload-name`)?
         supports_elastic: May a job ask for workload slices (annotation `kueue.x-k8s.io/elastic-job`)?
         default_managed_by: What `managed_by_field` names when nobody took it over; None if the kind has no such field.
@@ -244,6 +246,7 @@ class Integration:
     pod_sets: PodSets
     feature_gate: str = ""
     suspend_field: Path | None = ("spec", "suspend")
+    is_serving: bool = False
     supports_prebuilt: bool = False
     supports_elastic: bool = False
     default_managed_by: str | None = None

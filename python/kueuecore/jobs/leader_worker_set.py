@@ -146,6 +146,7 @@ LEADER_WORKER_SET = Integration(
     kind="LeaderWorkerSet",
     pod_sets=_pod_sets,
     suspend_field=None,
+    is_serving=True,
     hold_back=_hold_back,
     shape_problems=_shape_problems,
     validate=_validate,

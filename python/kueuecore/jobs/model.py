@@ -239,6 +239,6 @@ def _set_text(job: JsonObject, which: str, key: str, value: str) -> None:
     job["metadata"] = {**metadata, which: {**object_at(metadata, which), key: value}}
 
 
-def is_elastic(job: JsonObject) -> bool:
-    """Whether the job asks for workload slices (rules/10 §6)."""
-    return annotations_of(job).get(ELASTIC_JOB) == "true"
+def is_elastic(job: JsonObject, configuration: JobsConfiguration) -> bool:
+    """Whether the job, or the job of a Workload, gets workload slices (rules/10 §6)."""
+    return annotations_of(job).get(ELASTIC_JOB) == "true" and configuration.enabled("ElasticJobsViaWorkloadSlices")

@@ -111,7 +111,10 @@ def _scaled(
     job: JsonObject, pod_sets: list[JobPodSet], cluster: Path, name: str, surroundings: Surroundings
 ) -> list[JobPodSet]:
     """The pod sets with as many workers as the autoscaler of an elastic job asked for in the live RayCluster."""
-    if not is_elastic(job) or value_at(job, (*cluster, "enableInTreeAutoscaling")) is not True:
+    if (
+        not is_elastic(job, surroundings.configuration)
+        or value_at(job, (*cluster, "enableInTreeAutoscaling")) is not True
+    ):
         return pod_sets
     key = ("ray.io/v1", "RayCluster", text_at(job, "metadata", "namespace"), name)
     counts = {}
@@ -147,17 +150,20 @@ def _is_managed(job: JsonObject, surroundings: Surroundings) -> bool:
     return surroundings.configuration.manage_jobs_without_queue_name or bool(labels_of(job).get(QUEUE_LABEL))
 
 
-def _cluster_problems(job: JsonObject, cluster: Path, shown: str, autoscaling: str) -> list[Problem]:
+def _cluster_problems(
+    job: JsonObject, cluster: Path, configuration: JobsConfiguration, *, shown: str, autoscaling: str
+) -> list[Problem]:
     """What is wrong with a cluster that Kueue manages.
 
     Args:
         job: The job.
         cluster: Where its cluster stands.
+        configuration: Whose gates count.
         shown: Where it stands in the messages, which is not always the same.
         autoscaling: The message about autoscaling of a job that is not elastic.
     """
     problems = []
-    if value_at(job, (*cluster, "enableInTreeAutoscaling")) is True and not is_elastic(job):
+    if value_at(job, (*cluster, "enableInTreeAutoscaling")) is True and not is_elastic(job, configuration):
         problems.append(
             Problem(f"Invalid value: true: {autoscaling}", field=f"{shown}.enableInTreeAutoscaling", value="true")
         )
@@ -172,6 +178,13 @@ def _cluster_problems(job: JsonObject, cluster: Path, shown: str, autoscaling: s
     return problems
 
 
+def _nested_cluster_problems(job: JsonObject, cluster: Path, surroundings: Surroundings) -> list[Problem]:
+    """What is wrong with the cluster of a RayService or a RayJob; both call it by the name that it has in Go."""
+    return _cluster_problems(
+        job, cluster, surroundings.configuration, shown="spec.rayClusterSpec", autoscaling=_NO_AUTOSCALING
+    )
+
+
 # RayClusters and RayServices.
 
 _NO_AUTOSCALING = "a kueue managed job should only use autoscaling when workload slicing is enabled"
@@ -184,7 +197,9 @@ _NO_AUTOSCALING_OF_CLUSTER = (
 def _validate_cluster(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
     if _is_managed(job, surroundings):
-        problems += _cluster_problems(job, _CLUSTER, "spec", _NO_AUTOSCALING_OF_CLUSTER)
+        problems += _cluster_problems(
+            job, _CLUSTER, surroundings.configuration, shown="spec", autoscaling=_NO_AUTOSCALING_OF_CLUSTER
+        )
     return problems + topology_is_valid(job, pod_sets, surroundings)
 
 
@@ -196,7 +211,7 @@ def _service_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPo
 def _validate_service(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
     if _is_managed(job, surroundings):
-        problems += _cluster_problems(job, _CLUSTER_OF_SERVICE, "spec.rayClusterSpec", _NO_AUTOSCALING)
+        problems += _nested_cluster_problems(job, _CLUSTER_OF_SERVICE, surroundings)
     return problems + topology_is_valid(job, pod_sets, surroundings)
 
 
@@ -271,7 +286,7 @@ def _validate_job(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: 
         if object_at(job, "spec").get("shutdownAfterJobFinishes") is not True:
             detail = "a kueue managed job should delete the cluster after finishing"
             problems.append(Problem(f"Invalid value: false: {detail}", field="spec.shutdownAfterJobFinishes"))
-        problems += _cluster_problems(job, _CLUSTER_OF_JOB, "spec.rayClusterSpec", _NO_AUTOSCALING)
+        problems += _nested_cluster_problems(job, _CLUSTER_OF_JOB, surroundings)
     cluster_sets = [it for it in pod_sets if it.path != _SUBMITTER]
     return problems + topology_is_valid(job, cluster_sets, surroundings)
 

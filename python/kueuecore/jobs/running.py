@@ -124,9 +124,13 @@ def reclaimable_pods(
     """Pods by pod set whose quota is free, at most as many as the pod set has (rules/10 §4.5)."""
     if not (configuration or JobsConfiguration()).enabled("ReclaimablePods"):
         return {}
+    return limited_to_pod_sets(_known(job, integrations).reclaimable_pods(job), workload)
+
+
+def limited_to_pod_sets(pods: Mapping[str, int], workload: JsonObject) -> dict[str, int]:
+    """Pods by pod set, at most as many as the pod set has."""
     counts = {info.name: info.count for info in infos_of_workload(workload)}
-    found = _known(job, integrations).reclaimable_pods(job)
-    return {name: min(count, counts.get(name, count)) for name, count in found.items()}
+    return {name: min(count, counts.get(name, count)) for name, count in pods.items()}
 
 
 def _known(job: JsonObject, integrations: Mapping[tuple[str, str], Integration]) -> Integration:

@@ -105,7 +105,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
     if configuration.manage_jobs_without_queue_name or labels_of(job).get(QUEUE_LABEL):
         if (mode := text_at(job, "spec", "mode")) != "cluster":
             problems.append(invalid("spec.mode", mode, "only Cluster mode is supported for a kueue managed job"))
-        if object_at(job, "spec", "dynamicAllocation").get("enabled") is True and not is_elastic(job):
+        if object_at(job, "spec", "dynamicAllocation").get("enabled") is True and not is_elastic(job, configuration):
             detail = (
                 "a kueue managed job can use dynamicAllocation only when the ElasticJobsViaWorkloadSlices feature gate "
                 "is on and the job is an elastic job"

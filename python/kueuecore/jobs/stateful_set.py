@@ -76,6 +76,7 @@ STATEFUL_SET = Integration(
     kind="StatefulSet",
     pod_sets=_pod_sets,
     suspend_field=None,
+    is_serving=True,
     hold_back=_hold_back,
     shape_problems=_shape_problems,
     skipped=lambda job: "" if _parent(job) == _FRAMEWORK else f"its pods belong to a {_parent(job)}",

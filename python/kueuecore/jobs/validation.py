@@ -106,18 +106,27 @@ def common_problems(job: JsonObject, integration: Integration, configuration: Jo
     problems = []
     if QUEUE_LABEL in labels and (details := subdomain_problems(labels[QUEUE_LABEL])):
         problems.append(invalid(f"metadata.labels[{QUEUE_LABEL}]", labels[QUEUE_LABEL], ",".join(details)))
-    prebuilt, path = prebuilt_workload(job, configuration)
-    named = prebuilt or PREBUILT_WORKLOAD in labels
-    if named and (details := subdomain_problems(prebuilt)):
-        problems.append(invalid(path, prebuilt, ",".join(details)))
-    if prebuilt and not integration.supports_prebuilt:
-        problems.append(forbidden(path, f"Is not supported for {quoted(gvk)}"))
-    problems += _max_exec_time_problems(labels)
-    if is_elastic(job) and not integration.supports_elastic:
+    if not integration.is_serving:
+        problems += _prebuilt_problems(job, integration, gvk, configuration)
+        problems += _max_exec_time_problems(labels)
+    if is_elastic(job, configuration) and not integration.supports_elastic:
         field = f"metadata.annotations[{ELASTIC_JOB}]"
         problems.append(forbidden(field, f"elastic job is not supported for {quoted(gvk)}"))
     if configuration.enabled("AdmissionGatedBy"):
         problems += _admission_gate_problems(annotations_of(job).get(ADMISSION_GATED_BY, ""))
+    return problems
+
+
+def _prebuilt_problems(
+    job: JsonObject, integration: Integration, gvk: str, configuration: JobsConfiguration
+) -> list[Problem]:
+    prebuilt, path = prebuilt_workload(job, configuration)
+    problems = []
+    named = prebuilt or PREBUILT_WORKLOAD in labels_of(job)
+    if named and (details := subdomain_problems(prebuilt)):
+        problems.append(invalid(path, prebuilt, ",".join(details)))
+    if prebuilt and not integration.supports_prebuilt:
+        problems.append(forbidden(path, f"Is not supported for {quoted(gvk)}"))
     return problems
 
 

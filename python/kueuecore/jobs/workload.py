@@ -71,7 +71,7 @@ def new_workload(
         "podSets": [_sanitized(it, configuration) for it in pod_sets],
     }
     seconds, _ = go_int(labels.get(MAX_EXEC_TIME_LABEL, ""), bits=32)
-    if seconds is not None:  # what is not positive was rejected
+    if seconds is not None and seconds > 0:
         spec["maximumExecutionTimeSeconds"] = seconds
     spec["active"] = True
     return {
@@ -85,7 +85,7 @@ def new_workload(
 def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
     """That of most kinds: one Workload, which the job controls; an elastic job has one for each size."""
     extra = ""
-    if elastic := is_elastic(job):
+    if elastic := is_elastic(job, configuration):
         # An object that no API server has seen yet is going to have generation 1.
         extra = str(int_at(job, "metadata", "generation", default=1))
         if cluster_generation := annotations_of(job).get(_CLUSTER_GENERATION):

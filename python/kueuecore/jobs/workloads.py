@@ -59,7 +59,7 @@ class JobsResult:
         workloads: A Workload for each job that gets one. Its source is that of the job, so errors about the Workload
             show lines of the job.
         positions: For each Workload, which of the manifests its job is: of a group of pods, the last one.
-        jobs: Those jobs, as the webhooks leave them: with defaults, and suspended.
+        jobs: The jobs that Kueue manages, as the webhooks leave them: with defaults, and suspended.
         ignored: Jobs that get none, and why. Those of integrations that are off are left out if they name no queue.
         problems: What is wrong with jobs that are rejected.
     """
@@ -234,7 +234,7 @@ class _Builder:
         problems += integration.validate(job, pod_sets, surroundings)
         if problems:
             raise _Rejected(problems)
-        _check_managed(job, ancestor, surroundings)
+        _check_managed(job, integration, ancestor, surroundings)
         return job
 
     def _make(self, job: JsonObject, integration: Integration, manifest: Manifest, index: int) -> None:
@@ -256,7 +256,7 @@ class _Builder:
         n_workloads = integration.n_workloads(job)
         for number in range(n_workloads):
             workload = new_workload(job, integration, built, configuration, index=number)
-            _check_existing(job, workload, surroundings, is_only_one=n_workloads == 1)
+            _check_existing(job, workload, integration, surroundings, is_only_one=n_workloads == 1)
             if problem is not None:
                 raise _Rejected([_renamed(problem, paths)])
             workload["spec"] = {**object_at(workload, "spec"), **priority}
@@ -322,10 +322,12 @@ def _with_manager(job: JsonObject, integration: Integration, surroundings: Surro
     return with_value(job, integration.managed_by_field, MULTIKUEUE)
 
 
-def _check_managed(job: JsonObject, ancestor: JsonObject | None, surroundings: Surroundings) -> None:
+def _check_managed(
+    job: JsonObject, integration: Integration, ancestor: JsonObject | None, surroundings: Surroundings
+) -> None:
     """Whether the controller looks at the job at all (rules/10 §2.4)."""
     namespace = text_at(job, "metadata", "namespace")
-    if not _is_selected(namespace, surroundings):
+    if not integration.is_serving and not _is_selected(namespace, surroundings):
         raise NoWorkload(f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"')
     if ancestor is not None:
         raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
@@ -333,11 +335,18 @@ def _check_managed(job: JsonObject, ancestor: JsonObject | None, surroundings: S
         raise NoWorkload(f"it has no label {QUEUE_LABEL}")
 
 
-def _check_existing(job: JsonObject, workload: JsonObject, surroundings: Surroundings, *, is_only_one: bool) -> None:
+def _check_existing(
+    job: JsonObject,
+    workload: JsonObject,
+    integration: Integration,
+    surroundings: Surroundings,
+    *,
+    is_only_one: bool,
+) -> None:
     """Whether the job has a Workload already."""
     namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
     prebuilt, _ = prebuilt_workload(job, surroundings.configuration)
-    if prebuilt:
+    if prebuilt and integration.supports_prebuilt:
         found = "" if (namespace, prebuilt) in surroundings.workloads else ", which is not among the manifests"
         raise NoWorkload(f'it uses the prebuilt Workload "{namespace}/{prebuilt}"{found}')
     wanted = object_at(list_at(workload, "metadata", "ownerReferences")[0])
@@ -390,6 +399,7 @@ class _Names:
     def __init__(self, manifests: Iterable[Manifest], default_namespace: str) -> None:
         self._default_namespace = default_namespace
         self._taken = {self._key(it.object, text_at(it.object, "metadata", "name")) for it in manifests}
+        self._numbers: dict[tuple[str, str, str], int] = {}
 
     def _key(self, job: JsonObject, name: str) -> tuple[str, str, str]:
         namespace = text_at(job, "metadata", "namespace") or self._default_namespace
@@ -401,9 +411,9 @@ class _Names:
         metadata["namespace"] = text_at(job, "metadata", "namespace") or self._default_namespace
         prefix = text_at(job, "metadata", "generateName")
         if prefix and not text_at(job, "metadata", "name"):
-            number = 1
+            number = self._numbers.get(self._key(job, prefix), 1)
             while self._key(job, f"{prefix}{number:05}") in self._taken:
                 number += 1
+            self._numbers[self._key(job, prefix)] = number + 1
             metadata["name"] = f"{prefix}{number:05}"
-            self._taken.add(self._key(job, f"{prefix}{number:05}"))
         return {**job, "metadata": metadata}

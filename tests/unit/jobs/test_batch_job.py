@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kueuecore.errors import ManifestError
-from kueuecore.jobs import INTEGRATIONS, JobsConfiguration, integration_of, workloads_for
+from kueuecore.jobs import INTEGRATIONS, JobsConfiguration, integration_of, workload_name, workloads_for
 from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.manifests import parse_manifests
 
@@ -427,6 +427,15 @@ def test_job_without_its_shape_is_rejected(spec: dict[str, Any], field: str, mes
 def test_problems_can_be_raised() -> None:
     with pytest.raises(ManifestError, match=r'Job "n/j": spec\.parallelism: Invalid value'):
         workloads_for([_job(parallelism=-1)]).raise_for_problems()
+
+
+def test_elastic_job_is_like_any_other_without_its_gate() -> None:
+    result = workloads_for(
+        [_job({"kueue.x-k8s.io/elastic-job": "true"})],
+        configuration=JobsConfiguration(feature_gates={"ElasticJobsViaWorkloadSlices": False}),
+    )
+    metadata: Any = result.workloads[0].object["metadata"]
+    assert (metadata["name"], "annotations" in metadata) == (workload_name("j", kind="Job", group="batch"), False)
 
 
 def test_integration_is_found_by_group_and_kind() -> None:

@@ -170,6 +170,22 @@ def test_too_many_groups_are_rejected() -> None:
     )
 
 
+def test_workload_of_a_set_is_made_in_any_namespace_and_only_its_pods_are_left_out() -> None:
+    for kind, n_workloads in (("StatefulSet", 1), ("Deployment", 0)):
+        job = _set("apps/v1", kind, template=_TEMPLATE)
+        job["metadata"]["namespace"] = "kube-system"
+        result = workloads_for([job])
+        assert len(result.workloads) == n_workloads
+        assert [it.job.kind for it in result.ignored] == ["Pod"] * (1 - n_workloads)
+
+
+def test_time_of_a_set_that_makes_no_sense_is_passed_over() -> None:
+    job = _set("apps/v1", "StatefulSet", template=_TEMPLATE)
+    job["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = "-1"
+    (workload,) = _made(job)[1]
+    assert "maximumExecutionTimeSeconds" not in workload["spec"]
+
+
 def test_priority_is_that_of_the_pods() -> None:
     template = {"spec": {"containers": [{"name": "c"}], "priorityClassName": "high"}}
     job = _set("apps/v1", "StatefulSet", template=template)
