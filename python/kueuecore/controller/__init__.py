@@ -6,6 +6,7 @@ told of its own writes, and of everything else, may come late, twice, out of ord
 
 from kueuecore.controller.considered import Considered, Verdict
 from kueuecore.controller.loop import WATCHED, Controller, WatchError
+from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.writes import Turn, WorkloadWrite
 
-__all__ = ["WATCHED", "Considered", "Controller", "Turn", "Verdict", "WatchError", "WorkloadWrite"]
+__all__ = ["WATCHED", "Considered", "Controller", "Metrics", "Turn", "Verdict", "WatchError", "WorkloadWrite"]

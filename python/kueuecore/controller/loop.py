@@ -13,6 +13,7 @@ from typing import Any
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.controller.considered import Considered, considered_in
+from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.patches import merge_patch, patched, transplanted, whole_seconds
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
@@ -114,6 +115,7 @@ class Controller:
         models_readiness: Is `note_readiness` called for all jobs? Otherwise `waitForPodsReady`, which Kueue has on by
             default, only counts if the Configuration names it.
         considered: Is told of every head of a cycle and what became of it. Costs nothing if there is none.
+        metrics: Counts what is decided and written.
 
     Example:
         >>> controller = Controller()
@@ -131,10 +133,12 @@ class Controller:
         *,
         models_readiness: bool = False,
         considered: Callable[[Considered], None] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self.engine = Engine(configuration, models_readiness=models_readiness)
         """The engine, to ask it for what it holds. What changes it goes through the controller."""
         self._considered = considered
+        self._metrics = metrics
         self._versions = Versions()
         self._workloads: dict[tuple[str, str], _Known] = {}
         # What may have to be written, in the order in which it came up.
@@ -280,6 +284,8 @@ class Controller:
             return False
         newer, is_of_job = known.newer, known.telling != _NOTHING
         after = answer if answer is not None else patched(known.data, write.patch)
+        if self._metrics is not None:
+            self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
         known.telling = _NOTHING
         self._awake()
@@ -452,6 +458,8 @@ class Controller:
             namespace, _, name = replaced.successor.partition("/")
             self._successors[replaced.namespace, replaced.name] = namespace, name
         self._idle_cycles = 0 if decision.has_changed_something else self._idle_cycles + 1
+        if self._metrics is not None:
+            self._metrics.count_cycle(decision)
         if self._considered is not None:
             for considered in considered_in(decision):
                 self._considered(considered)
