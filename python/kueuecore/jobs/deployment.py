@@ -12,10 +12,12 @@ from kueuecore.jobs.model import (
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     JobsConfiguration,
+    Surroundings,
     labels_of,
     set_annotation,
     set_label,
 )
+from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
 from kueuecore.jobs.shapes import count_problems, template_problems
 
@@ -38,9 +40,11 @@ def _hold_back(deployment: JsonObject, _configuration: JobsConfiguration) -> Jso
     return {**deployment, "spec": {**object_at(deployment, "spec"), "template": template}}
 
 
-def _pods_made(deployment: JsonObject) -> list[JsonObject]:
-    """As many pods as there are replicas. In a cluster their names are random."""
+def _pods_made(deployment: JsonObject, surroundings: Surroundings) -> list[JsonObject]:
+    """As many pods as there are replicas, if none is there. In a cluster their names are random."""
     template, metadata = object_at(deployment, *_TEMPLATE), object_at(deployment, "metadata")
+    if any(_is_of(deployment, it) for it in surroundings.by_key.values()):
+        return []
     pod_metadata: JsonObject = {
         **object_at(template, "metadata"),
         "generateName": f"{text_at(metadata, 'name')}-",
@@ -57,6 +61,16 @@ def _pods_made(deployment: JsonObject) -> list[JsonObject]:
     return [pod for _ in range(int_at(deployment, "spec", "replicas", default=1))]
 
 
+def _is_of(deployment: JsonObject, plain: JsonObject) -> bool:
+    """Whether an object is a pod of the Deployment: its ReplicaSet is named after both."""
+    if text_at(plain, "kind") != "Pod" or text_at(plain, "apiVersion") != "v1":
+        return False
+    owner = controller_of(plain)
+    name, _, _ = text_at(owner, "name").rpartition("-")
+    same_namespace = text_at(plain, "metadata", "namespace") == text_at(deployment, "metadata", "namespace")
+    return same_namespace and (text_at(owner, "kind"), name) == ("ReplicaSet", text_at(deployment, "metadata", "name"))
+
+
 DEPLOYMENT = Integration(
     framework="deployment",
     api_version="apps/v1",
@@ -67,6 +81,7 @@ DEPLOYMENT = Integration(
     hold_back=_hold_back,
     shape_problems=_shape_problems,
     pods_made=_pods_made,
+    n_workloads=lambda _: 0,
     custom_start=lambda _job, _infos, _configuration: [],
     custom_stop=lambda _job, _infos, _reason, _message: [],
 )

@@ -225,8 +225,8 @@ class Integration:
         validate: What the webhook of the kind rejects, beside what it rejects for all kinds.
         skipped: Why Kueue leaves a job alone; empty if it does not.
         priority_class: The pod priority class of the job; None to take that of the first pod set that has one.
-        pods_made: The pods that become Workloads in place of the job: its controller makes them.
-        n_workloads: How many Workloads a job has.
+        pods_made: The pods that become Workloads in place of the job: its controller makes them. None that are there.
+        n_workloads: How many Workloads a job has itself.
         identify: Name, owners, annotations of its Workload of an index; None for one Workload that the job controls.
         inject: The job with what its pod sets get when it starts. By default, merged into the templates.
         restore: The job with what its pod sets had before. By default, written to the templates.
@@ -259,7 +259,7 @@ class Integration:
     validate: Callable[[JsonObject, Sequence[JobPodSet], Surroundings], list[Problem]] = _all_valid
     skipped: Callable[[JsonObject], str] = lambda _: ""
     priority_class: Callable[[JsonObject], str | None] = lambda _: None
-    pods_made: Callable[[JsonObject], Sequence[JsonObject]] = lambda _: ()
+    pods_made: Callable[[JsonObject, Surroundings], Sequence[JsonObject]] = lambda _job, _surroundings: ()
     n_workloads: Callable[[JsonObject], int] = lambda _: 1
     identify: Callable[[JsonObject, int, JobsConfiguration], WorkloadIdentity] | None = None
     inject: Inject | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.jobs.model import QUEUE_LABEL, Surroundings, labels_of
 
-__all__ = ["OwnerError", "has_managed_owner", "managed_ancestor"]
+__all__ = ["OwnerError", "controller_of", "has_managed_owner", "managed_ancestor"]
 
 _WALKED_THROUGH = ("apps/v1", "ReplicaSet")
 _MOST_HOPS = 10

@@ -153,22 +153,26 @@ class _Builder:
         integration = self._integrations.get((group_of(api_version), kind))
         if integration is None or integration.api_version != api_version or integration.kind == POD_GROUP.kind:
             return
-        framework = integration.framework
-        enabled = self._surroundings.is_enabled(framework) or _is_pod_of_enabled(manifest.object, self._surroundings)
-        gate = integration.feature_gate
-        is_gated = bool(gate) and not self._surroundings.enabled(gate)
         names_queue = QUEUE_LABEL in labels_of(manifest.object)
-        if not enabled and names_queue:
+        if why_off := self._why_off(manifest.object, integration):
+            if names_queue:
+                self._ignored.append(Ignored(object_ref(manifest.object), why_off, manifest))
+            return
+        # These are in every cluster, and mean Kueue only if they name a queue.
+        is_quiet = integration.framework in ("pod", "deployment", "statefulset") and not names_queue
+        self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)
+
+    def _why_off(self, job: JsonObject, integration: Integration) -> str:
+        """Why nobody looks at jobs of this kind; empty if they are enabled."""
+        framework, gate = integration.framework, integration.feature_gate
+        # Pods are enabled by what makes them, too, if only these.
+        parent = annotations_of(job).get(SUSPENDED_BY_PARENT, "") if integration is POD else ""
+        is_enabled = self._surroundings.is_enabled(framework) or self._surroundings.is_enabled(parent)
+        is_gated = bool(gate) and not self._surroundings.enabled(gate)
+        if not is_enabled:
             needed = f", and turn on the gate {gate}" if is_gated else ""
-            reason = f"the integration {framework} is not enabled: name it in integrations.frameworks{needed}"
-            self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
-        elif is_gated and names_queue:
-            reason = f"the integration {framework} needs the gate {gate}, which is off"
-            self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
-        if enabled and not is_gated:
-            # These are in every cluster, and mean Kueue only if they name a queue.
-            is_quiet = framework in ("pod", "deployment", "statefulset") and not names_queue
-            self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)
+            return f"the integration {framework} is not enabled: name it in integrations.frameworks{needed}"
+        return f"the integration {framework} needs the gate {gate}, which is off" if is_gated else ""
 
     def _add_job(
         self, raw: JsonObject, integration: Integration, manifest: Manifest, index: int, *, is_quiet: bool = False
@@ -176,12 +180,12 @@ class _Builder:
         raw = self._names.complete(raw)
         try:
             job = self._prepared(raw, integration)
-            pods = integration.pods_made(job)
+            pods = integration.pods_made(job, self._surroundings)
             group = group_name(job, self._surroundings.configuration) if integration is POD else ""
             if group:
                 key = text_at(job, "metadata", "namespace"), group
                 self._groups.setdefault(key, []).append((job, manifest, index))
-            elif not pods:
+            else:
                 self._make(job, integration, manifest, index)
             self._jobs.append(job)
         except NoWorkload as reason:
@@ -254,18 +258,19 @@ class _Builder:
         paths = _paths(pod_sets)
         priority, problem = priority_of(job, built, surroundings, pod_class=integration.priority_class(job))
         n_workloads = integration.n_workloads(job)
+        made, why_not = 0, ""
         for number in range(n_workloads):
             workload = new_workload(job, integration, built, configuration, index=number)
-            _check_existing(job, workload, integration, surroundings, is_only_one=n_workloads == 1)
+            if found := _existing(job, workload, integration, surroundings, is_only_one=n_workloads == 1):
+                why_not = found
+                continue
             if problem is not None:
                 raise _Rejected([_renamed(problem, paths)])
             workload["spec"] = {**object_at(workload, "spec"), **priority}
             self._workloads.append((index, Manifest(workload, manifest.source.renamed(*paths))))
-
-
-def _is_pod_of_enabled(job: JsonObject, surroundings: Surroundings) -> bool:
-    """Whether it is a pod whose set is enabled: then pods are too, in so far."""
-    return surroundings.is_enabled(annotations_of(job).get(SUSPENDED_BY_PARENT, ""))
+            made += 1
+        if why_not and not made:
+            raise NoWorkload(why_not)
 
 
 def _metadata_problems(job: JsonObject) -> list[Problem]:
@@ -335,27 +340,28 @@ def _check_managed(
         raise NoWorkload(f"it has no label {QUEUE_LABEL}")
 
 
-def _check_existing(
+def _existing(
     job: JsonObject,
     workload: JsonObject,
     integration: Integration,
     surroundings: Surroundings,
     *,
     is_only_one: bool,
-) -> None:
-    """Whether the job has a Workload already."""
+) -> str:
+    """Which Workload the job has already; empty if none."""
     namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
     prebuilt, _ = prebuilt_workload(job, surroundings.configuration)
     if prebuilt and integration.supports_prebuilt:
         found = "" if (namespace, prebuilt) in surroundings.workloads else ", which is not among the manifests"
-        raise NoWorkload(f'it uses the prebuilt Workload "{namespace}/{prebuilt}"{found}')
+        return f'it uses the prebuilt Workload "{namespace}/{prebuilt}"{found}'
     wanted = object_at(list_at(workload, "metadata", "ownerReferences")[0])
     same = ("apiVersion", "kind", "name", "uid")
     for (other_namespace, other), existing in surroundings.workloads.items():
         owners = list_at(existing, "metadata", "ownerReferences")
         owned = is_only_one and any(all(text_at(owner, key) == wanted[key] for key in same) for owner in owners)
         if other_namespace == namespace and (owned or other == text_at(workload, "metadata", "name")):
-            raise NoWorkload(f'its Workload "{namespace}/{other}" is among the manifests (job {name})')
+            return f'its Workload "{namespace}/{other}" is among the manifests (job {name})'
+    return ""
 
 
 def _is_selected(namespace: str, surroundings: Surroundings) -> bool:

@@ -46,6 +46,25 @@ def test_pods_of_a_deployment_count_though_pods_are_off() -> None:
     assert len(workloads) == 1
 
 
+def test_pods_of_a_deployment_that_are_there_are_not_made_again() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "s-7d9f", "uid": "r", "controller": True}
+    pod: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "s-7d9f-abcde",
+            "namespace": "n",
+            "labels": {"kueue.x-k8s.io/queue-name": "q"},
+            "annotations": {"kueue.x-k8s.io/pod-suspending-parent": "deployment"},
+            "ownerReferences": [owner],
+        },
+        "spec": _TEMPLATE["spec"],
+    }
+    result = workloads_for([_set("apps/v1", "Deployment", replicas=2, template=_TEMPLATE), pod])
+    owners: Any = [it.object["metadata"]["ownerReferences"] for it in result.workloads]  # type: ignore[index,call-overload]
+    assert [it[0]["name"] for it in owners] == ["s-7d9f-abcde"]
+
+
 def test_stateful_set_is_one_workload() -> None:
     jobs, (workload,) = _made(
         _set("apps/v1", "StatefulSet", replicas=3, template=_TEMPLATE),
@@ -126,6 +145,13 @@ def test_every_group_of_a_leader_worker_set_has_its_workload() -> None:
     assert worker["topologyRequest"] == {"podIndexLabel": "leaderworkerset.sigs.k8s.io/worker-index"}
     assert leader["template"]["metadata"]["labels"] == {"app": "a", "kueue.x-k8s.io/queue-name": "q"}
     assert worker["template"]["metadata"]["annotations"]["kueue.x-k8s.io/pod-index-offset"] == "1"
+
+
+def test_groups_that_have_their_workload_get_no_second_one() -> None:
+    job = _leader_worker_set()
+    first, second = (it.object for it in workloads_for([job]).workloads)
+    result = workloads_for([first, job])
+    assert [it.object for it in result.workloads] == [second]
 
 
 def test_leader_worker_set_without_leaders_is_one_pod_set() -> None:
