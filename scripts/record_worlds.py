@@ -23,8 +23,8 @@ from kueuecore.testing.recording import recorded
 FILE = Path(__file__).parent.parent / "tests" / "worlds" / "recorded.jsonl.gz"
 # Seeds of the worlds, and what may be in them.
 DRAWN = (
-    (range(1, 901), Limits()),
-    (range(901, 1501), Limits(fair_sharing=True, missing=False, stops=False)),
+    (range(1, 1401), Limits()),
+    (range(1401, 2401), Limits(fair_sharing=True, missing=False, stops=False)),
 )
 KEPT = 300
 # So often a thing has to happen among the kept.
@@ -51,7 +51,9 @@ def _words(told: Told) -> set[str]:
     # Who is pushed out together says more than each alone.
     reasons = sorted(it["reason"] for it in found.get("preemptions", []))
     counts = {f"{name}: {len(found.get(name, []))}" for name in ("admissions", "pending", "parked")}
-    return plain | counts | {f"preempted: {reasons}"}
+    skipped = {f"skipped: {n}" for n in found.get("skippedPreemptions", {}).values()}
+    again = {f"assigned again: {results}" for results in found.get("targetRecomputations", {}).values()}
+    return plain | counts | skipped | again | {f"preempted: {reasons}"}
 
 
 def chosen(drawn: list[tuple[Scenario, set[str]]]) -> list[Scenario]:
