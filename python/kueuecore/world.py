@@ -13,6 +13,7 @@ from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
+from kueuecore.jobs.train_job import RUNTIMES
 from kueuecore.manifests import Manifest
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
@@ -130,12 +131,14 @@ class World:
             warnings = applied.warnings
         # Counted rather than looked up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)
-        unread -= Counter(
-            text_at(it.object, "kind")
-            for it in self.manifests
-            if integration_of(it.object, integrations=self.integrations)
-        )
+        unread -= Counter(text_at(it.object, "kind") for it in self.manifests if self._is_read(it.object))
+        # A note tells of those that are no jobs themselves, such as CronJobs.
+        unread -= Counter(it.job.kind for it in self.ignored if not self._is_read(it.manifest.object))
         return Applied(warnings, dict(sorted(unread.items())))
+
+    def _is_read(self, plain: JsonObject) -> bool:
+        """Whether an object that the engine does not know is a job, or what one is made of."""
+        return text_at(plain, "kind") in RUNTIMES or integration_of(plain, integrations=self.integrations) is not None
 
 
 def jobs_configuration(configuration: Configuration | None) -> JobsConfiguration:

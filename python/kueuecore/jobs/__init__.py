@@ -25,9 +25,12 @@ Example:
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
 from kueuecore.jobs.kinds import INTEGRATIONS, with_kinds
+from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
 from kueuecore.jobs.model import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
 from kueuecore.jobs.names import workload_name
+from kueuecore.jobs.pod_group import pod_group
 from kueuecore.jobs.running import StopReason, integration_of, reclaimable_pods, start_job, stop_job
+from kueuecore.jobs.stateful_set import pod_of_stateful_set
 from kueuecore.jobs.workloads import Ignored, JobsResult, workloads_for
 
 __all__ = [
@@ -48,6 +51,9 @@ __all__ = [
     "Write",
     "WriteKind",
     "integration_of",
+    "pod_group",
+    "pod_of_leader_worker_set",
+    "pod_of_stateful_set",
     "reclaimable_pods",
     "start_job",
     "stop_job",

@@ -29,9 +29,9 @@ def workload_name(
         'job-sample-job-4b8c4'
     """
     hashed = "\n".join([kind, group, owner_name, uid, *([extra] if extra else [])])
-    digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(hashed.encode(errors="replace"), usedforsecurity=False).hexdigest()
     longest = (63 if short else 253) - 1 - _HASH_LENGTH
-    prefix = f"{kind.lower()}-{owner_name}".encode()[:longest].decode(errors="ignore")
+    prefix = f"{kind.lower()}-{owner_name}".encode(errors="replace")[:longest].decode(errors="ignore")
     return f"{prefix}-{digest[:_HASH_LENGTH]}"
 
 

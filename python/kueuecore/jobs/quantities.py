@@ -14,6 +14,7 @@ _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _FORM = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _NANO = 10**9
+_LONGEST = 1000
 
 
 def canonical(amount: JsonValue) -> JsonValue:
@@ -59,6 +60,8 @@ def _number(amount: JsonValue) -> Fraction | None:
     if isinstance(amount, bool) or not isinstance(amount, int | float | str):
         return None
     text = str(amount)
+    if len(text) > _LONGEST:
+        return None
     form = _FORM.match(text)
     if form is None:
         return None

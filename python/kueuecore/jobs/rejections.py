@@ -51,6 +51,9 @@ def go_int(text: str, *, bits: int = 64) -> tuple[int | None, str]:
     """The integer that Go's strconv reads, or None and why not: `invalid syntax`, `value out of range`."""
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         return None, "invalid syntax"
+    # More digits than Go's largest integers have; Python would refuse to read thousands.
+    if len(text.lstrip("+-").lstrip("0")) > 19:
+        return None, "value out of range"
     value = int(text)
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         return None, "value out of range"

@@ -57,7 +57,7 @@ def role_hash(pod: JsonObject) -> str:
     text = json.dumps({"spec": shape}, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
 
 
 def _containers(spec: JsonObject, key: str) -> JsonValue:

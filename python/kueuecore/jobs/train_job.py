@@ -17,10 +17,11 @@ from kueuecore.jobs.rejections import required
 from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.topology import slice_size_problems, topology_problems
 
-__all__ = ["TRAIN_JOB", "job_set_of"]
+__all__ = ["RUNTIMES", "TRAIN_JOB", "job_set_of"]
 
 _API_VERSION = "trainer.kubeflow.org/v1alpha1"
-_RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
+RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
+"""The kinds that say what a TrainJob runs."""
 _STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 _INITIALIZERS = ("dataset-initializer", "model-initializer")
 _PATCH_MANAGER = "kueue.x-k8s.io/manager"
@@ -74,7 +75,7 @@ def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
 def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
     reference = object_at(job, "spec", "runtimeRef")
     kind, name = text_at(reference, "kind"), text_at(reference, "name")
-    if kind not in _RUNTIMES:
+    if kind not in RUNTIMES:
         raise NoWorkload(f"unsupported runtime: {kind}.{text_at(reference, 'apiGroup')}")
     namespace = text_at(job, "metadata", "namespace")
     if kind == "ClusterTrainingRuntime":
@@ -152,7 +153,7 @@ def _validate(_job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Sur
 
 def _with_defaults(job: JsonObject) -> JsonObject:
     result = copy.deepcopy(job)
-    reference: JsonObject = {"apiGroup": "trainer.kubeflow.org", "kind": _RUNTIMES[0]}
+    reference: JsonObject = {"apiGroup": "trainer.kubeflow.org", "kind": RUNTIMES[0]}
     spec = object_at(result, "spec")
     result["spec"] = {"suspend": False, **spec, "runtimeRef": {**reference, **object_at(spec, "runtimeRef")}}
     return result

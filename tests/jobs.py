@@ -1,0 +1,33 @@
+"""The smallest job of every kind that rules/00 A4 names: one pod, or one of each role, that asks for one CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+POD: dict[str, Any] = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": 1}}}]}}
+_CLUSTER = {"headGroupSpec": {"template": POD}}
+EVERY_KIND: dict[str, tuple[str, dict[str, Any]]] = {
+    "Job": ("batch/v1", {"template": POD}),
+    "JobSet": (
+        "jobset.x-k8s.io/v1alpha2",
+        {"replicatedJobs": [{"name": "a", "template": {"spec": {"template": POD}}}]},
+    ),
+    "RayJob": ("ray.io/v1", {"rayClusterSpec": _CLUSTER, "shutdownAfterJobFinishes": True}),
+    "RayCluster": ("ray.io/v1", _CLUSTER),
+    "PyTorchJob": ("kubeflow.org/v1", {"pytorchReplicaSpecs": {"Worker": {"template": POD}}}),
+    "MPIJob": ("kubeflow.org/v2beta1", {"mpiReplicaSpecs": {"Launcher": {"template": POD}}}),
+    "Pod": ("v1", POD["spec"]),
+    "Deployment": ("apps/v1", {"template": POD}),
+    "AppWrapper": (
+        "workload.codeflare.dev/v1beta2",
+        {"components": [{"template": {"apiVersion": "v1", "kind": "Pod", **POD}}]},
+    ),
+    "StatefulSet": ("apps/v1", {"template": POD}),
+    "LeaderWorkerSet": ("leaderworkerset.x-k8s.io/v1", {"leaderWorkerTemplate": {"workerTemplate": POD}}),
+}
+
+
+def job(kind: str, name: str = "j", **labels: str) -> dict[str, Any]:
+    api_version, spec = EVERY_KIND[kind]
+    metadata = {"name": name, "namespace": "n", "labels": {"kueue.x-k8s.io/queue-name": "lq", **labels}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,58 @@
+"""Jobs in which fields are missing, or odd: no Workload, a Workload, or a text that helps; never a broken engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kueuecore.jobs import (
+    INTEGRATIONS,
+    JobsConfiguration,
+    StartError,
+    StopReason,
+    integration_of,
+    start_job,
+    stop_job,
+    workloads_for,
+)
+from tests.jobs import EVERY_KIND, job
+from tests.property.test_bad_input import damaged
+from tests.property.worlds import times
+
+_ALL = JobsConfiguration(frameworks=[it.framework for it in INTEGRATIONS.values()])
+_FLAVORS: Any = {"f": {"spec": {"nodeLabels": {"a": "b"}}}}
+
+
+@st.composite
+def _bad_jobs(draw: st.DrawFn) -> list[Any]:
+    kinds = draw(st.lists(st.sampled_from(sorted(EVERY_KIND)), min_size=1, max_size=2))
+    return draw(damaged([job(kind, f"j{index}") for index, kind in enumerate(kinds)]))
+
+
+@times(1)
+@given(_bad_jobs())
+def test_odd_jobs_are_taken_or_refused(jobs: list[Any]) -> None:
+    manifests = [it for it in jobs if isinstance(it, dict)]
+    result = workloads_for(manifests, configuration=_ALL)
+    assert all(str(problem) for problem in result.problems)
+    for made in result.jobs:
+        kind = integration_of(made)
+        assert kind is not None
+        for ask in (kind.is_suspended, kind.is_active, kind.is_on_hold, kind.finished, kind.pods_ready):
+            ask(made)
+        kind.reclaimable_pods(made)
+    if len(result.jobs) == len(result.workloads) == 1:
+        _start_and_stop(result.jobs[0], result.workloads[0].object)
+
+
+def _start_and_stop(made: Any, workload: Any) -> None:
+    assigned = [{"name": it["name"], "flavors": {"cpu": "f"}} for it in workload["spec"]["podSets"]]
+    admitted = {**workload, "status": {"admission": {"clusterQueue": "cq", "podSetAssignments": assigned}}}
+    try:
+        writes = start_job(made, admitted, flavors=_FLAVORS, configuration=_ALL)
+    except StartError:
+        return
+    for write in writes:
+        stop_job(write.manifest, admitted, reason=StopReason.WORKLOAD_EVICTED)
