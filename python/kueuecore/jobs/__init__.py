@@ -26,6 +26,7 @@ from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
 from kueuecore.jobs.kinds import INTEGRATIONS, with_kinds
 from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
+from kueuecore.jobs.matching import fits_workload
 from kueuecore.jobs.model import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
 from kueuecore.jobs.names import workload_name
 from kueuecore.jobs.pod_group import pod_group
@@ -50,6 +51,7 @@ __all__ = [
     "WorkloadIdentity",
     "Write",
     "WriteKind",
+    "fits_workload",
     "integration_of",
     "pod_group",
     "pod_of_leader_worker_set",

@@ -44,6 +44,7 @@ _GATES = {
     "AdmissionGatedBy": True,
     "AssignQueueLabelsForPods": True,
     "ElasticJobsViaWorkloadSlices": True,
+    "FinishOrphanedWorkloads": True,
     "MultiKueue": True,
     "PartialAdmission": True,
     "ReclaimablePods": True,

@@ -81,7 +81,7 @@ def start_job(
     """
     configuration = configuration or JobsConfiguration()
     infos = infos_of_admission(workload, flavors, configuration)
-    return _known(job, integrations).start(job, infos, configuration)
+    return known_integration(job, integrations).start(job, infos, configuration)
 
 
 def stop_job(
@@ -111,7 +111,7 @@ def stop_job(
     if reason is StopReason.WORKLOAD_EVICTED and workload is not None:
         word += _eviction(workload)
     infos = None if workload is None else infos_of_workload(workload)
-    return _known(job, integrations).stop(job, infos, reason=word, message=message)
+    return known_integration(job, integrations).stop(job, infos, reason=word, message=message)
 
 
 def reclaimable_pods(
@@ -124,7 +124,7 @@ def reclaimable_pods(
     """Pods by pod set whose quota is free, at most as many as the pod set has (rules/10 §4.5)."""
     if not (configuration or JobsConfiguration()).enabled("ReclaimablePods"):
         return {}
-    return limited_to_pod_sets(_known(job, integrations).reclaimable_pods(job), workload)
+    return limited_to_pod_sets(known_integration(job, integrations).reclaimable_pods(job), workload)
 
 
 def limited_to_pod_sets(pods: Mapping[str, int], workload: JsonObject) -> dict[str, int]:
@@ -133,7 +133,12 @@ def limited_to_pod_sets(pods: Mapping[str, int], workload: JsonObject) -> dict[s
     return {name: min(count, counts.get(name, count)) for name, count in pods.items()}
 
 
-def _known(job: JsonObject, integrations: Mapping[tuple[str, str], Integration]) -> Integration:
+def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], Integration]) -> Integration:
+    """What kueuecore knows about the kind of a job.
+
+    Raises:
+        KeyError: It is no job.
+    """
     integration = integration_of(job, integrations=integrations)
     if integration is None:
         raise KeyError(f"{text_at(job, 'apiVersion')} {text_at(job, 'kind')}")

@@ -27,7 +27,7 @@ from kueuecore.jobs.model import (
 from kueuecore.jobs.names import owner_reference, workload_name
 from kueuecore.jobs.rejections import go_int
 
-__all__ = ["new_workload", "priority_of"]
+__all__ = ["max_exec_time_seconds", "new_workload", "priority_of", "sanitized"]
 
 _CLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation"
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
@@ -68,10 +68,9 @@ def new_workload(
     }
     spec: JsonObject = {
         "queueName": labels.get(QUEUE_LABEL, ""),
-        "podSets": [_sanitized(it, configuration) for it in pod_sets],
+        "podSets": [sanitized(it, configuration) for it in pod_sets],
     }
-    seconds, _ = go_int(labels.get(MAX_EXEC_TIME_LABEL, ""), bits=32)
-    if seconds is not None and seconds > 0:
+    if (seconds := max_exec_time_seconds(job)) is not None:
         spec["maximumExecutionTimeSeconds"] = seconds
     spec["active"] = True
     return {
@@ -80,6 +79,12 @@ def new_workload(
         "metadata": {key: value for key, value in metadata.items() if value != {}},
         "spec": spec,
     }
+
+
+def max_exec_time_seconds(job: JsonObject) -> int | None:
+    """How long the job may run; None if it does not say."""
+    seconds, _ = go_int(labels_of(job).get(MAX_EXEC_TIME_LABEL, ""), bits=32)
+    return seconds if seconds is not None and seconds > 0 else None
 
 
 def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
@@ -142,7 +147,7 @@ def _priority(group: str, kind: str, name: str, value: int) -> JsonObject:
     return {"priorityClassRef": {"group": group, "kind": kind, "name": name}, "priority": value}
 
 
-def _sanitized(pod_set: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+def sanitized(pod_set: JsonObject, configuration: JobsConfiguration) -> JsonObject:
     """The pod set without repeated environment variables, and without minCount when nobody looks at it."""
     result = dict(pod_set)
     if not configuration.enabled("PartialAdmission"):

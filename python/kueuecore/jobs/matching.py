@@ -1,0 +1,109 @@
+"""Whether a Workload still fits the job that it was made of (rules/10 §3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.jobs.injection import StartError, infos_of_admission
+from kueuecore.jobs.integration import Integration
+from kueuecore.jobs.kinds import INTEGRATIONS
+from kueuecore.jobs.model import Surroundings
+from kueuecore.jobs.quantities import canonical_amounts
+from kueuecore.jobs.running import known_integration
+from kueuecore.jobs.status import has_condition
+from kueuecore.jobs.workload import max_exec_time_seconds, sanitized
+
+__all__ = ["fits_workload"]
+
+
+def fits_workload(
+    job: JsonObject,
+    workload: JsonObject,
+    *,
+    flavors: Mapping[str, JsonObject],
+    surroundings: Surroundings | None = None,
+    integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
+) -> bool:
+    """Whether a Workload is the one of a job as it is now: count, containers and tolerations of its pods.
+
+    One that does not fit is updated if the job is suspended and it holds no quota; else the job is stopped and the
+    Workload deleted. It is no question for groups of pods, whose pods come and go.
+
+    Args:
+        job: The job, suspended or running.
+        workload: A Workload.
+        flavors: The ResourceFlavors by name, as manifests: what a running job got from them is no difference.
+        surroundings: Whose gates count; for a TrainJob, where its runtime is.
+        integrations: The kinds of jobs.
+
+    Raises:
+        KeyError: The kind of the job is not known.
+        NoWorkload: There is no saying what pods the job has.
+    """
+    surroundings = surroundings or Surroundings()
+    configuration = surroundings.configuration
+    integration = known_integration(job, integrations)
+    if not _is_owned(job, workload, by_uid=configuration.enabled("FinishOrphanedWorkloads")):
+        return False
+    if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(job):
+        return False
+    wanted = [sanitized(it.to_manifest(configuration), configuration) for it in integration.pod_sets(job, surroundings)]
+    stored = list_at(workload, "spec", "podSets")
+    is_admitted = has_condition(workload, "Admitted")
+    running = _running(workload, flavors, surroundings) if has_condition(workload, "QuotaReserved") else None
+    if running is None:
+        return _are_alike(wanted, stored, with_tolerations=not is_admitted)
+    if _are_alike(wanted, running, with_tolerations=not is_admitted):
+        return True
+    return integration.is_suspended(job) and _are_alike(wanted, stored, with_tolerations=not is_admitted)
+
+
+def _is_owned(job: JsonObject, workload: JsonObject, *, by_uid: bool) -> bool:
+    for owner in list_at(workload, "metadata", "ownerReferences"):
+        same_uid = not by_uid or text_at(owner, "uid") == text_at(job, "metadata", "uid")
+        if object_at(owner).get("controller") is True:
+            return text_at(owner, "name") == text_at(job, "metadata", "name") and same_uid
+    return False
+
+
+def _running(
+    workload: JsonObject, flavors: Mapping[str, JsonObject], surroundings: Surroundings
+) -> list[JsonObject] | None:
+    """The pod sets as they look while the job runs; None if there is no saying."""
+    configuration = surroundings.configuration
+    pod_sets = [object_at(it) for it in list_at(workload, "spec", "podSets")]
+    shrinks = any("minCount" in it and int_at(it, "count", default=1) > int_at(it, "minCount") for it in pod_sets)
+    running = []
+    try:
+        infos = {info.name: info for info in infos_of_admission(workload, flavors, configuration)}
+        for pod_set in pod_sets:
+            info = infos[text_at(pod_set, "name")]
+            template = info.merged_into(object_at(pod_set, "template"), configuration)
+            count = info.count if shrinks and "minCount" in pod_set else int_at(pod_set, "count", default=1)
+            running.append({**pod_set, "template": template, "count": count})
+    except (KeyError, StartError):
+        return None
+    return running
+
+
+def _are_alike(wanted: Sequence[JsonObject], other: Sequence[JsonValue], *, with_tolerations: bool) -> bool:
+    keys = ("initContainers", "containers", *(("tolerations",) if with_tolerations else ()))
+    return [_shape(it, keys) for it in wanted] == [_shape(it, keys) for it in other]
+
+
+def _shape(pod_set: JsonValue, keys: tuple[str, ...]) -> JsonValue:
+    """What is compared of a pod set: no names, labels, annotations, selectors or topology."""
+    spec = object_at(pod_set, "template", "spec")
+    counts: list[JsonValue] = [int_at(pod_set, "count", default=1), int_at(pod_set, "minCount", default=-1)]
+    return [*counts, *(_plain(spec.get(key)) for key in keys)]
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """A value without what is empty, and with amounts as Kubernetes writes them."""
+    if isinstance(value, list):
+        return [_plain(it) for it in value] or None
+    if not isinstance(value, dict):
+        return value
+    fields = {key: canonical_amounts(it) if key in ("requests", "limits") else _plain(it) for key, it in value.items()}
+    return {key: it for key, it in fields.items() if it not in (None, "", {}, [])} or None
