@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -472,3 +473,37 @@ def test_metrics_have_kueues_names_labels_and_buckets() -> None:
     ):
         assert line in told
     assert "nominal_quota" not in str(told), "only if the Configuration asks for it"
+
+
+def test_what_was_saved_goes_on_without_a_list() -> None:
+    settings = "admissionFairSharing: {usageHalfLifeTime: 10h}"
+    configuration = Configuration.parse(f"apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n{settings}")
+    scope = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    world = World(quota=2, controller=Controller(configuration), admissionScope=scope)
+    for name in ("a", "b", "c", "gone"):
+        world.cluster.create(workload(name))
+    world.settle()
+    world.cluster.now += 3600 * SECOND
+    world.cluster.delete("Workload", "gone", namespace="default")
+    world.settle()
+    world.controller.finished("a", namespace="default")
+    before = world.controller
+    saved = json.loads(json.dumps(before.save()))
+    after = world.controller = Controller.load(saved, now=world.now, configuration=configuration)
+    stages = [{it.key: (it.stage, it.status) for it in one.engine.workloads()} for one in (before, after)]
+    assert stages[0] == stages[1]
+    assert after.engine.quota() == before.engine.quota()
+    used = [it.engine.local_queue("jobs", namespace="default").status["fairSharing"] for it in (before, after)]
+    consumed = [it["admissionFairSharingStatus"]["consumedResources"] for it in used]
+    assert consumed[0] == consumed[1] != {}
+    assert (after.watched("Workload"), after.watched("Cohort")) == (str(world.cluster.version), "")
+    old = [event for _, event in world.cluster.history]
+    assert [after.observe(event, now=world.now) for event in old] == [False] * len(old)
+    world.settle()
+    assert conditions(world.stored("a"))["Finished"] == "Succeeded"
+    assert world.holding() == ["a", "b", "c"]
+
+
+def test_another_format_is_not_read() -> None:
+    with pytest.raises(ValueError, match=r"this was saved as .*/9', and only .*/1' can be read"):
+        Controller.load({"format": "kueuecore.controller/9"}, now=START)

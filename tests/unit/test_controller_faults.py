@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kueuecore.controller import Controller, WorkloadWrite
-from kueuecore.controller.loop import _NOTHING
+from kueuecore.controller.told import NOTHING
 from kueuecore.controller.versions import Version
 from kueuecore.testing import FaultyHistory
 
@@ -81,7 +81,7 @@ class TellsOnce(Controller):
 
     def refuse(self, write: WorkloadWrite, *args: Any, **named: Any) -> bool:
         if (known := self._workloads.get((write.namespace, write.name))) is not None:
-            known.telling = _NOTHING
+            known.telling = NOTHING
         return super().refuse(write, *args, **named)
 
 

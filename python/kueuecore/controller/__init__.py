@@ -5,7 +5,8 @@ told of its own writes, and of everything else, may come late, twice, out of ord
 """
 
 from kueuecore.controller.considered import Considered, Verdict
-from kueuecore.controller.loop import WATCHED, Controller, WatchError
+from kueuecore.controller.kinds import WATCHED
+from kueuecore.controller.loop import Controller, WatchError
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.writes import Turn, WorkloadWrite
 

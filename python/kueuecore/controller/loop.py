@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.controller.considered import Considered, considered_in
+from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
+from kueuecore.controller.known import Known
 from kueuecore.controller.metrics import Metrics
-from kueuecore.controller.patches import merge_patch, patched, transplanted, whole_seconds
+from kueuecore.controller.patches import patched
+from kueuecore.controller.told import NOTHING, Told
+from kueuecore.controller.usage import next_sampling, with_usage
 from kueuecore.controller.versions import Key, Version, Versions, key_of
+from kueuecore.controller.writer import Writer
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
@@ -23,26 +25,10 @@ from kueuecore.errors import KueuecoreError, ManifestError, Problem
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["WATCHED", "Controller", "WatchError"]
+__all__ = ["Controller", "WatchError"]
 
 _LOGGER = logging.getLogger("kueuecore.controller")
-_KUEUE = "kueue.x-k8s.io/v1beta2"
-WATCHED: Mapping[str, tuple[str, str]] = {
-    "Namespace": ("v1", "namespaces"),
-    "LimitRange": ("v1", "limitranges"),
-    "RuntimeClass": ("node.k8s.io/v1", "runtimeclasses"),
-    "ResourceFlavor": (_KUEUE, "resourceflavors"),
-    "AdmissionCheck": (_KUEUE, "admissionchecks"),
-    "WorkloadPriorityClass": (_KUEUE, "workloadpriorityclasses"),
-    "Cohort": (_KUEUE, "cohorts"),
-    "ClusterQueue": (_KUEUE, "clusterqueues"),
-    "LocalQueue": (_KUEUE, "localqueues"),
-    "Workload": (_KUEUE, "workloads"),
-}
-"""What to list and watch, by kind: apiVersion and the plural in the path. In this order a list finds what it needs."""
-# Kinds that matter where pods claim devices, or with topologies.
-_OTHERS = ("ResourceClaimTemplate", "DeviceClass", "Topology")
-_UNITS_NS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
+_FORMAT = "kueuecore.controller/1"
 
 
 class WatchError(KueuecoreError):
@@ -57,50 +43,6 @@ class WatchError(KueuecoreError):
         self.code = code
         self.message = message
         super().__init__(f"the watch ended with {code}: {message}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What a job was said to have done, and is not written yet.
-
-    Args:
-        finished: Reason and message of its end.
-        stopped: Has it stopped after an eviction?
-        are_ready: Are its pods ready?
-    """
-
-    finished: tuple[str, str] | None = None
-    stopped: bool = False
-    are_ready: bool | None = None
-
-    def then(self, later: _Told) -> _Told:
-        """This, and what was said later."""
-        are_ready = self.are_ready if later.are_ready is None else later.are_ready
-        return _Told(later.finished or self.finished, self.stopped or later.stopped, are_ready)
-
-
-_NOTHING = _Told()
-
-
-@dataclass(slots=True)
-class _Known:
-    """A Workload as the API server has it, and what is on its way.
-
-    Args:
-        data: The newest version that is not put off.
-        write: The write that is open.
-        telling: What of its job the open write tells.
-        newer: What came while it was open.
-        told: What else is to be told of its job.
-        events: Events that go with its next write.
-    """
-
-    data: JsonObject
-    write: WorkloadWrite | None = None
-    telling: _Told = _NOTHING
-    newer: JsonObject | None = None
-    told: _Told = _NOTHING
-    events: list[Event] = field(default_factory=list)
 
 
 class Controller:
@@ -140,15 +82,15 @@ class Controller:
         self._considered = considered
         self._metrics = metrics
         self._versions = Versions()
-        self._workloads: dict[tuple[str, str], _Known] = {}
+        self._workloads: dict[tuple[str, str], Known] = {}
+        # All other objects, to save them.
+        self._others: dict[Key, JsonObject] = {}
         # What may have to be written, in the order in which it came up.
         self._dirty: dict[tuple[str, str], None] = {}
         # Old slices by new ones: their end is written after the quota of the new one.
         self._successors: dict[tuple[str, str], tuple[str, str]] = {}
         self._loose_events: list[Event] = []
-        self._n_writes = 0
-        # Renders a stored status as the engine would, so that only what it changed is a change.
-        self._renderer = Engine(configuration)
+        self._writer = Writer(configuration)
         self._idle_cycles = 0
         self._patience: int | None = None
         self._turned_at = 0
@@ -176,7 +118,7 @@ class Controller:
             code = manifest.get("code")
             raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
         key, version = key_of(manifest), Version.of(manifest)
-        if kind == "BOOKMARK" or (key[0] not in WATCHED and key[0] not in _OTHERS):
+        if kind == "BOOKMARK" or (key[0] not in WATCHED and key[0] not in SOMETIMES_WATCHED):
             return False
         at = nanoseconds(now)
         if kind == "DELETED":
@@ -261,7 +203,7 @@ class Controller:
         if self.engine.has_heads and self._idle_cycles < self._cycles_to_rest():
             return at
         # What came since the last turn does not make what was due before less due.
-        times = [self.engine.next_wake(since=self._turned_at), self._next_sampling()]
+        times = [self.engine.next_wake(since=self._turned_at), next_sampling(self.engine, since=self._turned_at)]
         return min((max(at, time) for time in times if time is not None), default=None)
 
     # How the writes went.
@@ -282,12 +224,12 @@ class Controller:
         known = self._workloads.get(key)
         if known is None or known.write is not write:
             return False
-        newer, is_of_job = known.newer, known.telling != _NOTHING
+        newer, is_of_job = known.newer, known.telling != NOTHING
         after = answer if answer is not None else patched(known.data, write.patch)
         if self._metrics is not None:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
-        known.telling = _NOTHING
+        known.telling = NOTHING
         self._awake()
         version = Version.of(after)
         self._versions.put(("Workload", *key), version)
@@ -324,9 +266,9 @@ class Controller:
         _LOGGER.info("%s: write %d was refused", write.key, write.number)
         stored, newer = known.data, known.newer
         known.write = known.newer = None
-        if known.telling != _NOTHING:
+        if known.telling != NOTHING:
             self._tell(key, known, known.telling.then(known.told))
-            known.telling = _NOTHING
+            known.telling = NOTHING
         known.events.clear()
         self._awake()
         self._forget(key, gone=gone, at=at)
@@ -357,7 +299,7 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, _Told(finished=(reason, message)))
+        return self._hear(namespace, name, Told(finished=(reason, message)))
 
     def stopped(self, name: str, *, namespace: str) -> bool:
         """The job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).
@@ -365,7 +307,7 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, _Told(stopped=True))
+        return self._hear(namespace, name, Told(stopped=True))
 
     def note_readiness(self, name: str, *, namespace: str, are_ready: bool) -> bool:
         """The pods of a Workload's job are all ready, or not any more (rules/07 §6).
@@ -373,7 +315,7 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, _Told(are_ready=bool(are_ready)))
+        return self._hear(namespace, name, Told(are_ready=bool(are_ready)))
 
     # What is known.
 
@@ -392,6 +334,78 @@ class Controller:
     def open_writes(self) -> tuple[WorkloadWrite, ...]:
         """The writes of which nobody has said yet how they went."""
         return tuple(known.write for known in self._workloads.values() if known.write is not None)
+
+    # Across a restart.
+
+    def save(self) -> JsonObject:
+        """What it knows, as plain data for JSON: read again by `load`.
+
+        Kept are all objects as they are stored, in which versions they were seen, what jobs have done and is not
+        written yet, and what LocalQueues have used (rules/09 §1.3). Not kept, as after any restart: the open writes,
+        which flavor a workload would try next, which are parked, the preemptor of a ClusterQueue, and the penalties of
+        admissions whose usage was not sampled yet.
+
+        Example:
+            >>> controller = Controller.load(Controller().save(), now="2026-01-01T00:00:00Z")
+        """
+        told: list[JsonValue] = [
+            [*key, known.telling.then(known.told).to_json()]
+            for key, known in self._workloads.items()
+            if (known.telling, known.told) != (NOTHING, NOTHING)
+        ]
+        accounts = self.engine._core._local_queue_accounts()
+        used = {key: account["consumed"] for key, account in accounts.items() if account["consumed"]}
+        objects = [with_usage(it, used) for it in self._others.values()]
+        return {
+            "format": _FORMAT,
+            "objects": [*objects, *(known.newer or known.data for known in self._workloads.values())],
+            "versions": self._versions.to_json(),
+            "told": told,
+        }
+
+    @classmethod
+    def load(
+        cls,
+        saved: JsonObject,
+        *,
+        now: TimeLike,
+        configuration: Configuration | None = None,
+        models_readiness: bool = False,
+        considered: Callable[[Considered], None] | None = None,
+        metrics: Metrics | None = None,
+    ) -> Self:
+        """A controller that goes on with what another had saved. Its watches may begin where `watched` says.
+
+        Let it observe all that has happened since, before its first turn: open writes are not in what was saved.
+
+        Args:
+            saved: What `save` gave. Its own format is the only one that is read.
+            now: The time.
+            configuration: As for a new one; it is not in what is saved.
+            models_readiness: As for a new one.
+            considered: As for a new one.
+            metrics: As for a new one.
+
+        Raises:
+            ValueError: It was saved in another format.
+        """
+        if saved.get("format") != _FORMAT:
+            raise ValueError(f"this was saved as {saved.get('format')!r}, and only {_FORMAT!r} can be read")
+        controller = cls(configuration, models_readiness=models_readiness, considered=considered, metrics=metrics)
+        at = nanoseconds(now)
+        for plain in list_at(saved, "objects"):
+            manifest = object_at(plain)
+            controller._take(key_of(manifest), Version.of(manifest), manifest, at)
+        controller._versions.remember(object_at(saved, "versions"))
+        for entry in list_at(saved, "told"):
+            assert isinstance(entry, list)
+            namespace, name, told = entry
+            controller._hear(str(namespace), str(name), Told.from_json(object_at(told)))
+        return controller
+
+    def watched(self, kind: str) -> str:
+        """The newest `resourceVersion` that was seen of a kind, to watch from; empty if there is none: list then."""
+        return self._versions.newest(kind)
 
     # What has come.
 
@@ -413,6 +427,7 @@ class Controller:
         if key[0] == "Workload":
             self._workloads.pop(key[1:], None)
             self._dirty.pop(key[1:], None)
+        self._others.pop(key, None)
         self.engine.delete(key[0], key[2], namespace=key[1], now=at)
 
     def _take(self, key: Key, version: Version, manifest: JsonObject, at: int) -> None:
@@ -420,23 +435,26 @@ class Controller:
         self.engine.apply(json.dumps(manifest).encode(), now=at, trusted=True)
         self._versions.put(key, version)
         self._awake()
+        if key[0] == "ClusterQueue":
+            self._patience = None
         if key[0] == "Workload":
-            self._workloads.setdefault(key[1:], _Known(manifest)).data = manifest
+            self._workloads.setdefault(key[1:], Known(manifest)).data = manifest
+            return
+        self._others[key] = manifest
 
     def _awake(self) -> None:
         """Something has happened, after which cycles may come to something again."""
         self._idle_cycles = 0
-        self._patience = None
 
     # What jobs have done.
 
-    def _hear(self, namespace: str, name: str, told: _Told) -> bool:
+    def _hear(self, namespace: str, name: str, told: Told) -> bool:
         known = self._workloads.get((namespace, name))
         if known is not None:
             self._tell((namespace, name), known, known.told.then(told))
         return known is not None
 
-    def _tell(self, key: tuple[str, str], known: _Known, told: _Told) -> None:
+    def _tell(self, key: tuple[str, str], known: Known, told: Told) -> None:
         known.told = told
         self._dirty[key] = None
         self._awake()
@@ -494,11 +512,11 @@ class Controller:
             write = None if known.told.finished else self._write(known, state)
             if write is not None:
                 # What else there is follows once that is written: its status, or what its job has done.
-                if not write.subresource or known.told != _NOTHING:
+                if not write.subresource or known.told != NOTHING:
                     self._dirty[key] = None
-            elif known.told != _NOTHING:
-                write = self._write_of_job(known, at)
-                known.told, known.telling = _NOTHING, _NOTHING if write is None else known.told
+            elif known.told != NOTHING:
+                write = self._write(known, self._writer.after_job(known.data, known.told, at))
+                known.told, known.telling = NOTHING, NOTHING if write is None else known.told
             if write is not None:
                 known.write = write
                 writes.append(write)
@@ -518,62 +536,12 @@ class Controller:
         del self._successors[key]
         return False
 
-    def _rendered(self, data: JsonObject, act: Callable[[Engine], object] | None = None) -> WorkloadState:
-        """A stored Workload as the engine renders it; after something that happens to it alone."""
-        _, namespace, name = key_of(data)
-        self._renderer.apply(json.dumps(data).encode(), trusted=True)
-        if act is not None:
-            act(self._renderer)
-        state = self._renderer.workload(name, namespace=namespace)
-        self._renderer.delete("Workload", name, namespace=namespace)
-        return state
-
-    def _is_as_stored(self, known: _Known) -> bool:
+    def _is_as_stored(self, known: Known) -> bool:
         _, namespace, name = key_of(known.data)
-        return self._write(known, self.engine.workload(name, namespace=namespace)) is None
+        return self._writer.write(known.data, self.engine.workload(name, namespace=namespace)) is None
 
-    def _write_of_job(self, known: _Known, at: int) -> WorkloadWrite | None:
-        """What a job has done, written to what is stored: the engine hears of it when that is accepted."""
-        _, namespace, name = key_of(known.data)
-        told = known.told
-
-        def act(engine: Engine) -> None:
-            if told.are_ready is not None:
-                engine.note_readiness(name, namespace=namespace, now=at, are_ready=told.are_ready)
-            if told.stopped:
-                engine.release(name, namespace=namespace, now=at)
-            if told.finished is not None:
-                reason, message = told.finished
-                engine.finish(name, namespace=namespace, now=at, reason=reason, message=message)
-
-        return self._write(known, self._rendered(known.data, act))
-
-    def _write(self, known: _Known, state: WorkloadState) -> WorkloadWrite | None:
-        """What makes a stored Workload what it is to be; `None` if it is that already."""
-        stored = self._rendered(known.data)
-        spec: JsonObject = {}
-        if stored.is_active != state.is_active:
-            spec["active"] = state.is_active
-        if stored.priority != state.priority:
-            spec["priority"] = state.priority
-        metadata = object_at(known.data, "metadata")
-        # Others may be quicker; then it is refused.
-        guard: JsonObject = {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}
-        number = self._n_writes = self._n_writes + 1
-        write = partial(WorkloadWrite, state.namespace, state.name, text_at(metadata, "uid"), number)
-        if spec:
-            return write("", {"metadata": guard, "spec": spec})
-        before = object_at(known.data, "status")
-        rendered = whole_seconds(dict(state.status))
-        assert isinstance(rendered, dict)
-        after = transplanted(before, dict(stored.status), rendered)
-        patch = merge_patch(before, after)
-        if not patch:
-            return None
-        held, holds = conditions_that_hold(known.data), conditions_that_hold({"status": after})
-        gained = tuple(kind for kind in holds if kind not in held)
-        lost = tuple(kind for kind in held if kind not in holds)
-        return write("status", {"metadata": guard, "status": patch}, gained, lost, tuple(known.events))
+    def _write(self, known: Known, state: WorkloadState) -> WorkloadWrite | None:
+        return self._writer.write(known.data, state, known.events)
 
     # When to look again.
 
@@ -586,20 +554,3 @@ class Controller:
                     flavors.setdefault(row.name, set()).add(row.flavor)
             self._patience = 1 + max(map(len, flavors.values()), default=0)
         return self._patience
-
-    def _next_sampling(self) -> int | None:
-        """When the usage of a LocalQueue is to be sampled (rules/09 §1.4)."""
-        sampling = object_at(self.engine.configuration.to_dict(), "admissionFairSharing")
-        accounts = self.engine._core._local_queue_accounts() if sampling else {}
-        if not accounts:
-            return None
-        interval_ns = _duration_ns(text_at(sampling, "usageSamplingInterval"))
-        times = (nanoseconds(account["lastUpdate"]) + interval_ns for account in accounts.values())
-        # Of a LocalQueue that is not sampled, because it is stopped, the time stays behind.
-        return min((time for time in times if time > self._turned_at), default=None)
-
-
-def _duration_ns(text: str) -> int:
-    """A duration as a Configuration tells it, such as `5m0s`, in nanoseconds."""
-    parts = re.findall(r"([0-9.]+)(h|ms|m|s)", text)
-    return int(sum(float(number) * _UNITS_NS[unit] for number, unit in parts))

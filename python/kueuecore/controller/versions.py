@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, text_at, texts_at
 
 __all__ = ["Key", "Version", "Versions", "key_of"]
 
@@ -89,6 +89,24 @@ class Versions:
         if len(self._gone) > _MOST_GONE:
             self._gone.pop(next(iter(self._gone)))
 
+    def newest(self, kind: str) -> str:
+        """The newest version that was seen of a kind; empty if none was, or they do not count up."""
+        versions = [self._listed[kind]] if kind in self._listed else []
+        versions += [it for found in (self._seen, self._gone) for key, it in found.items() if key[0] == kind]
+        return max((it for it in versions if it.number is not None), key=_number, default=Version("", "")).text
+
+    def to_json(self) -> JsonObject:
+        """What is remembered beside the objects: lists, and what has gone."""
+        gone: list[JsonValue] = [[*key, *it] for key, it in self._gone.items()]
+        return {"listed": {kind: it.text for kind, it in self._listed.items()}, "gone": gone}
+
+    def remember(self, plain: JsonObject) -> None:
+        """What was remembered once."""
+        self._listed = {kind: Version("", text) for kind, text in texts_at(plain, "listed").items()}
+        for entry in list_at(plain, "gone"):
+            kind, namespace, name, uid, text = map(str, entry if isinstance(entry, list) else ())
+            self._gone[kind, namespace, name] = Version(uid, text)
+
     def missing(self, kind: str, listed: Collection[Key], at: Version) -> list[Key]:
         """What has gone, because it is not in a list of all objects of a kind.
 
@@ -108,3 +126,7 @@ class Versions:
         if at.number is not None:
             self._listed[kind] = at
             self._gone = {key: old for key, old in self._gone.items() if key[0] != kind or old.is_newer_than(at)}
+
+
+def _number(version: Version) -> int:
+    return version.number or 0

@@ -7,6 +7,7 @@ admitted twice and no quota is given away twice; in the end none has leaked, and
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from random import Random
@@ -168,12 +169,22 @@ class FaultyHistory:
 
     def _crash(self) -> None:
         """A process ends and another begins; what it had decided and not sent is never sent."""
-        self.happened["crashes"] += 1
         index = self.random.randrange(2)
         was_leader = self.replicas[index] is self.leader
-        self.replicas[index] = self._started()
+        is_saved: bool = self.random.choice((True, False))
+        self.happened["crashes with a save" if is_saved else "crashes"] += 1
+        self.replicas[index] = self._loaded(self.replicas[index]) if is_saved else self._started()
         if was_leader:
             self.leader = self.replicas[index]
+
+    def _loaded(self, old: Replica) -> Replica:
+        """A process that begins with what one has saved, and what has happened since, repetitions included."""
+        saved = json.loads(json.dumps(old.controller.save()))
+        new = Replica(type(old.controller).load(saved, now=self.cluster.now), self.cluster.version)
+        new.ended = old.ended
+        for _, event in self.cluster.history:
+            new.controller.observe(event, now=self.cluster.now)
+        return new
 
     def _elect(self) -> None:
         """The other replica leads. Who takes over lists first; who led sends nothing any more."""
@@ -248,8 +259,8 @@ class FaultyHistory:
         self._tell_of_jobs()
 
     def _restart_leader(self) -> None:
-        self.replicas = [self._started() if it is self.leader else it for it in self.replicas]
-        self.leader = next(it for it in self.replicas if not it.coming and it.controller.engine.now == self.cluster.now)
+        index = self.replicas.index(self.leader)
+        self.leader = self.replicas[index] = self._started()
 
     def _refuse(self, replica: Replica, write: WorkloadWrite) -> None:
         newest = self._workloads().get(write.name)

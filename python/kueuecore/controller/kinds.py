@@ -1,0 +1,24 @@
+"""What to list and watch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["SOMETIMES_WATCHED", "WATCHED"]
+
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+WATCHED: Mapping[str, tuple[str, str]] = {
+    "Namespace": ("v1", "namespaces"),
+    "LimitRange": ("v1", "limitranges"),
+    "RuntimeClass": ("node.k8s.io/v1", "runtimeclasses"),
+    "ResourceFlavor": (_KUEUE, "resourceflavors"),
+    "AdmissionCheck": (_KUEUE, "admissionchecks"),
+    "WorkloadPriorityClass": (_KUEUE, "workloadpriorityclasses"),
+    "Cohort": (_KUEUE, "cohorts"),
+    "ClusterQueue": (_KUEUE, "clusterqueues"),
+    "LocalQueue": (_KUEUE, "localqueues"),
+    "Workload": (_KUEUE, "workloads"),
+}
+"""What to list and watch, by kind: apiVersion and the plural in the path. In this order a list finds what it needs."""
+SOMETIMES_WATCHED = ("ResourceClaimTemplate", "DeviceClass", "Topology")
+"""What else is taken in: it matters where pods claim devices."""

@@ -1,0 +1,49 @@
+"""What LocalQueues have used (rules/09 §1): when it is sampled, and how it is kept in their statuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.engine import Engine
+from kueuecore.times import nanoseconds
+
+__all__ = ["next_sampling", "with_usage"]
+
+_UNITS_NS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
+
+
+def with_usage(manifest: JsonObject, used: Mapping[str, JsonObject]) -> JsonObject:
+    """A LocalQueue with what it has used in its status; any other object as it is.
+
+    Args:
+        manifest: The object.
+        used: Resource to quantity, by `namespace/name` of a LocalQueue.
+    """
+    key = f"{text_at(manifest, 'metadata', 'namespace')}/{text_at(manifest, 'metadata', 'name')}"
+    if text_at(manifest, "kind") != "LocalQueue" or key not in used:
+        return manifest
+    status: JsonObject = {**object_at(manifest, "status")}
+    sharing = object_at(status, "fairSharing")
+    usage = {**object_at(sharing, "admissionFairSharingStatus"), "consumedResources": used[key]}
+    status["fairSharing"] = {"weightedShare": 0, **sharing, "admissionFairSharingStatus": usage}
+    return {**manifest, "status": status}
+
+
+def next_sampling(engine: Engine, *, since: int) -> int | None:
+    """When the usage of a LocalQueue is to be sampled next (rules/09 §1.4), if all that was due at `since` was."""
+    sharing = object_at(engine.configuration.to_dict(), "admissionFairSharing")
+    accounts = engine._core._local_queue_accounts() if sharing else {}
+    if not accounts:
+        return None
+    interval_ns = _duration_ns(text_at(sharing, "usageSamplingInterval"))
+    times = (nanoseconds(account["lastUpdate"]) + interval_ns for account in accounts.values())
+    # Of a LocalQueue that is not sampled, because it is stopped, the time stays behind.
+    return min((time for time in times if time > since), default=None)
+
+
+def _duration_ns(text: str) -> int:
+    """A duration as a Configuration tells it, such as `5m0s`, in nanoseconds."""
+    parts = re.findall(r"([0-9.]+)(h|ms|m|s)", text)
+    return int(sum(float(number) * _UNITS_NS[unit] for number, unit in parts))
