@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kueuecore import Configuration, Stage
 from kueuecore.controller import WATCHED, Considered, Controller, Metrics, Turn, Verdict, WatchError, WorkloadWrite
+from kueuecore.controller.metrics import FAMILIES
 from kueuecore.testing import Cluster
 
 SECOND = 1_000_000_000
@@ -496,7 +499,7 @@ def test_what_was_saved_goes_on_without_a_list() -> None:
     used = [it.engine.local_queue("jobs", namespace="default").status["fairSharing"] for it in (before, after)]
     consumed = [it["admissionFairSharingStatus"]["consumedResources"] for it in used]
     assert consumed[0] == consumed[1] != {}
-    assert (after.watched("Workload"), after.watched("Cohort")) == (str(world.cluster.version), "")
+    assert (after.watched("Workload"), after.watched("Cohort")) == (before.watched("Workload"), "")
     old = [event for _, event in world.cluster.history]
     assert [after.observe(event, now=world.now) for event in old] == [False] * len(old)
     world.settle()
@@ -507,3 +510,37 @@ def test_what_was_saved_goes_on_without_a_list() -> None:
 def test_another_format_is_not_read() -> None:
     with pytest.raises(ValueError, match=r"this was saved as .*/9', and only .*/1' can be read"):
         Controller.load({"format": "kueuecore.controller/9"}, now=START)
+
+
+def test_a_watch_goes_on_where_it_was_and_not_where_an_answer_was() -> None:
+    world = World()
+    world.cluster.create(workload("w"))
+    world.watch()
+    seen = world.controller.watched("Workload")
+    assert seen == world.stored("w")["metadata"]["resourceVersion"]
+    (write,) = world.controller.turn(world.now).writes
+    world.cluster.create(workload("v"))
+    world.send(write)
+    assert world.controller.watched("Workload") == seen, "nobody has told of the other one yet"
+    bookmark = {"kind": "Workload", "metadata": {"resourceVersion": "99"}}
+    world.controller.observe({"type": "BOOKMARK", "object": bookmark}, now=world.now)
+    assert world.controller.watched("Workload") == "99"
+
+
+def test_metrics_are_those_of_the_rules() -> None:
+    rules = (Path(__file__).parents[2] / "docs/rules/09-fair-sharing-admission.md").read_text(encoding="utf-8")
+    named = {name for line in rules.splitlines() if line.startswith("| ") for name in re.findall(r"[a-z_]+", line)}
+    assert set(FAMILIES) <= named
+
+
+def test_a_cycle_that_waits_for_pods_lets_the_loop_rest() -> None:
+    settings = "waitForPodsReady: {timeout: 5m, blockAdmission: true}"
+    text = f"apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n{settings}"
+    world = World(quota=2, controller=Controller(Configuration.parse(text)))
+    for name in ("a", "b"):
+        world.cluster.create(workload(name))
+    world.settle()
+    assert world.holding() == ["a"]
+    world.controller.note_readiness("a", namespace="default", are_ready=True)
+    world.settle()
+    assert world.holding() == ["a", "b"]

@@ -20,5 +20,9 @@ WATCHED: Mapping[str, tuple[str, str]] = {
     "Workload": (_KUEUE, "workloads"),
 }
 """What to list and watch, by kind: apiVersion and the plural in the path. In this order a list finds what it needs."""
-SOMETIMES_WATCHED = ("ResourceClaimTemplate", "DeviceClass", "Topology")
-"""What else is taken in: it matters where pods claim devices."""
+SOMETIMES_WATCHED: Mapping[str, tuple[str, str]] = {
+    "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),
+    "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
+    "Topology": (_KUEUE, "topologies"),
+}
+"""What else is taken in: it matters where pods claim devices, and where flavors name a topology."""

@@ -118,7 +118,10 @@ class Controller:
             code = manifest.get("code")
             raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
         key, version = key_of(manifest), Version.of(manifest)
-        if kind == "BOOKMARK" or (key[0] not in WATCHED and key[0] not in SOMETIMES_WATCHED):
+        if key[0] not in WATCHED and key[0] not in SOMETIMES_WATCHED:
+            return False
+        self._versions.note_watched(key[0], version)
+        if kind == "BOOKMARK":
             return False
         at = nanoseconds(now)
         if kind == "DELETED":
@@ -144,7 +147,7 @@ class Controller:
         """Take in the list of all objects of a kind: what is not in it has gone.
 
         Args:
-            kind: The kind.
+            kind: The kind, one of `WATCHED`; ResourceClaimTemplate, DeviceClass and Topology are taken in, too.
             objects: All of them. What an API server lists has no `kind` of its own, which is filled in.
             now: The time.
             resource_version: `metadata.resourceVersion` of the list. What was seen in a newer version stays as it is.
@@ -155,8 +158,9 @@ class Controller:
         problems: list[Problem] = []
         at = nanoseconds(now)
         listed: dict[Key, JsonObject] = {}
+        api_version, _ = WATCHED.get(kind) or SOMETIMES_WATCHED[kind]
         for plain in objects:
-            whole: JsonObject = plain if "kind" in plain else {"apiVersion": WATCHED[kind][0], "kind": kind, **plain}
+            whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
             listed[key_of(whole)] = whole
         version = Version("", resource_version)
         for key in self._versions.missing(kind, listed.keys(), version):
@@ -404,8 +408,11 @@ class Controller:
         return controller
 
     def watched(self, kind: str) -> str:
-        """The newest `resourceVersion` that was seen of a kind, to watch from; empty if there is none: list then."""
-        return self._versions.newest(kind)
+        """The `resourceVersion` up to which a kind was watched, to watch on from; empty if there is none: list then.
+
+        It is right for who hands over the events of a watch in their order, and all of them.
+        """
+        return self._versions.watched(kind)
 
     # What has come.
 
@@ -475,7 +482,8 @@ class Controller:
         for replaced in decision.replaced_slices:
             namespace, _, name = replaced.successor.partition("/")
             self._successors[replaced.namespace, replaced.name] = namespace, name
-        self._idle_cycles = 0 if decision.has_changed_something else self._idle_cycles + 1
+        has_come_to_something = decision.has_changed_something and not decision.waits_for_pods
+        self._idle_cycles = 0 if has_come_to_something else self._idle_cycles + 1
         if self._metrics is not None:
             self._metrics.count_cycle(decision)
         if self._considered is not None:

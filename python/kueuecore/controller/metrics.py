@@ -13,7 +13,7 @@ from kueuecore.engine import Engine
 from kueuecore.states import QuotaRow
 from kueuecore.times import nanoseconds
 
-__all__ = ["Metrics"]
+__all__ = ["FAMILIES", "Metrics"]
 
 _QUEUE = ("cluster_queue",)
 _QUEUE_CLASS = ("cluster_queue", "priority_class")
@@ -29,7 +29,7 @@ def _buckets(n: int) -> tuple[float, ...]:
 
 
 # Name to type, labels and help; of a histogram the buckets follow from the type.
-_FAMILIES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
+FAMILIES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "admission_attempts_total": ("counter", ("result",), "Cycles, by whether they came to anything."),
     "admission_cycle_preemption_skips": ("gauge", _QUEUE, "Preemptions skipped in the last cycle."),
     "preemption_target_recomputations_total": ("counter", (*_QUEUE, "result"), "Entries assigned anew."),
@@ -165,7 +165,7 @@ class Metrics:
         """All metrics in the text form of Prometheus: what was counted, and how things stand in an engine."""
         gauges = _gauges(engine)
         lines: list[str] = []
-        for name, (kind, labels, about) in _FAMILIES.items():
+        for name, (kind, labels, about) in FAMILIES.items():
             values = gauges.get(name) or self._counted.get(name) or {}
             timed = self._timed.get(name, {})
             if values or timed:
@@ -259,7 +259,7 @@ def _admitted(queue: str, status: Mapping[str, Any]) -> dict[tuple[str, str, str
 
 
 def _bounds(family: str) -> tuple[float, ...]:
-    return _buckets(int(_FAMILIES[family][0].split()[1]))
+    return _buckets(int(FAMILIES[family][0].split()[1]))
 
 
 def _seconds(condition: JsonObject) -> float:

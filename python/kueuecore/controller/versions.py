@@ -54,6 +54,7 @@ class Versions:
         self._seen: dict[Key, Version] = {}
         self._gone: dict[Key, Version] = {}
         self._listed: dict[str, Version] = {}
+        self._watched: dict[str, Version] = {}
 
     def __getitem__(self, key: Key) -> Version | None:
         """The newest version of an object that is there."""
@@ -89,20 +90,26 @@ class Versions:
         if len(self._gone) > _MOST_GONE:
             self._gone.pop(next(iter(self._gone)))
 
-    def newest(self, kind: str) -> str:
-        """The newest version that was seen of a kind; empty if none was, or they do not count up."""
-        versions = [self._listed[kind]] if kind in self._listed else []
-        versions += [it for found in (self._seen, self._gone) for key, it in found.items() if key[0] == kind]
-        return max((it for it in versions if it.number is not None), key=_number, default=Version("", "")).text
+    def watched(self, kind: str) -> str:
+        """Up to which version a kind was watched, if its events came in order; empty if nobody knows."""
+        return self._watched.get(kind, Version("", "")).text
+
+    def note_watched(self, kind: str, version: Version) -> None:
+        """A list or an event of a watch had this version."""
+        if version.number is not None and version.is_newer_than(self._watched.get(kind, Version("", "0"))):
+            self._watched[kind] = Version("", version.text)
 
     def to_json(self) -> JsonObject:
-        """What is remembered beside the objects: lists, and what has gone."""
+        """What is remembered beside the objects: lists, watches, and what has gone."""
         gone: list[JsonValue] = [[*key, *it] for key, it in self._gone.items()]
-        return {"listed": {kind: it.text for kind, it in self._listed.items()}, "gone": gone}
+        listed: JsonObject = {kind: it.text for kind, it in self._listed.items()}
+        watched: JsonObject = {kind: it.text for kind, it in self._watched.items()}
+        return {"listed": listed, "watched": watched, "gone": gone}
 
     def remember(self, plain: JsonObject) -> None:
         """What was remembered once."""
         self._listed = {kind: Version("", text) for kind, text in texts_at(plain, "listed").items()}
+        self._watched = {kind: Version("", text) for kind, text in texts_at(plain, "watched").items()}
         for entry in list_at(plain, "gone"):
             kind, namespace, name, uid, text = map(str, entry if isinstance(entry, list) else ())
             self._gone[kind, namespace, name] = Version(uid, text)
@@ -123,10 +130,7 @@ class Versions:
 
     def list_taken(self, kind: str, at: Version) -> None:
         """Everything in a list has been put: whatever else is not newer has gone."""
+        self.note_watched(kind, at)
         if at.number is not None:
             self._listed[kind] = at
             self._gone = {key: old for key, old in self._gone.items() if key[0] != kind or old.is_newer_than(at)}
-
-
-def _number(version: Version) -> int:
-    return version.number or 0
