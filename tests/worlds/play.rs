@@ -62,7 +62,11 @@ impl Play {
                     .iter()
                     .map(|(_, it)| (it.key.clone(), it.workload.status.clone()))
                     .collect();
+                let mut forgetful = self.engine.clone();
+                forgetful.state.evaluates_always = true;
                 let decision = self.engine.cycle(self.now);
+                let anew = forgetful.cycle(self.now);
+                assert_eq!(format!("{decision:?}"), format!("{anew:?}"), "what is remembered changes a decision");
                 told = of_cycle(&decision);
                 self.hear_of(&decision, &before);
             }

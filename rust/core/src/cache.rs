@@ -78,6 +78,7 @@ impl State {
     /// # Errors
     /// [`CacheError::CohortHasCycle`]: the quota is stored, the other settings are not taken over.
     pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CacheError> {
+        self.settings_version += 1;
         let id = self.queue(&object.meta.name);
         let object = Arc::new(object);
         let is_new = self.queues[id].node.is_none();
@@ -326,6 +327,9 @@ impl State {
             candidates.remove(&old);
         }
         candidates.insert(key);
+        if let Some(node) = self.queues[queue].node {
+            self.forest.note_change(node);
+        }
     }
 
     /// The place of a reserving workload among the candidates for preemption (rules/04 §3).

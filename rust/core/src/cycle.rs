@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use crate::admission_fair_sharing::local_queue_usage;
 use crate::amount::Amount;
@@ -224,14 +225,14 @@ impl State {
             }
             Mode::Preempt if self.is_preemption_gated(entry) => {
                 entry.status = EntryStatus::PreemptionGated;
-                entry.message = messages::PREEMPTION_GATED.to_owned();
+                entry.message = messages::PREEMPTION_GATED.into();
                 entry.reason = reasons::ADMISSION_GATED;
                 entry.requeue = RequeueReason::PreemptionGated;
                 entry.starts_over = true;
                 return Fitting::Decided;
             }
             Mode::DeferredFit => {
-                entry.message = messages::FITS_AFTER_PREEMPTIONS.to_owned();
+                entry.message = messages::FITS_AFTER_PREEMPTIONS.into();
                 entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
                 entry.requeue = RequeueReason::PendingPreemption;
                 entry.starts_over = true;
@@ -260,14 +261,14 @@ impl State {
             entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
             entry.requeue = RequeueReason::PendingPreemption;
             entry.starts_over = true;
-            entry.message.push_str(&messages::pending_preemption(n));
+            entry.message = format!("{}{}", entry.message, messages::pending_preemption(n)).into();
             cycle.preemptions.extend(entry.targets.iter().map(|&t| (t, entry.workload, entry.queue)));
             return Fitting::Decided;
         }
         let is_blocked = !self.unready.is_empty() || cycle.assumed.iter().any(|(id, _)| self.blocks_admission(*id));
         if is_blocked && !entry.has_reservation {
             entry.reason = reasons::WAITING_FOR_PODS_READY;
-            entry.message = messages::WAITING_FOR_PODS_READY.to_owned();
+            entry.message = messages::WAITING_FOR_PODS_READY.into();
             return Fitting::Waits(slice);
         }
         self.admit_entry(entry, slice, cycle);
@@ -293,9 +294,9 @@ impl State {
         self.note_reservation(entry, admission, cycle);
     }
 
-    fn skip(&self, entry: &mut Entry, message: &str, counts: bool, cycle: &mut Cycle) {
+    fn skip(&self, entry: &mut Entry, message: &'static str, counts: bool, cycle: &mut Cycle) {
         entry.status = EntryStatus::Skipped;
-        entry.message = message.to_owned();
+        entry.message = message.into();
         entry.reason = reasons::WAITING_FOR_QUOTA;
         if counts {
             let queue = self.names.queues[entry.queue].clone();
@@ -313,14 +314,15 @@ impl State {
             let flavors = pod_set.flavors.iter().map(|choice| (choice.resource, choice.flavor)).collect();
             nomination.insert(record.spec.adjusted[pod_set.index].name.clone(), flavors);
         }
+        self.workloads.get_mut(entry.workload).resume = None;
         let (mut assignment, targets) = self.find_assignment(entry, Some(&nomination), cycle);
         if assignment.mode() == Mode::Fit {
             assignment.override_mode = Some(Mode::DeferredFit);
         }
         let record = self.workloads.get(entry.workload);
-        entry.message = messages::assignment(&self.names, &assignment, &record.spec.adjusted);
+        entry.message = messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
         let deferred = assignment.mode() == Mode::DeferredFit;
-        entry.assignment = Some(assignment);
+        entry.assignment = Some(Arc::new(assignment));
         entry.targets = targets;
         let fresh =
             !entry.targets.is_empty() && !cycle.takes_from_victims(entry) && self.fits(entry, &entry.usage(), cycle);

@@ -1,16 +1,18 @@
 //! The entries of a cycle and the order in which they are decided on (rules/05 §6.2, §6.3).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::amount::Amount;
 use crate::assign::Assignment;
 use crate::forest::{Forest, NodeId, TreeId};
 use crate::gates::{Gate, Gates};
-use crate::ids::{FlavorResourceId, QueueId, WorkloadId};
+use crate::ids::{FlavorResourceId, QueueId, ShapeId, WorkloadId};
 use crate::objects::Time;
 use crate::pending::RequeueReason;
 use crate::preempt::{Preemptor, Target};
 use crate::share::Share;
+use crate::text::Text;
 use crate::tree::Row;
 
 /// What became of an entry so far.
@@ -43,15 +45,19 @@ pub struct Entry {
     /// Row of the ClusterQueue.
     pub row: Row,
     /// The assignment; `None` if it was not nominated.
-    pub assignment: Option<Assignment>,
+    pub assignment: Option<Arc<Assignment>>,
     /// The workloads that it would preempt.
     pub targets: Vec<Target>,
+    /// Its shape when it was nominated.
+    pub shape: Option<ShapeId>,
+    /// `AllocatableResourceGeneration` of its ClusterQueue when it was nominated.
+    pub generation: i64,
     /// Does the next scan of flavors begin at the first again?
     pub starts_over: bool,
     /// Status.
     pub status: EntryStatus,
     /// The message of its condition.
-    pub message: String,
+    pub message: Text,
     /// The granular reason of its condition.
     pub reason: &'static str,
     /// Where it goes back to.

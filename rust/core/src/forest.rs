@@ -59,6 +59,7 @@ struct Slot {
     /// How many of `nodes` are still here.
     n_members: usize,
     resources: ResourceColumns,
+    version: u64,
 }
 
 /// All ClusterQueues and Cohorts with their quota and usage.
@@ -69,6 +70,8 @@ pub struct Forest {
     free_slots: Vec<u32>,
     dirty: BTreeSet<NodeId>,
     heights_dirty: BTreeSet<TreeId>,
+    /// How many versions of trees there were.
+    n_versions: u64,
 }
 
 /// What the forest asks about flavor-resources: their resource, and the order of names.
@@ -128,6 +131,9 @@ impl Forest {
     }
 
     fn link(&mut self, id: NodeId, parent: Option<NodeId>) {
+        for node in [Some(id), self.nodes[id].parent, parent].into_iter().flatten() {
+            self.note_change(node);
+        }
         let kind = self.nodes[id].kind;
         let children = |node: &mut Node| match kind {
             NodeKind::Queue => std::mem::take(&mut node.child_queues),
@@ -162,6 +168,7 @@ impl Forest {
 
     /// Sets `fairSharing.weight`.
     pub fn set_weight(&mut self, id: NodeId, weight: f64) {
+        self.note_change(id);
         self.nodes[id].weight = weight;
     }
 
@@ -274,6 +281,24 @@ impl Forest {
         *self.tree_mut(id) = tree;
     }
 
+    /// Which version of a tree this is: what a search for flavors and victims reads of it is the same as long as this is,
+    /// trial usage aside. No two versions of any trees have the same number.
+    pub fn version(&self, id: TreeId) -> u64 {
+        self.slot(id).version
+    }
+
+    /// Something has changed about a node that those look at who are in its tree.
+    pub fn note_change(&mut self, id: NodeId) {
+        if let Some((tree, _)) = self.nodes[id].tree {
+            self.renew(tree);
+        }
+    }
+
+    fn renew(&mut self, id: TreeId) {
+        self.n_versions += 1;
+        self.slots[id.0 as usize].as_mut().expect("a tree id in use").version = self.n_versions;
+    }
+
     /// The node of each row of a tree.
     pub fn nodes_of(&self, id: TreeId) -> &[NodeId] {
         &self.slot(id).nodes
@@ -296,6 +321,7 @@ impl Forest {
         if !missing.is_empty() {
             self.rebuild(&[id], &missing, names);
         }
+        self.note_change(id);
         let (tree, row) = self.locate(id);
         let tree = self.tree_mut(tree);
         for &(fr, amount) in usage {
@@ -423,7 +449,7 @@ impl Forest {
             tree.aggregate(&is_leaf);
         }
         let resources = resource_columns(&columns, names);
-        (Slot { tree, nodes: Vec::new(), n_members: 0, resources }, nodes)
+        (Slot { tree, nodes: Vec::new(), n_members: 0, resources, version: 0 }, nodes)
     }
 
     fn store(&mut self, slot: Slot) -> TreeId {
@@ -469,6 +495,7 @@ impl Forest {
             }
         }
         self.tree_mut(id).set_heights(heights);
+        self.renew(id);
     }
 }
 

@@ -9,7 +9,7 @@
 //! | [`state`] | all tables: names to ids, the quota forest, queues, workloads |
 //! | [`apply`], [`cache`], [`reconcile`] | what events do, what holds quota, what is written outside of cycles |
 //! | [`cycle`], [`nominate`], [`entry`], `outcome` | one scheduling cycle: its steps, its heads, their order, what becomes of them |
-//! | [`assign`] | which flavors a workload would use |
+//! | [`assign`], [`verdicts`] | which flavors a workload would use, and how long that answer holds |
 //! | [`preempt`], [`slices`], [`variants`] | who gives way: victims, replaced slices, variants for less preferred flavors |
 //! | [`pending`] | the queue of one ClusterQueue |
 //! | [`forest`], [`tree`], [`quota`], [`share`] | who belongs to whom, quota in dense columns, its mathematics, fair shares |
@@ -65,6 +65,7 @@ pub mod totals;
 pub mod tree;
 pub mod usage_report;
 pub mod variants;
+pub mod verdicts;
 pub mod waiting;
 pub mod what_if;
 pub mod workloads;

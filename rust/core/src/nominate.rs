@@ -20,6 +20,8 @@ use crate::queue_order::has_quota_reservation;
 use crate::reasons;
 use crate::selectors::selects;
 use crate::state::State;
+use crate::text::Text;
+use crate::verdicts::Verdict;
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
@@ -35,7 +37,7 @@ impl State {
             match self.obstacle(&mut entry) {
                 Some((reason, message)) => {
                     entry.reason = reason;
-                    entry.message = message;
+                    entry.message = message.into();
                     not_nominated.push(entry);
                 }
                 None => match self.undecided(queue, workload) {
@@ -46,11 +48,10 @@ impl State {
                     }
                     None => {
                         cycle.mark(&mut self.forest, entry.tree);
-                        let (assignment, targets) = self.find_assignment(&entry, None, cycle);
-                        entry.targets = targets;
-                        let record = self.workloads.get(workload);
-                        entry.message = messages::assignment(&self.names, &assignment, &record.spec.adjusted);
+                        let Verdict { assignment, targets, message } = self.verdict(&entry, cycle);
                         entry.assignment = Some(assignment);
+                        entry.targets = targets;
+                        entry.message = message;
                         entries.push(entry);
                     }
                 },
@@ -72,9 +73,11 @@ impl State {
             row,
             assignment: None,
             targets: Vec::new(),
+            shape: record.shape,
+            generation: self.forest.generation(node),
             starts_over: false,
             status: EntryStatus::NotNominated,
-            message: String::new(),
+            message: Text::default(),
             reason: "",
             requeue: RequeueReason::Generic,
             silent: false,
@@ -156,6 +159,15 @@ impl State {
         Some(Undecided { key: Arc::clone(&record.key), field, message })
     }
 
+    /// Where the scan of flavors is not to go on, it starts over (rules/03 §6).
+    pub(crate) fn drop_outdated_progress(&mut self, entry: &Entry) {
+        let preserve = self.gate(Gate::FlavorFungibilityPreserveScanProgress);
+        let number = self.cycle;
+        let record = self.workloads.get_mut(entry.workload);
+        let shape = record.shape;
+        record.resume.take_if(|resume| resume.is_outdated(entry.generation, number, shape, preserve));
+    }
+
     /// The assignment of a head with the workloads that it would preempt: at full counts, or else at the largest reduced
     /// counts that work (rules/03 §9). `nomination` is given when an earlier assignment is worked out anew, with the
     /// victims of earlier entries gone.
@@ -165,15 +177,7 @@ impl State {
         nomination: Option<&Nomination>,
         cycle: &Cycle,
     ) -> (Assignment, Vec<Target>) {
-        let generation = self.forest.generation(entry.node);
-        let preserve = self.gate(Gate::FlavorFungibilityPreserveScanProgress);
-        let number = self.cycle;
-        let record = self.workloads.get_mut(entry.workload);
-        let shape = record.shape;
-        let outdated = record.resume.as_ref().is_some_and(|r| r.is_outdated(generation, number, shape, preserve));
-        if outdated || nomination.is_some() {
-            record.resume = None;
-        }
+        let shape = self.workloads.get(entry.workload).shape;
         let gone = if nomination.is_some() { cycle.victims(entry.tree) } else { &cycle.nobody };
         let slice = self.replaced_slice(entry.queue, entry.workload, gone);
         let replaced = slice.map(|slice| self.pod_sets_of_slice(slice));
@@ -196,8 +200,8 @@ impl State {
             config: &self.config,
             queue: &self.queues[entry.queue].rules,
             row: entry.row,
-            generation,
-            cycle: number,
+            generation: entry.generation,
+            cycle: self.cycle,
         };
         let world = self.world(gone);
         let preemptor = entry.preemptor();

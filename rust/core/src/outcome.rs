@@ -169,8 +169,12 @@ impl State {
         }
         let keeps_progress = !entry.starts_over
             && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
-        if let Some(assignment) = entry.assignment {
-            let resume: Option<Box<Resume>> = keeps_progress.then(|| Box::new(assignment.resume));
+        if let Some(assignment) = &entry.assignment {
+            // One that has come to the last flavor starts with the first, as one without progress does.
+            let resume = Some(&assignment.resume).filter(|resume| keeps_progress && resume.has_pending_flavors());
+            let (generation, cycle, shape) = (entry.generation, self.cycle, entry.shape);
+            let resume =
+                resume.map(|resume| Box::new(Resume { tried: resume.tried.clone(), generation, cycle, shape }));
             self.workloads.get_mut(entry.workload).resume = resume;
         }
         let parked = self.put_back(entry.workload, entry.queue, reason, entry.reason, decision);
@@ -199,7 +203,7 @@ impl State {
             message: truncate(&entry.message, conditions::MAX_EVENT_MESSAGE),
         });
         let key = Arc::clone(&record.key);
-        decision.pending.push(Kept { key, queue, reason, message: entry.message, parked, written });
+        decision.pending.push(Kept { key, queue, reason, message: entry.message.to_string(), parked, written });
     }
 
     /// The queue's part of a requeue. Returns whether the workload is parked now.

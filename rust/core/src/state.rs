@@ -22,6 +22,7 @@ use crate::preempt::CandidateKey;
 use crate::quantity::Quantity;
 use crate::resource_names::amount_from_quantity;
 use crate::tree::Quota;
+use crate::verdicts::Verdicts;
 use crate::workloads::{Record, Workloads};
 
 /// What a reserving workload charges to its ClusterQueue.
@@ -66,6 +67,8 @@ pub struct QueueRecord {
     pub named_by: BTreeSet<WorkloadId>,
     /// The LocalQueues that point to it.
     pub local_queues: BTreeSet<LocalQueueId>,
+    /// Verdicts on its heads that still hold.
+    pub verdicts: Verdicts,
 }
 
 impl QueueRecord {
@@ -195,6 +198,11 @@ pub struct State {
     pub replaced_slices: BTreeMap<WorkloadId, (crate::decision::Key, crate::objects::Workload)>,
     /// Which workloads are to be reconciled.
     pub agenda: crate::reconcile::Agenda,
+    /// How often ResourceFlavors and ClusterQueues were changed.
+    pub settings_version: u64,
+    /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
+    /// takes longer: for tests.
+    pub evaluates_always: bool,
     /// Number of cycles so far.
     pub cycle: u64,
     /// Time of the last call that had one.

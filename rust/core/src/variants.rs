@@ -87,7 +87,7 @@ impl State {
         }
         entry.status = EntryStatus::Skipped;
         entry.reason = reasons::PENDING_EVALUATION;
-        entry.message = messages::PREFERRED_VARIANT_ADMITTED.to_owned();
+        entry.message = messages::PREFERRED_VARIANT_ADMITTED.into();
         true
     }
 
@@ -103,14 +103,14 @@ impl State {
             let flavors = self.queues[entry.queue].rules.groups.first().map_or(&[][..], |group| &group.flavors);
             if flavors.iter().position(|&flavor| self.names.flavors[flavor] == last).is_none_or(|last| own > last) {
                 entry.reason = reasons::PENDING_EVALUATION;
-                entry.message = messages::BELOW_LAST_ACCEPTABLE_FLAVOR.to_owned();
+                entry.message = messages::BELOW_LAST_ACCEPTABLE_FLAVOR.into();
                 return true;
             }
         }
         entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
         entry.requeue = RequeueReason::PendingMigration;
         entry.starts_over = true;
-        entry.message.push_str(messages::PENDING_MIGRATION);
+        entry.message = format!("{}{}", entry.message, messages::PENDING_MIGRATION).into();
         cycle.migrations.push((sibling, entry.workload));
         true
     }

@@ -128,7 +128,7 @@ impl State {
         answer.undecided = cycle.decision.undecided.pop();
         let Some(entry) = entries.pop().or_else(|| refused.pop()) else { return };
         answer.reason = entry.reason.to_owned();
-        answer.message.clone_from(&entry.message);
+        answer.message = entry.message.to_string();
         if entry.status == EntryStatus::Assumed {
             answer.outcome = Outcome::Fits;
             answer.admission = cycle.assumed.pop().map(|(_, admission)| admission);
