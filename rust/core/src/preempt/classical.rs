@@ -47,6 +47,9 @@ pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preem
     let others = collect(world, tree, preemptor, demand, preemption);
     let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     let search = Search { world, wanted: &wanted, preemptor, demand, preemption, others: &others };
+    if !search.has_candidates() {
+        return Vec::new();
+    }
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
         let mut targets = Vec::new();
@@ -136,17 +139,26 @@ impl<'a> Search<'a> {
         };
         // While borrowing nobody without advantage is preempted, unless the ClusterQueue says so.
         let by_priority = !allow_borrowing || borrow_within_cohort(self.preemption).is_some();
-        let own = vec![Source { node: self.preemptor.node, advantage: false, ancestor: None }];
         [
             of(self.others(true).copied().collect(), self.preemption.reclaim_within_cohort),
             of(self.others(false).filter(|_| by_priority).copied().collect(), self.preemption.reclaim_within_cohort),
-            of(own, self.preemption.within_cluster_queue),
+            of(vec![self.own()], self.preemption.within_cluster_queue),
         ]
     }
 
     fn has_others(&self, advantage: bool) -> bool {
         let policy = self.preemption.reclaim_within_cohort;
         self.others(advantage).any(|source| self.candidates(source, policy).1.next().is_some())
+    }
+
+    fn own(&self) -> Source {
+        Source { node: self.preemptor.node, advantage: false, ancestor: None }
+    }
+
+    fn has_candidates(&self) -> bool {
+        self.candidates(&self.own(), self.preemption.within_cluster_queue).1.next().is_some()
+            || self.has_others(true)
+            || self.has_others(false)
     }
 
     /// Which attempts are made: is borrowing allowed in each (rules/04 §4.3)?

@@ -19,7 +19,7 @@ use crate::forest::{Forest, NodeId, TreeId};
 use crate::gates::Gate;
 use crate::ids::{FlavorResourceId, IdVec, LocalQueueId, QueueId, WorkloadId};
 use crate::names::Names;
-use crate::objects::{Preemption, Time};
+use crate::objects::{Preemption, PreemptionPolicy, Time};
 use crate::state::{LocalQueueRecord, Owner, QueueRecord};
 use crate::tree::{Column, Mark, Row, Tree};
 use crate::workloads::Workloads;
@@ -139,6 +139,9 @@ impl Demand {
 
 /// The workloads to preempt, in the order in which Kueue gives them; none if no set of candidates makes enough room.
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
+    if !may_preempt(world, preemptor) {
+        return Vec::new();
+    }
     match &world.config.fair_sharing {
         None => classical::find_targets(world, tree, preemptor, demand),
         Some(fair_sharing) => {
@@ -148,6 +151,13 @@ pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, d
             fair::find_targets(world, tree, preemptor, demand, strategies)
         }
     }
+}
+
+/// Does the ClusterQueue allow any preemption?
+fn may_preempt(world: &World<'_>, preemptor: &Preemptor) -> bool {
+    let allows = |policy| !matches!(policy, PreemptionPolicy::Never | PreemptionPolicy::Unset);
+    let preemption = &world.queues[preemptor.queue].rules.preemption;
+    preemption.as_ref().is_some_and(|p| allows(p.within_cluster_queue) || allows(p.reclaim_within_cohort))
 }
 
 /// Ends a what-if in which `targets` are removed. Sums that had saturated end up where adding the targets back one by one
@@ -234,9 +244,8 @@ fn minimise(
 
 /// May the preemptor's ClusterQueue preempt in other ClusterQueues while it borrows (rules/04 §4.1)?
 fn borrow_within_cohort(preemption: &Preemption) -> Option<Option<i32>> {
-    use crate::objects::PreemptionPolicy::Never;
     let configured = preemption.borrow_within_cohort.as_ref()?;
-    (configured.policy != Never).then_some(configured.max_priority_threshold)
+    (configured.policy != PreemptionPolicy::Never).then_some(configured.max_priority_threshold)
 }
 
 /// The oracle of flavor assignment: a search for one flavor-resource (rules/04 §6).
@@ -250,6 +259,9 @@ pub struct Simulation<'a> {
 impl Oracle for Simulation<'_> {
     fn simulate(&mut self, tree: &mut Tree, row: Row, fr: FlavorResourceId, amount: Amount) -> (Possibility, u32) {
         let Some(column) = tree.column(fr) else { return (Possibility::NoCandidates, 0) };
+        if !may_preempt(&self.world, &self.preemptor) {
+            return (Possibility::NoCandidates, tree.borrowing_level(row, column, amount).0);
+        }
         let demand = Demand::new(tree, vec![column], vec![(Some(column), amount)]);
         let targets = find_targets(&self.world, tree, &self.preemptor, &demand);
         if targets.is_empty() {
