@@ -1,7 +1,5 @@
 //! The record of which flavors were tried and what came of it (rules/03 §7).
 
-use std::collections::BTreeMap;
-
 use super::modes::{Mode, Possibility};
 use super::reasons::{NoFitReason, Reason};
 use super::{FlavorId, ResourceGroup, ResourceId};
@@ -24,9 +22,9 @@ pub struct Attempt {
     pub no_fit_reason: NoFitReason,
 }
 
-/// The attempts of one pod set (group), by flavor.
+/// The attempts of one pod set (group), one a flavor.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Attempts(BTreeMap<FlavorId, Attempt>);
+pub(super) struct Attempts(Vec<Attempt>);
 
 impl Attempts {
     /// Adds what the scan of one resource group tried.
@@ -34,9 +32,13 @@ impl Attempts {
         if scanned.is_empty() {
             return;
         }
-        let present: Vec<FlavorId> = scanned.iter().map(|a| a.flavor).collect();
+        let n_before = self.0.len();
+        let mut present = Vec::new();
         for mut attempt in scanned {
-            match self.0.get_mut(&attempt.flavor) {
+            if n_before > 0 {
+                present.push(attempt.flavor);
+            }
+            match self.0.iter_mut().find(|known| known.flavor == attempt.flavor) {
                 Some(known) => {
                     known.mode = known.mode.min(attempt.mode);
                     known.level = known.level.max(attempt.level);
@@ -50,17 +52,19 @@ impl Attempts {
                     }
                 }
                 None => {
-                    for reason in std::mem::take(&mut attempt.reasons) {
-                        add_once(&mut attempt.reasons, reason);
+                    if attempt.reasons.len() > 1 {
+                        for reason in std::mem::take(&mut attempt.reasons) {
+                            add_once(&mut attempt.reasons, reason);
+                        }
                     }
-                    self.0.insert(attempt.flavor, attempt);
+                    self.0.push(attempt);
                 }
             }
         }
-        for (flavor, attempt) in &mut self.0 {
-            if group.flavors.contains(flavor) && !present.contains(flavor) {
+        for attempt in &mut self.0[..n_before] {
+            if group.flavors.contains(&attempt.flavor) && !present.contains(&attempt.flavor) {
                 attempt.mode = Mode::NoFit;
-                add_once(&mut attempt.reasons, Reason::ResourceNotProvided(*flavor, resource));
+                add_once(&mut attempt.reasons, Reason::ResourceNotProvided(attempt.flavor, resource));
                 if observability {
                     attempt.no_fit_reason = NoFitReason::NoMatchingFlavor;
                 }
@@ -70,7 +74,7 @@ impl Attempts {
 
     /// The attempts in the order of the flavors' names.
     pub fn finish(self, names: &Names) -> Vec<Attempt> {
-        let mut attempts: Vec<_> = self.0.into_values().collect();
+        let mut attempts = self.0;
         attempts.sort_by(|a, b| names.flavors[a.flavor].cmp(&names.flavors[b.flavor]));
         attempts
     }

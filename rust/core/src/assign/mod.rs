@@ -9,6 +9,7 @@ mod partial;
 mod reasons;
 mod scan;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -328,9 +329,18 @@ pub fn assign(
         no_fit_reason: NoFitReason::None,
         override_mode: None,
     };
-    for group in grouped(candidate, pod_set_requests(context, candidate, counts)) {
-        if !assign_group(context, tree, candidate, group, &mut assignment, oracle) {
-            break;
+    let requests = pod_set_requests(context, candidate, counts);
+    if candidate.pod_sets.iter().all(|pod_set| group_name(pod_set).is_none()) {
+        for request in requests {
+            if !assign_group(context, tree, candidate, [request], &mut assignment, oracle) {
+                break;
+            }
+        }
+    } else {
+        for group in grouped(candidate, requests) {
+            if !assign_group(context, tree, candidate, group, &mut assignment, oracle) {
+                break;
+            }
         }
     }
     if assignment.mode() != Mode::NoFit {
@@ -344,29 +354,28 @@ pub fn assign(
     assignment
 }
 
-fn pod_set_requests(context: &Context<'_>, candidate: &Candidate<'_>, counts: Option<&[i32]>) -> Vec<PodSetRequest> {
+fn pod_set_requests<'a>(
+    context: &'a Context<'_>,
+    candidate: &'a Candidate<'_>,
+    counts: Option<&'a [i32]>,
+) -> impl Iterator<Item = PodSetRequest> + 'a {
     let pods = context.names.find_resource("pods").filter(|pods| context.queue.group_of(*pods).is_some());
-    candidate
-        .totals
-        .iter()
-        .enumerate()
-        .map(|(index, totals)| {
-            let totals = match counts {
-                Some(counts) => totals.scaled_to(counts[index]),
-                None => totals.clone(),
-            };
-            let mut requests = totals.requests;
-            if let Some(pods) = pods {
-                set_request(context.names, &mut requests, pods, i64::from(totals.count));
-            }
-            let carried = if context.gate(Gate::TopologyAwareScheduling) { totals.flavors } else { Vec::new() };
-            let carried = carried
-                .into_iter()
-                .map(|(resource, flavor)| FlavorChoice { resource, flavor, mode: Mode::Fit, level: 0, tried_index: 0 })
-                .collect();
-            PodSetRequest { index, count: totals.count, requests, carried }
-        })
-        .collect()
+    candidate.totals.iter().enumerate().map(move |(index, totals)| {
+        let totals = match counts {
+            Some(counts) => totals.scaled_to(counts[index]),
+            None => totals.clone(),
+        };
+        let mut requests = totals.requests;
+        if let Some(pods) = pods {
+            set_request(context.names, &mut requests, pods, i64::from(totals.count));
+        }
+        let carried = if context.gate(Gate::TopologyAwareScheduling) { totals.flavors } else { Vec::new() };
+        let carried = carried
+            .into_iter()
+            .map(|(resource, flavor)| FlavorChoice { resource, flavor, mode: Mode::Fit, level: 0, tried_index: 0 })
+            .collect();
+        PodSetRequest { index, count: totals.count, requests, carried }
+    })
 }
 
 fn set_request(names: &Names, requests: &mut Vec<(ResourceId, i64)>, resource: ResourceId, value: i64) {
@@ -377,17 +386,16 @@ fn set_request(names: &Names, requests: &mut Vec<(ResourceId, i64)>, resource: R
     }
 }
 
+fn group_name(pod_set: &PodSet) -> Option<&String> {
+    pod_set.topology_request.as_ref().and_then(|topology| topology.pod_set_group_name.as_ref())
+}
+
 /// Pod sets of the same topology group are assigned together (rules/03 §3 rule 3).
-fn grouped(candidate: &Candidate<'_>, requests: Vec<PodSetRequest>) -> Vec<Vec<PodSetRequest>> {
-    let name_of = |request: &PodSetRequest| {
-        candidate.pod_sets[request.index].topology_request.as_ref().and_then(|t| t.pod_set_group_name.clone())
-    };
-    if requests.iter().all(|request| name_of(request).is_none()) {
-        return requests.into_iter().map(|request| vec![request]).collect();
-    }
-    let mut groups: Vec<(String, Vec<PodSetRequest>)> = Vec::with_capacity(requests.len());
+fn grouped(candidate: &Candidate<'_>, requests: impl Iterator<Item = PodSetRequest>) -> Vec<Vec<PodSetRequest>> {
+    let mut groups: Vec<(String, Vec<PodSetRequest>)> = Vec::new();
     for request in requests {
-        let key = name_of(&request).unwrap_or_else(|| request.index.to_string());
+        let name = group_name(&candidate.pod_sets[request.index]);
+        let key = name.map_or_else(|| request.index.to_string(), String::clone);
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => group.1.push(request),
             None => groups.push((key, vec![request])),
@@ -401,27 +409,28 @@ fn assign_group(
     context: &Context<'_>,
     tree: &mut Tree,
     candidate: &Candidate<'_>,
-    group: Vec<PodSetRequest>,
+    group: impl AsRef<[PodSetRequest]> + IntoIterator<Item = PodSetRequest>,
     assignment: &mut Assignment,
     oracle: &mut dyn Oracle,
 ) -> bool {
+    let pod_sets = group.as_ref();
     // Each is in canonical order.
-    let mut summed: Vec<(ResourceId, i64)> = group[0].requests.clone();
-    for pod_set in &group[1..] {
+    let mut summed = Cow::Borrowed(&pod_sets[0].requests);
+    for pod_set in &pod_sets[1..] {
         for &(resource, value) in &pod_set.requests {
             let before = summed.iter().find(|s| s.0 == resource).map_or(0, |s| s.1);
-            set_request(context.names, &mut summed, resource, before.saturating_add(value));
+            set_request(context.names, summed.to_mut(), resource, before.saturating_add(value));
         }
     }
-    let members: Vec<usize> = group.iter().map(|ps| ps.index).collect();
+    let members: Vec<usize> = pod_sets.iter().map(|ps| ps.index).collect();
     let mut chosen: Option<Vec<FlavorChoice>> = Some(Vec::new());
-    for choice in group.iter().flat_map(|ps| &ps.carried) {
+    for choice in pod_sets.iter().flat_map(|ps| &ps.carried) {
         put(chosen.as_mut().expect("set above"), choice.clone());
     }
     let mut reasons = Vec::new();
     let mut error = None;
     let mut attempts = Attempts::default();
-    for &(resource, quantity) in &summed {
+    for &(resource, quantity) in summed.iter() {
         let resource_group = context.queue.group_of(resource);
         if resource_group.is_none() && (quantity == 0 || context.ignores_undeclared()) {
             continue;
@@ -440,8 +449,9 @@ fn assign_group(
             error = found.error;
             break;
         }
-        for choice in found.flavors {
-            put(chosen.as_mut().expect("only a failure empties it"), choice);
+        match chosen.as_mut().expect("only a failure empties it") {
+            chosen if chosen.is_empty() => *chosen = found.flavors,
+            chosen => found.flavors.into_iter().for_each(|choice| put(chosen, choice)),
         }
         reasons.extend(found.reasons);
     }

@@ -1,5 +1,6 @@
 //! The scan over the flavors of one resource group for one group of pod sets (rules/03 §4, §5).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::{
@@ -43,35 +44,42 @@ pub(super) fn find_flavor(
         found.reasons.push(Reason::ResourceUnavailable(lead));
         return found;
     };
-    let requests: Vec<_> = requests.iter().filter(|r| group.covered.contains(&r.0)).copied().collect();
+    let requests: Cow<'_, [(ResourceId, i64)]> = if requests.iter().all(|r| group.covered.contains(&r.0)) {
+        Cow::Borrowed(requests)
+    } else {
+        requests.iter().filter(|r| group.covered.contains(&r.0)).copied().collect()
+    };
     let fungible = context.gate(Gate::FlavorFungibility);
     let start = match candidate.resume {
         Some(resume) if fungible => resume.next_index(members[0], lead),
         _ => 0,
     };
-    let mut best: Option<(GranularMode, Vec<FlavorChoice>)> = None;
+    let (mut has_best, mut best) = (false, GranularMode::WORST);
+    // What the best flavor gives, and what the one that is tried does.
+    let (mut choices, mut spare) = (Vec::new(), Vec::with_capacity(requests.len()));
+    // Reasons to skip a flavor, each with the number of attempts before it.
+    let mut skips: Vec<(usize, Reason)> = Vec::new();
     let mut last_index = None;
     for (index, &flavor) in group.flavors.iter().enumerate().skip(start) {
         last_index = Some(index);
         if let Some(reason) = skipped(context, candidate, members, flavor, lead) {
-            found.reasons.push(reason);
+            skips.push((found.attempts.len(), reason));
             continue;
         }
         match unsuitable(context, candidate, members, flavor, &group.covered) {
             Ok(None) => {}
             Ok(Some(reason)) => {
-                found.attempts.push(no_fit_attempt(context, flavor, vec![reason.clone()]));
-                found.reasons.push(reason);
+                found.attempts.push(no_fit_attempt(context, flavor, vec![reason]));
                 continue;
             }
             Err(error) => {
-                found.attempts.push(no_fit_attempt(context, flavor, Vec::new()));
                 found.error = Some(error);
+                found.reasons = in_order(&found.attempts, skips);
+                found.attempts.push(no_fit_attempt(context, flavor, Vec::new()));
                 return found;
             }
         }
-        let tried = try_flavor(context, tree, candidate, members, &requests, flavor, assumed, oracle);
-        found.reasons.extend(tried.reasons.iter().cloned());
+        let tried = try_flavor(context, tree, candidate, members, &requests, flavor, assumed, &mut spare, oracle);
         found.attempts.push(Attempt {
             flavor,
             mode: tried.mode.preemption.mode(),
@@ -80,39 +88,50 @@ pub(super) fn find_flavor(
             reasons: tried.reasons,
             no_fit_reason: observed(context, tried.no_fit_reason),
         });
-        let best_mode = best.as_ref().map_or(GranularMode::WORST, |b| b.0);
-        if fungible {
+        let (is_better, is_last) = if fungible {
             let fungibility = &context.queue.fungibility;
-            if !tried.mode.try_next(fungibility) {
-                best = Some((tried.mode, tried.choices));
-                break;
-            }
-            if tried.mode.preferred_to(best_mode, fungibility) {
-                best = Some((tried.mode, tried.choices));
-            }
-        } else if tried.mode.preemption > best_mode.preemption {
-            let fits = tried.mode.preemption == PreemptionMode::Fit;
-            best = Some((tried.mode, tried.choices));
-            if fits {
-                break;
-            }
+            let is_last = !tried.mode.try_next(fungibility);
+            (is_last || tried.mode.preferred_to(best, fungibility), is_last)
+        } else {
+            let is_better = tried.mode.preemption > best.preemption;
+            (is_better, is_better && tried.mode.preemption == PreemptionMode::Fit)
+        };
+        if is_better {
+            has_best = true;
+            best = tried.mode;
+            std::mem::swap(&mut choices, &mut spare);
+        }
+        if is_last {
+            break;
         }
     }
-    if let Some((mode, mut choices)) = best {
-        if fungible {
-            // What is kept is where the scan ended, not which flavor was chosen (rules/03 §4 rule 4).
-            let ended = last_index.filter(|i| i + 1 < group.flavors.len());
-            let tried_index = ended.map_or(-1, |i| i32::try_from(i).expect("at most 64 flavors in a group"));
-            for choice in &mut choices {
-                choice.tried_index = tried_index;
-            }
+    if has_best && fungible {
+        // What is kept is where the scan ended, not which flavor was chosen (rules/03 §4 rule 4).
+        let ended = last_index.filter(|i| i + 1 < group.flavors.len());
+        let tried_index = ended.map_or(-1, |i| i32::try_from(i).expect("at most 64 flavors in a group"));
+        for choice in &mut choices {
+            choice.tried_index = tried_index;
         }
-        if mode.preemption == PreemptionMode::Fit {
-            found.reasons.clear();
-        }
-        found.flavors = choices;
     }
+    if !has_best || best.preemption != PreemptionMode::Fit {
+        found.reasons = in_order(&found.attempts, skips);
+    }
+    found.flavors = choices;
     found
+}
+
+/// All reasons, in the order of the flavors.
+fn in_order(attempts: &[Attempt], skips: Vec<(usize, Reason)>) -> Vec<Reason> {
+    let mut skips = skips.into_iter().peekable();
+    let mut reasons = Vec::with_capacity(attempts.iter().map(|attempt| attempt.reasons.len()).sum());
+    for (index, attempt) in attempts.iter().enumerate() {
+        while let Some((_, reason)) = skips.next_if(|(before, _)| *before == index) {
+            reasons.push(reason);
+        }
+        reasons.extend(attempt.reasons.iter().cloned());
+    }
+    reasons.extend(skips.map(|(_, reason)| reason));
+    reasons
 }
 
 /// Flavors that the scan passes over without an attempt.
@@ -220,11 +239,11 @@ fn all_topology(context: &Context<'_>) -> bool {
 struct Tried {
     mode: GranularMode,
     max_level: u32,
-    choices: Vec<FlavorChoice>,
     reasons: Vec<Reason>,
     no_fit_reason: NoFitReason,
 }
 
+/// Tries one flavor; `choices` are then what it gives.
 #[allow(clippy::too_many_arguments)]
 fn try_flavor(
     context: &Context<'_>,
@@ -234,15 +253,12 @@ fn try_flavor(
     requests: &[(ResourceId, i64)],
     flavor: FlavorId,
     assumed: &BTreeMap<FlavorResourceId, Amount>,
+    choices: &mut Vec<FlavorChoice>,
     oracle: &mut dyn Oracle,
 ) -> Tried {
-    let mut tried = Tried {
-        mode: GranularMode::BEST,
-        max_level: 0,
-        choices: Vec::with_capacity(requests.len()),
-        reasons: Vec::new(),
-        no_fit_reason: NoFitReason::None,
-    };
+    choices.clear();
+    let mut tried =
+        Tried { mode: GranularMode::BEST, max_level: 0, reasons: Vec::new(), no_fit_reason: NoFitReason::None };
     for &(resource, requested) in requests {
         let mut requested = requested;
         if let Some(replaced) = replaced_slice(context, candidate) {
@@ -268,7 +284,7 @@ fn try_flavor(
             tried.mode = checked.mode;
         }
         if tried.mode.preemption != PreemptionMode::NoFit {
-            tried.choices.push(FlavorChoice {
+            choices.push(FlavorChoice {
                 resource,
                 flavor,
                 mode: checked.mode.preemption.mode(),
