@@ -11,14 +11,15 @@ use crate::amount::Amount;
 use crate::assign::{QueueRules, Totals};
 use crate::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
 use crate::forest::{NodeId, NodeKind};
-use crate::ids::{CohortId, QueueId, WorkloadId};
+use crate::gates::Gate;
+use crate::ids::{CohortId, FlavorResourceId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{ClusterQueue, Cohort, Time};
 use crate::preempt::CandidateKey;
 use crate::queue_order::{effective_priority, has_active_quota_reservation, is_admitted, queue_order_timestamp};
 use crate::state::{Charge, Owner, State, fair_weight};
 use crate::totals;
-use crate::workloads::intern_totals;
+use crate::workloads::{self, Record, intern_totals};
 
 /// Why the cache refused an object; Kueue logs it and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -356,26 +357,36 @@ impl State {
 
     /// The totals of a reserved workload, from its admission.
     pub fn reserved_totals(&mut self, workload: WorkloadId) -> Arc<[Totals]> {
-        let reclaimable = self.gate(crate::gates::Gate::ReclaimablePods);
-        let record = self.workloads.get(workload);
-        let totals =
-            totals::totals(&record.spec.adjusted, &record.workload.status, &self.config.resources, reclaimable, None);
-        intern_totals(&mut self.names, &totals)
+        let reclaimable = self.gate(Gate::ReclaimablePods);
+        let State { workloads, names, config, .. } = self;
+        let Record { spec, workload, .. } = workloads.get(workload);
+        let status = &workload.status;
+        let Some(admission) = &status.admission else {
+            let totals = totals::pending_totals(&spec.adjusted, status, &config.resources, reclaimable, None);
+            return intern_totals(names, &totals);
+        };
+        let totals = workloads::reserved_totals(names, &spec.adjusted, status, admission, reclaimable);
+        debug_assert_eq!(totals, {
+            let by_name = totals::totals(&spec.adjusted, status, &config.resources, reclaimable, None);
+            intern_totals(names, &by_name)
+        });
+        totals
     }
 }
 
 /// What totals charge: the resources that have a flavor (rules/01 §7.4).
-fn charged_usage(names: &mut Names, totals: &[Totals]) -> Vec<(crate::ids::FlavorResourceId, Amount)> {
-    let mut usage: BTreeMap<crate::ids::FlavorResourceId, Amount> = BTreeMap::new();
+fn charged_usage(names: &mut Names, totals: &[Totals]) -> Vec<(FlavorResourceId, Amount)> {
+    let mut usage: Vec<(FlavorResourceId, Amount)> = Vec::new();
     for pod_set in totals {
         for &(resource, flavor) in &pod_set.flavors {
-            if !pod_set.requests.iter().any(|r| r.0 == resource) {
-                continue;
-            }
+            let Some(&(_, value)) = pod_set.requests.iter().find(|r| r.0 == resource) else { continue };
             let fr = names.flavor_resource(flavor, resource);
-            let total = usage.entry(fr).or_default();
-            *total = total.plus_units(pod_set.request(resource));
+            match usage.iter_mut().find(|(known, _)| *known == fr) {
+                Some((_, total)) => *total = total.plus_units(value),
+                None => usage.push((fr, Amount::ZERO.plus_units(value))),
+            }
         }
     }
-    usage.into_iter().collect()
+    usage.sort_unstable_by_key(|(fr, _)| *fr);
+    usage
 }

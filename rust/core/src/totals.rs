@@ -134,7 +134,7 @@ pub fn effective_count(pod_sets: &[PodSet], status: &WorkloadStatus, pod_set: &s
     entry.map_or(count, |entry| count.saturating_sub(entry.count.min(count)))
 }
 
-fn spec_count(pod_sets: &[PodSet], pod_set: &str) -> i32 {
+pub(crate) fn spec_count(pod_sets: &[PodSet], pod_set: &str) -> i32 {
     pod_sets.iter().rev().find(|candidate| candidate.name == pod_set).map_or(0, |found| found.count)
 }
 
