@@ -10,6 +10,8 @@ use crate::queue_order::{base_priority, effective_priority};
 use crate::reasons;
 use crate::resource_names::quantity_from_value;
 
+const SECOND_NS: i64 = 1_000_000_000;
+
 /// Label with the UID of a workload's job.
 pub const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
 /// Condition messages and event messages of skipped entries (rules/05 §6).
@@ -54,8 +56,8 @@ pub fn namespace_missing(namespace: &str) -> String {
 
 /// The event of a quota reservation; `considered` are the flavors that were passed over, `wait_ns` since queued.
 pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> String {
-    let seconds = wait_ns as f64 / 1e9;
-    let mut message = format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {seconds:.0}s");
+    let mut message =
+        format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {}s", seconds(wait_ns));
     if !considered.is_empty() {
         message.push_str("; Flavors considered: ");
         message.push_str(considered);
@@ -65,8 +67,18 @@ pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> Stri
 
 /// The event of an admission; `wait_ns` since the reservation.
 pub fn admitted_event(queue: &str, wait_ns: i64) -> String {
-    let seconds = wait_ns as f64 / 1e9;
-    format!("Admitted by ClusterQueue {queue}, wait time since reservation was {seconds:.0}s")
+    format!("Admitted by ClusterQueue {queue}, wait time since reservation was {}s", seconds(wait_ns))
+}
+
+/// Whole seconds as `%.0f` writes them, half of one to the even side.
+fn seconds(ns: i64) -> String {
+    // Past some days the float of Kueue may be on the other side of a half.
+    if !(0..1 << 50).contains(&ns) {
+        return format!("{:.0}", ns as f64 / 1e9);
+    }
+    let (whole, rest) = (ns / SECOND_NS, ns % SECOND_NS);
+    let up = rest > SECOND_NS / 2 || (rest == SECOND_NS / 2 && whole % 2 == 1);
+    (whole + i64::from(up)).to_string()
 }
 
 /// What is added to the message of a workload that preempts `n` others (rules/04 §8).
@@ -249,4 +261,19 @@ pub fn considered_flavors(names: &Names, assignment: &Assignment, pod_sets: &[Po
         (!attempts.is_empty()).then(|| format!("{}: {}", pod_sets[pod_set.index].name, attempts.join(", ")))
     });
     per_pod_set.collect::<Vec<_>>().join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_rounded_as_the_float_is() {
+        let halves = (0..60).flat_map(|n| [n, 86_400 * n, 100_003 * n]).map(|n| n * SECOND_NS + SECOND_NS / 2);
+        let near = halves.flat_map(|ns| [ns - SECOND_NS / 2, ns - 1, ns, ns + 1]);
+        let ends = [(1 << 50) - 1, 1 << 50, i64::MAX, i64::MIN, -1, -SECOND_NS / 2];
+        for ns in near.chain(ends) {
+            assert_eq!(seconds(ns), format!("{:.0}", ns as f64 / 1e9), "{ns}");
+        }
+    }
 }

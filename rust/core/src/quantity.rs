@@ -261,12 +261,14 @@ impl fmt::Display for Quantity {
         if let Some(text) = &self.text {
             return f.pad(text);
         }
-        let canonical = self.canonical();
-        let text = match canonical.suffix {
-            Suffix::None => canonical.number.to_string(),
-            Suffix::Text(suffix) => format!("{}{suffix}", canonical.number),
-            Suffix::Exponent(exponent) => format!("{}e{exponent}", canonical.number),
-        };
+        let Canonical { number, suffix } = self.canonical();
+        // 64 bits are written much faster, and nearly every number has no more.
+        let mut text = i64::try_from(number).map_or_else(|_| number.to_string(), |number| number.to_string());
+        match suffix {
+            Suffix::None => {}
+            Suffix::Text(suffix) => text.push_str(suffix),
+            Suffix::Exponent(exponent) => text.push_str(&format!("e{exponent}")),
+        }
         f.pad(&text)
     }
 }

@@ -45,9 +45,13 @@ pub fn quantity_from_value(resource: &str, value: i64, byte_valued: bool) -> Qua
     if resource == CPU || !(byte_valued || is_byte_valued(resource)) {
         return exact_quantity(resource, value);
     }
-    // Written without a binary suffix, it is a decimal quantity from then on.
-    let preferred = Quantity::from_units(value, Family::BinarySi);
-    Quantity::parse(&preferred.to_string()).unwrap_or(preferred)
+    // It is what is read back: written without a binary suffix, it is a decimal quantity from then on.
+    if value.unsigned_abs() >= 1 << 40 || value.unsigned_abs() == 1000 {
+        let written = Quantity::from_units(value, Family::BinarySi);
+        return Quantity::parse(&written.to_string()).unwrap_or(written);
+    }
+    let has_suffix = value % 1024 == 0 && value != 0;
+    Quantity::from_units(value, if has_suffix { Family::BinarySi } else { Family::DecimalSi })
 }
 
 /// The same number, in a form that only matters where it is written.
@@ -97,6 +101,21 @@ mod tests {
         ];
         for (resource, text, amount) in table {
             assert_eq!(amount_from_quantity(resource, &quantity(text)), amount, "{resource} {text}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_what_is_read_back_of_what_is_written() {
+        let near = |value: i64| (-2..3).map(move |by| value.saturating_add(by));
+        let powers = (0..63).flat_map(|n| near(1 << n));
+        let decimal = (0..19).flat_map(|n| near(10_i64.pow(n)).chain(near(3 * 10_i64.pow(n.min(18)))));
+        let multiples = (0..2100).map(|n| n * 512);
+        for value in powers.chain(decimal).chain(multiples).chain([i64::MAX, i64::MIN]) {
+            for value in [value, value.saturating_neg()] {
+                let written = Quantity::from_units(value, Family::BinarySi).to_string();
+                let found = quantity_from_value("memory", value, false);
+                assert_eq!(format!("{found:?}"), format!("{:?}", quantity(&written)), "{value} {written}");
+            }
         }
     }
 
