@@ -234,7 +234,7 @@ impl Engine {
     /// workload is as it was before the cycle, and queued again unless it is gone (rules/05 §6.4 step 12).
     pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
         let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
-        self.state.forget_reservation(id, before, gone, now);
+        self.state.forget_reservation(id, *before, gone, now);
         true
     }
 

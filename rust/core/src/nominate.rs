@@ -16,7 +16,7 @@ use crate::messages;
 use crate::objects::Workload;
 use crate::pending::RequeueReason;
 use crate::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets, remove_from_tree, restore};
-use crate::queue_order::has_quota_reservation;
+use crate::queue_order::{effective_priority, has_quota_reservation, queue_order_timestamp};
 use crate::reasons;
 use crate::selectors::selects;
 use crate::state::State;
@@ -62,7 +62,7 @@ impl State {
 
     pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {
         let record = self.workloads.get(workload);
-        let item = self.item(workload);
+        let gates = self.config.gates;
         let node = self.queues[queue].node.expect("only an existing ClusterQueue has heads");
         let (tree, row) = self.forest.locate(node);
         Entry {
@@ -85,8 +85,8 @@ impl State {
             is_homeless: false,
             has_reservation: has_quota_reservation(&record.workload),
             is_preemptor: self.queues[queue].pending.is_preemptor(workload, record.workload.meta.generation),
-            priority: item.priority,
-            time: item.time,
+            priority: effective_priority(&record.workload, gates),
+            time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
         }
     }
 

@@ -75,7 +75,7 @@ impl State {
         let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
         let required: BTreeSet<String> = checks_for_admission(&object, &admission);
         let gates = self.config.gates;
-        let before = self.workloads.get(id).clone();
+        let before = Box::new(self.workloads.get(id).clone());
         self.push_penalty(id, queue, now);
         let record = self.workloads.get_mut(id);
         let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);

@@ -206,7 +206,11 @@ impl Pending {
 
     /// Takes a workload out of heap and parked ones.
     fn take_out(&mut self, id: WorkloadId) {
-        let was_active = self.is_active(id);
+        self.take(id, self.is_active(id));
+    }
+
+    /// The same of one of which it is known where it is.
+    fn take(&mut self, id: WorkloadId, was_active: bool) {
         let Some(place) = self.places.remove(&id) else { return };
         let mark = mark_of(id);
         if was_active {
@@ -215,7 +219,7 @@ impl Pending {
             self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
             self.n_parked -= 1;
         }
-        if self.held.remove(&id) {
+        if !was_active && self.held.remove(&id) {
             return;
         }
         let bucket = self.buckets.get_mut(&place.bucket).expect("the bucket of a place");
@@ -372,7 +376,7 @@ impl Pending {
         self.pop_cycle += 1;
         self.inflight = self.head(usage);
         let id = self.inflight?;
-        self.take_out(id);
+        self.take(id, true);
         Some(id)
     }
 

@@ -191,7 +191,7 @@ pub struct State {
     /// The cycle that waits for them.
     pub waiting_cycle: Option<Box<crate::waiting::Waiting>>,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
-    pub unconfirmed: BTreeMap<WorkloadId, Record>,
+    pub unconfirmed: BTreeMap<WorkloadId, Box<Record>>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.
     pub undelivered: Vec<WorkloadId>,
     /// The slices that the last cycle replaced, by their replacements: key, and the object before.
