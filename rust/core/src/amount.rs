@@ -39,6 +39,12 @@ impl Amount {
         self.0 == i64::MAX || self.0 == i64::MIN
     }
 
+    /// Is this so far from nothing that a sum of two such may be at an end?
+    #[must_use]
+    pub(crate) const fn is_huge(self) -> bool {
+        self.0.unsigned_abs() >= 1 << 61
+    }
+
     /// `self + other`; overflow becomes unlimited.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

@@ -9,7 +9,7 @@ use crate::amount::Amount;
 use crate::apply::has_closed_preemption_gate;
 use crate::assign::{Mode, Nomination};
 use crate::decision::Decision;
-use crate::entry::{Entry, EntryStatus, Tournament, sort_classical};
+use crate::entry::{Entry, EntryStatus, sort_classical};
 use crate::forest::{Forest, TreeId};
 use crate::gates::Gate;
 use crate::ids::{FlavorResourceId, QueueId, WorkloadId};
@@ -20,6 +20,7 @@ use crate::preempt::{Target, remove_from_tree, restore};
 use crate::reasons;
 use crate::shared::Shared;
 use crate::state::State;
+use crate::tournament::Tournament;
 use crate::tree::Mark;
 
 /// The entries of a cycle, decided on and not.
@@ -31,6 +32,8 @@ pub(crate) struct Round {
     pub not_nominated: Vec<Entry>,
     /// The entries that are not decided on yet, in order.
     pub left: VecDeque<usize>,
+    /// Who of them goes first with fair sharing.
+    pub tournament: Tournament,
     pub cycle: Cycle,
 }
 
@@ -113,7 +116,7 @@ impl State {
             sort_classical(&mut entries, self.config.gates);
         }
         let left = (0..entries.len()).collect();
-        self.play(Round { entries, not_nominated, left, cycle }, now)
+        self.play(Round { entries, not_nominated, left, tournament: Tournament::default(), cycle }, now)
     }
 
     /// Writes what was decided, with all trial usage taken back.
@@ -183,11 +186,13 @@ impl State {
                 round.left.pop_front().expect("not empty")
             } else {
                 let left = round.left.make_contiguous();
-                let next = Tournament { forest: &mut self.forest, gates }.next(&round.entries, left);
+                let next = round.tournament.next(&mut self.forest, gates, &round.entries, left);
                 round.left.retain(|&i| i != next);
                 next
             };
-            if let Fitting::Waits(slice) = self.process(&mut round.entries[next], &mut round.cycle) {
+            let fitting = self.process(&mut round.entries[next], &mut round.cycle);
+            round.tournament.decided(&self.forest, &round.entries, next);
+            if let Fitting::Waits(slice) = fitting {
                 return Progress::Waits { entry: next, slice };
             }
         }

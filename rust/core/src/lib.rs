@@ -8,7 +8,7 @@
 //! | [`engine`], [`columns`], [`decision`] | the front, many workloads at once, and what comes out |
 //! | [`state`] | all tables: names to ids, the quota forest, queues, workloads |
 //! | [`apply`], [`cache`], [`reconcile`] | what events do, what holds quota, what is written outside of cycles |
-//! | [`cycle`], [`nominate`], [`entry`], `outcome` | one scheduling cycle: its steps, its heads, their order, what becomes of them |
+//! | [`cycle`], [`nominate`], [`entry`], [`tournament`], `outcome` | one scheduling cycle: its steps, its heads, their order, what becomes of them |
 //! | [`assign`], [`verdicts`] | which flavors a workload would use, and how long that answer holds |
 //! | [`preempt`], [`slices`], [`variants`] | who gives way: victims, replaced slices, variants for less preferred flavors |
 //! | [`pending`] | the queue of one ClusterQueue |
@@ -62,6 +62,7 @@ pub mod state;
 pub mod testing;
 pub mod text;
 pub mod totals;
+pub mod tournament;
 pub mod tree;
 pub mod usage_report;
 pub mod variants;

@@ -61,6 +61,8 @@ pub struct Tree {
     depth: u32,
     /// Was any usage at the end of the integers since the last rebuild?
     has_saturated: bool,
+    /// Was any usage so large that two of them may be?
+    may_saturate: bool,
 }
 
 impl Tree {
@@ -80,6 +82,7 @@ impl Tree {
             journal: Vec::new(),
             depth: 0,
             has_saturated: false,
+            may_saturate: false,
         }
     }
 
@@ -139,6 +142,7 @@ impl Tree {
             self.journal.push((at as u32, self.usage[at]));
         }
         self.has_saturated |= value.is_at_an_end();
+        self.may_saturate |= value.is_huge();
         self.usage[at] = value;
     }
 
@@ -146,6 +150,12 @@ impl Tree {
     /// one who adds back all that was removed is where [`Tree::rollback`] leads.
     pub fn has_saturated(&self) -> bool {
         self.has_saturated
+    }
+
+    /// May a sum of what was tried out alone so far lose something? While `false`, adding to what is there now what was
+    /// once added to less leaves no trace once it is taken back.
+    pub fn may_saturate(&self) -> bool {
+        self.may_saturate || self.has_saturated
     }
 
     /// Less than nothing is about to be added or removed, such as what a slice asks for that is smaller than the one that
@@ -211,5 +221,6 @@ impl Tree {
             }
         }
         self.has_saturated = self.usage.iter().any(|usage| usage.is_at_an_end());
+        self.may_saturate = self.usage.iter().any(|usage| usage.is_huge());
     }
 }
