@@ -235,7 +235,10 @@ pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -
         message.push_str("couldn't assign flavors to pod set ");
         message.push_str(name);
         message.push_str(": ");
-        message.push_str(&status_reasons(names, pod_set).join(", "));
+        match pod_set.reasons.as_slice() {
+            [only] => message.push_str(&reason(names, only)),
+            _ => message.push_str(&status_reasons(names, pod_set).join(", ")),
+        }
     }
     message
 }

@@ -1,5 +1,6 @@
 //! Preemption by fair shares (rules/04 §5).
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::candidates::{CandidateKey, Wanted, allowed};
@@ -236,7 +237,7 @@ impl<'a> Search<'a> {
         let mut order = Order::new(self.world, self.preemptor, grouped(retry));
         while let Some(queue) = order.next(self, tree) {
             let victim = order.pop(queue).expect("a yielded ClusterQueue has candidates");
-            order.drop_queue(queue);
+            order.prune(queue);
             let (ours, theirs) = self.contenders(queue);
             if self.share(tree, ours).compare(&self.share(tree, theirs)).is_lt()
                 && self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING)
@@ -248,44 +249,76 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Which ClusterQueue is taken from next (rules/04 §5.3).
+/// Which ClusterQueue is taken from next (rules/04 §5.3). What belongs to a node stands at its row.
 struct Order<'a> {
     world: &'a World<'a>,
     preemptor: NodeId,
     ancestors: BTreeSet<NodeId>,
-    queues: ByQueue<'a>,
-    pruned: BTreeSet<NodeId>,
+    queues: Vec<Option<Victims<'a>>>,
+    is_pruned: Vec<bool>,
+    /// Shares since the last change; `None`: to be worked out.
+    shares: Vec<Option<Share>>,
 }
 
 impl<'a> Order<'a> {
     fn new(world: &'a World<'a>, preemptor: &Preemptor, queues: ByQueue<'a>) -> Self {
         let ancestors = world.forest.path(preemptor.node).skip(1).collect();
-        Order { world, preemptor: preemptor.node, ancestors, queues, pruned: BTreeSet::new() }
+        let n_rows = world.forest.nodes_of(preemptor.tree).len();
+        let mut by_row: Vec<Option<Victims<'a>>> = (0..n_rows).map(|_| None).collect();
+        for (node, victims) in queues {
+            by_row[world.row(node)] = Some(victims);
+        }
+        let (is_pruned, shares) = (vec![false; n_rows], vec![None; n_rows]);
+        Order { world, preemptor: preemptor.node, ancestors, queues: by_row, is_pruned, shares }
     }
 
     fn first(&self, queue: NodeId) -> Option<&Victim<'a>> {
-        self.queues.get(&queue).map(|victims| &victims.first)
+        self.queues[self.world.row(queue)].as_ref().map(|victims| &victims.first)
     }
 
+    /// Takes out the next victim of a ClusterQueue; the shares above it are about to change.
     fn pop(&mut self, queue: NodeId) -> Option<Victim<'a>> {
-        let victims = self.queues.get_mut(&queue)?;
+        let mut node = Some(queue);
+        while let Some(above) = node {
+            self.shares[self.world.row(above)] = None;
+            node = self.world.forest.parent(above);
+        }
+        let slot = &mut self.queues[self.world.row(queue)];
+        let victims = slot.as_mut()?;
         match victims.rest.next() {
             Some(next) => Some(std::mem::replace(&mut victims.first, next)),
-            None => self.queues.remove(&queue).map(|victims| victims.first),
+            None => slot.take().map(|victims| victims.first),
         }
     }
 
-    fn drop_queue(&mut self, queue: NodeId) {
-        self.pruned.insert(queue);
+    fn prune(&mut self, node: NodeId) {
+        self.is_pruned[self.world.row(node)] = true;
+    }
+
+    fn is_pruned(&self, node: NodeId) -> bool {
+        self.is_pruned[self.world.row(node)]
+    }
+
+    /// Sees to it that the share of a node is known.
+    fn weigh(&mut self, search: &Search<'_>, tree: &Tree, node: NodeId) {
+        let share = &mut self.shares[self.world.row(node)];
+        // Where sums have saturated, looking at others may have changed it.
+        if share.is_none() || tree.has_saturated() {
+            *share = Some(search.share(tree, node));
+        }
+    }
+
+    fn share(&self, node: NodeId) -> &Share {
+        self.shares[self.world.row(node)].as_ref().expect("it was weighed")
     }
 
     fn next(&mut self, search: &Search<'_>, tree: &Tree) -> Option<NodeId> {
         let Some(parent) = self.world.forest.parent(self.preemptor) else {
             let own = self.preemptor;
-            return (!self.pruned.contains(&own) && self.first(own).is_some()).then_some(own);
+            return (!self.is_pruned(own) && self.first(own).is_some()).then_some(own);
         };
         let root = self.world.forest.root(parent).expect("a preemptor is not below a cycle");
-        while !self.pruned.contains(&root) {
+        while !self.is_pruned(root) {
             if let Some(queue) = self.descend(search, tree, root) {
                 return Some(queue);
             }
@@ -295,55 +328,47 @@ impl<'a> Order<'a> {
 
     /// The child with the greatest share, down to a ClusterQueue; `None` if this only pruned something.
     fn descend(&mut self, search: &Search<'_>, tree: &Tree, cohort: NodeId) -> Option<NodeId> {
-        let mut queue: Option<(NodeId, Share)> = None;
-        for child in self.world.forest.child_queues(cohort).collect::<Vec<_>>() {
-            if self.pruned.contains(&child) || !self.world.forest.is_active(child) {
+        let world = self.world;
+        let mut queue: Option<NodeId> = None;
+        for child in world.forest.child_queues(cohort) {
+            if self.is_pruned(child) || !world.forest.is_active(child) {
                 continue;
             }
-            let share = search.share(tree, child);
-            let Some(candidate) = self.first(child).copied() else {
-                self.pruned.insert(child);
+            self.weigh(search, tree, child);
+            let is_taken_from = child == self.preemptor || self.share(child).is_borrowing();
+            let Some(candidate) = self.first(child).filter(|_| is_taken_from) else {
+                self.prune(child);
                 continue;
             };
-            if !share.is_borrowing() && child != self.preemptor {
-                self.pruned.insert(child);
-                continue;
-            }
-            let is_greater = queue.as_ref().is_none_or(|(best, best_share)| match share.compare(best_share) {
-                std::cmp::Ordering::Greater => true,
-                std::cmp::Ordering::Less => false,
-                std::cmp::Ordering::Equal => self.first(*best).is_some_and(|first| candidate.rank < first.rank),
+            let is_greater = queue.is_none_or(|best| match self.share(child).compare(self.share(best)) {
+                Ordering::Greater => true,
+                Ordering::Less => false,
+                Ordering::Equal => self.first(best).is_some_and(|first| candidate.rank < first.rank),
             });
             if is_greater {
-                queue = Some((child, share));
+                queue = Some(child);
             }
         }
-        let mut below: Option<(NodeId, Share)> = None;
+        let mut below: Option<NodeId> = None;
         for child in self.cohorts_by_name(cohort) {
-            if self.pruned.contains(&child) {
+            if self.is_pruned(child) {
                 continue;
             }
-            let share = search.share(tree, child);
-            if !share.is_borrowing() && !self.ancestors.contains(&child) {
-                self.pruned.insert(child);
-            } else if below.as_ref().is_none_or(|(_, best)| share.compare(best).is_ge()) {
-                below = Some((child, share));
+            self.weigh(search, tree, child);
+            if !self.share(child).is_borrowing() && !self.ancestors.contains(&child) {
+                self.prune(child);
+            } else if below.is_none_or(|best| self.share(child).compare(self.share(best)).is_ge()) {
+                below = Some(child);
             }
         }
         match (queue, below) {
             (None, None) => {
-                self.pruned.insert(cohort);
+                self.prune(cohort);
                 None
             }
-            (Some((queue, _)), None) => Some(queue),
-            (None, Some((child, _))) => self.descend(search, tree, child),
-            (Some((queue, share)), Some((child, of_child))) => {
-                if of_child.compare(&share).is_ge() {
-                    self.descend(search, tree, child)
-                } else {
-                    Some(queue)
-                }
-            }
+            (Some(queue), None) => Some(queue),
+            (Some(queue), Some(child)) if self.share(child).compare(self.share(queue)).is_lt() => Some(queue),
+            (_, Some(child)) => self.descend(search, tree, child),
         }
     }
 

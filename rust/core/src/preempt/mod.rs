@@ -211,10 +211,26 @@ fn change_usage(
     workload: WorkloadId,
     change: impl Fn(&mut Tree, Row, Column, Amount),
 ) {
+    let (row, usage) = charge(world, queue, workload);
+    change_row(tree, row, usage, change);
+}
+
+/// Where a workload charges what; nothing if it does not.
+fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, &'a [(FlavorResourceId, Amount)]) {
     let record = &world.queues[queue];
-    let (Some(charge), Some(node)) = (record.cached.get(&workload), record.node) else { return };
-    let row = world.row(node);
-    for &(fr, amount) in &charge.usage {
+    match (record.cached.get(&workload), record.node) {
+        (Some(charge), Some(node)) => (world.row(node), &charge.usage),
+        _ => (0, &[]),
+    }
+}
+
+fn change_row(
+    tree: &mut Tree,
+    row: Row,
+    usage: &[(FlavorResourceId, Amount)],
+    change: impl Fn(&mut Tree, Row, Column, Amount),
+) {
+    for &(fr, amount) in usage {
         if let Some(column) = tree.column(fr) {
             change(tree, row, column, amount);
         }
@@ -232,12 +248,12 @@ fn minimise(
     targets: &mut Vec<Target>,
 ) {
     for i in (0..targets.len().saturating_sub(1)).rev() {
-        let target = targets[i];
-        put_back(world, tree, target.queue, target.workload);
+        let (row, usage) = charge(world, targets[i].queue, targets[i].workload);
+        change_row(tree, row, usage, Tree::add_usage);
         if demand.fits(tree, preemptor.row, allow_borrowing) {
             targets.swap_remove(i);
         } else {
-            remove_workload(world, tree, target.queue, target.workload);
+            change_row(tree, row, usage, Tree::remove_usage);
         }
     }
 }
