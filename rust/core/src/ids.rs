@@ -181,3 +181,59 @@ impl<I: Id, T: Hash + Eq> Index<I> for Interner<I, T> {
         &self.values[id]
     }
 }
+
+/// Gives each distinct value that is in use one id; those of values that are not used any more are given out again.
+#[derive(Clone, Debug)]
+pub struct Pool<I, T: Hash + Eq> {
+    ids: FxHashMap<T, I>,
+    free: Vec<I>,
+    n_ids: usize,
+}
+
+impl<I, T: Hash + Eq> Default for Pool<I, T> {
+    fn default() -> Self {
+        Self { ids: FxHashMap::default(), free: Vec::new(), n_ids: 0 }
+    }
+}
+
+impl<I: Id + Ord, T: Hash + Eq> Pool<I, T> {
+    /// The id of a value, new if it is not there.
+    pub fn id_of(&mut self, value: T) -> I {
+        let Self { ids, free, n_ids } = self;
+        *ids.entry(value).or_insert_with(|| {
+            free.pop().unwrap_or_else(|| {
+                *n_ids += 1;
+                I::from_index(*n_ids - 1)
+            })
+        })
+    }
+
+    /// Forgets the values that are not in use.
+    pub fn retain(&mut self, is_used: impl Fn(&T, I) -> bool) {
+        let free = &mut self.free;
+        self.ids.retain(|value, id| {
+            let keeps = is_used(value, *id);
+            if !keeps {
+                free.push(*id);
+            }
+            keeps
+        });
+        // Which id is given out next does not depend on the order of a hash map.
+        free.sort_unstable();
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// All values with their ids, in no order.
+    pub fn values(&self) -> impl Iterator<Item = (&T, I)> {
+        self.ids.iter().map(|(value, id)| (value, *id))
+    }
+}

@@ -328,6 +328,11 @@ impl Pending {
         shape.and_then(|s| self.parked_shapes.get(&s).copied())
     }
 
+    /// The shapes that were marked, and those of the workloads.
+    pub fn shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
+        self.parked_shapes.keys().copied().chain(self.buckets.keys().filter_map(|(shape, _)| *shape))
+    }
+
     /// Is this workload, as last evaluated, the one that waits for its victims?
     pub fn is_preemptor(&self, id: WorkloadId, generation: i64) -> bool {
         self.preemptor.is_some_and(|p| p.id == id && p.generation == generation)

@@ -1,5 +1,6 @@
 //! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -7,11 +8,14 @@ use rustc_hash::FxHashMap;
 use crate::assign::{Resume, Totals};
 use crate::decision::Key;
 use crate::devices::Devices;
-use crate::ids::{Id, IdVec, Interner, LocalQueueId, QueueId, ResourceId, ShapeId, WorkloadId};
+use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ResourceId, ShapeId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{Admission, PodSet, PodSetAssignment, PodSpec, Time, Workload, WorkloadStatus};
 use crate::resource_names::resource_value;
 use crate::totals::{self, PodSetTotals};
+
+/// Less than this is not worth a sweep.
+const MIN_UNUSED: usize = 1024;
 
 /// Pod sets that many workloads share: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
 #[derive(Debug, PartialEq)]
@@ -82,11 +86,13 @@ pub struct Workloads {
     free: Vec<WorkloadId>,
     by_key: FxHashMap<Key, WorkloadId>,
     specs: FxHashMap<u64, Vec<Arc<Spec>>>,
-    forms: Interner<FormId, Vec<FormKey>>,
-    shapes: Interner<ShapeId, ShapeKey>,
+    forms: Pool<FormId, Vec<FormKey>>,
+    shapes: Pool<ShapeId, ShapeKey>,
+    /// So many specs, forms and shapes were in use when that was last looked at, or workloads if these were more.
+    n_used: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct FormId(u32);
 impl Id for FormId {
     fn from_index(index: usize) -> Self {
@@ -191,7 +197,7 @@ impl Workloads {
         }
         let Prepared { adjusted, totals, misfit, original_misfit } = prepare(&pod_sets);
         let keys: Vec<FormKey> = adjusted.iter().map(form_key).collect();
-        let form = self.forms.intern(&keys).0;
+        let form = self.forms.id_of(keys).0;
         let spec = Arc::new(Spec { original: pod_sets, adjusted, totals, form, misfit, original_misfit });
         self.specs.entry(hash).or_default().push(Arc::clone(&spec));
         spec
@@ -202,13 +208,45 @@ impl Workloads {
         self.specs.clear();
     }
 
+    /// Is so much kept that it is time to see what of it is still in use? That takes as long as what has come since.
+    pub fn is_worth_a_sweep(&self) -> bool {
+        self.n_kept() > 2 * self.n_used + MIN_UNUSED
+    }
+
+    /// How many specs, forms and shapes are kept.
+    pub fn n_kept(&self) -> usize {
+        self.specs.len() + self.forms.len() + self.shapes.len()
+    }
+
+    /// Forgets specs, forms and shapes that no workload has, here or in `others`; nor may a shape be in `shapes`.
+    pub fn sweep<'a>(&mut self, others: impl Iterator<Item = &'a Record>, shapes: impl Iterator<Item = ShapeId>) {
+        let mut used_shapes: BTreeSet<ShapeId> = shapes.collect();
+        let mut used_forms = BTreeSet::new();
+        let mut note = |record: &Record| {
+            used_shapes.extend(record.shape);
+            used_shapes.extend(record.resume.as_ref().and_then(|resume| resume.shape));
+            used_forms.insert(record.spec.form);
+        };
+        self.slots.iter().flatten().for_each(&mut note);
+        others.for_each(&mut note);
+        self.shapes.retain(|_, id| used_shapes.contains(&id));
+        self.specs.retain(|_, specs| {
+            specs.retain(|spec| Arc::strong_count(spec) > 1);
+            !specs.is_empty()
+        });
+        used_forms.extend(self.specs.values().flatten().map(|spec| spec.form));
+        used_forms.extend(self.shapes.values().map(|(shape, _)| shape.form));
+        self.forms.retain(|_, id| used_forms.contains(&id.0));
+        self.n_used = self.n_kept().max(self.len());
+    }
+
     /// The shape of a pending workload.
     pub fn shape(&mut self, spec: &Spec, priority: i64, totals: &[Totals], allowed_flavors: Option<String>) -> ShapeId {
         let sets = totals
             .iter()
             .map(|t| (t.count, t.requests.iter().map(|(resource, value)| (resource.0, *value)).collect()))
             .collect();
-        self.shapes.intern(&ShapeKey { form: spec.form, priority, sets, allowed_flavors })
+        self.shapes.id_of(ShapeKey { form: spec.form, priority, sets, allowed_flavors })
     }
 }
 

@@ -24,6 +24,7 @@ use crate::workloads::{Prepared, Record, Spec, intern_totals};
 impl State {
     /// Stores the newest version of a workload and works out what follows from it, without queueing or charging it.
     pub fn store_workload(&mut self, mut workload: Workload) -> WorkloadId {
+        self.forget_unused_shapes();
         let pod_sets = std::mem::take(&mut workload.pod_sets);
         let namespace = workload.meta.namespace.clone();
         let spec = self.share_spec(&namespace, pod_sets);
@@ -76,6 +77,17 @@ impl State {
             self.refresh_totals(id);
         }
         id
+    }
+
+    /// Forgets now and then what workloads had in common that have gone, so that those passing through leave nothing.
+    fn forget_unused_shapes(&mut self) {
+        // The entries of a cycle that waits have shapes of their own.
+        if self.waiting_cycle.is_some() || !self.workloads.is_worth_a_sweep() {
+            return;
+        }
+        let State { workloads, queues, agenda, unconfirmed, .. } = self;
+        let marked = queues.iter().flat_map(|queue| queue.pending.shapes()).chain(agenda.parked_shapes());
+        workloads.sweep(unconfirmed.values().map(|record| &**record), marked);
     }
 
     /// Totals and shape of a pending workload (rules/01 §7.3, rules/05 §4).

@@ -168,3 +168,23 @@ fn what_a_search_loses_of_a_saturated_sum_is_lost_until_the_cycle_ends() {
     assert_eq!(admitted(&mut world), ["other"]);
     assert!(usage(&world).is_unlimited());
 }
+
+#[test]
+fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
+    let mut world = world();
+    world.submit(workload("first", "11"));
+    world.cycle();
+    world.delete(Kind::Workload, "first");
+    world.submit(workload("stays", "12"));
+    for n in 0..3000 {
+        let name = format!("w{n}");
+        world.submit(workload(&name, &format!("{}m", 20_000 + n)));
+        world.delete(Kind::Workload, &name);
+    }
+    assert!(world.engine.state.workloads.n_kept() < 2000, "{}", world.engine.state.workloads.n_kept());
+    // What was marked is known yet: the first had this shape and did not fit.
+    world.submit(workload("second", "11"));
+    let queue = world.engine.state.find_queue("cq").expect("it exists");
+    let pending = &world.engine.state.queues[queue].pending;
+    assert!(pending.is_inadmissible(world.id("second")) && pending.is_active(world.id("stays")));
+}

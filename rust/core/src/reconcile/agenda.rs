@@ -41,6 +41,11 @@ impl Agenda {
         self.parked.insert((queue, shape));
     }
 
+    /// The shapes of which workloads were parked in one step.
+    pub fn parked_shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
+        self.parked.iter().map(|(_, shape)| *shape)
+    }
+
     /// Takes out which workloads were parked in one step.
     pub fn take_parked(&mut self) -> BTreeSet<(QueueId, ShapeId)> {
         std::mem::take(&mut self.parked)
