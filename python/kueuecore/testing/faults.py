@@ -80,7 +80,6 @@ class FaultyHistory:
         self.cluster = Cluster(now=START)
         self.happened: Counter[str] = Counter()
         self.quota: dict[str, int] = {}
-        self.n_workloads = 0
         self._create_queues()
         for _ in range(self.random.randint(4, 9)):
             self._create_workload()
@@ -132,7 +131,6 @@ class FaultyHistory:
         self.cluster.create({"apiVersion": _API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
 
     def _create_workload(self) -> None:
-        self.n_workloads += 1
         requests = {"cpu": str(self.random.choice(_CPUS))}
         container = {"name": "c", "image": "i", "resources": {"requests": requests}}
         pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
