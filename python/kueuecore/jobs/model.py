@@ -23,6 +23,9 @@ MANAGED_LABEL = f"{PREFIX}managed"
 MULTIKUEUE = f"{PREFIX}multikueue"
 ADMISSION_GATED_BY = f"{PREFIX}admission-gated-by"
 
+MOST_POD_SETS = 18
+"""So many pod sets a Workload may have."""
+
 INSTALLED_FRAMEWORKS = (
     "batch/job",
     "kubeflow.org/mpijob",
@@ -196,6 +199,10 @@ class Surroundings:
     def is_enabled(self, framework: str) -> bool:
         """Whether an integration is enabled."""
         return framework in self.configuration.frameworks or framework in self.own_frameworks
+
+    def is_meant_for_kueue(self, job: JsonObject) -> bool:
+        """Whether a job names a queue, or need not."""
+        return self.configuration.manage_jobs_without_queue_name or bool(labels_of(job).get(QUEUE_LABEL))
 
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         """Labels of a namespace, with the one that the API server sets, also if there is no object of it."""

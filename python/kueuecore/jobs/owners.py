@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
-from kueuecore.jobs.model import QUEUE_LABEL, Surroundings, labels_of
+from kueuecore.jobs.model import Surroundings
 
 __all__ = ["OwnerError", "controller_of", "has_managed_owner", "managed_ancestor"]
 
@@ -51,7 +51,7 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
             raise OwnerError(f'its owner {kind} "{namespace}/{name}" is not among the manifests')
         if text_at(parent, "metadata", "uid") != text_at(owner, "uid"):
             break
-        if managed and (configuration.manage_jobs_without_queue_name or labels_of(parent).get(QUEUE_LABEL)):
+        if managed and surroundings.is_meant_for_kueue(parent):
             found = parent
         if (api_version, kind, name) in seen:
             raise OwnerError("cyclic ownership")

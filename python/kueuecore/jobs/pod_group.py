@@ -13,6 +13,7 @@ from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write
 from kueuecore.jobs.model import (
     MANAGED_LABEL,
+    MOST_POD_SETS,
     PREFIX,
     QUEUE_LABEL,
     JobsConfiguration,
@@ -41,7 +42,6 @@ __all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "pod_group"]
 IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
 
 _RETRIABLE = f"{PREFIX}retriable-in-group"
-_MOST_ROLES = 18
 
 
 def pod_group(name: str, pods: Sequence[JsonObject]) -> JsonObject:
@@ -83,7 +83,7 @@ def _pod_sets(group: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]
     by_role: dict[str, list[tuple[int, JsonObject]]] = {}
     for index, pod in kept:
         by_role.setdefault(role_hash(pod), []).append((index, pod))
-    if len(by_role) > _MOST_ROLES:
+    if len(by_role) > MOST_POD_SETS:
         raise NoWorkload("pod group can't include more than 18 roles")
     return [
         pod_pod_set(pods[0][1], name=role, count=len(pods), path=("items", pods[0][0]))

@@ -20,7 +20,7 @@ from kueuecore.jobs.integration import (
     merged_into_templates,
     written_to_templates,
 )
-from kueuecore.jobs.model import QUEUE_LABEL, JobsConfiguration, Surroundings, annotations_of, is_elastic, labels_of
+from kueuecore.jobs.model import MOST_POD_SETS, JobsConfiguration, Surroundings, annotations_of, is_elastic
 from kueuecore.jobs.paths import Path, path_text, value_at, with_value
 from kueuecore.jobs.quantities import larger
 from kueuecore.jobs.rejections import forbidden, required
@@ -43,7 +43,6 @@ _AUTOSCALER_RESOURCES: JsonObject = {
     "requests": {"cpu": "500m", "memory": "512Mi"},
 }
 _REDIS_CLEANUP = {"cpu": "200m", "memory": "256Mi"}
-_MOST_POD_SETS = 18
 
 
 # The cluster that all three kinds have.
@@ -146,10 +145,6 @@ def _cluster_shape_problems(job: JsonObject, *, cluster: Path) -> list[Problem]:
     return problems
 
 
-def _is_managed(job: JsonObject, surroundings: Surroundings) -> bool:
-    return surroundings.configuration.manage_jobs_without_queue_name or bool(labels_of(job).get(QUEUE_LABEL))
-
-
 def _cluster_problems(
     job: JsonObject, cluster: Path, configuration: JobsConfiguration, *, shown: str, autoscaling: str
 ) -> list[Problem]:
@@ -168,8 +163,8 @@ def _cluster_problems(
             Problem(f"Invalid value: true: {autoscaling}", field=f"{shown}.enableInTreeAutoscaling", value="true")
         )
     workers = _workers(job, cluster)
-    if (count := len(workers) + 1) > _MOST_POD_SETS:
-        message = f"Too many: {count}: must have at most {_MOST_POD_SETS} items"
+    if (count := len(workers) + 1) > MOST_POD_SETS:
+        message = f"Too many: {count}: must have at most {MOST_POD_SETS} items"
         problems.append(Problem(message, field=f"{shown}.workerGroupSpecs", value=count))
     for index, (_, group) in enumerate(workers):
         if text_at(group, "groupName") == "head":
@@ -196,7 +191,7 @@ _NO_AUTOSCALING_OF_CLUSTER = (
 
 def _validate_cluster(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
-    if _is_managed(job, surroundings):
+    if surroundings.is_meant_for_kueue(job):
         problems += _cluster_problems(
             job, _CLUSTER, surroundings.configuration, shown="spec", autoscaling=_NO_AUTOSCALING_OF_CLUSTER
         )
@@ -210,7 +205,7 @@ def _service_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPo
 
 def _validate_service(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
-    if _is_managed(job, surroundings):
+    if surroundings.is_meant_for_kueue(job):
         problems += _nested_cluster_problems(job, _CLUSTER_OF_SERVICE, surroundings)
     return problems + topology_is_valid(job, pod_sets, surroundings)
 
@@ -275,7 +270,7 @@ def _has_cluster(job: JsonObject) -> bool:
 
 def _validate_job(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
-    if _is_managed(job, surroundings):
+    if surroundings.is_meant_for_kueue(job):
         if not _has_cluster(job):
             detail = "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector"
             return [required("spec.rayClusterSpec", detail)]

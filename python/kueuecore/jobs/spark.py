@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, t
 from kueuecore.errors import Problem
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload
-from kueuecore.jobs.model import QUEUE_LABEL, JobsConfiguration, Surroundings, is_elastic, labels_of
+from kueuecore.jobs.model import JobsConfiguration, Surroundings, is_elastic
 from kueuecore.jobs.paths import Path, value_at, with_value, without_value
 from kueuecore.jobs.quantities import is_quantity
 from kueuecore.jobs.rejections import invalid
@@ -102,7 +102,7 @@ def _memory(text: str) -> str:
 
 def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     configuration, problems = surroundings.configuration, []
-    if configuration.manage_jobs_without_queue_name or labels_of(job).get(QUEUE_LABEL):
+    if surroundings.is_meant_for_kueue(job):
         if (mode := text_at(job, "spec", "mode")) != "cluster":
             problems.append(invalid("spec.mode", mode, "only Cluster mode is supported for a kueue managed job"))
         if object_at(job, "spec", "dynamicAllocation").get("enabled") is True and not is_elastic(job, configuration):

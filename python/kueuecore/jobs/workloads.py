@@ -10,6 +10,7 @@ from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import (
+    MOST_POD_SETS,
     MULTIKUEUE,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
@@ -29,8 +30,6 @@ from kueuecore.jobs.workload import new_workload, priority_of
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 
 __all__ = ["Ignored", "JobsResult", "workloads_for"]
-
-_MOST_POD_SETS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +251,8 @@ class _Builder:
         if integration.finished(job) is not None:
             raise NoWorkload("it has finished")
         pod_sets = integration.pod_sets(job, surroundings)
-        if len(pod_sets) > _MOST_POD_SETS:
-            raise NoWorkload(f"it has {len(pod_sets)} pod sets, and a Workload has at most {_MOST_POD_SETS}")
+        if len(pod_sets) > MOST_POD_SETS:
+            raise NoWorkload(f"it has {len(pod_sets)} pod sets, and a Workload has at most {MOST_POD_SETS}")
         built = [pod_set.to_manifest(configuration) for pod_set in pod_sets]
         paths = _paths(pod_sets)
         priority, problem = priority_of(job, built, surroundings, pod_class=integration.priority_class(job))
@@ -336,7 +335,7 @@ def _check_managed(
         raise NoWorkload(f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"')
     if ancestor is not None:
         raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
-    if not labels_of(job).get(QUEUE_LABEL) and not surroundings.configuration.manage_jobs_without_queue_name:
+    if not surroundings.is_meant_for_kueue(job):
         raise NoWorkload(f"it has no label {QUEUE_LABEL}")
 
 
