@@ -126,8 +126,8 @@ class Cluster:
 
     def list(self, kind: str) -> tuple[list[_Object], str]:
         """All objects of a kind, and the version of the list."""
-        found = (thing for key, thing in sorted(self._objects.items()) if key[0] == kind)
-        return list(found), str(self.version)
+        keys = sorted(key for key in self._objects if key[0] == kind)
+        return [self._objects[key] for key in keys], str(self.version)
 
     def events(self, kind: str, *, since: int) -> Iterator[_Object]:
         """What happened to objects of a kind after a version, in order.
