@@ -210,20 +210,24 @@ impl Forest {
 
     /// Is the node on or below a cycle of cohorts (rules/02 §4 rule 4)?
     pub fn has_cycle(&self, id: NodeId) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut next = Some(id);
-        while let Some(node) = next {
-            if !seen.insert(node) {
+        // Whoever goes up twice as fast meets the other only where it goes round.
+        let (mut slow, mut fast) = (id, id);
+        loop {
+            let Some(next) = self.parent(fast).and_then(|above| self.parent(above)) else { return false };
+            fast = next;
+            slow = self.parent(slow).expect("the faster one was there");
+            if slow == fast {
                 return true;
             }
-            next = self.nodes[node].parent;
         }
-        false
     }
 
     /// The root above a node; `None` where there is a cycle.
     pub fn root(&self, id: NodeId) -> Option<NodeId> {
-        if self.has_cycle(id) { None } else { self.path(id).last() }
+        if self.has_cycle(id) {
+            return None;
+        }
+        std::iter::successors(Some(id), |&node| self.parent(node)).last()
     }
 
     /// The nodes at and below a node, parents first.

@@ -62,8 +62,10 @@ impl Tournament {
         contest.left.remove(&entry.node);
         contest.standings.remove(&index);
         let Some(parent) = forest.parent(entry.node) else { return };
-        if let Some(siblings) = contest.of_cohort.get_mut(&parent) {
-            siblings.retain(|sibling| *sibling != index);
+        if let Some(siblings) = contest.of_cohort.get_mut(&parent)
+            && let Some(place) = siblings.iter().rposition(|sibling| *sibling == index)
+        {
+            siblings.remove(place);
         }
         // The shares of the cohorts above it have changed, those of the root aside, which has none.
         let cohorts: Vec<NodeId> = forest.path(parent).filter(|&cohort| forest.parent(cohort).is_some()).collect();
@@ -77,6 +79,9 @@ impl Tournament {
 impl Contest {
     /// Works out what is not known.
     fn settle(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], tree: TreeId) {
+        if self.standings.len() == self.left.len() && !forest.tree(tree).may_saturate() {
+            return;
+        }
         let mut is_new = self.of_cohort.is_empty();
         for &index in self.left.values() {
             // Where sums saturate, each look leaves something, and changes what the next one sees.
