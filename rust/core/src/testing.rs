@@ -44,18 +44,29 @@ pub fn check(name: &str) -> Object {
     Object::AdmissionCheck(AdmissionCheck { meta: meta(name), controller_name: "c".to_owned(), active: true })
 }
 
-/// A ClusterQueue with `cpu` of flavor `default` for every namespace.
-pub fn cluster_queue(name: &str, cpu: &str) -> ClusterQueue {
-    let quota = ResourceQuota {
-        name: "cpu".to_owned(),
-        nominal_quota: quantity(cpu),
+/// These resources in these flavors, with as much quota of each in a flavor.
+pub fn resource_group(resources: &[&str], flavors: &[(&str, &str)]) -> ResourceGroup {
+    let quota = |name: &str, nominal: &str| ResourceQuota {
+        name: name.to_owned(),
+        nominal_quota: quantity(nominal),
         borrowing_limit: None,
         lending_limit: None,
     };
-    let flavor = FlavorQuotas { name: "default".to_owned(), resources: vec![quota] };
+    let quotas = |&(name, nominal): &(&str, &str)| FlavorQuotas {
+        name: name.to_owned(),
+        resources: resources.iter().map(|resource| quota(resource, nominal)).collect(),
+    };
+    ResourceGroup {
+        covered_resources: resources.iter().map(|&resource| resource.to_owned()).collect(),
+        flavors: flavors.iter().map(quotas).collect(),
+    }
+}
+
+/// A ClusterQueue with `cpu` of flavor `default` for every namespace.
+pub fn cluster_queue(name: &str, cpu: &str) -> ClusterQueue {
     ClusterQueue {
         meta: meta(name),
-        resource_groups: vec![ResourceGroup { covered_resources: vec!["cpu".to_owned()], flavors: vec![flavor] }],
+        resource_groups: vec![resource_group(&["cpu"], &[("default", cpu)])],
         namespace_selector: Some(LabelSelector::default()),
         ..ClusterQueue::default()
     }

@@ -1,5 +1,7 @@
+use super::Totals;
 use crate::config::Config;
 use crate::engine::Engine;
+use crate::names::Names;
 use crate::objects::{
     ClusterQueue, Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor,
     ResourceGroup, ResourceQuota, Resources, Time, TopologyRequest, Workload,
@@ -64,6 +66,15 @@ fn message(groups: Vec<ResourceGroup>, pod_set: PodSet) -> String {
     let decision = engine.cycle(Time(0));
     assert!(decision.undecided.is_empty(), "no flavor has a topology, so nothing is left open");
     decision.pending.first().map(|kept| kept.message.clone()).unwrap_or_default()
+}
+
+#[test]
+fn totals_are_scaled_only_to_another_count_and_never_from_none() {
+    let resource = Names::default().resource("cpu");
+    let totals = |count| Totals { count, requests: vec![(resource, 7)], ..Totals::default() };
+    assert_eq!(totals(2).scaled_to(2), totals(2));
+    assert_eq!(totals(0).scaled_to(5), totals(0));
+    assert_eq!(totals(2).scaled_to(4).requests, [(resource, 12)]);
 }
 
 #[test]

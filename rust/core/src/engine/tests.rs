@@ -1,7 +1,10 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::config::FairSharing;
-use crate::objects::{ClusterQueue, Meta, Preemption, PreemptionPolicy, StopPolicy, Workload};
-use crate::testing::{World, cluster_queue, local_queue, meta, workload};
+use crate::gates::{Gate, Gates};
+use crate::objects::{ClusterQueue, Meta, PodSet, Preemption, PreemptionPolicy, StopPolicy, TopologyRequest, Workload};
+use crate::testing::{World, cluster_queue, flavor, local_queue, meta, resource_group, workload};
 
 fn world() -> World {
     World::new(Config::default())
@@ -101,6 +104,9 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
     let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.1.as_str()).collect();
     victims.sort_unstable();
     assert_eq!(victims, ["x-v1", "x-v2", "y-v1", "y-v2"]);
+    let again: Vec<_> = decision.target_recomputations.iter().map(|(queue, told)| (queue.as_str(), told)).collect();
+    let found = BTreeMap::from([("new_targets", 1)]);
+    assert_eq!(again, [("x-p2", &found), ("y-p2", &found)]);
 }
 
 #[test]
@@ -125,6 +131,61 @@ fn a_cycle_tells_how_many_parked_workloads_are_tried_again_with_heads_or_without
     finish(&mut stopped);
     let idle = stopped.cycle();
     assert_eq!((idle.unparked, idle.pending.len(), idle.has_changed_something()), (2, 0, true));
+}
+
+#[test]
+fn who_has_to_ask_before_it_preempts_waits_at_the_gate() {
+    for (is_on, names) in [(true, vec![]), (false, vec!["low"])] {
+        let gates = Gates::default().with(Gate::MultiKueueOrchestratedPreemption, is_on);
+        let mut world = World::new(Config { gates, ..Config::default() });
+        world.change_cluster_queue(|queue| {
+            let within_cluster_queue = PreemptionPolicy::LowerPriority;
+            queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+        });
+        world.submit(workload("low", "10"));
+        world.cycle();
+        world.submit(Workload {
+            priority: Some(1),
+            preemption_gates: vec!["ask".to_owned()],
+            ..workload("high", "10")
+        });
+        let decision = world.cycle();
+        let preempted: Vec<&str> = decision.preemptions.iter().map(|it| it.key.1.as_str()).collect();
+        assert_eq!(preempted, names);
+        assert_eq!(decision.pending.iter().any(|it| it.reason == "AdmissionGated"), is_on);
+    }
+}
+
+#[test]
+fn pod_sets_of_one_group_get_one_flavor_for_the_sum_of_what_they_ask_for() {
+    let gates = Gates::default().with(Gate::TopologyAwareScheduling, false);
+    for (group, expected) in [(Some("all"), ["large", "large"]), (None, ["default", "large"])] {
+        let mut world = World::new(Config { gates, ..Config::default() });
+        world.apply([flavor("large")]);
+        world.change_cluster_queue(|queue| {
+            queue.resource_groups[0] = resource_group(&["cpu"], &[("default", "10"), ("large", "20")]);
+        });
+        let mut both = workload("both", "6");
+        let topology = TopologyRequest { pod_set_group_name: group.map(str::to_owned), ..TopologyRequest::default() };
+        both.pod_sets[0].topology_request = Some(topology);
+        both.pod_sets.push(PodSet { name: "second".to_owned(), ..both.pod_sets[0].clone() });
+        world.submit(both);
+        let admission = &world.cycle().admissions[0].admission;
+        let flavors: Vec<&str> = admission.pod_set_assignments.iter().map(|it| it.flavors["cpu"].as_str()).collect();
+        assert_eq!(flavors, expected);
+    }
+}
+
+#[test]
+fn who_is_admitted_has_no_flavor_to_go_on_with() {
+    let mut world = world();
+    world.apply([flavor("other")]);
+    world.change_cluster_queue(|queue| {
+        queue.resource_groups[0] = resource_group(&["cpu"], &[("default", "10"), ("other", "10")]);
+    });
+    world.submit(workload("w", "1"));
+    world.cycle();
+    assert!(world.engine.state.workloads.get(world.id("w")).resume.is_none());
 }
 
 /// Cohort `x` with ClusterQueues `a`, `b`, and `z`, whose quota is unlimited.

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::Config;
 use crate::gates::Gates;
 use crate::objects::{Object, Preemption, PreemptionPolicy};
-use crate::testing::{World, at, cluster_queue, flavor, workload};
+use crate::testing::{World, at, cluster_queue, flavor, quantity, resource_group, workload};
 
 /// Slice `name` with as many pods of 1 CPU, in place of `ns/old` if that is not empty.
 fn slice(name: &str, pods: i32, old: &str) -> Workload {
@@ -44,6 +44,29 @@ fn a_larger_slice_takes_the_place_of_the_old_one_within_its_quota() {
     assert!(decision.preemptions.is_empty());
     assert_eq!(world.get("new").status.cluster_name.as_deref(), Some("worker"));
     assert_eq!(usage(&world), 10_000);
+}
+
+#[test]
+fn of_each_pod_set_only_what_it_takes_beyond_the_old_one_is_charged() {
+    let mut world = World::new(Config::default());
+    world.change_cluster_queue(|queue| {
+        queue.resource_groups[0] = resource_group(&["cpu", "memory"], &[("default", "3")]);
+    });
+    // One pod set asks for CPUs, the other for memory.
+    let two = |name: &str, old: &str| {
+        let mut workload = slice(name, if old.is_empty() { 1 } else { 3 }, old);
+        let mut other = workload.pod_sets[0].clone();
+        other.name = "other".to_owned();
+        let requests = &mut other.template.spec.containers[0].resources.requests;
+        *requests = [("memory".to_owned(), quantity("1"))].into();
+        workload.pod_sets.push(other);
+        workload
+    };
+    world.submit(two("old", ""));
+    assert_eq!(world.cycle().admissions.len(), 1);
+    world.submit(two("new", "old"));
+    assert_eq!(world.cycle().replaced.len(), 1);
+    assert_eq!(usage(&world), 3_000);
 }
 
 #[test]
