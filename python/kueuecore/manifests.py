@@ -263,7 +263,7 @@ def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
         plain = plain_object(manifest)
         try:
             lines.append(json.dumps(plain, separators=(",", ":"), allow_nan=False))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             problem = Problem(f"it can not be written as JSON: {error}", object=object_ref(plain), index=index)
             raise ManifestError([problem]) from error
     return "".join(f"{line}\n" for line in lines).encode("ascii")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from kueuecore import _arguments
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.controller.considered import Considered, considered_in
@@ -22,6 +22,7 @@ from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hol
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, Problem
+from kueuecore.manifests import to_json_lines
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
@@ -29,6 +30,7 @@ __all__ = ["Controller", "WatchError"]
 
 _LOGGER = logging.getLogger("kueuecore.controller")
 _FORMAT = "kueuecore.controller/1"
+_EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", None)
 
 
 class WatchError(KueuecoreError):
@@ -109,36 +111,43 @@ class Controller:
         Raises:
             WatchError: The event is an error.
             ManifestError: The object is not what the API server of a Kueue would hold. Nothing has changed.
+            TypeError: The object is no plain data, such as one of the `kubernetes` client's classes.
+            ValueError: There is no such type of events.
 
         Returns:
             False if that is old news, or of a kind that nobody here looks at.
         """
-        kind, manifest = event["type"], event["object"]
+        kind, manifest = event["type"], _plain(event["object"])
+        if kind not in _EVENT_TYPES:
+            raise ValueError(f"a watch event is one of {', '.join(map(str, _EVENT_TYPES))}, not {kind!r}")
         if kind == "ERROR":
             code = manifest.get("code")
             raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
         key, version = key_of(manifest), Version.of(manifest)
-        if key[0] not in WATCHED and key[0] not in SOMETIMES_WATCHED:
-            return False
-        self._versions.note_watched(key[0], version)
-        if kind == "BOOKMARK":
+        api_version, _ = WATCHED.get(key[0]) or SOMETIMES_WATCHED.get(key[0]) or ("", "")
+        # Others have kinds of these names, too.
+        if not api_version or _group(text_at(manifest, "apiVersion") or api_version) != _group(api_version):
             return False
         at = nanoseconds(now)
-        if kind == "DELETED":
-            return self._observe_deletion(key, version, at)
-        if not self._is_news(key, version):
-            return False
+        if kind in ("BOOKMARK", "DELETED") or not self._is_news(key, version):
+            self._versions.note_watched(key[0], version)
+            return kind == "DELETED" and self._observe_deletion(key, version, at)
         known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
         seen = self._versions[key]
-        if known is not None and seen is not None and not version.is_same_object(seen):
+        is_other = known is not None and seen is not None and not version.is_same_object(seen)
+        if known is not None and (is_other or known.write is not None):
+            # It is looked at later, or something else is done first.
+            _check(manifest, at)
+        if is_other and seen is not None:
             # Its deletion was missed.
             self._delete(key, seen, at)
             known = None
         if known is not None and known.write is not None:
             if known.newer is None or version.is_newer_than(Version.of(known.newer)):
                 known.newer = manifest
-            return True
-        self._take(key, version, manifest, at)
+        else:
+            self._take(key, version, manifest, at)
+        self._versions.note_watched(key[0], version)
         return True
 
     def resync(
@@ -154,13 +163,21 @@ class Controller:
 
         Returns:
             What is wrong with objects that were not taken; the others were.
+
+        Raises:
+            TypeError: An object is no plain data. Nothing has changed.
+            ValueError: Nobody looks at this kind, or an object is of another. Nothing has changed.
         """
         problems: list[Problem] = []
         at = nanoseconds(now)
         listed: dict[Key, JsonObject] = {}
+        if kind not in WATCHED and kind not in SOMETIMES_WATCHED:
+            raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join([*WATCHED, *SOMETIMES_WATCHED])}")
         api_version, _ = WATCHED.get(kind) or SOMETIMES_WATCHED[kind]
-        for plain in objects:
+        for plain in map(_plain, objects):
             whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
+            if whole["kind"] != kind:
+                raise ValueError(f"in a list of {kind} there is a {whole['kind']}: {'/'.join(key_of(whole)[1:])}")
             listed[key_of(whole)] = whole
         version = Version("", resource_version)
         for key in self._versions.missing(kind, listed.keys(), version):
@@ -184,8 +201,14 @@ class Controller:
 
         Returns:
             The decision, and what is to be written.
+
+        Raises:
+            ValueError: There was a later turn.
         """
-        at = self._turned_at = nanoseconds(now)
+        at = nanoseconds(now)
+        if at < self._turned_at:
+            raise ValueError("time does not go back: there was a later turn")
+        self._turned_at = at
         self._reconcile(at)
         decision = self.engine.cycle(at)
         self._note(decision)
@@ -223,13 +246,24 @@ class Controller:
 
         Returns:
             False if it does not matter any more, because the Workload has gone.
+
+        Raises:
+            ManifestError: The answer is no Workload as the API server of a Kueue would hold it. Nothing has changed.
+            TypeError: The answer is no plain data. Nothing has changed.
+            ValueError: The answer is another object, or an older version. Nothing has changed.
         """
         at, key = nanoseconds(now), (write.namespace, write.name)
         known = self._workloads.get(key)
         if known is None or known.write is not write:
             return False
         newer, is_of_job = known.newer, known.telling != NOTHING
-        after = answer if answer is not None else patched(known.data, write.patch)
+        after = patched(known.data, write.patch)
+        if answer is not None:
+            after = _checked_answer(answer, known.data, at)
+            if not Version.of(after).is_same_object(Version.of(known.data)):
+                raise ValueError(f"{write.key}: the answer is another Workload of that name")
+            if Version.of(known.data).is_newer_than(Version.of(after)) and Version.of(after).number is not None:
+                raise ValueError(f"{write.key}: the answer is older than what was written to")
         if self._metrics is not None:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
@@ -262,11 +296,18 @@ class Controller:
 
         Returns:
             False if it does not matter any more, because the Workload has gone.
+
+        Raises:
+            ManifestError: `newest` is no Workload as the API server of a Kueue would hold it. Nothing has changed.
+            TypeError: `newest` is no plain data. Nothing has changed.
+            ValueError: `newest` has another name. Nothing has changed.
         """
         at, key = nanoseconds(now), (write.namespace, write.name)
         known = self._workloads.get(key)
         if known is None or known.write is not write:
             return False
+        if newest is not None:
+            newest = _checked_answer(newest, known.data, at)
         _LOGGER.info("%s: write %d was refused", write.key, write.number)
         stored, newer = known.data, known.newer
         known.write = known.newer = None
@@ -303,7 +344,8 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, Told(finished=(reason, message)))
+        told = _arguments.text("reason", reason), _arguments.text("message", message)
+        return self._hear(namespace, name, Told(finished=told))
 
     def stopped(self, name: str, *, namespace: str) -> bool:
         """The job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).
@@ -439,7 +481,7 @@ class Controller:
 
     def _take(self, key: Key, version: Version, manifest: JsonObject, at: int) -> None:
         """This is how an object is now."""
-        self.engine.apply(json.dumps(manifest).encode(), now=at, trusted=True)
+        self.engine.apply(to_json_lines([manifest]), now=at, trusted=True)
         self._versions.put(key, version)
         self._awake()
         if key[0] == "ClusterQueue":
@@ -562,3 +604,31 @@ class Controller:
                     flavors.setdefault(row.name, set()).add(row.flavor)
             self._patience = 1 + max(map(len, flavors.values()), default=0)
         return self._patience
+
+
+def _plain(manifest: object) -> JsonObject:
+    """An object, if it is plain data."""
+    if not isinstance(manifest, dict):
+        raise TypeError(
+            f"an object is plain data (a dict as JSON gives it), not {type(manifest).__name__}; "
+            "the events of the kubernetes client have it as raw_object"
+        )
+    return manifest
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def _check(manifest: JsonObject, at: int) -> None:
+    """Refuse what an engine would refuse, before anything is changed."""
+    Engine().apply(to_json_lines([manifest]), now=at, trusted=True)
+
+
+def _checked_answer(answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
+    """What the API server said of a stored object."""
+    found, expected = key_of(_plain(answer)), key_of(stored)
+    if found != expected:
+        raise ValueError(f"the answer is {' '.join(found)!r}, and the write was to {' '.join(expected)!r}")
+    _check(answer, at)
+    return answer

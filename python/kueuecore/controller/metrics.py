@@ -117,18 +117,20 @@ class Metrics:
         by_class = text_at(after, "spec", "priorityClassRef", "name")
         local = text_at(after, "spec", "queueName"), write.namespace
         wait = _queued_seconds(after)
-        if "QuotaReserved" in write.gained:
+        # Others may have written since.
+        gained = [kind for kind in write.gained if kind in holds]
+        if "QuotaReserved" in gained:
             reserved = _seconds(holds["QuotaReserved"])
             self._count("quota_reserved_workloads_total", queue, local, by_class)
             self._time("quota_reserved_wait_time_seconds", reserved - wait, queue, local, by_class)
-        if "Admitted" in write.gained:
+        if "Admitted" in gained:
             admitted = _seconds(holds["Admitted"])
             self._count("admitted_workloads_total", queue, local, by_class)
             self._time("admission_wait_time_seconds", admitted - wait, queue, local, by_class)
             if list_at(after, "status", "admissionChecks"):
                 checked = admitted - _seconds(holds["QuotaReserved"])
                 self._time("admission_checks_wait_time_seconds", checked, queue, local, by_class)
-        if "Finished" in write.gained:
+        if "Finished" in gained:
             self._count("finished_workloads_total", queue, local, by_class)
             if "Admitted" in held:
                 past = object_at(after, "status").get("accumulatedPastExecutionTimeSeconds")

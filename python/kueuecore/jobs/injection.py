@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
+from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.jobs.model import PREFIX, JobsConfiguration, annotations_of, is_elastic, labels_of
 
 __all__ = ["PodSetInfo", "StartError", "infos_of_admission", "infos_of_workload"]
@@ -141,7 +142,11 @@ def infos_of_admission(
             labels[f"{PREFIX}local-queue-name"] = text_at(workload, "spec", "queueName")
             if _LABEL.fullmatch(cluster_queue := text_at(admission, "clusterQueue")):
                 labels[f"{PREFIX}cluster-queue-name"] = cluster_queue
-        selector, tolerations = _of_flavors(texts_at(assignment, "flavors"), flavors)
+        assigned = texts_at(assignment, "flavors")
+        if missing := sorted({flavor for flavor in assigned.values() if flavor not in flavors}):
+            remedy = f"pod set {pod_set_name} of Workload {name} got it: give it in flavors, or wait until it is there"
+            raise UnknownObjectError(ObjectRef("ResourceFlavor", missing[0]), remedy)
+        selector, tolerations = _of_flavors(assigned, flavors)
         count = object_at(assignment).get("count", object_at(pod_set).get("count", 1))
         info = PodSetInfo(
             pod_set_name,

@@ -61,7 +61,8 @@ def start_job(
 
     Raises:
         StartError: It can never start so. Finish the Workload with reason `FailedToStart` and the error as message.
-        KeyError: A flavor is missing, or the kind of the job is not known.
+        UnknownObjectError: A flavor is missing.
+        KeyError: The kind of the job is not known.
 
     Example:
         >>> job = {

@@ -150,9 +150,14 @@ class _Builder:
             reason = "a CronJob makes Jobs when their time comes, and none is made here"
             self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
         integration = self._integrations.get((group_of(api_version), kind))
-        if integration is None or integration.api_version != api_version or integration.kind == POD_GROUP.kind:
+        if integration is None or integration.kind == POD_GROUP.kind:
             return
         names_queue = QUEUE_LABEL in labels_of(manifest.object)
+        if integration.api_version != api_version:
+            if names_queue:
+                why = f"Kueue does not know {kind} of {api_version}: write {integration.api_version}"
+                self._ignored.append(Ignored(object_ref(manifest.object), why, manifest))
+            return
         if why_off := self._why_off(manifest.object, integration):
             if names_queue:
                 self._ignored.append(Ignored(object_ref(manifest.object), why_off, manifest))

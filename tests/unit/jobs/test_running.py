@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kueuecore.errors import UnknownObjectError
 from kueuecore.jobs import (
     Finished,
     JobsConfiguration,
@@ -87,6 +88,22 @@ def test_start_injects_what_the_flavors_say() -> None:
             "kueue.x-k8s.io/cluster-queue-name": "team-a",
         },
     }
+
+
+def test_start_waits_for_a_flavor_that_is_not_there() -> None:
+    workload: dict[str, Any] = {
+        "metadata": {"name": "w"},
+        "status": {"admission": {"podSetAssignments": [{"name": "main", "count": 1, "flavors": {"cpu": "gone"}}]}},
+    }
+    with pytest.raises(
+        UnknownObjectError, match='there is no ResourceFlavor "gone"; pod set main of Workload w got it'
+    ):
+        start_job(_job(suspend=True), workload, flavors={})
+
+
+def test_a_job_of_another_version_that_names_a_queue_is_noted() -> None:
+    (ignored,) = workloads_for([_job() | {"apiVersion": "batch/v2"}]).ignored
+    assert ignored.reason == "Kueue does not know Job of batch/v2: write batch/v1"
 
 
 def test_start_leaves_the_given_job_alone() -> None:

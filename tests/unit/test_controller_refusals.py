@@ -1,0 +1,141 @@
+"""What a controller is told and can not be so is refused, and nothing has changed then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kueuecore.controller import Controller, Metrics
+from kueuecore.errors import ManifestError
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+NOW = "2026-01-01T00:00:00Z"
+Json = dict[str, Any]
+
+
+def thing(kind: str, name: str, spec: Json | None = None, namespace: str = "", api_version: str = KUEUE) -> Json:
+    metadata = {"name": name, "resourceVersion": "1", "uid": f"uid-{name}"} | (
+        {"namespace": namespace} if namespace else {}
+    )
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata} | ({"spec": spec} if spec else {})
+
+
+def workload(name: str, version: str = "1", *, uid: str = "", spec: object = None) -> Json:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
+    made = thing("Workload", name, {"queueName": "q", "podSets": [pods]}, "a")
+    made["metadata"] |= {"resourceVersion": version, "uid": uid or f"uid-{name}"}
+    return made if spec is None else made | {"spec": spec}
+
+
+def controller(metrics: Metrics | None = None) -> Controller:
+    """One with quota for one of two workloads."""
+    found = Controller(metrics=metrics)
+    flavor = {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+    quotas = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
+    for each in (
+        thing("Namespace", "a", api_version="v1"),
+        thing("ResourceFlavor", "f"),
+        thing("ClusterQueue", "cq", quotas),
+        thing("LocalQueue", "q", {"clusterQueue": "cq"}, "a"),
+        workload("w1"),
+        workload("w2"),
+    ):
+        found.observe({"type": "ADDED", "object": each}, now=NOW)
+    return found
+
+
+ODD_ANSWERS: list[Any] = [
+    {},
+    [],
+    "x",
+    {"kind": "Status"},
+    workload("w2", "5"),
+    workload("w1", "5", spec=5),
+]
+
+
+@pytest.mark.parametrize("answer", [*ODD_ANSWERS, workload("w1", "0"), workload("w1", "5", uid="other")])
+def test_a_write_whose_answer_is_something_else_stays_open(answer: Any) -> None:
+    found = controller(Metrics())
+    (write,) = found.turn(NOW).writes
+    with pytest.raises((ManifestError, TypeError, ValueError)):
+        found.confirm(write, answer, now=NOW)
+    assert found.open_writes == (write,)
+    assert found.confirm(write, now=NOW)
+    assert found.may_run("w1", namespace="a")
+
+
+@pytest.mark.parametrize("newest", ODD_ANSWERS)
+def test_a_refused_write_of_which_something_else_is_said_stays_open(newest: Any) -> None:
+    found = controller()
+    (write,) = found.turn(NOW).writes
+    with pytest.raises((ManifestError, TypeError, ValueError)):
+        found.refuse(write, newest, now=NOW)
+    assert found.open_writes == (write,)
+    assert found.refuse(write, workload("w1", "5"), now=NOW)
+
+
+def test_others_may_have_written_since_a_write_was_accepted() -> None:
+    found = controller(Metrics())
+    (write,) = found.turn(NOW).writes
+    assert found.confirm(write, workload("w1", "5"), now=NOW)
+    assert found.open_writes == ()
+
+
+def test_what_is_watched_is_refused_at_once_also_while_a_write_is_open_or_for_another_of_that_name() -> None:
+    found = controller()
+    found.turn(NOW)
+    for other in ("", "uid-other"):
+        with pytest.raises(ManifestError, match=r'Workload "a/w1": spec'):
+            found.observe({"type": "MODIFIED", "object": workload("w1", "5", uid=other, spec=5)}, now=NOW)
+        assert found.workload("w1", namespace="a") == workload("w1")
+    assert found.watched("Workload") == "1"
+    assert Controller.load(found.save(), now=NOW).workload("w1", namespace="a") == workload("w1")
+
+
+def test_events_of_an_unknown_type_and_objects_of_a_client_are_refused() -> None:
+    found = controller()
+    with pytest.raises(ValueError, match="a watch event is one of ADDED"):
+        found.observe({"type": "deleted", "object": workload("w1", "5")}, now=NOW)
+    with pytest.raises(TypeError, match="raw_object"):
+        found.observe({"type": "ADDED", "object": object()}, now=NOW)
+    with pytest.raises(ManifestError, match=r'Workload "a/w1": it can not be written as JSON'):
+        found.observe({"type": "ADDED", "object": workload("w1", "5") | {"x": {1}}}, now=NOW)
+
+
+def test_a_kind_of_that_name_in_another_group_is_nobody_s_business() -> None:
+    found = controller()
+    other = thing("ClusterQueue", "cq", api_version="example.com/v1")
+    other["metadata"]["resourceVersion"] = "9"
+    assert not found.observe({"type": "DELETED", "object": other}, now=NOW)
+    assert found.turn(NOW).decision.admissions
+
+
+def test_a_list_is_taken_but_for_what_is_wrong_and_not_at_all_if_it_is_of_another_kind() -> None:
+    found = controller()
+    problems = found.resync("Workload", [workload("b1"), workload("b2") | {"x": {1}}, workload("b3")], now=NOW)
+    assert [str(it.object) for it in problems] == ['Workload "a/b2"']
+    assert [found.workload(name, namespace="a") is not None for name in ("w1", "b1", "b2", "b3")] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    with pytest.raises(ValueError, match="in a list of ClusterQueue there is a Workload: a/b1"):
+        found.resync("ClusterQueue", [workload("b1")], now=NOW)
+    with pytest.raises(ValueError, match="nobody looks at Pod"):
+        found.resync("Pod", [], now=NOW)
+    assert found.turn(NOW).decision.admissions
+
+
+def test_jobs_end_with_texts_and_time_does_not_go_back() -> None:
+    found = controller()
+    with pytest.raises(ValueError, match="half a surrogate pair"):
+        found.finished("w1", namespace="a", message="log: \udcff")
+    with pytest.raises(TypeError, match="reason is a str"):
+        found.finished("w1", namespace="a", reason=5)  # type: ignore[arg-type]
+    assert len(found.turn("2026-01-01T00:00:05Z").writes) == 1
+    with pytest.raises(ValueError, match="time does not go back"):
+        found.turn(NOW)
