@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -139,3 +140,13 @@ def test_jobs_end_with_texts_and_time_does_not_go_back() -> None:
     assert len(found.turn("2026-01-01T00:00:05Z").writes) == 1
     with pytest.raises(ValueError, match="time does not go back"):
         found.turn(NOW)
+
+
+@pytest.mark.parametrize("part", ["objects", "versions", "told", "digest"])
+def test_what_is_not_as_it_was_saved_is_not_loaded(part: str) -> None:
+    saved = json.loads(json.dumps(controller().save()))
+    Controller.load(saved, now=NOW)
+    with pytest.raises(ValueError, match="this is not what was saved"):
+        Controller.load({name: value for name, value in saved.items() if name != part}, now=NOW)
+    with pytest.raises(ValueError, match="this is not what was saved"):
+        Controller.load({**saved, part: [[]]}, now=NOW)

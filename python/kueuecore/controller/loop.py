@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -402,12 +404,13 @@ class Controller:
         accounts = self.engine._core._local_queue_accounts()
         used = {key: account["consumed"] for key, account in accounts.items() if account["consumed"]}
         objects = [with_usage(it, used) for it in self._others.values()]
-        return {
+        saved: JsonObject = {
             "format": _FORMAT,
             "objects": [*objects, *(known.newer or known.data for known in self._workloads.values())],
             "versions": self._versions.to_json(),
             "told": told,
         }
+        return {**saved, "digest": _digest(saved)}
 
     @classmethod
     def load(
@@ -433,10 +436,12 @@ class Controller:
             metrics: As for a new one.
 
         Raises:
-            ValueError: It was saved in another format.
+            ValueError: It was saved in another format, or is not what was saved.
         """
-        if saved.get("format") != _FORMAT:
-            raise ValueError(f"this was saved as {saved.get('format')!r}, and only {_FORMAT!r} can be read")
+        if (found := object_at(saved).get("format")) != _FORMAT:
+            raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
+        if saved.get("digest") != _digest({name: value for name, value in saved.items() if name != "digest"}):
+            raise ValueError("this is not what was saved: its digest is another; list all objects anew instead")
         controller = cls(configuration, models_readiness=models_readiness, considered=considered, metrics=metrics)
         at = nanoseconds(now)
         for plain in list_at(saved, "objects"):
@@ -604,6 +609,11 @@ class Controller:
                     flavors.setdefault(row.name, set()).add(row.flavor)
             self._patience = 1 + max(map(len, flavors.values()), default=0)
         return self._patience
+
+
+def _digest(saved: JsonObject) -> str:
+    """Tells apart what was saved from all else."""
+    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(manifest: object) -> JsonObject:
