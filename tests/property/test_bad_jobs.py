@@ -56,3 +56,15 @@ def _start_and_stop(made: Any, workload: Any) -> None:
         return
     for write in writes:
         stop_job(write.manifest, admitted, reason=StopReason.WORKLOAD_EVICTED)
+
+
+def test_jobs_that_are_nested_too_deep_are_refused() -> None:
+    deep: dict[str, Any] = {}
+    inner = deep
+    for _ in range(2000):
+        inner["x"] = inner = {}
+    for kind in sorted(EVERY_KIND):
+        nested = job(kind, "deep")
+        nested["spec"] = {**nested["spec"], "deep": deep}
+        result = workloads_for([nested], configuration=_ALL)
+        assert result.problems or result.ignored or result.workloads, kind

@@ -19,15 +19,22 @@ from kueuecore.jobs.model import (
 )
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
+from kueuecore.jobs.rejections import invalid
 from kueuecore.jobs.shapes import count_problems, template_problems
 
 __all__ = ["DEPLOYMENT"]
 
 _TEMPLATE = ("spec", "template")
+# Each becomes an object here; a cluster has not as many.
+_MOST_PODS = 200_000
 
 
 def _shape_problems(deployment: JsonObject) -> list[Problem]:
-    return count_problems(deployment, ("spec", "replicas")) + template_problems(deployment, _TEMPLATE)
+    problems = count_problems(deployment, ("spec", "replicas")) + template_problems(deployment, _TEMPLATE)
+    n_pods = int_at(deployment, "spec", "replicas")
+    if n_pods > _MOST_PODS and not problems:
+        return [invalid("spec.replicas", n_pods, f"must be at most {_MOST_PODS}: each pod gets a Workload of its own")]
+    return problems
 
 
 def _hold_back(deployment: JsonObject, _configuration: JobsConfiguration) -> JsonObject:

@@ -197,6 +197,8 @@ class _Builder:
                 self._ignored.append(Ignored(object_ref(raw), str(reason), manifest))
         except _Rejected as rejected:
             self._reject(raw, rejected.problems, manifest, index)
+        except RecursionError:
+            self._reject(raw, [Problem("it is nested too deep")], manifest, index)
         else:
             for pod in pods:
                 self._add_job(pod, POD, replace(manifest, source=manifest.source.without_fields()), index)

@@ -19,6 +19,8 @@ _RESOURCES = ("requests", "limits", "resourceUsage", "overhead")
 def scaled(scenario: Scenario, factor: int) -> Scenario:
     """The same with every quota, limit, request and usage times `factor`; what is not cpu counts in whole units.
 
+    Pods stay as many as they are.
+
     Example:
         >>> quota = {"name": "cpu", "nominalQuota": "1500m"}
         >>> scaled(Scenario(({"spec": quota},)), 2).objects[0]["spec"]["nominalQuota"]
@@ -26,7 +28,7 @@ def scaled(scenario: Scenario, factor: int) -> Scenario:
     """
 
     def times(value: JsonValue, resource: str) -> JsonValue:
-        if not isinstance(value, str):
+        if not isinstance(value, str) or resource == "pods":
             return value
         return f"{amount(value) * factor}m" if resource == "cpu" else str(-(-amount(value) // 1000) * factor)
 

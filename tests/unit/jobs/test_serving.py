@@ -218,3 +218,9 @@ def test_priority_is_that_of_the_pods() -> None:
     result = workloads_for([PriorityClass("high", value=9), job])
     spec: Any = result.workloads[0].object["spec"]
     assert spec["priority"] == 9
+
+
+def test_a_deployment_of_more_pods_than_any_cluster_has_is_refused() -> None:
+    job = _set("apps/v1", "Deployment", replicas=2_147_483_647, template=_TEMPLATE)
+    (problem,) = workloads_for([job]).problems
+    assert str(problem).endswith("must be at most 200000: each pod gets a Workload of its own")
