@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.controller.quantities import as_number
+from kueuecore._quantities import number
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
@@ -233,8 +233,8 @@ def _gauges(engine: Engine) -> dict[str, dict[tuple[str, ...], float]]:
     for row in rows:
         if row.kind == "Cohort":
             cell = row.name, row.flavor, row.resource
-            put("cohort_subtree_quota", *cell, value=as_number(row.subtree_quota))
-            put("cohort_subtree_resource_reservations", *cell, value=as_number(row.usage))
+            put("cohort_subtree_quota", *cell, value=_units(row.subtree_quota))
+            put("cohort_subtree_resource_reservations", *cell, value=_units(row.usage))
     return gauges
 
 
@@ -242,10 +242,10 @@ def _put_resources(
     gauges: dict[str, dict[tuple[str, ...], float]], row: QuotaRow, admitted: Mapping[tuple[str, str, str], float]
 ) -> None:
     for name, value in {
-        "nominal_quota": as_number(row.nominal),
-        "borrowing_limit": as_number(row.borrowing_limit),
-        "lending_limit": as_number(row.lending_limit),
-        "resource_reservation": as_number(row.usage),
+        "nominal_quota": _units(row.nominal),
+        "borrowing_limit": _units(row.borrowing_limit),
+        "lending_limit": _units(row.lending_limit),
+        "resource_reservation": _units(row.usage),
         "resource_usage": admitted.get((row.name, row.flavor, row.resource), 0.0),
     }.items():
         cell = row.parent or "", row.name, row.flavor, row.resource
@@ -254,7 +254,7 @@ def _put_resources(
 
 def _admitted(queue: str, status: Mapping[str, Any]) -> dict[tuple[str, str, str], float]:
     return {
-        (queue, flavor["name"], resource["name"]): as_number(resource["total"])
+        (queue, flavor["name"], resource["name"]): _units(resource["total"])
         for flavor in status.get("flavorsUsage", ())
         for resource in flavor["resources"]
     }
@@ -294,3 +294,10 @@ def _number(value: float) -> str:
 
 def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _units(quantity: str | None) -> float:
+    """A quantity in whole units; infinity for one without a limit."""
+    units = float("inf") if quantity is None else number(quantity)
+    assert units is not None, "the engine writes quantities"
+    return float(units)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._quantities import BINARY, DECIMAL, number
 
 __all__ = ["canonical", "canonical_amounts", "is_quantity", "larger", "rounded_to_milli"]
 
-_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_FORM = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _NANO = 10**9
-_LONGEST = 1000
 
 
 def canonical(amount: JsonValue) -> JsonValue:
@@ -24,10 +20,10 @@ def canonical(amount: JsonValue) -> JsonValue:
         >>> canonical("1024Mi"), canonical("1000m"), canonical(2), canonical("1.5Gi")
         ('1Gi', '1', '2', '1536Mi')
     """
-    number = _number(amount)
-    if number is None:
+    units = number(amount)
+    if units is None:
         return amount
-    return _text(number, binary=str(amount).endswith("i"))
+    return _text(units, binary=str(amount).endswith("i"))
 
 
 def canonical_amounts(amounts: JsonValue) -> JsonValue:
@@ -37,12 +33,12 @@ def canonical_amounts(amounts: JsonValue) -> JsonValue:
 
 def is_quantity(amount: JsonValue) -> bool:
     """Whether Kubernetes can read an amount."""
-    return _number(amount) is not None
+    return number(amount) is not None
 
 
 def larger(amount: JsonValue, least: str) -> JsonValue:
     """The larger of two amounts; the second one if the first is missing."""
-    first, second = _number(amount), _number(least)
+    first, second = number(amount), number(least)
     return least if first is None or second is None or first < second else amount
 
 
@@ -50,37 +46,16 @@ def rounded_to_milli(amounts: JsonObject) -> JsonObject:
     """Amounts by resource without what is finer than a thousandth, rounded up."""
     rounded: JsonObject = {}
     for name, amount in amounts.items():
-        number = _number(amount)
-        milli = None if number is None else Fraction(math.ceil(number * 1000), 1000)
-        rounded[name] = amount if milli is None or milli == number else _text(milli, binary=False)
+        units = number(amount)
+        milli = None if units is None else Fraction(math.ceil(units * 1000), 1000)
+        rounded[name] = amount if milli is None or milli == units else _text(milli, binary=False)
     return rounded
 
 
-def _number(amount: JsonValue) -> Fraction | None:
-    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
-        return None
-    text = str(amount)
-    if len(text) > _LONGEST:
-        return None
-    form = _FORM.match(text)
-    if form is None:
-        return None
-    suffix = text[form.end() :]
-    if suffix in _BINARY[1:]:
-        unit = Fraction(1024) ** _BINARY.index(suffix)
-    elif suffix in _DECIMAL:
-        unit = Fraction(1000) ** (_DECIMAL.index(suffix) - 3)
-    elif exponent := re.fullmatch(r"[eE]([+-]?[0-9]{1,3})", suffix):
-        unit = Fraction(10) ** int(exponent[1])
-    else:
-        return None
-    return Fraction(form[0]) * unit
-
-
-def _text(number: Fraction, *, binary: bool) -> str:
-    if binary and abs(number) >= 1024:
-        return _largest(math.ceil(number), 1024, _BINARY)
-    return _largest(math.ceil(number * _NANO), 1000, _DECIMAL)
+def _text(units: Fraction, *, binary: bool) -> str:
+    if binary and abs(units) >= 1024:
+        return _largest(math.ceil(units), 1024, BINARY)
+    return _largest(math.ceil(units * _NANO), 1000, DECIMAL)
 
 
 def _largest(units: int, step: int, suffixes: tuple[str, ...]) -> str:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from math import ceil
 
+from kueuecore._quantities import number
 from kueuecore.engine import Engine
 from kueuecore.states import QuotaRow
 from kueuecore.testing.seen import Seen, holds_quota, is_evicted
 
 __all__ = ["Cell", "Tree", "amount", "check_invariants", "check_seen"]
 
-_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+))?(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E)?")
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 Cell = tuple[str, str, str]
 """Name of a ClusterQueue or Cohort, flavor, resource."""
@@ -32,13 +28,10 @@ def amount(quantity: str) -> int:
         >>> amount("1500m"), amount("2Ki"), amount("1e3")
         (1500, 2048000, 1000000)
     """
-    match = _QUANTITY.fullmatch(quantity)
-    if match is None:
+    units = number(quantity)
+    if units is None:
         raise ValueError(f"{quantity!r} is no quantity")
-    digits, exponent, suffix = match.groups()
-    number = Fraction(digits) * Fraction(10) ** (int(exponent or 0) + 3)
-    number *= 2 ** _BINARY[suffix] if suffix in _BINARY else Fraction(10) ** _DECIMAL[suffix or ""]
-    return ceil(number)
+    return ceil(units * 1000)
 
 
 @dataclass(frozen=True, slots=True)

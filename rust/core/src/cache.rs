@@ -19,7 +19,7 @@ use crate::preempt::CandidateKey;
 use crate::queue_order::{effective_priority, has_active_quota_reservation, is_admitted, queue_order_timestamp};
 use crate::state::{Charge, Owner, State, fair_weight};
 use crate::totals;
-use crate::workloads::{self, Record, intern_totals};
+use crate::workloads::{Record, intern_totals};
 
 /// Why the cache refused an object; Kueue logs it and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -365,12 +365,7 @@ impl State {
             let totals = totals::pending_totals(&spec.adjusted, status, &config.resources, reclaimable, None);
             return intern_totals(names, &totals);
         };
-        let totals = workloads::reserved_totals(names, &spec.adjusted, status, admission, reclaimable);
-        debug_assert_eq!(totals, {
-            let by_name = totals::totals(&spec.adjusted, status, &config.resources, reclaimable, None);
-            intern_totals(names, &by_name)
-        });
-        totals
+        totals::reserved_totals(names, &spec.adjusted, status, admission, reclaimable)
     }
 }
 

@@ -3,12 +3,19 @@
 mod transform;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::amount::Amount;
+use crate::assign::Totals;
 use crate::config;
-use crate::objects::{PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus};
+use crate::ids::ResourceId;
+use crate::names::Names;
+use crate::objects::{
+    Admission, PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus,
+};
 use crate::pods::{pod_requests, values};
 use crate::quantity::Quantity;
+use crate::resource_names::resource_value;
 
 /// The total of one pod set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,8 +62,19 @@ pub fn totals(
 ) -> Vec<PodSetTotals> {
     match &status.admission {
         Some(admission) => {
-            let reserved = |assignment| reserved_totals(pod_sets, status, assignment, reclaimable_pods);
-            admission.pod_set_assignments.iter().map(reserved).collect()
+            let mut names = Names::default();
+            let reserved = reserved_totals(&mut names, pod_sets, status, admission, reclaimable_pods);
+            let by_name = |(totals, assignment): (&Totals, &PodSetAssignment)| PodSetTotals {
+                name: assignment.name.clone(),
+                count: totals.count,
+                requests: totals
+                    .requests
+                    .iter()
+                    .map(|&(it, value)| (names.canonical_key(it).1.to_owned(), value))
+                    .collect(),
+                flavors: Some(assignment.flavors.clone()),
+            };
+            reserved.iter().zip(&admission.pod_set_assignments).map(by_name).collect()
         }
         None => pending_totals(pod_sets, status, config, reclaimable_pods, devices),
     }
@@ -100,26 +118,30 @@ fn exchange_devices(list: &mut ResourceList, devices: &DeviceRequests, pod_set: 
     }
 }
 
-/// The total of one assignment of an admission (rules/01 §7.4).
-fn reserved_totals(
+/// The totals of a workload that has an admission, from that; requests are in canonical order (rules/01 §7.4).
+pub fn reserved_totals(
+    names: &mut Names,
     pod_sets: &[PodSet],
     status: &WorkloadStatus,
-    assignment: &PodSetAssignment,
+    admission: &Admission,
     reclaimable_pods: bool,
-) -> PodSetTotals {
-    let name = assignment.name.as_str();
-    let mut result = PodSetTotals {
-        name: name.to_owned(),
-        count: assignment.count.unwrap_or_else(|| spec_count(pod_sets, name)),
-        requests: values(&assignment.resource_usage),
-        flavors: Some(assignment.flavors.clone()),
+) -> Arc<[Totals]> {
+    let of_assignment = |assignment: &PodSetAssignment| {
+        let name = assignment.name.as_str();
+        let usage = assignment.resource_usage.iter();
+        let mut requests: Vec<(ResourceId, i64)> =
+            usage.map(|(resource, quantity)| (names.resource(resource), resource_value(resource, quantity))).collect();
+        requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
+        let flavors = assignment.flavors.iter();
+        let flavors =
+            flavors.map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor))).collect();
+        let count = assignment.count.unwrap_or_else(|| spec_count(pod_sets, name));
+        let assigned = Totals { count, requests, flavors };
+        // More pods than were assigned is what partial admission leaves: it changes nothing.
+        let now = effective_count(pod_sets, status, name, reclaimable_pods);
+        if now < count { assigned.scaled_to(now) } else { assigned }
     };
-    // More pods than were assigned is what partial admission leaves: it changes nothing.
-    let count = effective_count(pod_sets, status, name, reclaimable_pods);
-    if count < result.count {
-        result.set_count(count);
-    }
-    result
+    admission.pod_set_assignments.iter().map(of_assignment).collect()
 }
 
 /// Pods of a pod set without the reclaimable ones; 0 for a pod set that the workload does not have.
@@ -134,7 +156,7 @@ pub fn effective_count(pod_sets: &[PodSet], status: &WorkloadStatus, pod_set: &s
     entry.map_or(count, |entry| count.saturating_sub(entry.count.min(count)))
 }
 
-pub(crate) fn spec_count(pod_sets: &[PodSet], pod_set: &str) -> i32 {
+fn spec_count(pod_sets: &[PodSet], pod_set: &str) -> i32 {
     pod_sets.iter().rev().find(|candidate| candidate.name == pod_set).map_or(0, |found| found.count)
 }
 
@@ -144,15 +166,11 @@ impl PodSetTotals {
     /// topology assignment.
     pub fn scale(&mut self, new_count: i32) {
         if self.count != 0 && self.count != new_count {
-            self.set_count(new_count);
+            let per_pod = self.per_pod();
+            self.requests =
+                per_pod.into_iter().map(|(name, value)| (name, value.saturating_mul(i64::from(new_count)))).collect();
+            self.count = new_count;
         }
-    }
-
-    fn set_count(&mut self, new_count: i32) {
-        let per_pod = self.per_pod();
-        self.requests =
-            per_pod.into_iter().map(|(name, value)| (name, value.saturating_mul(i64::from(new_count)))).collect();
-        self.count = new_count;
     }
 
     /// The share of one pod, rounded toward zero; 0 of no pods.

@@ -8,11 +8,10 @@ use rustc_hash::FxHashMap;
 use crate::assign::{Resume, Totals};
 use crate::decision::Key;
 use crate::devices::Devices;
-use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ResourceId, ShapeId, WorkloadId};
+use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
 use crate::names::Names;
-use crate::objects::{Admission, PodSet, PodSetAssignment, PodSpec, Time, Workload, WorkloadStatus};
-use crate::resource_names::resource_value;
-use crate::totals::{self, PodSetTotals};
+use crate::objects::{PodSet, PodSpec, Time, Workload};
+use crate::totals::PodSetTotals;
 
 /// Less than this is not worth a sweep.
 const MIN_UNUSED: usize = 1024;
@@ -268,36 +267,6 @@ fn form_key(pod_set: &PodSet) -> FormKey {
         topology: pod_set.topology_request.as_ref().map(|t| t.text.clone()).unwrap_or_default(),
         spec,
     }
-}
-
-/// The totals of a workload that has an admission, from that ([`totals::totals`], by ids; rules/01 §7.4).
-pub fn reserved_totals(
-    names: &mut Names,
-    pod_sets: &[PodSet],
-    status: &WorkloadStatus,
-    admission: &Admission,
-    reclaimable_pods: bool,
-) -> Arc<[Totals]> {
-    let of_assignment = |assignment: &PodSetAssignment| {
-        let name = assignment.name.as_str();
-        let usage = assignment.resource_usage.iter();
-        let mut requests: Vec<(ResourceId, i64)> =
-            usage.map(|(resource, quantity)| (names.resource(resource), resource_value(resource, quantity))).collect();
-        requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
-        let flavors = assignment.flavors.iter();
-        let flavors =
-            flavors.map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor))).collect();
-        let mut count = assignment.count.unwrap_or_else(|| totals::spec_count(pod_sets, name));
-        let now = totals::effective_count(pod_sets, status, name, reclaimable_pods);
-        if now < count {
-            for (_, value) in &mut requests {
-                *value = value.checked_div(i64::from(count)).unwrap_or(0).saturating_mul(i64::from(now));
-            }
-            count = now;
-        }
-        Totals { count, requests, flavors }
-    };
-    admission.pod_set_assignments.iter().map(of_assignment).collect()
 }
 
 /// Totals by ids, requests in canonical order.

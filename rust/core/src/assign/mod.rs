@@ -88,7 +88,7 @@ impl Totals {
         let mut scaled = self.clone();
         if self.count != 0 && self.count != count {
             for (_, value) in &mut scaled.requests {
-                *value = (*value / i64::from(self.count)).saturating_mul(i64::from(count));
+                *value = value.checked_div(i64::from(self.count)).unwrap_or(0).saturating_mul(i64::from(count));
             }
             scaled.count = count;
         }

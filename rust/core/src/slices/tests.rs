@@ -1,8 +1,8 @@
 use super::*;
 use crate::config::Config;
 use crate::gates::Gates;
-use crate::objects::{Object, Preemption, PreemptionPolicy};
-use crate::testing::{World, at, cluster_queue, flavor, quantity, resource_group, workload};
+use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy};
+use crate::testing::{World, at, cluster_queue, flavor, local_queue, quantity, resource_group, workload};
 
 /// Slice `name` with as many pods of 1 CPU, in place of `ns/old` if that is not empty.
 fn slice(name: &str, pods: i32, old: &str) -> Workload {
@@ -50,8 +50,11 @@ fn a_larger_slice_takes_the_place_of_the_old_one_within_its_quota() {
 fn of_each_pod_set_only_what_it_takes_beyond_the_old_one_is_charged() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {
+        queue.cohort_name = "all".to_owned();
         queue.resource_groups[0] = resource_group(&["cpu", "memory"], &[("default", "3")]);
     });
+    let next = ClusterQueue { cohort_name: "all".to_owned(), ..cluster_queue("next", "1") };
+    world.apply([Object::ClusterQueue(next), Object::LocalQueue(local_queue("next", "next"))]);
     // One pod set asks for CPUs, the other for memory.
     let two = |name: &str, old: &str| {
         let mut workload = slice(name, if old.is_empty() { 1 } else { 3 }, old);
@@ -65,8 +68,11 @@ fn of_each_pod_set_only_what_it_takes_beyond_the_old_one_is_charged() {
     world.submit(two("old", ""));
     assert_eq!(world.cycle().admissions.len(), 1);
     world.submit(two("new", "old"));
-    assert_eq!(world.cycle().replaced.len(), 1);
-    assert_eq!(usage(&world), 3_000);
+    // Who comes after it in the cycle finds what it has not taken.
+    world.submit(Workload { queue_name: "next".into(), priority: Some(-1), ..workload("after", "1") });
+    let decision = world.cycle();
+    let admitted: Vec<&str> = decision.admissions.iter().map(|admission| admission.key.1.as_str()).collect();
+    assert_eq!((admitted, decision.replaced.len(), usage(&world)), (vec!["new", "after"], 1, 3_000));
 }
 
 #[test]
