@@ -31,3 +31,21 @@ def job(kind: str, name: str = "j", **labels: str) -> dict[str, Any]:
     api_version, spec = EVERY_KIND[kind]
     metadata = {"name": name, "namespace": "n", "labels": {"kueue.x-k8s.io/queue-name": "lq", **labels}}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def batch_job(
+    annotations: dict[str, str] | None = None, template: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    """A Job whose pods ask for nothing, with what a test is about."""
+    pods = {"spec": {"containers": [{"name": "c"}]}} if template is None else template
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "j",
+            "namespace": "n",
+            "labels": {"kueue.x-k8s.io/queue-name": "q"},
+            "annotations": annotations or {},
+        },
+        "spec": {"template": pods, **spec},
+    }

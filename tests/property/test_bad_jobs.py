@@ -67,4 +67,5 @@ def test_jobs_that_are_nested_too_deep_are_refused() -> None:
         nested = job(kind, "deep")
         nested["spec"] = {**nested["spec"], "deep": deep}
         result = workloads_for([nested], configuration=_ALL)
-        assert result.problems or result.ignored or result.workloads, kind
+        assert [str(it) for it in result.problems] == [f'{kind} "n/deep": it is nested too deep']
+        assert not result.workloads

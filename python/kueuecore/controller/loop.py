@@ -11,6 +11,7 @@ from typing import Any, Self
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
+from kueuecore.controller.checked import check, checked_answer, plain_object
 from kueuecore.controller.considered import Considered, considered_in
 from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
 from kueuecore.controller.known import Known
@@ -119,7 +120,7 @@ class Controller:
         Returns:
             False if that is old news, or of a kind that nobody here looks at.
         """
-        kind, manifest = event["type"], _plain(event["object"])
+        kind, manifest = event["type"], plain_object(event["object"])
         if kind not in _EVENT_TYPES:
             raise ValueError(f"a watch event is one of {', '.join(map(str, _EVENT_TYPES))}, not {kind!r}")
         if kind == "ERROR":
@@ -139,7 +140,7 @@ class Controller:
         is_other = known is not None and seen is not None and not version.is_same_object(seen)
         if known is not None and (is_other or known.write is not None):
             # It is looked at later, or something else is done first.
-            _check(manifest, at)
+            check(manifest, at)
         if is_other and seen is not None:
             # Its deletion was missed.
             self._delete(key, seen, at)
@@ -176,7 +177,7 @@ class Controller:
         if kind not in WATCHED and kind not in SOMETIMES_WATCHED:
             raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join([*WATCHED, *SOMETIMES_WATCHED])}")
         api_version, _ = WATCHED.get(kind) or SOMETIMES_WATCHED[kind]
-        for plain in map(_plain, objects):
+        for plain in map(plain_object, objects):
             whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
             if whole["kind"] != kind:
                 raise ValueError(f"in a list of {kind} there is a {whole['kind']}: {'/'.join(key_of(whole)[1:])}")
@@ -261,7 +262,7 @@ class Controller:
         newer, is_of_job = known.newer, known.telling != NOTHING
         after = patched(known.data, write.patch)
         if answer is not None:
-            after = _checked_answer(answer, known.data, at)
+            after = checked_answer(answer, known.data, at)
             if not Version.of(after).is_same_object(Version.of(known.data)):
                 raise ValueError(f"{write.key}: the answer is another Workload of that name")
             if Version.of(known.data).is_newer_than(Version.of(after)) and Version.of(after).number is not None:
@@ -309,7 +310,7 @@ class Controller:
         if known is None or known.write is not write:
             return False
         if newest is not None:
-            newest = _checked_answer(newest, known.data, at)
+            newest = checked_answer(newest, known.data, at)
         _LOGGER.info("%s: write %d was refused", write.key, write.number)
         stored, newer = known.data, known.newer
         known.write = known.newer = None
@@ -611,34 +612,10 @@ class Controller:
         return self._patience
 
 
-def _digest(saved: JsonObject) -> str:
-    """Tells apart what was saved from all else."""
-    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
-
-
-def _plain(manifest: object) -> JsonObject:
-    """An object, if it is plain data."""
-    if not isinstance(manifest, dict):
-        raise TypeError(
-            f"an object is plain data (a dict as JSON gives it), not {type(manifest).__name__}; "
-            "the events of the kubernetes client have it as raw_object"
-        )
-    return manifest
-
-
 def _group(api_version: str) -> str:
     return api_version.rpartition("/")[0]
 
 
-def _check(manifest: JsonObject, at: int) -> None:
-    """Refuse what an engine would refuse, before anything is changed."""
-    Engine().apply(to_json_lines([manifest]), now=at, trusted=True)
-
-
-def _checked_answer(answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
-    """What the API server said of a stored object."""
-    found, expected = key_of(_plain(answer)), key_of(stored)
-    if found != expected:
-        raise ValueError(f"the answer is {' '.join(found)!r}, and the write was to {' '.join(expected)!r}")
-    _check(answer, at)
-    return answer
+def _digest(saved: JsonObject) -> str:
+    """Tells apart what was saved from all else."""
+    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()

@@ -9,6 +9,7 @@ from kueuecore.errors import ManifestError
 from kueuecore.jobs import INTEGRATIONS, JobsConfiguration, integration_of, workload_name, workloads_for
 from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.manifests import parse_manifests
+from tests.jobs import batch_job
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _MIN = "kueue.x-k8s.io/job-min-parallelism"
@@ -33,25 +34,8 @@ spec:
 """
 
 
-def _job(
-    annotations: dict[str, str] | None = None, template: dict[str, Any] | None = None, **spec: Any
-) -> dict[str, Any]:
-    pods = {"spec": {"containers": [{"name": "c"}]}} if template is None else template
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": "j",
-            "namespace": "n",
-            "labels": {"kueue.x-k8s.io/queue-name": "q"},
-            "annotations": annotations or {},
-        },
-        "spec": {"template": pods, **spec},
-    }
-
-
 def _with_template_annotations(annotations: dict[str, str], job: dict[str, Any] | None = None) -> dict[str, Any]:
-    job = job or _job(parallelism=8, completions=8)
+    job = job or batch_job(parallelism=8, completions=8)
     template = {**job["spec"]["template"], "metadata": {"annotations": annotations}}
     return {**job, "spec": {**job["spec"], "template": template}}
 
@@ -122,7 +106,7 @@ def test_sample_job_is_three_pods() -> None:
 
 
 def test_sample_job_with_partial_admission_may_shrink_to_five_pods() -> None:
-    job = _job({_MIN: "5"}, parallelism=20, completions=20)
+    job = batch_job({_MIN: "5"}, parallelism=20, completions=20)
     assert (_pod_set(job)["count"], _pod_set(job)["minCount"]) == (20, 5)
     assert "minCount" not in _pod_set(job, PartialAdmission=False)
 
@@ -140,7 +124,7 @@ def test_sample_job_with_partial_admission_may_shrink_to_five_pods() -> None:
     ],
 )
 def test_count_is_what_runs_at_once(spec: dict[str, Any], count: int) -> None:
-    assert _pod_set(_job(**spec))["count"] == count
+    assert _pod_set(batch_job(**spec))["count"] == count
 
 
 def test_labels_of_the_job_controller_are_taken_out_of_the_template() -> None:
@@ -151,17 +135,17 @@ def test_labels_of_the_job_controller_are_taken_out_of_the_template() -> None:
         "batch.kubernetes.io/job-name": "j",
         "app": "x",
     }
-    job = _job(template={"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c"}]}})
+    job = batch_job(template={"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c"}]}})
     assert _pod_set(job)["template"]["metadata"]["labels"] == {"batch.kubernetes.io/job-name": "j", "app": "x"}
 
 
 def test_template_with_a_selector_of_its_own_gets_no_job_name() -> None:
-    assert "metadata" not in {k: v for k, v in _pod_set(_job(manualSelector=True))["template"].items() if v}
+    assert "metadata" not in {k: v for k, v in _pod_set(batch_job(manualSelector=True))["template"].items() if v}
 
 
 def test_last_value_of_a_variable_counts() -> None:
     env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]
-    job = _job(template={"spec": {"containers": [{"name": "c", "env": env}], "initContainers": [{"env": env}]}})
+    job = batch_job(template={"spec": {"containers": [{"name": "c", "env": env}], "initContainers": [{"env": env}]}})
     spec = _pod_set(job)["template"]["spec"]
     expected = [{"name": "A", "value": "3"}, {"name": "B", "value": "2"}]
     assert spec["containers"][0]["env"] == expected
@@ -170,7 +154,7 @@ def test_last_value_of_a_variable_counts() -> None:
 
 def test_bare_fractions_become_texts() -> None:
     resources = {"requests": {"cpu": 0.5, "memory": 1}, "limits": {"cpu": 0.00001}}
-    job = _job(
+    job = batch_job(
         template={
             "spec": {
                 "containers": [{"name": "c", "resources": resources}],
@@ -188,12 +172,12 @@ def test_bare_fractions_become_texts() -> None:
 
 
 def test_elastic_job_has_its_generation_in_the_name_and_a_gate() -> None:
-    job = _job({"kueue.x-k8s.io/elastic-job": "true"}, parallelism=3)
+    job = batch_job({"kueue.x-k8s.io/elastic-job": "true"}, parallelism=3)
     job["metadata"]["generation"] = 2
     (workload,) = workloads_for([job]).workloads
     metadata: Any = workload.object["metadata"]
-    first: Any = workloads_for([_job({"kueue.x-k8s.io/elastic-job": "true"})]).workloads[0].object["metadata"]
-    plain: Any = workloads_for([_job()]).workloads[0].object["metadata"]
+    first: Any = workloads_for([batch_job({"kueue.x-k8s.io/elastic-job": "true"})]).workloads[0].object["metadata"]
+    plain: Any = workloads_for([batch_job()]).workloads[0].object["metadata"]
     assert len({metadata["name"], first["name"], plain["name"]}) == 3
     assert metadata["annotations"] == {
         "kueue.x-k8s.io/elastic-job": "true",
@@ -245,21 +229,21 @@ def test_topology_request_of_the_template(annotations: dict[str, str], request_:
     ],
 )
 def test_min_parallelism_is_between_zero_and_the_count(value: str, message: str) -> None:
-    job = _job({_MIN: value}, parallelism=20, completions=20)
+    job = batch_job({_MIN: value}, parallelism=20, completions=20)
     assert _problems(job) == [(f"metadata.annotations[{_MIN}]", message)]
 
 
 def test_min_parallelism_and_elastic_do_not_go_together() -> None:
-    job = _job({_MIN: "5", "kueue.x-k8s.io/elastic-job": "true"}, parallelism=20)
+    job = batch_job({_MIN: "5", "kueue.x-k8s.io/elastic-job": "true"}, parallelism=20)
     message = 'Invalid value: "5": partial admission and elastic job cannot be used together'
     assert _problems(job) == [(f"metadata.annotations[{_MIN}]", message)]
 
 
 def test_completions_follow_parallelism_only_in_indexed_jobs_where_both_are_equal() -> None:
-    good = _job({_SYNC: "true"}, parallelism=3, completions=3, completionMode="Indexed")
-    bad = _job({_SYNC: "true"}, parallelism=3, completions=4)
+    good = batch_job({_SYNC: "true"}, parallelism=3, completions=3, completionMode="Indexed")
+    bad = batch_job({_SYNC: "true"}, parallelism=3, completions=4)
     assert _problems(good) == []
-    assert _problems(_job({_SYNC: "false"}, parallelism=3, completions=4)) == []
+    assert _problems(batch_job({_SYNC: "false"}, parallelism=3, completions=4)) == []
     assert _problems(bad) == [
         (f"metadata.annotations[{_SYNC}]", 'Invalid value: "true": should not be enabled for NonIndexed jobs'),
         (
@@ -267,7 +251,7 @@ def test_completions_follow_parallelism_only_in_indexed_jobs_where_both_are_equa
             f"Invalid value: 4: should be equal to parallelism when {_SYNC} annotation is true",
         ),
     ]
-    assert _problems(_job({_SYNC: "yes"})) == [
+    assert _problems(batch_job({_SYNC: "yes"})) == [
         (f"metadata.annotations[{_SYNC}]", 'Invalid value: "yes": strconv.ParseBool: parsing "yes": invalid syntax')
     ]
 
@@ -402,7 +386,7 @@ def test_text_in_place_of_constraints_is_rejected() -> None:
 @pytest.mark.parametrize("mode", ["required", "preferred"])
 def test_elastic_job_has_no_topology_that_binds(mode: str) -> None:
     key = f"{_TAS}{mode}-topology"
-    job = _with_template_annotations({key: "rack"}, _job({"kueue.x-k8s.io/elastic-job": "true"}))
+    job = _with_template_annotations({key: "rack"}, batch_job({"kueue.x-k8s.io/elastic-job": "true"}))
     assert _problems(job) == [(f"{_PATH}.{key}", f"Forbidden: {mode} topology is not supported with elastic jobs")]
 
 
@@ -421,17 +405,17 @@ def test_elastic_job_has_no_topology_that_binds(mode: str) -> None:
     ],
 )
 def test_job_without_its_shape_is_rejected(spec: dict[str, Any], field: str, message: str) -> None:
-    assert _problems({**_job(), "spec": {**_job()["spec"], **spec}}) == [(field, message)]
+    assert _problems({**batch_job(), "spec": {**batch_job()["spec"], **spec}}) == [(field, message)]
 
 
 def test_problems_can_be_raised() -> None:
     with pytest.raises(ManifestError, match=r'Job "n/j": spec\.parallelism: Invalid value'):
-        workloads_for([_job(parallelism=-1)]).raise_for_problems()
+        workloads_for([batch_job(parallelism=-1)]).raise_for_problems()
 
 
 def test_elastic_job_is_like_any_other_without_its_gate() -> None:
     result = workloads_for(
-        [_job({"kueue.x-k8s.io/elastic-job": "true"})],
+        [batch_job({"kueue.x-k8s.io/elastic-job": "true"})],
         configuration=JobsConfiguration(feature_gates={"ElasticJobsViaWorkloadSlices": False}),
     )
     metadata: Any = result.workloads[0].object["metadata"]
@@ -440,5 +424,5 @@ def test_elastic_job_is_like_any_other_without_its_gate() -> None:
 
 def test_integration_is_found_by_group_and_kind() -> None:
     assert INTEGRATIONS["batch", "Job"].framework == "batch/job"
-    assert integration_of(_job()) is BATCH_JOB
+    assert integration_of(batch_job()) is BATCH_JOB
     assert integration_of({"apiVersion": "v1", "kind": "ConfigMap"}) is None

@@ -21,29 +21,13 @@ from kueuecore.jobs import (
     workloads_for,
 )
 from kueuecore.jobs.batch_job import BATCH_JOB
-
-
-def _job(
-    annotations: dict[str, str] | None = None, template: dict[str, Any] | None = None, **spec: Any
-) -> dict[str, Any]:
-    pods = {"spec": {"containers": [{"name": "c"}]}} if template is None else template
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": "j",
-            "namespace": "n",
-            "labels": {"kueue.x-k8s.io/queue-name": "q"},
-            "annotations": annotations or {},
-        },
-        "spec": {"template": pods, **spec},
-    }
+from tests.jobs import batch_job
 
 
 def test_job_that_is_stopping_is_not_suspended_yet() -> None:
-    assert BATCH_JOB.is_suspended(_job(suspend=True))
-    assert not BATCH_JOB.is_suspended(_job(suspend=False))
-    assert not BATCH_JOB.is_suspended(_job({"kueue.x-k8s.io/stopping": "true"}, suspend=True))
+    assert BATCH_JOB.is_suspended(batch_job(suspend=True))
+    assert not BATCH_JOB.is_suspended(batch_job(suspend=False))
+    assert not BATCH_JOB.is_suspended(batch_job({"kueue.x-k8s.io/stopping": "true"}, suspend=True))
 
 
 def _admitted(job: dict[str, Any], *, count: int, **status: Any) -> dict[str, Any]:
@@ -68,7 +52,7 @@ def _suspended(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_start_injects_what_the_flavors_say() -> None:
-    job = _suspended(_job(parallelism=2))
+    job = _suspended(batch_job(parallelism=2))
     (write,) = start_job(job, _admitted(job, count=2), flavors={"spot": _SPOT})
     assert write.kind is WriteKind.UPDATE
     started: Any = write.manifest
@@ -98,23 +82,23 @@ def test_start_waits_for_a_flavor_that_is_not_there() -> None:
     with pytest.raises(
         UnknownObjectError, match='there is no ResourceFlavor "gone"; pod set main of Workload w got it'
     ):
-        start_job(_job(suspend=True), workload, flavors={})
+        start_job(batch_job(suspend=True), workload, flavors={})
 
 
 def test_a_job_of_another_version_that_names_a_queue_is_noted() -> None:
-    (ignored,) = workloads_for([_job() | {"apiVersion": "batch/v2"}]).ignored
+    (ignored,) = workloads_for([batch_job() | {"apiVersion": "batch/v2"}]).ignored
     assert ignored.reason == "Kueue does not know Job of batch/v2: write batch/v1"
 
 
 def test_start_leaves_the_given_job_alone() -> None:
-    job = _suspended(_job(parallelism=2))
+    job = _suspended(batch_job(parallelism=2))
     before = repr(job)
     start_job(job, _admitted(job, count=2), flavors={"spot": _SPOT})
     assert repr(job) == before
 
 
 def test_cluster_queue_that_is_no_label_value_is_not_named() -> None:
-    job = _suspended(_job())
+    job = _suspended(batch_job())
     workload = _admitted(job, count=1)
     workload["status"]["admission"]["clusterQueue"] = "Team A"
     (write,) = start_job(job, workload, flavors={"spot": _SPOT})
@@ -124,7 +108,7 @@ def test_cluster_queue_that_is_no_label_value_is_not_named() -> None:
 
 def test_start_with_fewer_pods_changes_parallelism() -> None:
     annotations = {"kueue.x-k8s.io/job-min-parallelism": "2"}
-    job = _suspended(_job(annotations, parallelism=5, completions=10))
+    job = _suspended(batch_job(annotations, parallelism=5, completions=10))
     (write,) = start_job(job, _admitted(job, count=3), flavors={"spot": _SPOT})
     spec: Any = write.manifest["spec"]
     assert (spec["parallelism"], spec["completions"]) == (3, 10)
@@ -137,14 +121,14 @@ def test_completions_follow_parallelism_where_they_are_to_be_equal() -> None:
         "kueue.x-k8s.io/job-min-parallelism": "2",
         "kueue.x-k8s.io/job-completions-equal-parallelism": "true",
     }
-    job = _suspended(_job(annotations, parallelism=5, completions=5, completionMode="Indexed"))
+    job = _suspended(batch_job(annotations, parallelism=5, completions=5, completionMode="Indexed"))
     (write,) = start_job(job, _admitted(job, count=3), flavors={"spot": _SPOT})
     spec: Any = write.manifest["spec"]
     assert (spec["parallelism"], spec["completions"]) == (3, 3)
 
 
 def test_checks_add_to_the_template() -> None:
-    job = _suspended(_job())
+    job = _suspended(batch_job())
     update = {"name": "main", "nodeSelector": {"zone": "a"}, "annotations": {"note": "x"}}
     workload = _admitted(job, count=1, admissionChecks=[{"name": "ac", "podSetUpdates": [update]}])
     (write,) = start_job(job, workload, flavors={"spot": _SPOT})
@@ -154,7 +138,7 @@ def test_checks_add_to_the_template() -> None:
 
 
 def test_check_that_contradicts_a_flavor_fails_for_good() -> None:
-    job = _suspended(_job())
+    job = _suspended(batch_job())
     update = {"name": "main", "nodeSelector": {"pool": "other"}}
     workload = _admitted(job, count=1, admissionChecks=[{"name": "ac", "podSetUpdates": [update]}])
     message = (
@@ -166,13 +150,13 @@ def test_check_that_contradicts_a_flavor_fails_for_good() -> None:
 
 
 def test_template_that_contradicts_a_flavor_fails_for_good() -> None:
-    job = _suspended(_job(template={"spec": {"containers": [{"name": "c"}], "nodeSelector": {"pool": "mine"}}}))
+    job = _suspended(batch_job(template={"spec": {"containers": [{"name": "c"}], "nodeSelector": {"pool": "mine"}}}))
     with pytest.raises(StartError, match="value1=mine, value2=spot"):
         start_job(job, _admitted(job, count=1), flavors={"spot": _SPOT})
 
 
 def test_admission_of_another_number_of_pod_sets_fails_for_good() -> None:
-    job = _suspended(_job())
+    job = _suspended(batch_job())
     workload = _admitted(job, count=1)
     workload["status"]["admission"]["podSetAssignments"] *= 2
     with pytest.raises(StartError, match=r"^invalid podset infos: expecting 1 podset, got 2$"):
@@ -180,7 +164,7 @@ def test_admission_of_another_number_of_pod_sets_fails_for_good() -> None:
 
 
 def test_start_with_topology_puts_a_gate_before_the_pods() -> None:
-    job = _suspended(_job())
+    job = _suspended(batch_job())
     workload = _admitted(job, count=1)
     workload["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"] = {"levels": ["h"]}
     (write,) = start_job(job, workload, flavors={"spot": _SPOT})
@@ -190,7 +174,7 @@ def test_start_with_topology_puts_a_gate_before_the_pods() -> None:
 
 
 def test_stop_restores_the_template_in_three_steps() -> None:
-    job = _suspended(_job(parallelism=2))
+    job = _suspended(batch_job(parallelism=2))
     workload = _admitted(job, count=2)
     (started,) = start_job(job, workload, flavors={"spot": _SPOT})
     running: Any = {**started.manifest, "status": {"startTime": "2026-01-01T00:00:00Z", "active": 2}}
@@ -208,7 +192,7 @@ def test_stop_restores_the_template_in_three_steps() -> None:
 
 
 def test_stop_without_a_workload_only_suspends() -> None:
-    job = _suspended(_job())
+    job = _suspended(batch_job())
     (started,) = start_job(job, _admitted(job, count=1), flavors={"spot": _SPOT})
     stopped: Any = stop_job(started.manifest, None, reason=StopReason.NO_MATCHING_WORKLOAD)[-1].manifest
     assert stopped == {**started.manifest, "spec": {**stopped["spec"], "suspend": True}}
@@ -226,7 +210,7 @@ def test_stop_without_a_workload_only_suspends() -> None:
 )
 def test_job_is_finished_when_it_says_so(kind: str, status: str, finished: Finished | None) -> None:
     condition: Any = {"type": kind, "status": status, "message": "because"}
-    assert BATCH_JOB.finished({**_job(), "status": {"conditions": [condition]}}) == finished
+    assert BATCH_JOB.finished({**batch_job(), "status": {"conditions": [condition]}}) == finished
 
 
 @pytest.mark.parametrize(
@@ -239,7 +223,7 @@ def test_job_is_finished_when_it_says_so(kind: str, status: str, finished: Finis
     ],
 )
 def test_pods_are_ready_when_all_run_or_are_done(status: dict[str, Any], ready: bool) -> None:
-    assert BATCH_JOB.pods_ready({**_job(parallelism=3), "status": status}) is ready
+    assert BATCH_JOB.pods_ready({**batch_job(parallelism=3), "status": status}) is ready
 
 
 @pytest.mark.parametrize(
@@ -259,12 +243,12 @@ def test_pods_are_ready_when_all_run_or_are_done(status: dict[str, Any], ready: 
 def test_pods_that_are_not_needed_any_more_are_reclaimable(
     spec: dict[str, Any], status: dict[str, Any], pods: dict[str, int]
 ) -> None:
-    assert BATCH_JOB.reclaimable_pods({**_job(**spec), "status": status}) == pods
+    assert BATCH_JOB.reclaimable_pods({**batch_job(**spec), "status": status}) == pods
 
 
 def test_reclaimable_pods_are_never_more_than_the_pod_set_has() -> None:
-    job = {**_job(parallelism=5, completions=5), "status": {"succeeded": 4}}
-    workload = workloads_for([_job(parallelism=2, completions=2)]).workloads[0].object
+    job = {**batch_job(parallelism=5, completions=5), "status": {"succeeded": 4}}
+    workload = workloads_for([batch_job(parallelism=2, completions=2)]).workloads[0].object
     assert reclaimable_pods(job, workload) == {"main": 2}
     off = JobsConfiguration(feature_gates={"ReclaimablePods": False})
     assert reclaimable_pods(job, workload, configuration=off) == {}
