@@ -135,7 +135,7 @@ class Engine:
         if isinstance(objects, bytes | bytearray | memoryview):
             data = bytes(objects)
         else:
-            manifests = _manifests(objects)
+            manifests = each_manifest(objects)
             data = to_json_lines(manifests)
         try:
             warnings, foreign = self._do(now, lambda at: self._core.apply(data, at, bool(trusted)))
@@ -258,7 +258,7 @@ class Engine:
             >>> answer.outcome, answer.message
             (<Outcome.WAITS: 'Waits'>, "LocalQueue user-queue doesn't exist")
         """
-        manifests = _manifests(workload)
+        manifests = each_manifest(workload)
         # A question does not move the time of the engine.
         at = self._now if now is None else nanoseconds(now)
         try:
@@ -534,7 +534,8 @@ def _key(namespace: str, name: str) -> tuple[str, str]:
     return text("namespace", namespace), text("name", name)
 
 
-def _manifests(objects: str | ManifestLike | Iterable[ManifestLike]) -> tuple[ManifestLike, ...]:
+def each_manifest(objects: str | ManifestLike | Iterable[ManifestLike]) -> tuple[ManifestLike, ...]:
+    """Objects in any form but bytes, one by one."""
     if isinstance(objects, str):
         return parse_manifests(objects)
     if isinstance(objects, Manifest | Mapping):

@@ -1,0 +1,267 @@
+"""What happens in a run through virtual time, and what came of it: plain data, whoever ran it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore import _core
+from kueuecore.decisions import Decision
+from kueuecore.engine import Engine
+from kueuecore.manifests import ManifestLike
+from kueuecore.settling import PreemptionLoop, find_preemption_loop
+
+__all__ = ["Happening", "Operation", "Run", "RunEnding", "RunRecord", "SimulatedCycle", "Step", "StepKind"]
+
+
+class RunRecord(Protocol):
+    """What a run is told by: the record of the extension, or one that is kept in Python."""
+
+    def n_told(self) -> int:
+        """Number of cycles that are told."""
+        ...
+
+    def cycle(self, index: int) -> tuple[int, int, _core.Decision, int, list[str]]:
+        """A cycle that is told: number, time, decision, how many workloads it parked, and their keys."""
+        ...
+
+    def step_columns(self) -> tuple[bytes, bytes, bytes]:
+        """Times (i64), kinds (u8) and workloads (u32) of the steps."""
+        ...
+
+    def cycle_columns(self) -> bytes:
+        """Number, time, admissions, preemptions and parked workloads of the told cycles, row by row (i64)."""
+        ...
+
+    def n_workloads(self) -> int:
+        """How many workloads have a number."""
+        ...
+
+    def keys(self) -> list[str | None]:
+        """`namespace/name` by number; `None`: it never appeared."""
+        ...
+
+    def steps(self) -> tuple[list[int], list[str], list[str]]:
+        """Times, kinds and keys of the steps."""
+        ...
+
+
+class Operation(StrEnum):
+    """What can happen from outside."""
+
+    CREATE = "create"
+    """An object appears."""
+    UPDATE = "update"
+    """An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods`
+    if there are any."""
+    FINISH = "finish"
+    """The job of a workload ends, whether it runs or not."""
+    DELETE = "delete"
+    """A workload is deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """Something that happens from outside. What names a workload that is gone is ignored.
+
+    Args:
+        at: Seconds after the beginning; late if the cycles before took longer.
+        op: What happens.
+        object: The object that is created or updated.
+        key: `namespace/name` of the Workload that is finished or deleted.
+        run_seconds: How long the job of a created Workload runs once it is admitted; `None`: for ever.
+        ready_seconds: Where the configuration says `waitForPodsReady`: so long after its n-th admission the pods of a
+            created Workload are ready; the last entry holds for all later admissions; `None` in the list: never.
+            Without a list at once. `run_seconds` begins when the pods are first ready in an admission.
+        fail_seconds: So long after they are first ready in an admission, one of them fails; `None`: never.
+        recover_seconds: So long after the failure all are ready again; `None`: never.
+    """
+
+    at: float
+    op: Operation
+    object: ManifestLike | None = None
+    key: str | None = None
+    run_seconds: float | None = None
+    ready_seconds: Sequence[float | None] | None = None
+    fail_seconds: float | None = None
+    recover_seconds: float | None = None
+
+
+class RunEnding(StrEnum):
+    """Why a run ended."""
+
+    COMPLETE = "Complete"
+    """Nothing is left to happen."""
+    CYCLE_LIMIT = "CycleLimit"
+    """`max_cycles` was reached; if workloads preempt each other for ever, `Run.loop` says which."""
+
+
+class StepKind(StrEnum):
+    """What became of a workload."""
+
+    CREATED = "Created"
+    """It appeared."""
+    ADMITTED = "Admitted"
+    """Its job may run."""
+    STOPPED = "Stopped"
+    """It was evicted, and its job has stopped: its quota is free."""
+    FINISHED = "Finished"
+    """Its job has ended."""
+    DELETED = "Deleted"
+    """It is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One moment in the life of a workload.
+
+    Args:
+        time: When, in nanoseconds since 1970.
+        kind: What happened.
+        key: `namespace/name` of the workload.
+    """
+
+    time: int
+    kind: StepKind
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCycle:
+    """A cycle of a run in which something happened.
+
+    Args:
+        number: Its number in the run, from 1.
+        time: When it began, in nanoseconds since 1970.
+        decision: What it decided. Without `messages` it has neither events nor the heads that stayed pending.
+        n_parked: How many workloads it set aside until something changes.
+        parked: Their keys, sorted; with `messages` alone.
+    """
+
+    number: int
+    time: int
+    decision: Decision
+    n_parked: int
+    parked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run.
+
+    Args:
+        engine: The state at its end, to look at or to go on with.
+        ending: Why it ended.
+        start: The time at its beginning, in nanoseconds since 1970.
+        end: The time at its end.
+        n_cycles: Number of cycles, also of those in which nothing happened.
+    """
+
+    engine: Engine
+    ending: RunEnding
+    start: int
+    end: int
+    n_cycles: int
+    _core: RunRecord = field(repr=False)
+
+    @cached_property
+    def cycles(self) -> tuple[SimulatedCycle, ...]:
+        """The cycles in which something happened or, with `messages`, was said."""
+        rows = (self._core.cycle(index) for index in range(self._core.n_told()))
+        return tuple(
+            SimulatedCycle(number, time, Decision(decision), n_parked, tuple(parked))
+            for number, time, decision, n_parked, parked in rows
+        )
+
+    @cached_property
+    def loop(self) -> PreemptionLoop | None:
+        """The circle in which workloads evict each other, if that is why the run came to its limit of cycles.
+
+        Looked for from the end of the run on, with time standing still, as `find_preemption_loop` does.
+        """
+        if self.ending is not RunEnding.CYCLE_LIMIT:
+            return None
+        return find_preemption_loop(self.engine, now=self.end)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What became of the workloads, in order of time."""
+        return tuple(Step(time, StepKind(kind), key) for time, kind, key in zip(*self._core.steps(), strict=True))
+
+    # The same as arrays, without a Python object a workload.
+
+    @cached_property
+    def workload_keys(self) -> tuple[str | None, ...]:
+        """`namespace/name` by number; `None`: it never appeared.
+
+        First come the rows of the submissions, then the Workloads that events create, in the order given, then those
+        that were there from the start and that something happened to.
+        """
+        return tuple(self._core.keys())
+
+    @cached_property
+    def step_table(self) -> npt.NDArray[np.void]:
+        """The steps as a structured array, shape (n,).
+
+        `time` in nanoseconds since 1970, `kind` as the index in `StepKind`, `workload` as its number.
+        """
+        time, kind, workload = self._core.step_columns()
+        times = np.frombuffer(time, "<i8")
+        table = np.empty(len(times), dtype=[("time", "<i8"), ("kind", "u1"), ("workload", "<u4")])
+        table["time"], table["kind"], table["workload"] = (
+            times,
+            np.frombuffer(kind, "u1"),
+            np.frombuffer(workload, "<u4"),
+        )
+        return table
+
+    @cached_property
+    def cycle_table(self) -> npt.NDArray[np.void]:
+        """The cycles in which something happened as a structured array, shape (n,), of i8.
+
+        `number`, `time` in nanoseconds since 1970, and how many workloads got quota (`admissions`), have to give way
+        (`preemptions`), were set aside (`parked`).
+        """
+        names = ("number", "time", "admissions", "preemptions", "parked")
+        dtype = np.dtype([(name, "<i8") for name in names])
+        table: npt.NDArray[np.void] = np.frombuffer(self._core.cycle_columns(), dtype=dtype)
+        return table
+
+    @cached_property
+    def outcome_table(self) -> npt.NDArray[np.void]:
+        """What became of each workload as a structured array by number, shape (n,), of i8.
+
+        `created`, `admitted` (the first time) and `finished` in nanoseconds since 1970, -1 for never; `admissions` and
+        `evictions` are counts.
+
+        Example:
+            The mean time that the jobs of a run waited: `wait = table["admitted"] - table["created"]`.
+        """
+        steps = self.step_table
+        n = self._core.n_workloads()
+        names = ("created", "admitted", "finished", "admissions", "evictions")
+        table = np.zeros(n, dtype=[(name, "<i8") for name in names])
+        kinds = list(StepKind)
+
+        def of(kind: StepKind) -> npt.NDArray[np.void]:
+            rows: npt.NDArray[np.void] = steps[steps["kind"] == kinds.index(kind)]
+            return rows
+
+        for name, kind in (
+            ("created", StepKind.CREATED),
+            ("admitted", StepKind.ADMITTED),
+            ("finished", StepKind.FINISHED),
+        ):
+            rows = of(kind)
+            table[name] = -1
+            # The last to be written stays, so the first goes last.
+            table[name][rows["workload"][::-1]] = rows["time"][::-1]
+        for name, kind in (("admissions", StepKind.ADMITTED), ("evictions", StepKind.STOPPED)):
+            table[name] = np.bincount(of(kind)["workload"], minlength=n)
+        return table

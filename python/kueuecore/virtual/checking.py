@@ -1,0 +1,131 @@
+"""The check controllers of a virtual cluster, and who is told what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.checks import Activity, CheckAnswer, CheckController, CheckState, Review, WorkloadKey, check_states
+from kueuecore.errors import ObjectRef
+from kueuecore.manifests import object_ref
+
+__all__ = ["Checking", "with_activity"]
+
+AT_ONCE = "Ready at once"
+
+
+class Checking:
+    """Whom a virtual cluster asks about its checks.
+
+    Args:
+        controllers: The check controllers. Checks of others are ready at once.
+
+    Raises:
+        TypeError: One of them is no check controller.
+        ValueError: Two have the same name.
+    """
+
+    def __init__(self, controllers: Sequence[CheckController]) -> None:
+        for controller in controllers:
+            if not isinstance(controller, CheckController):
+                raise TypeError(f"checks holds check controllers, not {type(controller).__name__}")
+        self.controllers = tuple(controllers)
+        names = [it.controller_name for it in self.controllers]
+        if len(set(names)) < len(names):
+            raise ValueError(f"checks has two controllers of one name: {', '.join(names)}")
+        self._by_name = dict(zip(names, self.controllers, strict=True))
+        # Who decides on each AdmissionCheck.
+        self._decides: dict[str, CheckController] = {}
+        self._asked: dict[WorkloadKey, None] = {}
+
+    def take_asked(self) -> tuple[WorkloadKey, ...]:
+        """The workloads about which somebody may have something new to say."""
+        asked = tuple(self._asked)
+        self._asked.clear()
+        return asked
+
+    def observe(self, manifest: JsonObject, *, now: int) -> bool:
+        """An object is there, or has changed; is it one that anybody looks at?"""
+        kind, is_seen = text_at(manifest, "kind"), False
+        if kind == "AdmissionCheck":
+            name = text_at(manifest, "metadata", "name")
+            self._decides.pop(name, None)
+            if controller := self._by_name.get(text_at(manifest, "spec", "controllerName")):
+                self._decides[name] = controller
+        for controller in self.controllers:
+            if kind == "AdmissionCheck" or kind in controller.kinds:
+                self._ask(controller.observe(manifest, now=now))
+                is_seen = True
+        return is_seen
+
+    def forget(self, ref: ObjectRef, *, now: int) -> bool:
+        """An object has gone; is it one that anybody looks at?"""
+        is_seen = False
+        if ref.kind == "AdmissionCheck":
+            self._decides.pop(ref.name, None)
+        for controller in self.controllers:
+            if ref.kind in ("AdmissionCheck", "Workload") or ref.kind in controller.kinds:
+                self._ask(controller.forget(ref, now=now))
+                is_seen = True
+        return is_seen
+
+    def activity(self, check: JsonObject, *, now: int) -> Activity | None:
+        """What the condition Active of an AdmissionCheck is to say, if somebody here decides and it says another."""
+        controller = self._decides.get(object_ref(check).name)
+        return None if controller is None else controller.activity(check, now=now)
+
+    def review(self, workload: JsonObject, *, now: int) -> Review | None:
+        """What the first controller has to say that has anything to say; `None`: nobody has."""
+        states = check_states(workload)
+        for controller in self.controllers:
+            own = [name for name in states if self._decides.get(name) is controller]
+            if review := controller.review(workload, own, now=now):
+                return review
+        return None
+
+    def at_once(self, status: JsonObject) -> Review:
+        """The answer to all checks that wait, and on which nobody here decides."""
+        entries = [it for it in list_at(status, "admissionChecks") if isinstance(it, dict)]
+        answers = [
+            CheckAnswer(name, CheckState.READY, AT_ONCE)
+            for it in entries
+            if text_at(it, "state") == CheckState.PENDING and (name := text_at(it, "name")) not in self._decides
+        ]
+        return Review(answers=tuple(answers))
+
+    def next_wake(self, *, after: int) -> int | None:
+        """When time alone gives anybody something to say."""
+        times = (controller.next_wake(after=after) for controller in self.controllers)
+        return min((time for time in times if time is not None), default=None)
+
+    def wake(self, now: int) -> bool:
+        """Time has come up to `now`; has it given anybody something to say?"""
+        n_asked = len(self._asked)
+        for controller in self.controllers:
+            self._ask(controller.due(now))
+        return len(self._asked) > n_asked
+
+    def _ask(self, keys: Collection[WorkloadKey]) -> None:
+        self._asked |= dict.fromkeys(keys)
+
+
+def with_activity(check: JsonObject, activity: Activity, *, now: str) -> JsonObject | None:
+    """An AdmissionCheck with its condition Active; `None` if it says that already.
+
+    Args:
+        check: The AdmissionCheck.
+        activity: What the condition is to say.
+        now: The time in RFC 3339.
+    """
+    wanted = "True" if activity.is_active else "False"
+    conditions = [it for it in list_at(check, "status", "conditions") if isinstance(it, dict)]
+    old = next((it for it in conditions if text_at(it, "type") == "Active"), {})
+    said = {"status": wanted, "reason": activity.reason, "message": activity.message}
+    if all(old.get(name) == value for name, value in said.items()):
+        return None
+    since = old.get("lastTransitionTime") if old.get("status") == wanted else now
+    new: JsonObject = {"type": "Active", **said, "lastTransitionTime": since}
+    if (generation := object_at(check, "metadata").get("generation")) is not None:
+        new["observedGeneration"] = generation
+    rest: list[JsonValue] = [it for it in conditions if it is not old]
+    return {**check, "status": {**object_at(check, "status"), "conditions": [*rest, new]}}

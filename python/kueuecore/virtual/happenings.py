@@ -1,0 +1,79 @@
+"""What happens from outside in virtual time, as people write it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from kueuecore.errors import ManifestError
+from kueuecore.runs import Happening, Operation
+from kueuecore.virtual.jobs import JobPlan
+
+__all__ = ["happening_of", "job_plan", "span_ns"]
+
+_SECOND_NS = 1_000_000_000
+_NAMES = {
+    "runSeconds": "run_seconds",
+    "readySeconds": "ready_seconds",
+    "failSeconds": "fail_seconds",
+    "recoverSeconds": "recover_seconds",
+}
+
+
+def span_ns(seconds: object, name: str) -> int:
+    """A time span in nanoseconds.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is negative, or longer than 292 years.
+    """
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
+    # Not with infinity or NaN, which no comparison takes for less.
+    if not 0 <= seconds < 2**63 / _SECOND_NS or math.isnan(seconds):
+        raise ValueError(f"{name} is {seconds!r}; give seconds from 0 to 292 years")
+    return round(seconds * _SECOND_NS)
+
+
+def happening_of(event: Happening | Mapping[str, object]) -> Happening:
+    """A happening that may be a dict.
+
+    Raises:
+        ManifestError: It is none.
+    """
+    remedy = "give events as in the documentation"
+    if not isinstance(event, Happening):
+        fields: dict[str, Any] = {_NAMES.get(name, name): value for name, value in event.items()}
+        try:
+            event = Happening(**{**fields, "op": Operation(str(fields.get("op")))})
+        except (TypeError, ValueError) as error:
+            raise ManifestError.of(f"an event is none: {error}", remedy=remedy) from None
+    needs_object = event.op in (Operation.CREATE, Operation.UPDATE)
+    is_key = event.key is not None and "/" in event.key
+    if needs_object != (event.object is not None) or not (needs_object or is_key):
+        detail = "must be create or update with an object, finish or delete with the key of a Workload"
+        raise ManifestError.of(detail, field="op", remedy=remedy)
+    job_plan(event, waits_for_pods=True)
+    span_ns(event.at, "at")
+    return event
+
+
+def job_plan(happening: Happening, *, waits_for_pods: bool) -> JobPlan:
+    """What the job of a Workload that appears does."""
+
+    def span(seconds: object, name: str) -> int | None:
+        return None if seconds is None else span_ns(seconds, name)
+
+    run = span(happening.run_seconds, "run_seconds")
+    ready = happening.ready_seconds
+    if ready is None or not waits_for_pods:
+        return JobPlan(run)
+    if not isinstance(ready, list | tuple):
+        raise TypeError(f"ready_seconds is a list of numbers of seconds, not {type(ready).__name__}")
+    return JobPlan(
+        run,
+        [span(it, "ready_seconds") for it in ready],
+        span(happening.fail_seconds, "fail_seconds"),
+        span(happening.recover_seconds, "recover_seconds"),
+    )
