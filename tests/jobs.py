@@ -26,9 +26,25 @@ EVERY_KIND: dict[str, tuple[str, dict[str, Any]]] = {
     "LeaderWorkerSet": ("leaderworkerset.x-k8s.io/v1", {"leaderWorkerTemplate": {"workerTemplate": POD}}),
 }
 
+# The rest of the kinds that Kueue knows.
+_ROLE = {"coreRequest": "1", "instances": 1}
+MORE_KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "RayService": ("ray.io/v1", {"rayClusterConfig": _CLUSTER}),
+    "SparkApplication": (
+        "sparkoperator.k8s.io/v1beta2",
+        {"mode": "cluster", "driver": {**_ROLE}, "executor": {**_ROLE}},
+    ),
+    "TrainJob": ("trainer.kubeflow.org/v1alpha1", {"runtimeRef": {"name": "torch"}}),
+    **{
+        kind: ("kubeflow.org/v1", {f"{specs}ReplicaSpecs": {"Worker": {"template": POD}}})
+        for kind, specs in (("TFJob", "tf"), ("XGBoostJob", "xgb"), ("PaddleJob", "paddle"), ("JAXJob", "jax"))
+    },
+}
+ALL_KINDS = {**EVERY_KIND, **MORE_KINDS}
+
 
 def job(kind: str, name: str = "j", **labels: str) -> dict[str, Any]:
-    api_version, spec = EVERY_KIND[kind]
+    api_version, spec = ALL_KINDS[kind]
     metadata = {"name": name, "namespace": "n", "labels": {"kueue.x-k8s.io/queue-name": "lq", **labels}}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 

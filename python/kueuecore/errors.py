@@ -95,7 +95,10 @@ class Problem:
         return place
 
     def __str__(self) -> str:
-        parts = [self.place, "" if self.object is None else str(self.object), self.field, self.message]
+        about = "" if self.object is None else str(self.object)
+        if self.index is not None and not (self.object is not None and self.object.name):
+            about = f"{about or 'object'} at index {self.index}"
+        parts = [self.place, about, self.field, self.message]
         text = ": ".join(part for part in parts if part)
         return f"{text}; {self.remedy}" if self.remedy else text
 

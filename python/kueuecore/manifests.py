@@ -89,6 +89,7 @@ class Source:
     _text: Text | None = field(default=None, repr=False, compare=False)
     _path: str = field(default="", repr=False, compare=False)  # from the document to the object: `items[3]`
     _renamed: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
+    _job: ObjectRef | None = field(default=None, repr=False, compare=False)
 
     @property
     def line(self) -> int:
@@ -101,10 +102,7 @@ class Source:
         Args:
             path: A field path such as `spec.resourceGroups[0].flavors[1].name`.
         """
-        for prefix, original in self._renamed:
-            if path.startswith(prefix):
-                path = original + path[len(prefix) :]
-                break
+        path = self._original(path) or path
         if self._text is None or not (path or self._path):
             return self._start
         root = self._text.root(self.document)
@@ -113,13 +111,32 @@ class Source:
         separator = "." if self._path and path else ""
         return self._text.first_line + find_line(root, f"{self._path}{separator}{path}")
 
-    def renamed(self, *prefixes: tuple[str, str]) -> Source:
-        """The source of an object that was made from this one.
+    def renamed(self, *prefixes: tuple[str, str], job: ObjectRef) -> Source:
+        """The source of a Workload that was made from the job that stands here.
 
         Args:
-            prefixes: Pairs of a field path in the new object and the one that it came from; the first that fits counts.
+            prefixes: Pairs of a field path in the Workload and the one that it came from; the first that fits counts.
+            job: The job.
         """
-        return replace(self, _renamed=prefixes)
+        return replace(self, _renamed=prefixes, _job=job)
+
+    def of_job(self, problem: Problem) -> Problem:
+        """The problem of a made Workload as one of its job, which is what people have written; others as they are."""
+        if self._job is None:
+            return problem
+        original = self._original(problem.field)
+        if original is not None:
+            message = problem.message.replace(problem.field, original) if problem.field else problem.message
+            return replace(problem, object=self._job, field=original, message=message)
+        message = ": ".join(filter(None, ("in its Workload", problem.field, problem.message)))
+        return replace(problem, object=self._job, field="", message=message)
+
+    def _original(self, path: str) -> str | None:
+        """The field of the job that became a field of its Workload."""
+        for prefix, original in self._renamed:
+            if path.startswith(prefix):
+                return (original + path[len(prefix) :]).removeprefix(".")
+        return None
 
     def without_fields(self) -> Source:
         """The source of an object that was made from this one as a whole: all its fields are where this one starts."""
@@ -150,8 +167,7 @@ class Manifest:
         """The same problem, with this object's file, document and line filled in."""
         source = self.source
         return replace(
-            problem,
-            object=problem.object or object_ref(self.object),
+            source.of_job(replace(problem, object=problem.object or object_ref(self.object))),
             file=source.file,
             document=source.document or None,
             line=source.line_of(problem.field) or None,
@@ -435,7 +451,7 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
     """Append the object, or the objects of the list."""
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "a single value"
-        problem = Problem(f"found {what} where a Kubernetes object belongs", file=source.file)
+        problem = Problem(f"found {what} where a Kubernetes object belongs", field=source._path, file=source.file)
         remedy = "start each object with apiVersion and kind; separate objects by lines of ---"
         problems.append(replace(problem, remedy=remedy, document=source.document, line=source.line))
         return
@@ -460,6 +476,9 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
     if Path(source.file).stem == "kustomization" and missing:
         problems.append(manifest.problem("this is no object", remedy="render it first, with `kubectl kustomize`"))
         return
-    problems.extend(manifest.problem("Required value", field=name, remedy=remedies[name]) for name in missing)
+    for name in missing:
+        # An item of a List without a kind has its place in the List for a name.
+        problem = manifest.problem("Required value", field=name, remedy=remedies[name])
+        problems.append(replace(problem, field=join(source._path, name)))
     if not missing:
         manifests.append(manifest)

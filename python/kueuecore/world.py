@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -14,7 +14,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
 from kueuecore.jobs.train_job import RUNTIMES
-from kueuecore.manifests import Manifest
+from kueuecore.manifests import Manifest, ManifestLike, plain_object
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
 
@@ -53,6 +53,7 @@ class World:
         ignored: Jobs that get no Workload, and why.
         integrations: The kinds of jobs.
         trusted: Are the objects those of a dump, which an API server has checked?
+        warnings: Fields of jobs that nobody knows.
 
     Example:
         >>> from kueuecore.manifests import parse_manifests
@@ -70,11 +71,12 @@ class World:
     ignored: tuple[Ignored, ...]
     integrations: Mapping[tuple[str, str], Integration]
     trusted: bool
+    warnings: tuple[Problem, ...] = ()
 
     @classmethod
     def of(
         cls,
-        manifests: Sequence[Manifest],
+        manifests: Iterable[ManifestLike],
         *,
         configuration: Configuration | None = None,
         integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
@@ -83,7 +85,7 @@ class World:
         """Work out what the manifests imply.
 
         Args:
-            manifests: Objects of any kinds.
+            manifests: Objects of any kinds, in any form.
             configuration: Says which jobs are managed; without one, those of a new installation of Kueue.
             integrations: The kinds of jobs; `kueuecore.jobs.with_kinds` adds to those that Kueue knows.
             trusted: The objects are those of a dump: no Namespace is added, nothing is checked.
@@ -91,10 +93,11 @@ class World:
         Raises:
             ManifestError: A job that Kueue's webhook would refuse.
         """
+        given = [it if isinstance(it, Manifest) else Manifest(plain_object(it)) for it in manifests]
         if not trusted:
-            manifests = _named(manifests)
-        added = () if trusted else _missing_namespaces(manifests, integrations)
-        everything = (*map(_namespace, added), *(manifests if trusted else map(_labelled, manifests)))
+            given = list(map(_labelled, _named(given)))
+        added = () if trusted else _missing_namespaces(given, integrations)
+        everything = (*map(_namespace, added), *given)
         jobs = workloads_for(everything, configuration=jobs_configuration(configuration), integrations=integrations)
         jobs.raise_for_problems()
         # That a job's Workload was given along with it needs no word.
@@ -106,7 +109,7 @@ class World:
         pairs = zip(jobs.workloads, jobs.positions, strict=True)
         made_of = {_key(it.object): everything[position] for it, position in pairs}
         made = tuple(it for it in merged if text_at(it.object, "kind") == "Workload" and _key(it.object) in made_of)
-        return cls(merged, made, made_of, named, ignored, integrations, trusted)
+        return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings)
 
     def newest_time(self) -> int | None:
         """The newest time of creation or in a status, in nanoseconds since 1970; `None` if no object has any.
@@ -134,7 +137,7 @@ class World:
         unread -= Counter(text_at(it.object, "kind") for it in self.manifests if self._is_read(it.object))
         # A note tells of those that are no jobs themselves, such as CronJobs.
         unread -= Counter(it.job.kind for it in self.ignored if not self._is_read(it.manifest.object))
-        return Applied(warnings, dict(sorted(unread.items())))
+        return Applied((*self.warnings, *warnings), dict(sorted(unread.items())))
 
     def _is_read(self, plain: JsonObject) -> bool:
         """Whether an object that the engine does not know is a job, or what one is made of."""

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.jobs import (
     INTEGRATIONS,
     JobsConfiguration,
@@ -17,17 +18,19 @@ from kueuecore.jobs import (
     stop_job,
     workloads_for,
 )
-from tests.jobs import EVERY_KIND, job
+from tests.jobs import ALL_KINDS, job
 from tests.property.test_bad_input import damaged
 from tests.property.worlds import times
 
-_ALL = JobsConfiguration(frameworks=[it.framework for it in INTEGRATIONS.values()])
-_FLAVORS: Any = {"f": {"spec": {"nodeLabels": {"a": "b"}}}}
+_ALL = JobsConfiguration(
+    frameworks=[it.framework for it in INTEGRATIONS.values()], feature_gates={"SparkApplicationIntegration": True}
+)
+_FLAVORS: Any = {"f": {"spec": {"nodeLabels": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]}}}
 
 
 @st.composite
 def _bad_jobs(draw: st.DrawFn) -> list[Any]:
-    kinds = draw(st.lists(st.sampled_from(sorted(EVERY_KIND)), min_size=1, max_size=2))
+    kinds = draw(st.lists(st.sampled_from(sorted(ALL_KINDS)), min_size=1, max_size=2))
     return draw(damaged([job(kind, f"j{index}") for index, kind in enumerate(kinds)]))
 
 
@@ -58,12 +61,30 @@ def _start_and_stop(made: Any, workload: Any) -> None:
         stop_job(write.manifest, admitted, reason=StopReason.WORKLOAD_EVICTED)
 
 
+@times(1)
+@given(st.data(), st.sampled_from(sorted(ALL_KINDS)))
+def test_odd_admissions_and_flavors_start_a_job_or_are_refused(data: Any, kind: str) -> None:
+    result = workloads_for([job(kind)], configuration=_ALL)
+    if not (len(result.jobs) == len(result.workloads) == 1):
+        return
+    workload: Any = result.workloads[0].object
+    assigned = [{"name": it["name"], "flavors": {"cpu": "f"}, "count": 1} for it in workload["spec"]["podSets"]]
+    admitted = {**workload, "status": {"admission": {"clusterQueue": "cq", "podSetAssignments": assigned}}}
+    odd, flavors = data.draw(damaged([admitted, _FLAVORS]))
+    try:
+        start_job(result.jobs[0], odd, flavors=flavors, configuration=_ALL)
+    except (StartError, ManifestError, UnknownObjectError):
+        return
+    except TypeError:
+        assert not isinstance(flavors, dict)
+
+
 def test_jobs_that_are_nested_too_deep_are_refused() -> None:
     deep: dict[str, Any] = {}
     inner = deep
     for _ in range(2000):
         inner["x"] = inner = {}
-    for kind in sorted(EVERY_KIND):
+    for kind in sorted(ALL_KINDS):
         nested = job(kind, "deep")
         nested["spec"] = {**nested["spec"], "deep": deep}
         result = workloads_for([nested], configuration=_ALL)

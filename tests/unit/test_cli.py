@@ -217,7 +217,7 @@ def test_a_job_that_an_api_server_would_refuse_is_told_why(command: Callable[...
     nameless = command(text=QUEUES + (JOB % ("a", 1)).replace("name: a, ", ""))
     assert "metadata.name: Required value: name or generateName is required; give it a name" in nameless.err
     number = command(text=QUEUES + (JOB % ("a", 1)).replace("queue-name: lq", "queue-name: 5"))
-    assert "metadata.labels[kueue.x-k8s.io/queue-name]: must be a text; write the value in quotes" in number.err
+    assert 'in body must be of type string: "integer"; write it in quotes' in number.err
     assert (nameless.code, number.code) == (ExitCode.BAD_INPUT, ExitCode.BAD_INPUT)
 
 

@@ -150,3 +150,34 @@ def test_what_is_not_as_it_was_saved_is_not_loaded(part: str) -> None:
         Controller.load({name: value for name, value in saved.items() if name != part}, now=NOW)
     with pytest.raises(ValueError, match="this is not what was saved"):
         Controller.load({**saved, part: [[]]}, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({}, "type: Required value; hand over the event of the watch as it came"),
+        ({"type": "ADDED"}, "object: Required value"),
+        ({"type": "ADDED", "object": thing("Cohort", "c") | {"metadata": {"name": "c", "resourceVersion": "9" * 5000}}},
+         'Cohort "c": metadata.resourceVersion: Invalid value: it is no text of at most 253 characters'),
+        ({"type": "DELETED", "object": thing("Cohort", "c") | {"metadata": {"name": "c", "resourceVersion": 5}}},
+         'Cohort "c": metadata.resourceVersion'),
+        ({"type": "ADDED", "object": thing("Cohort", "c") | {"metadata": {"name": "c", "uid": []}}}, "metadata.uid"),
+    ],
+)  # fmt: skip
+def test_an_event_that_no_watch_has_is_refused_by_its_field(event: Json, said: str) -> None:
+    found = controller()
+    before = found.save()
+    with pytest.raises(ManifestError) as error:
+        found.observe(event, now=NOW)
+    assert said in str(error.value)
+    assert found.save() == before
+
+
+def test_an_event_is_plain_data() -> None:
+    with pytest.raises(TypeError, match="a watch event is plain data with type and object, not int"):
+        controller().observe(5, now=NOW)  # type: ignore[arg-type]
+
+
+def test_what_is_wrong_in_a_list_is_told_by_its_place() -> None:
+    (problem,) = Controller().resync("Cohort", [thing("Cohort", "c"), {"metadata": {}}], now=NOW)
+    assert str(problem).startswith("Cohort at index 1: metadata.name: Required value")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.manifests import Manifest, located, parse_manifests, read_manifests, to_json_lines
 from kueuecore.objects import LocalQueue
@@ -351,8 +352,26 @@ def test_problems_of_a_batch_get_their_places() -> None:
 
 
 def test_renamed_fields_have_the_lines_of_their_origin() -> None:
-    source = parse_manifests(TWO_DOCUMENTS)[1].source.renamed(("spec.groups", "spec.resourceGroups"), ("", "metadata"))
+    job = ObjectRef("Job", "a")
+    source = parse_manifests(TWO_DOCUMENTS)[1].source.renamed(("spec.groups", "spec.resourceGroups"), job=job)
     assert source.line_of("spec.groups[0].flavors[1]") == 21
+    (problem,) = (source.of_job(Problem("spec.groups[0] is odd", field="spec.groups[0]")),)
+    assert str(problem) == 'Job "a": spec.resourceGroups[0]: spec.resourceGroups[0] is odd'
+    assert str(source.of_job(Problem("is odd", field="spec.x"))) == 'Job "a": in its Workload: spec.x: is odd'
+
+
+QUEUE = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
+
+
+def test_what_has_no_name_is_told_by_its_place_in_the_list() -> None:
+    items = "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A}, {kind: Job}, 5]}"
+    with pytest.raises(ManifestError) as error:
+        parse_manifests(items)
+    assert [it.field for it in error.value.problems] == ["items[1].apiVersion", "items[2]"]
+    with pytest.raises(ManifestError, match=r"LocalQueue at index 1: metadata\.name: Required value"):
+        Engine().apply(
+            [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, {**QUEUE, "metadata": {}}]
+        )
 
 
 def test_manifests_survive_pickling() -> None:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
-from kueuecore.controller.checked import check, checked_answer, plain_object
+from kueuecore.controller.checked import check, check_version, checked_answer, event_of, plain_object
 from kueuecore.controller.considered import Considered, considered_in
 from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
 from kueuecore.controller.known import Known
@@ -113,19 +114,21 @@ class Controller:
 
         Raises:
             WatchError: The event is an error.
-            ManifestError: The object is not what the API server of a Kueue would hold. Nothing has changed.
-            TypeError: The object is no plain data, such as one of the `kubernetes` client's classes.
+            ManifestError: The event has no type or no object, or the object is not what the API server of a Kueue would
+                hold. Nothing has changed.
+            TypeError: The event or its object is no plain data, such as one of the `kubernetes` client's classes.
             ValueError: There is no such type of events.
 
         Returns:
             False if that is old news, or of a kind that nobody here looks at.
         """
-        kind, manifest = event["type"], plain_object(event["object"])
+        kind, manifest = event_of(event)
         if kind not in _EVENT_TYPES:
             raise ValueError(f"a watch event is one of {', '.join(map(str, _EVENT_TYPES))}, not {kind!r}")
         if kind == "ERROR":
             code = manifest.get("code")
             raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
+        check_version(manifest)
         key, version = key_of(manifest), Version.of(manifest)
         api_version, _ = WATCHED.get(key[0]) or SOMETIMES_WATCHED.get(key[0]) or ("", "")
         # Others have kinds of these names, too.
@@ -173,24 +176,24 @@ class Controller:
         """
         problems: list[Problem] = []
         at = nanoseconds(now)
-        listed: dict[Key, JsonObject] = {}
+        listed: dict[Key, tuple[JsonObject, int]] = {}
         if kind not in WATCHED and kind not in SOMETIMES_WATCHED:
             raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join([*WATCHED, *SOMETIMES_WATCHED])}")
         api_version, _ = WATCHED.get(kind) or SOMETIMES_WATCHED[kind]
-        for plain in map(plain_object, objects):
+        for index, plain in enumerate(map(plain_object, objects)):
             whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
             if whole["kind"] != kind:
                 raise ValueError(f"in a list of {kind} there is a {whole['kind']}: {'/'.join(key_of(whole)[1:])}")
-            listed[key_of(whole)] = whole
+            listed[key_of(whole)] = whole, index
         version = Version("", resource_version)
         for key in self._versions.missing(kind, listed.keys(), version):
             self._delete(key, version, at)
-        for whole in listed.values():
+        for whole, index in listed.values():
             try:
                 self.observe({"type": "ADDED", "object": whole}, now=at)
             except ManifestError as error:
                 _LOGGER.warning("not taken: %s", error)
-                problems += error.problems
+                problems += (replace(it, index=index) for it in error.problems)
         self._versions.list_taken(kind, version)
         return tuple(problems)
 

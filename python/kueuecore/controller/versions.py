@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
@@ -11,6 +12,8 @@ __all__ = ["Key", "Version", "Versions", "key_of"]
 
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
+# An API server counts in 64 bits.
+_NUMBER = re.compile(r"[0-9]{1,20}")
 # What is remembered of deletions that no list has confirmed yet.
 _MOST_GONE = 10_000
 
@@ -34,7 +37,7 @@ class Version(NamedTuple):
     @property
     def number(self) -> int | None:
         """The `resourceVersion` as a number, which an API server counts up; `None` if it is none."""
-        return int(self.text) if self.text.isascii() and self.text.isdigit() else None
+        return int(self.text) if _NUMBER.fullmatch(self.text) else None
 
     def is_same_object(self, other: Version) -> bool:
         """Is it the same object, and not another of that name?"""

@@ -3,41 +3,76 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.batch_job import COMPLETION_INDEX, pods_count
+from kueuecore.jobs.batch_job import BATCH_JOB_FIELDS, COMPLETION_INDEX, pods_count
+from kueuecore.jobs.deployment import DEPLOYMENT_FIELDS
+from kueuecore.jobs.fields import Items, Shape, Type, field_problems
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet
-from kueuecore.jobs.job_set import JOB_INDEX
-from kueuecore.jobs.kubeflow import REPLICA_INDEX
+from kueuecore.jobs.job_set import JOB_INDEX, JOB_SET_FIELDS
+from kueuecore.jobs.kubeflow import REPLICA_INDEX, kubeflow_fields
 from kueuecore.jobs.model import JobsConfiguration, Surroundings, group_of
 from kueuecore.jobs.paths import Path, value_at, with_value, without_value
+from kueuecore.jobs.pod import POD_FIELDS
 from kueuecore.jobs.quantities import rounded_to_milli
+from kueuecore.jobs.ray import RAY_CLUSTER_FIELDS, RAY_JOB_FIELDS
 from kueuecore.jobs.rejections import go_int, required
+from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, TEXTS
+from kueuecore.jobs.stateful_set import STATEFUL_SET_FIELDS
 from kueuecore.jobs.status import has_condition
 
 __all__ = ["APP_WRAPPER"]
 
 _ANNOTATION = "workload.codeflare.dev.appwrapper/tas-"
-_STEP = re.compile(r"\.([^.\[]+)|\[([0-9]+)\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[([0-9]{1,9})\]")
 _POD_FIELDS = (
     *("restartPolicy", "dnsPolicy", "nodeSelector", "nodeName", "affinity", "schedulerName", "tolerations"),
     *("priorityClassName", "overhead", "topologySpreadConstraints"),
 )
 _CONTAINER_FIELDS = ("name", "image", "command", "args", "resources", "securityContext")
+_FIELDS: Mapping[str, Shape] = {
+    "spec": {
+        "components": Items(
+            {
+                "template": Type.OBJECT,
+                "podSets": Items({"path": Type.TEXT, "replicas": Type.COUNT, "annotations": TEXTS}),
+            }
+        ),
+        "suspend": Type.BOOL,
+        "managedBy": Type.TEXT,
+    },
+    "status": {"phase": Type.TEXT, "conditions": CONDITIONS},
+}
+# The kinds whose pod sets need not be declared.
+_KNOWN: Mapping[tuple[str, str], Mapping[str, Shape]] = {
+    ("", "Pod"): POD_FIELDS,
+    ("apps", "Deployment"): DEPLOYMENT_FIELDS,
+    ("apps", "StatefulSet"): STATEFUL_SET_FIELDS,
+    ("batch", "Job"): BATCH_JOB_FIELDS,
+    ("jobset.x-k8s.io", "JobSet"): JOB_SET_FIELDS,
+    ("kubeflow.org", "PyTorchJob"): kubeflow_fields("pytorchReplicaSpecs"),
+    ("ray.io", "RayCluster"): RAY_CLUSTER_FIELDS,
+    ("ray.io", "RayJob"): RAY_JOB_FIELDS,
+}
 
 
 def _component_pod_sets(job: JsonObject) -> list[list[JobPodSet]]:
     """The pod sets of each component, without names."""
+    return [[_pod_set(job, it) for it in component] for component in _found_pod_sets(job)]
+
+
+def _found_pod_sets(job: JsonObject) -> list[list[JobPodSet]]:
+    """How many pods each component has, and where their templates stand."""
     found = []
     for index, component in enumerate(list_at(job, "spec", "components")):
         path: Path = ("spec", "components", index)
         declared = list_at(component, "podSets")
         pod_sets = _declared(object_at(component), declared) if declared else _known(object_at(component, "template"))
-        found.append([_pod_set(job, replace(it, path=(*path, *(it.path or ())))) for it in pod_sets])
+        found.append([replace(it, path=(*path, *(it.path or ()))) for it in pod_sets])
     return found
 
 
@@ -204,7 +239,19 @@ def _finished(job: JsonObject) -> Finished | None:
 
 
 def _shape_problems(job: JsonObject) -> list[Problem]:
-    return [] if list_at(job, "spec", "components") else [required("spec.components")]
+    components = list_at(job, "spec", "components")
+    problems = [] if components else [required("spec.components")]
+    for index, component in enumerate(components):
+        if not list_at(component, "podSets"):
+            wrapped = object_at(component, "template")
+            fields = _KNOWN.get((group_of(text_at(wrapped, "apiVersion")), text_at(wrapped, "kind")), {})
+            problems += field_problems(wrapped, fields, ("spec", "components", index, "template"))
+    # Where the pod templates stand is only known now.
+    if not problems:
+        for pod_set in (it for component in _found_pod_sets(job) for it in component):
+            path = pod_set.path or ()
+            problems += field_problems(value_at(job, path), TEMPLATE, path)
+    return problems
 
 
 APP_WRAPPER = Integration(
@@ -214,6 +261,7 @@ APP_WRAPPER = Integration(
     pod_sets=_pod_sets,
     supports_prebuilt=True,
     default_managed_by="workload.codeflare.dev/appwrapper-controller",
+    fields=_FIELDS,
     shape_problems=_shape_problems,
     inject=_inject,
     restore=_restore,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Exactly, Items, Shape, Type
 from kueuecore.jobs.gates import elastic_gated
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import (
@@ -21,11 +22,11 @@ from kueuecore.jobs.integration import (
 from kueuecore.jobs.model import JobsConfiguration, Surroundings, annotations_of, is_elastic
 from kueuecore.jobs.paths import with_value, without_value
 from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid, quoted
-from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems
 
-__all__ = ["BATCH_JOB", "COMPLETION_INDEX", "pods_count"]
+__all__ = ["BATCH_JOB", "BATCH_JOB_FIELDS", "COMPLETION_INDEX", "pods_count"]
 
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
@@ -37,16 +38,42 @@ _JOB_NAME = "batch.kubernetes.io/job-name"
 _DROPPED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 _ANNOTATIONS = "spec.template.metadata.annotations"
 _TEMPLATE = ("spec", "template")
+_UNREAD = (
+    *("activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes", "podFailurePolicy"),
+    *("podReplacementPolicy", "selector", "successPolicy", "ttlSecondsAfterFinished", "scheduling"),
+)
+BATCH_JOB_FIELDS: Mapping[str, Shape] = {
+    "spec": Exactly(
+        {
+            "parallelism": Type.COUNT,
+            "completions": Type.COUNT,
+            "completionMode": Type.TEXT,
+            "suspend": Type.BOOL,
+            "manualSelector": Type.BOOL,
+            "managedBy": Type.TEXT,
+            "template": TEMPLATE,
+            **dict.fromkeys(_UNREAD, Type.ANY),
+        }
+    ),
+    "status": {
+        **dict.fromkeys(("active", "ready", "succeeded"), Type.COUNT),
+        "uncountedTerminatedPods": {"succeeded": Items(Type.TEXT)},
+        "completedIndexes": Type.TEXT,
+        "failedIndexes": Type.TEXT,
+        "startTime": Type.TIME,
+        "conditions": CONDITIONS,
+    },
+}
+"""What is read of a Job. An API server warns of fields in its spec that nobody knows."""
 
 
 def shape_problems(job: JsonObject) -> list[Problem]:
-    """Fields without which, or with other types than which, a Job says nothing."""
-    spec = object_at(job, "spec")
-    problems = [it for key in ("parallelism", "completions") for it in count_problems(job, ("spec", key))]
-    mode = spec.get("completionMode")
-    if mode not in (None, "NonIndexed", "Indexed"):
+    """Without which fields a Job says nothing."""
+    problems = []
+    mode = text_at(job, "spec", "completionMode")
+    if mode not in ("", "NonIndexed", "Indexed"):
         supported = 'supported values: "Indexed", "NonIndexed"'
-        problems.append(Problem(f"Unsupported value: {quoted(str(mode))}: {supported}", field="spec.completionMode"))
+        problems.append(Problem(f"Unsupported value: {quoted(mode)}: {supported}", field="spec.completionMode"))
     return problems + template_problems(job, _TEMPLATE)
 
 
@@ -236,6 +263,7 @@ BATCH_JOB = Integration(
     default_managed_by="kubernetes.io/job-controller",
     with_defaults=with_defaults,
     webhook_defaults=lambda job, configuration: elastic_gated(job, [(*_TEMPLATE, "spec")], configuration),
+    fields=BATCH_JOB_FIELDS,
     shape_problems=shape_problems,
     pod_sets=_pod_sets,
     validate=_validate,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Exactly, Shape, Type
 from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.model import (
     MANAGED_LABEL,
@@ -20,17 +22,22 @@ from kueuecore.jobs.model import (
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
 from kueuecore.jobs.rejections import invalid
-from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.shapes import TEMPLATE, template_problems
 
-__all__ = ["DEPLOYMENT"]
+__all__ = ["DEPLOYMENT", "DEPLOYMENT_FIELDS"]
 
 _TEMPLATE = ("spec", "template")
+_UNREAD = ("minReadySeconds", "paused", "progressDeadlineSeconds", "revisionHistoryLimit", "selector", "strategy")
+DEPLOYMENT_FIELDS: Mapping[str, Shape] = {
+    "spec": Exactly({"replicas": Type.COUNT, "template": TEMPLATE, **dict.fromkeys(_UNREAD, Type.ANY)}),
+    "status": {"readyReplicas": Type.COUNT},
+}
 # Each becomes an object here; a cluster has not as many.
 _MOST_PODS = 200_000
 
 
 def _shape_problems(deployment: JsonObject) -> list[Problem]:
-    problems = count_problems(deployment, ("spec", "replicas")) + template_problems(deployment, _TEMPLATE)
+    problems = template_problems(deployment, _TEMPLATE)
     n_pods = int_at(deployment, "spec", "replicas")
     if n_pods > _MOST_PODS and not problems:
         return [invalid("spec.replicas", n_pods, f"must be at most {_MOST_PODS}: each pod gets a Workload of its own")]
@@ -86,6 +93,7 @@ DEPLOYMENT = Integration(
     suspend_field=None,
     is_serving=True,
     hold_back=_hold_back,
+    fields=DEPLOYMENT_FIELDS,
     shape_problems=_shape_problems,
     pods_made=_pods_made,
     n_workloads=lambda _: 0,

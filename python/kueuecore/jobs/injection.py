@@ -116,7 +116,7 @@ def infos_of_admission(
 
     Raises:
         StartError: Admission checks that contradict each other or the flavors.
-        KeyError: A flavor of the admission is not among `flavors`; Kueue tries again later.
+        UnknownObjectError: A flavor of the admission is not among `flavors`; Kueue tries again later.
     """
     name, admission = text_at(workload, "metadata", "name"), object_at(workload, "status", "admission")
     with_topology = configuration.enabled("TopologyAwareScheduling")

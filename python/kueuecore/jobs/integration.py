@@ -25,6 +25,7 @@ from typing import Self
 
 from kueuecore._json import JsonObject, object_at, texts_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Shape
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.model import JobsConfiguration, Surroundings, group_of
 from kueuecore.jobs.paths import Path, value_at, with_value
@@ -221,7 +222,9 @@ class Integration:
         with_defaults: A copy of a raw manifest with the defaults of the API server.
         webhook_defaults: The job with what Kueue's webhook for this kind changes beside queue, priority and suspension.
         hold_back: A managed job with what its webhook adds so that its pods wait, beside `suspend_field`.
-        shape_problems: What is missing or of the wrong type in a raw manifest, so that nothing else can be asked.
+        fields: The types of the fields that are read of a job, beside its metadata: a job with others is refused, and
+            no function here meets it.
+        shape_problems: What is missing in a manifest whose fields have these types, so that nothing else can be asked.
         validate: What the webhook of the kind rejects, beside what it rejects for all kinds.
         skipped: Why Kueue leaves a job alone; empty if it does not.
         priority_class: The pod priority class of the job; None to take that of the first pod set that has one.
@@ -255,6 +258,7 @@ class Integration:
     with_defaults: Callable[[JsonObject], JsonObject] = copy.deepcopy
     webhook_defaults: Callable[[JsonObject, JobsConfiguration], JsonObject] = _unchanged
     hold_back: Callable[[JsonObject, JobsConfiguration], JsonObject] = _unchanged
+    fields: Mapping[str, Shape] = field(default_factory=dict)
     shape_problems: Callable[[JsonObject], list[Problem]] = _nothing_wrong
     validate: Callable[[JsonObject, Sequence[JobPodSet], Surroundings], list[Problem]] = _all_valid
     skipped: Callable[[JsonObject], str] = lambda _: ""

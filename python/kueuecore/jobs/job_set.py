@@ -3,22 +3,51 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.batch_job import COMPLETION_INDEX, pods_count
+from kueuecore.jobs.fields import Items, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet
 from kueuecore.jobs.model import Surroundings
 from kueuecore.jobs.paths import Path
 from kueuecore.jobs.rejections import required
-from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.validation import topology_is_valid
 
-__all__ = ["JOB_INDEX", "JOB_SET", "job_set_pod_sets", "job_set_pods_ready", "job_set_reclaimable_pods"]
+__all__ = [
+    "JOB_INDEX",
+    "JOB_SET",
+    "JOB_SET_FIELDS",
+    "REPLICATED_JOBS",
+    "job_set_pod_sets",
+    "job_set_pods_ready",
+    "job_set_reclaimable_pods",
+]
 
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"
 _REPLICATED_JOBS = ("spec", "replicatedJobs")
+REPLICATED_JOBS = Items(
+    {
+        "name": Type.TEXT,
+        "replicas": Type.COUNT,
+        "template": {
+            "metadata": TEMPLATE["metadata"],
+            "spec": {"parallelism": Type.COUNT, "completions": Type.COUNT, "template": TEMPLATE},
+        },
+    }
+)
+JOB_SET_FIELDS: Mapping[str, Shape] = {
+    "spec": {"replicatedJobs": REPLICATED_JOBS, "suspend": Type.BOOL, "managedBy": Type.TEXT},
+    "status": {
+        "conditions": CONDITIONS,
+        "replicatedJobsStatus": Items(
+            {"name": Type.TEXT, **dict.fromkeys(("active", "ready", "succeeded"), Type.COUNT)}
+        ),
+    },
+}
 
 
 def job_set_pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
@@ -77,8 +106,6 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
         path: Path = (*_REPLICATED_JOBS, index)
         if not text_at(it, "name"):
             problems.append(required(f"spec.replicatedJobs[{index}].name"))
-        for count in (("replicas",), ("template", "spec", "parallelism"), ("template", "spec", "completions")):
-            problems += count_problems(job, (*path, *count))
         problems += template_problems(job, (*path, "template", "spec", "template"))
     return problems
 
@@ -91,6 +118,7 @@ JOB_SET = Integration(
     supports_prebuilt=True,
     default_managed_by="jobset.sigs.k8s.io/jobset-controller",
     with_defaults=_with_defaults,
+    fields=JOB_SET_FIELDS,
     shape_problems=_shape_problems,
     validate=topology_is_valid,
     is_active=lambda job: any(int_at(it, "active") > 0 for it in list_at(job, "status", "replicatedJobsStatus")),

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Each, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet
 from kueuecore.jobs.model import JobsConfiguration, Surroundings
 from kueuecore.jobs.paths import Key, Path, with_value
 from kueuecore.jobs.pod import POD_INDEX_OFFSET
 from kueuecore.jobs.rejections import required
-from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.status import any_replica_active, finished_by, has_condition
 from kueuecore.jobs.topology import GROUP_NAME
 from kueuecore.jobs.validation import topology_is_valid, topology_of_each_is_valid
 
-__all__ = ["KUBEFLOW_KINDS", "MPI_JOB", "REPLICA_INDEX"]
+__all__ = ["KUBEFLOW_KINDS", "MPI_JOB", "REPLICA_INDEX", "kubeflow_fields"]
 
 REPLICA_INDEX = "training.kubeflow.org/replica-index"
+
+
+def kubeflow_fields(specs: str) -> Mapping[str, Shape]:
+    """What is read of a job whose replica types stand in this field."""
+    policy: Mapping[str, Shape] = {
+        "suspend": Type.BOOL,
+        "managedBy": Type.TEXT,
+        "schedulingPolicy": {"priorityClass": Type.TEXT},
+    }
+    return {
+        "spec": {
+            specs: Each({"replicas": Type.COUNT, "template": TEMPLATE}),
+            "runPolicy": policy,
+            "runLauncherAsWorker": Type.BOOL,
+        },
+        "status": {"conditions": CONDITIONS, "replicaStatuses": Each({"active": Type.COUNT})},
+    }
 
 
 def _present(job: JsonObject, specs: str, types: Sequence[str]) -> list[tuple[str, Path]]:
@@ -47,7 +65,7 @@ def _shape_problems(job: JsonObject, *, specs: str, types: Sequence[str]) -> lis
     present = _present(job, specs, types)
     problems = [] if present else [required(f"spec.{specs}", f"one of {', '.join(types)}")]
     for _, path in present:
-        problems += count_problems(job, (*path, "replicas")) + template_problems(job, (*path, "template"))
+        problems += template_problems(job, (*path, "template"))
     return problems
 
 
@@ -70,6 +88,7 @@ def _kubeflow(framework: str, kind: str, specs: str, *types: str) -> Integration
         managed_by_field=("spec", "runPolicy", "managedBy"),
         with_defaults=partial(_with_defaults, specs=specs, types=types),
         webhook_defaults=_with_offset if kind == "MPIJob" else lambda job, _: job,
+        fields=kubeflow_fields(specs),
         shape_problems=partial(_shape_problems, specs=specs, types=types),
         validate=topology_is_valid if kind == "MPIJob" else topology_of_each_is_valid,
         priority_class=lambda job: text_at(job, "spec", "runPolicy", "schedulingPolicy", "priorityClass") or None,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.model import (
     PREFIX,
@@ -20,7 +21,7 @@ from kueuecore.jobs.paths import Path, value_at, with_value
 from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT
 from kueuecore.jobs.rejections import invalid
 from kueuecore.jobs.serving import marked_pod, serving_identity
-from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.shapes import TEMPLATE, template_problems
 from kueuecore.jobs.topology import GROUP_NAME
 from kueuecore.jobs.validation import topology_is_valid
 
@@ -35,6 +36,15 @@ _LEADER_NAME = f"{_DOMAIN}/leader-name"
 _MOST_REPLICAS = 1_000_000
 _LEADER: Path = ("spec", "leaderWorkerTemplate", "leaderTemplate")
 _WORKER: Path = ("spec", "leaderWorkerTemplate", "workerTemplate")
+_FIELDS: Mapping[str, Shape] = {
+    "spec": {
+        "replicas": Type.COUNT,
+        "leaderWorkerTemplate": {"size": Type.COUNT, "leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE},
+        # A number or a percentage.
+        "rolloutStrategy": {"rollingUpdateConfiguration": {"maxSurge": Type.ANY}},
+    },
+    "status": dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), Type.COUNT),
+}
 
 
 def pod_of_leader_worker_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
@@ -122,8 +132,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
 
 
 def _shape_problems(job: JsonObject) -> list[Problem]:
-    problems = count_problems(job, ("spec", "replicas"))
-    problems += count_problems(job, ("spec", "leaderWorkerTemplate", "size"))
+    problems = []
     for path in (_LEADER, _WORKER) if _has_leader(job) else (_WORKER,):
         problems += template_problems(job, path)
     return problems
@@ -148,6 +157,7 @@ LEADER_WORKER_SET = Integration(
     suspend_field=None,
     is_serving=True,
     hold_back=_hold_back,
+    fields=_FIELDS,
     shape_problems=_shape_problems,
     validate=_validate,
     n_workloads=_n_groups,

@@ -10,7 +10,7 @@ from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import Surroundings
 from kueuecore.jobs.quantities import canonical_amounts
-from kueuecore.jobs.running import known_integration
+from kueuecore.jobs.running import check_flavors, check_workload, known_integration
 from kueuecore.jobs.status import has_condition
 from kueuecore.jobs.workload import max_exec_time_seconds, sanitized
 
@@ -38,12 +38,14 @@ def fits_workload(
         integrations: The kinds of jobs.
 
     Raises:
-        KeyError: The kind of the job is not known.
+        ManifestError: The kind of the job is not known, or the job, the Workload or a flavor has fields of other types.
         NoWorkload: There is no saying what pods the job has.
     """
     surroundings = surroundings or Surroundings()
     configuration = surroundings.configuration
     integration = known_integration(job, integrations)
+    check_workload(workload)
+    check_flavors(flavors)
     if not _is_owned(job, workload, by_uid=configuration.enabled("FinishOrphanedWorkloads")):
         return False
     if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(job):
@@ -82,7 +84,7 @@ def _running(
             template = info.merged_into(object_at(pod_set, "template"), configuration)
             count = info.count if shrinks and "minCount" in pod_set else int_at(pod_set, "count", default=1)
             running.append({**pod_set, "template": template, "count": count})
-    except (KeyError, StartError):
+    except (LookupError, StartError):
         return None
     return running
 

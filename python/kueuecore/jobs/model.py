@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Self
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]
@@ -59,6 +59,10 @@ _GATES = {
     "WorkloadIdentifierAnnotations": True,
     "WorkloadPriorityClassDefaulting": True,
 }
+
+
+# More than 32 bits hold.
+_NO_PRIORITY = 2**31
 
 
 def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSelector:
@@ -154,7 +158,7 @@ class Surroundings:
             )
             namespace = text_at(plain, "metadata", "namespace") or configuration.default_namespace
             by_key[api_version, kind, namespace, name] = plain
-            value = plain.get("value")
+            value = int_at(plain, "value", default=_NO_PRIORITY)
             match group_of(api_version), kind:
                 case "", "Namespace":
                     namespaces[name] = texts_at(plain, "metadata", "labels")
@@ -167,9 +171,9 @@ class Surroundings:
                         multikueue_checks.add(name)
                 case "kueue.x-k8s.io", "Workload":
                     workloads[namespace, name] = plain
-                case "kueue.x-k8s.io", "WorkloadPriorityClass" if isinstance(value, int):
+                case "kueue.x-k8s.io", "WorkloadPriorityClass" if abs(value) < _NO_PRIORITY:
                     workload_classes[name] = value
-                case "scheduling.k8s.io", "PriorityClass" if isinstance(value, int):
+                case "scheduling.k8s.io", "PriorityClass" if abs(value) < _NO_PRIORITY:
                     classes[name] = value
                     if plain.get("globalDefault") is True:
                         defaults[name] = value

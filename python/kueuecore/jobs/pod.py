@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Shape, Type
 from kueuecore.jobs.gates import has_gate, with_gate, without_gate
 from kueuecore.jobs.injection import TOPOLOGY_GATE, PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
@@ -22,11 +23,21 @@ from kueuecore.jobs.model import (
 )
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid, required, subdomain_problems
 from kueuecore.jobs.role_hash import ROLE_HASH, role_hash
-from kueuecore.jobs.shapes import template_problems
+from kueuecore.jobs.shapes import CONDITIONS, POD_SPEC, template_problems
 from kueuecore.jobs.topology import topology_problems
 from kueuecore.jobs.validation import prebuilt_workload
 
-__all__ = ["GROUP_NAME", "POD", "TOTAL_COUNT", "group_name", "pod_pod_set", "start_pod", "stop_pod", "total_count"]
+__all__ = [
+    "GROUP_NAME",
+    "POD",
+    "POD_FIELDS",
+    "TOTAL_COUNT",
+    "group_name",
+    "pod_pod_set",
+    "start_pod",
+    "stop_pod",
+    "total_count",
+]
 
 ADMISSION_GATE = f"{PREFIX}admission"
 SUSPENDED_BY_PARENT = f"{PREFIX}pod-suspending-parent"
@@ -37,6 +48,12 @@ SERVING = f"{PREFIX}pod-group-serving"
 POD_INDEX_LABEL = f"{PREFIX}pod-group-pod-index"
 POD_INDEX_SOURCE = f"{PREFIX}pod-group-pod-index-label"
 POD_INDEX_OFFSET = f"{PREFIX}pod-index-offset"
+
+POD_FIELDS: Mapping[str, Shape] = {
+    "spec": POD_SPEC,
+    "status": {"phase": Type.TEXT, "message": Type.TEXT, "conditions": CONDITIONS},
+}
+"""What is read of a pod."""
 
 # An API server gives these to every pod (admission plugin DefaultTolerationSeconds).
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -230,6 +247,7 @@ POD = Integration(
     is_top_level=lambda pod: SUSPENDED_BY_PARENT in annotations_of(pod),
     with_defaults=with_defaults,
     hold_back=hold_back,
+    fields=POD_FIELDS,
     shape_problems=lambda pod: template_problems(pod, ()),
     validate=_validate,
     custom_is_suspended=is_suspended,

@@ -6,9 +6,12 @@ A group is written as a `v1` PodList that has a name, and the labels and annotat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.jobs.fields import Items, Shape, field_problems
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write
 from kueuecore.jobs.model import (
@@ -24,6 +27,7 @@ from kueuecore.jobs.model import (
 from kueuecore.jobs.names import owner_reference
 from kueuecore.jobs.pod import (
     FAST_ADMISSION,
+    POD_FIELDS,
     SERVING,
     TOTAL_COUNT,
     is_gated,
@@ -36,12 +40,14 @@ from kueuecore.jobs.pod import (
     total_count,
 )
 from kueuecore.jobs.role_hash import role_hash
+from kueuecore.jobs.shapes import METADATA
 
 __all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "pod_group"]
 
 IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
 
 _RETRIABLE = f"{PREFIX}retriable-in-group"
+_FIELDS: Mapping[str, Shape] = {"items": Items({"metadata": METADATA, **POD_FIELDS})}
 
 
 def pod_group(name: str, pods: Sequence[JsonObject]) -> JsonObject:
@@ -50,7 +56,15 @@ def pod_group(name: str, pods: Sequence[JsonObject]) -> JsonObject:
     Args:
         name: Name of the group, and of its Workload.
         pods: At least one; the first speaks for the group.
+
+    Raises:
+        ManifestError: There is none, or one whose fields have other types than those of a pod.
     """
+    group = ObjectRef("PodList", name)
+    if not pods:
+        raise ManifestError([Problem("Required value", field="items", object=group, remedy="give its pods")])
+    if problems := field_problems({"items": list(pods)}, _FIELDS):
+        raise ManifestError(replace(it, object=group) for it in problems)
     metadata = {**object_at(pods[0], "metadata"), "name": name}
     # The Workload is made when the last pod is there.
     if created := max(text_at(pod, "metadata", "creationTimestamp") for pod in pods):
@@ -178,6 +192,7 @@ POD_GROUP = Integration(
     api_version="v1",
     kind="PodList",
     pod_sets=_pod_sets,
+    fields=_FIELDS,
     suspend_field=None,
     supports_prebuilt=True,
     is_top_level=lambda _: True,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Items, Shape, Type
 from kueuecore.jobs.gates import elastic_gated
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import (
@@ -24,11 +25,11 @@ from kueuecore.jobs.model import MOST_POD_SETS, JobsConfiguration, Surroundings,
 from kueuecore.jobs.paths import Path, path_text, value_at, with_value
 from kueuecore.jobs.quantities import larger
 from kueuecore.jobs.rejections import forbidden, required
-from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.shapes import CONDITIONS, RESOURCES, TEMPLATE, TEXTS, template_problems
 from kueuecore.jobs.status import has_condition
 from kueuecore.jobs.validation import topology_is_valid
 
-__all__ = ["RAY_CLUSTER", "RAY_JOB", "RAY_SERVICE"]
+__all__ = ["RAY_CLUSTER", "RAY_CLUSTER_FIELDS", "RAY_JOB", "RAY_JOB_FIELDS", "RAY_SERVICE"]
 
 _CLUSTER: Path = ("spec",)
 _CLUSTER_OF_SERVICE: Path = ("spec", "rayClusterConfig")
@@ -44,6 +45,41 @@ _AUTOSCALER_RESOURCES: JsonObject = {
 }
 _REDIS_CLEANUP = {"cpu": "200m", "memory": "256Mi"}
 
+
+_CLUSTER_FIELDS: Mapping[str, Shape] = {
+    "headGroupSpec": {"template": TEMPLATE},
+    "workerGroupSpecs": Items(
+        {"groupName": Type.TEXT, "replicas": Type.COUNT, "numOfHosts": Type.COUNT, "template": TEMPLATE}
+    ),
+    "enableInTreeAutoscaling": Type.BOOL,
+    "autoscalerOptions": {"resources": RESOURCES},
+    "gcsFaultToleranceOptions": Type.OBJECT,
+    "suspend": Type.BOOL,
+    "managedBy": Type.TEXT,
+}
+RAY_CLUSTER_FIELDS: Mapping[str, Shape] = {
+    "spec": _CLUSTER_FIELDS,
+    "status": {"state": Type.TEXT, "conditions": CONDITIONS},
+}
+RAY_JOB_FIELDS: Mapping[str, Shape] = {
+    "spec": {
+        "rayClusterSpec": _CLUSTER_FIELDS,
+        "submissionMode": Type.TEXT,
+        "submitterPodTemplate": TEMPLATE,
+        "clusterSelector": TEXTS,
+        "shutdownAfterJobFinishes": Type.BOOL,
+        "suspend": Type.BOOL,
+        "managedBy": Type.TEXT,
+    },
+    "status": {
+        **dict.fromkeys(("jobDeploymentStatus", "jobStatus", "message", "rayClusterName"), Type.TEXT),
+        "rayClusterStatus": {"state": Type.TEXT},
+    },
+}
+_SERVICE_FIELDS: Mapping[str, Shape] = {
+    "spec": {"rayClusterConfig": _CLUSTER_FIELDS, "managedBy": Type.TEXT},
+    "status": {"activeServiceStatus": {"rayClusterName": Type.TEXT}, "conditions": CONDITIONS},
+}
 
 # The cluster that all three kinds have.
 
@@ -139,8 +175,6 @@ def _cluster_shape_problems(job: JsonObject, *, cluster: Path) -> list[Problem]:
     for path, group in _workers(job, cluster):
         if not text_at(group, "groupName"):
             problems.append(required(f"{path_text(path)}.groupName"))
-        for count in ("replicas", "numOfHosts"):
-            problems += count_problems(job, (*path, count))
         problems += template_problems(job, (*path, "template"))
     return problems
 
@@ -311,6 +345,7 @@ RAY_CLUSTER = Integration(
     default_managed_by=_KUBE_RAY,
     with_defaults=partial(_with_defaults, cluster=_CLUSTER),
     webhook_defaults=partial(_gated, cluster=_CLUSTER),
+    fields=RAY_CLUSTER_FIELDS,
     shape_problems=partial(_cluster_shape_problems, cluster=_CLUSTER),
     validate=_validate_cluster,
     is_active=lambda job: text_at(job, "status", "state") == _READY,
@@ -327,6 +362,7 @@ RAY_SERVICE = Integration(
     default_managed_by=_KUBE_RAY,
     with_defaults=partial(_with_defaults, cluster=_CLUSTER_OF_SERVICE),
     webhook_defaults=partial(_gated, cluster=_CLUSTER_OF_SERVICE),
+    fields=_SERVICE_FIELDS,
     shape_problems=partial(_cluster_shape_problems, cluster=_CLUSTER_OF_SERVICE),
     validate=_validate_service,
     is_active=lambda job: has_condition(job, "Ready"),
@@ -341,6 +377,7 @@ RAY_JOB = Integration(
     supports_elastic=True,
     default_managed_by=_KUBE_RAY,
     with_defaults=partial(_with_defaults, cluster=_CLUSTER_OF_JOB),
+    fields=RAY_JOB_FIELDS,
     shape_problems=lambda job: _cluster_shape_problems(job, cluster=_CLUSTER_OF_JOB) if _has_cluster(job) else [],
     validate=_validate_job,
     skipped=_skipped,

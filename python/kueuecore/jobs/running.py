@@ -6,13 +6,18 @@ All functions are pure: they take manifests, and give back the writes that a con
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.jobs.fields import Shape, field_problems
 from kueuecore.jobs.injection import infos_of_admission, infos_of_workload
 from kueuecore.jobs.integration import Integration, Write
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import JobsConfiguration, group_of
+from kueuecore.jobs.shapes import FLAVOR, METADATA, WORKLOAD
+from kueuecore.manifests import object_ref
 
 __all__ = ["StopReason", "integration_of", "reclaimable_pods", "start_job", "stop_job"]
 
@@ -62,7 +67,7 @@ def start_job(
     Raises:
         StartError: It can never start so. Finish the Workload with reason `FailedToStart` and the error as message.
         UnknownObjectError: A flavor is missing.
-        KeyError: The kind of the job is not known.
+        ManifestError: The kind of the job is not known, or the job, the Workload or a flavor has fields of other types.
 
     Example:
         >>> job = {
@@ -81,8 +86,11 @@ def start_job(
         (False, {'nodeSelector': {'pool': 'spot'}})
     """
     configuration = configuration or JobsConfiguration()
+    integration = known_integration(job, integrations)
+    check_workload(workload)
+    check_flavors(flavors)
     infos = infos_of_admission(workload, flavors, configuration)
-    return known_integration(job, integrations).start(job, infos, configuration)
+    return integration.start(job, infos, configuration)
 
 
 def stop_job(
@@ -106,13 +114,16 @@ def stop_job(
         Nothing if the job is stopped already. Make each write after the one before is through.
 
     Raises:
-        KeyError: The kind of the job is not known.
+        ManifestError: The kind of the job is not known, or the job or the Workload has fields of other types.
     """
+    integration = known_integration(job, integrations)
+    if workload is not None:
+        check_workload(workload)
     word = str(reason)
     if reason is StopReason.WORKLOAD_EVICTED and workload is not None:
         word += _eviction(workload)
     infos = None if workload is None else infos_of_workload(workload)
-    return known_integration(job, integrations).stop(job, infos, reason=word, message=message)
+    return integration.stop(job, infos, reason=word, message=message)
 
 
 def reclaimable_pods(
@@ -122,10 +133,16 @@ def reclaimable_pods(
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> dict[str, int]:
-    """Pods by pod set whose quota is free, at most as many as the pod set has (rules/10 §4.5)."""
+    """Pods by pod set whose quota is free, at most as many as the pod set has (rules/10 §4.5).
+
+    Raises:
+        ManifestError: The kind of the job is not known, or the job or the Workload has fields of other types.
+    """
+    integration = known_integration(job, integrations)
+    check_workload(workload)
     if not (configuration or JobsConfiguration()).enabled("ReclaimablePods"):
         return {}
-    return limited_to_pod_sets(known_integration(job, integrations).reclaimable_pods(job), workload)
+    return limited_to_pod_sets(integration.reclaimable_pods(job), workload)
 
 
 def limited_to_pod_sets(pods: Mapping[str, int], workload: JsonObject) -> dict[str, int]:
@@ -135,15 +152,52 @@ def limited_to_pod_sets(pods: Mapping[str, int], workload: JsonObject) -> dict[s
 
 
 def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], Integration]) -> Integration:
-    """What kueuecore knows about the kind of a job.
+    """What kueuecore knows about the kind of a job whose fields have the types of that kind.
 
     Raises:
-        KeyError: It is no job.
+        ManifestError: It is no job, or has fields of other types.
     """
     integration = integration_of(job, integrations=integrations)
     if integration is None:
-        raise KeyError(f"{text_at(job, 'apiVersion')} {text_at(job, 'kind')}")
+        found = f"{text_at(job, 'apiVersion')} {text_at(job, 'kind')}".strip()
+        kinds = ", ".join(sorted({it.kind for it in integrations.values()}))
+        remedy = f"the kinds are {kinds}; add yours with with_kinds"
+        problem = Problem(f'Unsupported value: "{found}": this is no kind of jobs', field="kind", remedy=remedy)
+        raise ManifestError([replace(problem, object=_ref(job))])
+    _check(job, {"metadata": METADATA, **integration.fields}, _ref(job))
     return integration
+
+
+def check_workload(workload: JsonObject) -> None:
+    """Refuse a Workload whose fields have other types than they should.
+
+    Raises:
+        ManifestError: All that is wrong.
+    """
+    _check(workload, WORKLOAD, _ref(workload, kind="Workload"))
+
+
+def check_flavors(flavors: Mapping[str, JsonObject]) -> None:
+    """Refuse ResourceFlavors by name whose fields have other types than they should.
+
+    Raises:
+        ManifestError: All that is wrong with the first of them.
+        TypeError: They are no mapping.
+    """
+    if not isinstance(flavors, Mapping):
+        raise TypeError(f"flavors are ResourceFlavors by their names, not {type(flavors).__name__}")
+    for name, flavor in flavors.items():
+        _check(flavor, FLAVOR, ObjectRef("ResourceFlavor", str(name)))
+
+
+def _check(plain: JsonObject, shape: Shape, ref: ObjectRef) -> None:
+    if problems := field_problems(plain, shape):
+        raise ManifestError(replace(it, object=ref) for it in problems)
+
+
+def _ref(plain: JsonObject, *, kind: str = "") -> ObjectRef:
+    found = object_ref(object_at(plain))
+    return replace(found, kind=found.kind or kind)
 
 
 def _eviction(workload: JsonObject) -> str:

@@ -1,29 +1,131 @@
-"""Fields without which, or with other types than which, a job says nothing."""
+"""The shapes of what all kinds of jobs have, such as metadata and pod templates; and of Workloads and flavors."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kueuecore._json import JsonObject, list_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Each, Items, Shape, Type
 from kueuecore.jobs.paths import Path, path_text, value_at
-from kueuecore.jobs.rejections import invalid, required
+from kueuecore.jobs.rejections import required
 
-__all__ = ["count_problems", "template_problems"]
+__all__ = [
+    "AMOUNTS",
+    "CONDITIONS",
+    "CONTAINERS",
+    "FLAVOR",
+    "METADATA",
+    "POD_SPEC",
+    "RESOURCES",
+    "TEMPLATE",
+    "TEXTS",
+    "TOLERATIONS",
+    "WORKLOAD",
+    "template_problems",
+]
 
-_INT32 = 2**31
-
-
-def count_problems(job: JsonObject, path: Path) -> list[Problem]:
-    """What is wrong with a number of pods or replicas, if there is one."""
-    value, field = value_at(job, path), path_text(path)
-    if value is None:
-        return []
-    if isinstance(value, bool) or not isinstance(value, int) or value >= _INT32:
-        return [invalid(field, str(value), "must be a 32-bit integer")]
-    return [invalid(field, value, "must be greater than or equal to 0")] if value < 0 else []
+TEXTS = Each(Type.TEXT)
+AMOUNTS = Each(Type.AMOUNT)
+METADATA: Mapping[str, Shape] = {
+    "name": Type.TEXT,
+    "generateName": Type.TEXT,
+    "namespace": Type.TEXT,
+    "uid": Type.TEXT,
+    "resourceVersion": Type.TEXT,
+    "generation": Type.WHOLE,
+    "creationTimestamp": Type.TIME,
+    "deletionTimestamp": Type.TIME,
+    "labels": TEXTS,
+    "annotations": TEXTS,
+    "finalizers": Items(Type.TEXT),
+    "ownerReferences": Items(
+        {"apiVersion": Type.TEXT, "kind": Type.TEXT, "name": Type.TEXT, "uid": Type.TEXT, "controller": Type.BOOL}
+    ),
+}
+RESOURCES: Mapping[str, Shape] = {"requests": AMOUNTS, "limits": AMOUNTS}
+CONTAINERS = Items(
+    {
+        "name": Type.TEXT,
+        "image": Type.TEXT,
+        "env": Items({"name": Type.TEXT}),
+        "ports": Items(Type.OBJECT),
+        "resources": RESOURCES,
+    }
+)
+TOLERATIONS = Items(
+    {
+        "key": Type.TEXT,
+        "operator": Type.TEXT,
+        "value": Type.TEXT,
+        "effect": Type.TEXT,
+        "tolerationSeconds": Type.WHOLE,
+    }
+)
+POD_SPEC: Mapping[str, Shape] = {
+    "containers": CONTAINERS,
+    "initContainers": CONTAINERS,
+    "resources": RESOURCES,
+    "overhead": AMOUNTS,
+    "nodeName": Type.TEXT,
+    "nodeSelector": TEXTS,
+    "affinity": Type.OBJECT,
+    "tolerations": TOLERATIONS,
+    "topologySpreadConstraints": Items(Type.OBJECT),
+    "schedulingGates": Items({"name": Type.TEXT}),
+    "resourceClaims": Items(Type.OBJECT),
+    "priority": Type.WHOLE,
+    "priorityClassName": Type.TEXT,
+    "runtimeClassName": Type.TEXT,
+}
+TEMPLATE: Mapping[str, Shape] = {"metadata": {"labels": TEXTS, "annotations": TEXTS}, "spec": POD_SPEC}
+CONDITIONS = Items({"type": Type.TEXT, "status": Type.TEXT, "reason": Type.TEXT, "message": Type.TEXT})
+WORKLOAD: Mapping[str, Shape] = {
+    "metadata": METADATA,
+    "spec": {
+        "queueName": Type.TEXT,
+        "maximumExecutionTimeSeconds": Type.COUNT,
+        "podSets": Items(
+            {
+                "name": Type.TEXT,
+                "count": Type.COUNT,
+                "minCount": Type.COUNT,
+                "template": TEMPLATE,
+                "topologyRequest": Type.OBJECT,
+            }
+        ),
+    },
+    "status": {
+        "conditions": CONDITIONS,
+        "admission": {
+            "clusterQueue": Type.TEXT,
+            "podSetAssignments": Items(
+                {"name": Type.TEXT, "count": Type.COUNT, "flavors": TEXTS, "topologyAssignment": Type.OBJECT}
+            ),
+        },
+        "admissionChecks": Items(
+            {
+                "name": Type.TEXT,
+                "podSetUpdates": Items(
+                    {
+                        "name": Type.TEXT,
+                        "labels": TEXTS,
+                        "annotations": TEXTS,
+                        "nodeSelector": TEXTS,
+                        "tolerations": TOLERATIONS,
+                    }
+                ),
+            }
+        ),
+    },
+}
+"""What is read of a Workload when its job starts, stops or changes."""
+FLAVOR: Mapping[str, Shape] = {"spec": {"nodeLabels": TEXTS, "tolerations": TOLERATIONS}}
+"""What is read of a ResourceFlavor when a job starts."""
 
 
 def template_problems(job: JsonObject, path: Path) -> list[Problem]:
     """A pod template without containers."""
     if list_at(value_at(job, path), "spec", "containers"):
         return []
-    return [required(f"{path_text(path)}.spec.containers")]
+    return [required(".".join(filter(None, (path_text(path), "spec.containers"))))]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Each, Items, Shape, Type
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.model import JobsConfiguration, Surroundings, is_elastic
 from kueuecore.jobs.paths import Path, value_at, with_value, without_value
 from kueuecore.jobs.quantities import is_quantity
 from kueuecore.jobs.rejections import invalid
-from kueuecore.jobs.shapes import count_problems
+from kueuecore.jobs.shapes import CONTAINERS, TEMPLATE, TEXTS, TOLERATIONS
 from kueuecore.jobs.topology import slice_size_problems, topology_problems
 
 __all__ = ["SPARK_APPLICATION"]
@@ -22,6 +23,38 @@ _ROLES = ("driver", "executor")
 # Java's suffixes of memory, and Kubernetes'. The operator knows them in any case, but strips them in lower case only.
 _MEMORY = {"kb": "Ki", "mb": "Mi", "gb": "Gi", "tb": "Ti", "pb": "Pi"}
 _MEMORY |= {suffix[0]: unit for suffix, unit in _MEMORY.items()}
+_NAMED = Items({"name": Type.TEXT})
+_ROLE: Mapping[str, Shape] = {
+    **dict.fromkeys(("coreRequest", "coreLimit", "memory", "memoryLimit", "memoryOverhead"), Type.TEXT),
+    "cores": Type.COUNT,
+    "instances": Type.COUNT,
+    "gpu": {"name": Type.TEXT, "quantity": Type.WHOLE},
+    "labels": TEXTS,
+    "annotations": TEXTS,
+    "nodeSelector": TEXTS,
+    "tolerations": TOLERATIONS,
+    "affinity": Type.OBJECT,
+    "priorityClassName": Type.TEXT,
+    "sidecars": CONTAINERS,
+    "initContainers": CONTAINERS,
+    "volumeMounts": _NAMED,
+    "template": TEMPLATE,
+}
+_FIELDS: Mapping[str, Shape] = {
+    "spec": {
+        "driver": _ROLE,
+        "executor": _ROLE,
+        "mode": Type.TEXT,
+        "suspend": Type.BOOL,
+        "dynamicAllocation": {"enabled": Type.BOOL},
+        "nodeSelector": TEXTS,
+        "volumes": _NAMED,
+    },
+    "status": {
+        "applicationState": {"state": Type.TEXT, "errorMessage": Type.TEXT},
+        "executorState": Each(Type.TEXT),
+    },
+}
 
 
 def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
@@ -190,7 +223,7 @@ SPARK_APPLICATION = Integration(
     kind="SparkApplication",
     feature_gate="SparkApplicationIntegration",
     pod_sets=_pod_sets,
-    shape_problems=lambda job: count_problems(job, ("spec", "executor", "instances")),
+    fields=_FIELDS,
     validate=_validate,
     inject=_inject,
     restore=_restore,

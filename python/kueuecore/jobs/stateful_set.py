@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
+from kueuecore.jobs.fields import Exactly, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.model import PREFIX, JobsConfiguration, Surroundings, labels_of, set_annotation
 from kueuecore.jobs.paths import with_value
 from kueuecore.jobs.pod import FAST_ADMISSION, POD_INDEX_SOURCE, SERVING, SUSPENDED_BY_PARENT
 from kueuecore.jobs.serving import marked_pod, serving_identity
-from kueuecore.jobs.shapes import count_problems, template_problems
+from kueuecore.jobs.shapes import TEMPLATE, template_problems
 
-__all__ = ["STATEFUL_SET", "pod_of_stateful_set"]
+__all__ = ["STATEFUL_SET", "STATEFUL_SET_FIELDS", "pod_of_stateful_set"]
 
 _FRAMEWORK = "statefulset"
 _POD_INDEX = "apps.kubernetes.io/pod-index"
 _TEMPLATE = ("spec", "template")
+_UNREAD = (
+    *("minReadySeconds", "ordinals", "persistentVolumeClaimRetentionPolicy", "podManagementPolicy"),
+    *("revisionHistoryLimit", "selector", "serviceName", "updateStrategy", "volumeClaimTemplates"),
+)
+STATEFUL_SET_FIELDS: Mapping[str, Shape] = {
+    "spec": Exactly({"replicas": Type.COUNT, "template": TEMPLATE, **dict.fromkeys(_UNREAD, Type.ANY)}),
+    "status": {"readyReplicas": Type.COUNT, "replicas": Type.COUNT},
+}
 
 
 def pod_of_stateful_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
@@ -67,7 +78,7 @@ def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) ->
 
 
 def _shape_problems(job: JsonObject) -> list[Problem]:
-    return count_problems(job, ("spec", "replicas")) + template_problems(job, _TEMPLATE)
+    return template_problems(job, _TEMPLATE)
 
 
 STATEFUL_SET = Integration(
@@ -78,6 +89,7 @@ STATEFUL_SET = Integration(
     suspend_field=None,
     is_serving=True,
     hold_back=_hold_back,
+    fields=STATEFUL_SET_FIELDS,
     shape_problems=_shape_problems,
     skipped=lambda job: "" if _parent(job) == _FRAMEWORK else f"its pods belong to a {_parent(job)}",
     identify=_identity,

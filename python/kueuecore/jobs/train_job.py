@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
-from kueuecore.errors import Problem
+from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.jobs.fields import Items, Shape, Type, field_problems
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, Write
-from kueuecore.jobs.job_set import job_set_pod_sets
+from kueuecore.jobs.job_set import REPLICATED_JOBS, job_set_pod_sets
 from kueuecore.jobs.model import JobsConfiguration, Surroundings, labels_of
 from kueuecore.jobs.paths import with_value
 from kueuecore.jobs.rejections import required
+from kueuecore.jobs.shapes import CONDITIONS, METADATA, RESOURCES
 from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.topology import slice_size_problems, topology_problems
 
@@ -38,6 +40,39 @@ _MERGED_LISTS = {
     "imagePullSecrets": "name",
     "topologySpreadConstraints": "topologyKey",
 }
+_PATCHED = Items({"name": Type.TEXT, "template": Type.OBJECT})
+_FIELDS: Mapping[str, Shape] = {
+    "spec": {
+        "runtimeRef": {"apiGroup": Type.TEXT, "kind": Type.TEXT, "name": Type.TEXT},
+        "trainer": {
+            "numNodes": Type.COUNT,
+            "image": Type.TEXT,
+            "command": Items(Type.TEXT),
+            "args": Items(Type.TEXT),
+            "env": Items({"name": Type.TEXT}),
+            "resourcesPerNode": RESOURCES,
+        },
+        "runtimePatches": Items(
+            {
+                "manager": Type.TEXT,
+                "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": _PATCHED}}},
+            }
+        ),
+        "suspend": Type.BOOL,
+        "managedBy": Type.TEXT,
+    },
+    "status": {
+        "conditions": CONDITIONS,
+        "jobsStatus": Items({"name": Type.TEXT, **dict.fromkeys(("active", "ready", "succeeded"), Type.COUNT)}),
+    },
+}
+_RUNTIME: Mapping[str, Shape] = {
+    "metadata": METADATA,
+    "spec": {
+        "mlPolicy": {"numNodes": Type.COUNT, "mpi": {"runLauncherAsNode": Type.BOOL}},
+        "template": {"spec": {"replicatedJobs": REPLICATED_JOBS}},
+    },
+}
 
 
 def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
@@ -45,6 +80,7 @@ def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
 
     Raises:
         NoWorkload: The runtime is not there.
+        ManifestError: Its fields, or what patches make of them, have other types than those of a runtime.
     """
     runtime = _runtime(job, surroundings)
     policy = object_at(runtime, "spec", "mlPolicy")
@@ -69,7 +105,10 @@ def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
         if step:
             replicated = _with_trainer(replicated, trainer, launches=launches)
         replicated_jobs.append({"replicas": 1, **replicated})
-    return {"spec": {"replicatedJobs": replicated_jobs}}
+    merged: JsonObject = {"spec": {"replicatedJobs": replicated_jobs}}
+    if problems := field_problems(merged, {"spec": {"replicatedJobs": REPLICATED_JOBS}}):
+        raise ManifestError(problems)
+    return merged
 
 
 def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
@@ -83,6 +122,8 @@ def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
     runtime = surroundings.by_key.get((_API_VERSION, kind, namespace, name))
     if runtime is None:
         raise NoWorkload(f"runtime '{name}' not found")
+    if problems := field_problems(runtime, _RUNTIME):
+        raise ManifestError(replace(it, object=ObjectRef(kind, name)) for it in problems)
     return runtime
 
 
@@ -215,6 +256,7 @@ TRAIN_JOB = Integration(
     default_managed_by="trainer.kubeflow.org/trainjob-controller",
     with_defaults=_with_defaults,
     webhook_defaults=_webhook_defaults,
+    fields=_FIELDS,
     shape_problems=_shape_problems,
     validate=_validate,
     custom_start=_start,

@@ -120,12 +120,15 @@ def _copied_labels(job: JsonObject, configuration: JobsConfiguration) -> JsonObj
 def priority_of(
     job: JsonObject, pod_sets: Sequence[JsonObject], surroundings: Surroundings, *, pod_class: str | None = None
 ) -> tuple[JsonObject, Problem | None]:
-    """`priorityClassRef` and `priority` of a Workload (rules/10 §3.3), or the class that is missing."""
+    """`priorityClassRef` and `priority` of a Workload (rules/10 §3.3), or the class that is missing.
+
+    The problem is about the field of the Workload.
+    """
     if name := labels_of(job).get(PRIORITY_CLASS_LABEL):
         if name not in surroundings.workload_priority_classes:
             message = f'WorkloadPriorityClass "{name}" not found'
             remedy = "add the class to the manifests, or correct the label"
-            return {}, Problem(message, field=f"metadata.labels[{PRIORITY_CLASS_LABEL}]", value=name, remedy=remedy)
+            return {}, Problem(message, field="spec.priorityClassRef", value=name, remedy=remedy)
         value = surroundings.workload_priority_classes[name]
         return _priority("kueue.x-k8s.io", "WorkloadPriorityClass", name, value), None
     if pod_class is None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.jobs.fields import field_problems, unknown_fields
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import (
@@ -25,6 +28,7 @@ from kueuecore.jobs.owners import OwnerError, has_managed_owner, managed_ancesto
 from kueuecore.jobs.paths import path_text, value_at, with_value
 from kueuecore.jobs.pod import POD, SUSPENDED_BY_PARENT, TOTAL_COUNT, group_name
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
+from kueuecore.jobs.shapes import METADATA
 from kueuecore.jobs.validation import common_problems, prebuilt_workload
 from kueuecore.jobs.workload import new_workload, priority_of
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
@@ -61,6 +65,7 @@ class JobsResult:
         jobs: The jobs that Kueue manages, as the webhooks leave them: with defaults, and suspended.
         ignored: Jobs that get none, and why. Those of integrations that are off are left out if they name no queue.
         problems: What is wrong with jobs that are rejected.
+        warnings: Fields of a Job, Deployment or StatefulSet that nobody knows: an API server drops them, and warns.
     """
 
     workloads: tuple[Manifest, ...]
@@ -68,11 +73,12 @@ class JobsResult:
     jobs: tuple[JsonObject, ...]
     ignored: tuple[Ignored, ...]
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...] = ()
 
     def raise_for_problems(self) -> None:
         """Raise a ManifestError if a job was rejected."""
         if self.problems:
-            raise ManifestError(self.problems)
+            raise ManifestError(self.problems, self.warnings)
 
 
 class _Rejected(Exception):  # noqa: N818  # it never leaves this module
@@ -130,6 +136,7 @@ class _Builder:
         self._jobs: list[JsonObject] = []
         self._ignored: list[Ignored] = []
         self._problems: list[Problem] = []
+        self._warnings: list[Problem] = []
         self._groups: dict[tuple[str, str], list[tuple[JsonObject, Manifest, int]]] = {}
 
     def result(self) -> JobsResult:
@@ -141,6 +148,7 @@ class _Builder:
             jobs=tuple(self._jobs),
             ignored=tuple(self._ignored),
             problems=tuple(self._problems),
+            warnings=tuple(self._warnings),
         )
 
     def add(self, manifest: Manifest, index: int) -> None:
@@ -150,7 +158,7 @@ class _Builder:
             reason = "a CronJob makes Jobs when their time comes, and none is made here"
             self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
         integration = self._integrations.get((group_of(api_version), kind))
-        if integration is None or integration.kind == POD_GROUP.kind:
+        if integration is None or integration is POD_GROUP:
             return
         names_queue = QUEUE_LABEL in labels_of(manifest.object)
         if integration.api_version != api_version:
@@ -162,6 +170,11 @@ class _Builder:
             if names_queue:
                 self._ignored.append(Ignored(object_ref(manifest.object), why_off, manifest))
             return
+        shape = {"metadata": METADATA, **integration.fields}
+        if problems := field_problems(manifest.object, shape):
+            self._reject(manifest.object, problems, manifest, index)
+            return
+        self._warnings += _about(unknown_fields(manifest.object, shape), manifest.object, manifest, index)
         # These are in every cluster, and mean Kueue only if they name a queue.
         is_quiet = integration.framework in ("pod", "deployment", "statefulset") and not names_queue
         self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)
@@ -195,10 +208,12 @@ class _Builder:
         except NoWorkload as reason:
             if not is_quiet:
                 self._ignored.append(Ignored(object_ref(raw), str(reason), manifest))
-        except _Rejected as rejected:
+        except (_Rejected, ManifestError) as rejected:
             self._reject(raw, rejected.problems, manifest, index)
-        except RecursionError:
-            self._reject(raw, [Problem("it is nested too deep")], manifest, index)
+        except _FAILURES as error:
+            if INTEGRATIONS.get((integration.group, integration.kind)) is integration:
+                raise
+            self._reject(raw, [_failure(error)], manifest, index)
         else:
             for pod in pods:
                 self._add_job(pod, POD, replace(manifest, source=manifest.source.without_fields()), index)
@@ -213,11 +228,11 @@ class _Builder:
                 self._make(group, POD_GROUP, replace(manifest, source=manifest.source.without_fields()), last)
             except NoWorkload as reason:
                 self._ignored.append(Ignored(object_ref(members[0][0]), str(reason), manifest))
-            except _Rejected as rejected:
+            except (_Rejected, ManifestError) as rejected:
                 self._reject(members[0][0], rejected.problems, manifest, last)
 
     def _reject(self, job: JsonObject, problems: Sequence[Problem], manifest: Manifest, index: int) -> None:
-        self._problems += [manifest.locate(replace(it, object=object_ref(job), index=index)) for it in problems]
+        self._problems += _about(problems, job, manifest, index)
 
     def _prepared(self, raw: JsonObject, integration: Integration) -> JsonObject:
         """The job as the webhooks leave it.
@@ -229,8 +244,8 @@ class _Builder:
         surroundings = self._surroundings
         if text_at(raw, "metadata", "deletionTimestamp") and TOTAL_COUNT not in annotations_of(raw):
             raise NoWorkload("it is being deleted")
-        if shape := [*_metadata_problems(raw), *integration.shape_problems(raw)]:
-            raise _Rejected(shape)
+        if missing := [*_name_problems(raw), *integration.shape_problems(raw)]:
+            raise _Rejected(missing)
         job = integration.with_defaults(raw)
         if reason := integration.skipped(job):
             raise NoWorkload(reason)
@@ -261,7 +276,7 @@ class _Builder:
         if len(pod_sets) > MOST_POD_SETS:
             raise NoWorkload(f"it has {len(pod_sets)} pod sets, and a Workload has at most {MOST_POD_SETS}")
         built = [pod_set.to_manifest(configuration) for pod_set in pod_sets]
-        paths = _paths(pod_sets)
+        source = manifest.source.renamed(*_paths(pod_sets), job=object_ref(job))
         priority, problem = priority_of(job, built, surroundings, pod_class=integration.priority_class(job))
         n_workloads = integration.n_workloads(job)
         made, why_not = 0, ""
@@ -271,28 +286,41 @@ class _Builder:
                 why_not = found
                 continue
             if problem is not None:
-                raise _Rejected([_renamed(problem, paths)])
+                raise _Rejected([source.of_job(problem)])
             workload["spec"] = {**object_at(workload, "spec"), **priority}
-            self._workloads.append((index, Manifest(workload, manifest.source.renamed(*paths))))
+            self._workloads.append((index, Manifest(workload, source)))
             made += 1
         if why_not and not made:
             raise NoWorkload(why_not)
 
 
-def _metadata_problems(job: JsonObject) -> list[Problem]:
-    """What an API server refuses in the metadata of any job."""
-    problems = []
-    if not text_at(job, "metadata", "name"):
-        message = "Required value: name or generateName is required"
-        problems.append(Problem(message, field="metadata.name", remedy="give it a name, in quotes if it is a number"))
-    labels = object_at(job, "metadata").get("labels")
-    if labels is not None and not isinstance(labels, dict):
-        problems.append(Problem("must be a map", field="metadata.labels", remedy="write name: value"))
-    for key, value in labels.items() if isinstance(labels, dict) else ():
-        if value is not None and not isinstance(value, str):
-            remedy = "write the value in quotes"
-            problems.append(Problem("must be a text", field=f"metadata.labels[{key}]", remedy=remedy))
-    return problems
+def _about(problems: Sequence[Problem], job: JsonObject, manifest: Manifest, index: int) -> list[Problem]:
+    """The problems as those of a job, or of what it needs, with their places."""
+    ref, found = object_ref(job), []
+    for it in problems:
+        placed = replace(it, object=it.object or ref, index=index)
+        found.append(manifest.locate(placed) if placed.object == ref else placed)
+    return found
+
+
+# What a function raises that does not expect a job to be as it is.
+_FAILURES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+def _failure(error: Exception) -> Problem:
+    """What a function of somebody's kind of jobs has raised."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{frame.name} ({Path(frame.filename).name}:{frame.lineno})"
+    remedy = "correct the job; or have the kind's shape_problems refuse such a job, before its other functions meet it"
+    return Problem(f"the kind failed with {type(error).__name__} in {where}: {error}", remedy=remedy)
+
+
+def _name_problems(job: JsonObject) -> list[Problem]:
+    """What an API server refuses in any job without a name."""
+    if text_at(job, "metadata", "name"):
+        return []
+    message = "Required value: name or generateName is required"
+    return [Problem(message, field="metadata.name", remedy="give it a name")]
 
 
 def _with_webhook_defaults(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
@@ -391,14 +419,6 @@ def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
         ("spec.queueName", f"metadata.labels[{QUEUE_LABEL}]"),
         ("spec.priorityClassRef", f"metadata.labels[{PRIORITY_CLASS_LABEL}]"),
     ]
-
-
-def _renamed(problem: Problem, paths: Sequence[tuple[str, str]]) -> Problem:
-    """The problem of a Workload's field as one of the job's."""
-    for prefix, original in paths:
-        if problem.field.startswith(prefix):
-            return replace(problem, field=original + problem.field[len(prefix) :])
-    return problem
 
 
 class _Names:

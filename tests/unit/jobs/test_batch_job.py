@@ -393,9 +393,17 @@ def test_elastic_job_has_no_topology_that_binds(mode: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "field", "message"),
     [
-        ({"parallelism": "3"}, "spec.parallelism", 'Invalid value: "3": must be a 32-bit integer'),
+        (
+            {"parallelism": "3"},
+            "spec.parallelism",
+            'Invalid value: "string": spec.parallelism in body must be of type integer: "string"',
+        ),
         ({"parallelism": -1}, "spec.parallelism", "Invalid value: -1: must be greater than or equal to 0"),
-        ({"completions": 2**31}, "spec.completions", 'Invalid value: "2147483648": must be a 32-bit integer'),
+        (
+            {"completions": 2**31},
+            "spec.completions",
+            "Invalid value: 2147483648: Checked value must be of type integer with format int32 in spec.completions",
+        ),
         (
             {"completionMode": "indexed"},
             "spec.completionMode",

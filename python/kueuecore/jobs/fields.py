@@ -1,0 +1,227 @@
+"""Which types the fields have that are read of an object, and what is wrong with those of a manifest.
+
+Whoever reads a job asks `field_problems` first. After that a field is what its shape says, or it is not there, and the
+functions of `kueuecore._json` may take their defaults for what is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from kueuecore._json import JsonValue
+from kueuecore._yaml import MOST_DIGITS
+from kueuecore.errors import Problem
+from kueuecore.jobs.paths import Key, Path, path_text
+from kueuecore.jobs.rejections import invalid
+from kueuecore.times import nanoseconds
+
+__all__ = ["Each", "Exactly", "Items", "Shape", "Type", "field_problems", "unknown_fields"]
+
+
+class Type(StrEnum):
+    """What a single value is."""
+
+    TEXT = "string"
+    BOOL = "boolean"
+    WHOLE = "integer"
+    """Of 64 bits."""
+    COUNT = "count"
+    """A whole number of 32 bits from 0."""
+    TIME = "date-time"
+    AMOUNT = "quantity"
+    """A number, or a text; the engine reads it."""
+    OBJECT = "object"
+    """Whatever is in it."""
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list.
+
+    Args:
+        item: What its items are.
+    """
+
+    item: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A map whose keys people choose.
+
+    Args:
+        value: What its values are.
+    """
+
+    value: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """An object of which all fields are known: others are told by `unknown_fields`.
+
+    Args:
+        fields: What they are.
+    """
+
+    fields: Mapping[str, Shape]
+
+
+Shape: TypeAlias = "Type | Items | Each | Exactly | Mapping[str, Shape]"
+"""What a value is; a mapping is an object with the fields that are read of it, and any others."""
+
+_JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+_REMEDIES = {
+    "string": "write it in quotes",
+    "boolean": "write true or false, without quotes",
+    "integer": "write a whole number, without quotes",
+    "array": "write a list: start each item with a dash",
+    "object": "write name: value, without a dash",
+}
+# No deeper than what the engine's reader of JSON takes, once a template stands in a Workload.
+_DEEPEST = 120
+_LARGEST = 10**MOST_DIGITS
+
+
+def field_problems(value: JsonValue, shape: Shape, path: Path = ()) -> list[Problem]:
+    """What of an object is no plain data, or of another type than its shape says; a null is a field that is not there.
+
+    Args:
+        value: The object, or a part of one.
+        shape: What it should be.
+        path: Where it stands.
+
+    Example:
+        >>> print(field_problems({"spec": {"replicas": "9"}}, {"spec": {"replicas": Type.COUNT}})[0])
+        spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"; write a whole \
+number, without quotes
+    """
+    return list(_not_plain(value, path)) or list(_misfits(value, shape, path))
+
+
+def unknown_fields(value: JsonValue, shape: Shape, path: Path = ()) -> list[Problem]:
+    """Fields that an API server drops, where all are known: they may be misspelt."""
+    found: list[Problem] = []
+    fields = shape.fields if isinstance(shape, Exactly) else shape
+    if not isinstance(fields, Mapping) or not isinstance(value, dict):
+        return found
+    for name, it in value.items():
+        if name in fields:
+            found += unknown_fields(it, fields[name], (*path, name))
+        elif isinstance(shape, Exactly):
+            field = path_text((*path, name))
+            found.append(Problem(f'unknown field "{field}"', field=field))
+    return found
+
+
+def _not_plain(value: object, path: Path) -> Iterator[Problem]:
+    """What JSON, or an API server, can not hold."""
+    if len(path) > _DEEPEST:
+        yield Problem("it is nested too deep")
+    elif isinstance(value, dict):
+        for key, it in value.items():
+            if not isinstance(key, str) or not _is_unicode(key):
+                yield Problem("a key is no text", field=path_text(path), remedy="write it in quotes")
+            else:
+                yield from _not_plain(it, (*path, key))
+    elif isinstance(value, list):
+        for index, it in enumerate(value):
+            yield from _not_plain(it, (*path, index))
+    elif isinstance(value, str):
+        if not _is_unicode(value):
+            message = "Invalid value: it has half a surrogate pair"
+            yield Problem(message, field=path_text(path), remedy="write whole characters")
+    elif isinstance(value, int):
+        if abs(value) >= _LARGEST:
+            message = f"Invalid value: a number of more than {MOST_DIGITS} digits"
+            yield Problem(message, field=path_text(path), remedy="write a smaller one")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield Problem(f"Invalid value: {value} is no JSON", field=path_text(path), remedy="write a number")
+    elif value is not None:
+        message = f"Invalid value: a {type(value).__name__} is no plain data"
+        yield Problem(message, field=path_text(path), remedy="write what JSON can hold")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _misfits(value: JsonValue, shape: Shape, path: Path) -> Iterator[Problem]:
+    if value is None or shape is Type.ANY:
+        return
+    if isinstance(shape, Type):
+        yield from _scalar_misfits(value, shape, path)
+    elif isinstance(shape, Items):
+        if not isinstance(value, list):
+            yield _wrong_type(value, "array", path)
+            return
+        for index, it in enumerate(value):
+            if it is None:
+                yield _wrong_type(it, _json_type(shape.item), (*path, index))
+            yield from _misfits(it, shape.item, (*path, index))
+    elif not isinstance(value, dict):
+        yield _wrong_type(value, "object", path)
+    elif isinstance(shape, Each):
+        for key, it in value.items():
+            yield from _misfits(it, shape.value, (*path, Key(key)))
+    else:
+        fields = shape.fields if isinstance(shape, Exactly) else shape
+        for name, wanted in fields.items():
+            yield from _misfits(value.get(name), wanted, (*path, name))
+
+
+def _scalar_misfits(value: JsonValue, shape: Type, path: Path) -> Iterator[Problem]:
+    wanted = _json_type(shape)
+    found = _found(value)
+    if found != wanted and not (shape is Type.AMOUNT and found in ("integer", "number")):
+        yield _wrong_type(value, wanted, path)
+    elif shape is Type.TIME and isinstance(value, str) and not _is_time(value):
+        detail = f'{path_text(path)} in body must be of type date-time: "{value}"'
+        yield invalid(path_text(path), value, detail, remedy='write RFC 3339, such as "2026-01-01T00:00:00Z"')
+    elif wanted == "integer" and isinstance(value, int):
+        bits = 32 if shape is Type.COUNT else 64
+        if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+            detail = f"Checked value must be of type integer with format int{bits} in {path_text(path)}"
+            yield invalid(path_text(path), value, detail, remedy="write a smaller one")
+        elif shape is Type.COUNT and value < 0:
+            yield invalid(path_text(path), value, "must be greater than or equal to 0")
+
+
+def _wrong_type(value: JsonValue, wanted: str, path: Path) -> Problem:
+    field, found = path_text(path), _found(value)
+    message = f'Invalid value: "{found}": {field} in body must be of type {wanted}: "{found}"'
+    shown = value if isinstance(value, str | int | float) else None
+    return Problem(message, field=field, value=shown, remedy=_REMEDIES[wanted])
+
+
+def _found(value: JsonValue) -> str:
+    """The type of a value as the API server calls it."""
+    return "null" if value is None else next(name for kind, name in _JSON_TYPES.items() if isinstance(value, kind))
+
+
+def _json_type(shape: Shape) -> str:
+    if isinstance(shape, Items):
+        return "array"
+    if not isinstance(shape, Type):
+        return "object"
+    return {Type.COUNT: "integer", Type.TIME: "string", Type.AMOUNT: "string", Type.ANY: "object"}.get(
+        shape, shape.value
+    )
+
+
+def _is_time(text: str) -> bool:
+    try:
+        nanoseconds(text)
+    except ValueError:
+        return False
+    return True
