@@ -44,10 +44,10 @@ def test_a_virtual_cluster_tells_what_the_simulator_tells(seed: int) -> None:
     configuration = Configuration.trusted(settings, feature_gates=gates)
     now, seconds = case["config"]["now"], case["config"]["evictionSeconds"]
     expected = simulate(
-        objects, events, configuration=configuration, now=now, max_cycles=200, eviction_seconds=seconds, messages=True
+        objects, events, configuration=configuration, now=now, max_cycles=60, eviction_seconds=seconds, messages=True
     )
     cluster = VirtualCluster(
-        objects, configuration=configuration, now=now, max_cycles=200, eviction_seconds=seconds, messages=True
+        objects, configuration=configuration, now=now, max_cycles=60, eviction_seconds=seconds, messages=True
     )
     cluster.schedule(events)
     cluster.advance()

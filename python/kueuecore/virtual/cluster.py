@@ -267,18 +267,20 @@ class VirtualCluster:
 
         That LocalQueues are sampled for admission fair sharing is nothing by itself.
         """
-        if not self._parts and self._has_cycle():
-            return self._now
-        return self._next_time()
+        if self.is_cut:
+            return None
+        return self._now if self._wants_cycle() else self._next_time()
 
     @property
     def is_cut(self) -> bool:
-        """Has it come to its limit of cycles?"""
-        return self._wants_cycle() and self._record.n_cycles == self._max_cycles
+        """Has it come to its limit of cycles? Then nothing goes on."""
+        return self._record.n_cycles == self._max_cycles and self._wants_cycle()
 
     def step(self) -> bool:
         """Do the next thing: one cycle, or all that happens at one instant. False if nothing is left to happen."""
-        if not self._parts and self._has_cycle():
+        if self.is_cut:
+            return False
+        if self._wants_cycle():
             self._began = self._now
             self._record.n_cycles += 1
             self._has_released = False
@@ -467,11 +469,9 @@ class VirtualCluster:
         self._n_quiet = 0
 
     def _wants_cycle(self) -> bool:
+        """Is another cycle of this round to be run, and none that waits?"""
         patience = self._stored.patience() if self._quiet_cycles is None else self._quiet_cycles
-        return self._n_quiet < patience and self.engine.has_heads
-
-    def _has_cycle(self) -> bool:
-        return self._record.n_cycles != self._max_cycles and self._wants_cycle()
+        return not self._parts and self._n_quiet < patience and self.engine.has_heads
 
     def _take(self, decision: Decision, *, gives_up: bool = False) -> None:
         """A cycle, or a part of one that waits for pods, has come to this."""
