@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-__all__ = ["TimeLike", "format_time", "nanoseconds", "newest_time"]
+__all__ = ["TimeLike", "duration_ns", "format_time", "nanoseconds", "newest_time"]
 
 TimeLike: TypeAlias = datetime | str | int
 """A time: a datetime that knows its zone, an RFC 3339 text, or nanoseconds since 1970."""
@@ -15,6 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LIMIT = 2**63
+_UNITS_NS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
 
 
 def nanoseconds(time: TimeLike) -> int:
@@ -89,3 +90,14 @@ def newest_time(value: object) -> int | None:
                 continue
             newest = time if newest is None or time > newest else newest
     return newest
+
+
+def duration_ns(text: str) -> int:
+    """A duration as a Configuration tells it, in nanoseconds.
+
+    Example:
+        >>> duration_ns("5m0.5s")
+        300500000000
+    """
+    parts = re.findall(r"([0-9.]+)(h|ms|m|s)", text)
+    return int(sum(float(number) * _UNITS_NS[unit] for number, unit in parts))

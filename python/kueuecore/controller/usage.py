@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.engine import Engine
-from kueuecore.times import nanoseconds
+from kueuecore.times import duration_ns, nanoseconds
 
 __all__ = ["next_sampling", "with_usage"]
-
-_UNITS_NS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
 
 
 def with_usage(manifest: JsonObject, used: Mapping[str, JsonObject]) -> JsonObject:
@@ -37,13 +34,7 @@ def next_sampling(engine: Engine, *, since: int) -> int | None:
     accounts = engine._core._local_queue_accounts() if sharing else {}
     if not accounts:
         return None
-    interval_ns = _duration_ns(text_at(sharing, "usageSamplingInterval"))
+    interval_ns = duration_ns(text_at(sharing, "usageSamplingInterval"))
     times = (nanoseconds(account["lastUpdate"]) + interval_ns for account in accounts.values())
     # Of a LocalQueue that is not sampled, because it is stopped, the time stays behind.
     return min((time for time in times if time > since), default=None)
-
-
-def _duration_ns(text: str) -> int:
-    """A duration as a Configuration tells it, such as `5m0s`, in nanoseconds."""
-    parts = re.findall(r"([0-9.]+)(h|ms|m|s)", text)
-    return int(sum(float(number) * _UNITS_NS[unit] for number, unit in parts))

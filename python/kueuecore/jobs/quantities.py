@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._quantities import BINARY, DECIMAL, number
 
-__all__ = ["canonical", "canonical_amounts", "is_quantity", "larger", "rounded_to_milli"]
+__all__ = ["canonical", "canonical_amounts", "is_quantity", "larger", "rounded_to_milli", "total"]
 
 _NANO = 10**9
 
@@ -50,6 +51,17 @@ def rounded_to_milli(amounts: JsonObject) -> JsonObject:
         milli = None if units is None else Fraction(math.ceil(units * 1000), 1000)
         rounded[name] = amount if milli is None or milli == units else _text(milli, binary=False)
     return rounded
+
+
+def total(amounts: Iterable[JsonValue]) -> str:
+    """The sum of amounts, written like the first that is not 0.
+
+    Example:
+        >>> total(["0", "1Gi", "1024Mi"]), total(["1500m", 2]), total([])
+        ('2Gi', '3500m', '0')
+    """
+    pairs = [(amount, units) for amount in amounts if (units := number(amount))]
+    return _text(sum((units for _, units in pairs), Fraction()), binary=bool(pairs) and str(pairs[0][0]).endswith("i"))
 
 
 def _text(units: Fraction, *, binary: bool) -> str:

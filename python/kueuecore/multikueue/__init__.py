@@ -1,0 +1,57 @@
+"""MultiKueue: a manager that dispatches workloads to worker clusters, without its I/O (rules/06).
+
+`Manager` is told what is watched on the manager cluster and on the workers, and says what is to be created, deleted and
+patched where. Who gets a copy is decided by a `Dispatcher`: Kueue's own are here, and any object with a method
+`nominate` is one, too.
+"""
+
+from kueuecore.multikueue.adapters import Adapter, Status, SyncContext
+from kueuecore.multikueue.commands import MANAGER, Command, Connect, Create, Delete, Patch, Problem, Turn
+from kueuecore.multikueue.connections import ConnectionReason
+from kueuecore.multikueue.dispatchers import AllAtOnce, External, Incremental, dispatcher_of
+from kueuecore.multikueue.dispatching import (
+    Attempt,
+    Dispatch,
+    Dispatcher,
+    KnownCluster,
+    Nomination,
+    Outcome,
+    Override,
+    Recall,
+    RecallingDispatcher,
+)
+from kueuecore.multikueue.kinds import adapters_of
+from kueuecore.multikueue.manager import Manager
+from kueuecore.multikueue.settings import MultiKueueSettings, WinCondition
+
+__all__ = [
+    "MANAGER",
+    "Adapter",
+    "AllAtOnce",
+    "Attempt",
+    "Command",
+    "Connect",
+    "ConnectionReason",
+    "Create",
+    "Delete",
+    "Dispatch",
+    "Dispatcher",
+    "External",
+    "Incremental",
+    "KnownCluster",
+    "Manager",
+    "MultiKueueSettings",
+    "Nomination",
+    "Outcome",
+    "Override",
+    "Patch",
+    "Problem",
+    "Recall",
+    "RecallingDispatcher",
+    "Status",
+    "SyncContext",
+    "Turn",
+    "WinCondition",
+    "adapters_of",
+    "dispatcher_of",
+]

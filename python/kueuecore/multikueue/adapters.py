@@ -1,0 +1,213 @@
+"""How a kind of jobs goes to a worker and what comes back: what all kinds have in common (rules/06 §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
+from kueuecore.jobs.model import PREBUILT_WORKLOAD
+from kueuecore.jobs.paths import Path, value_at, without_value
+from kueuecore.multikueue.settings import MULTIKUEUE, ORIGIN_LABEL, MultiKueueSettings
+
+__all__ = [
+    "ORIGIN_UID",
+    "OWNER_GVK",
+    "OWNER_NAME",
+    "Adapter",
+    "Status",
+    "SyncContext",
+    "adapter_for",
+    "clone_metadata",
+    "gvk_text",
+    "is_owned",
+    "owner_of",
+    "prebuilt_name",
+    "with_prebuilt_name",
+    "with_text",
+]
+
+ORIGIN_UID = "kueue.x-k8s.io/multikueue-origin-uid"
+OWNER_GVK = "kueue.x-k8s.io/job-owner-gvk"
+OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
+_LONGEST_LABEL = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the status of a job on the manager is to be.
+
+    Args:
+        status: The status; None to leave it.
+        is_deferred: Was that of the worker left out for now, to be copied soon?
+    """
+
+    status: JsonValue
+    is_deferred: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncContext:
+    """What else counts when a job is copied or its status comes back.
+
+    Args:
+        workload: Name of the Workload.
+        settings: The settings of the manager.
+        now: The time, in nanoseconds since 1970.
+    """
+
+    workload: str
+    settings: MultiKueueSettings
+    now: int
+
+
+def _same(job: JsonObject) -> JsonObject:
+    return job
+
+
+def _whole_status(_local: JsonObject, remote: JsonObject, _context: SyncContext) -> Status:
+    return Status(remote.get("status"))
+
+
+def _unchanged(_local: JsonObject, remote: JsonObject, _context: SyncContext) -> JsonObject:
+    return remote
+
+
+def _itself(job: JsonObject, _all: Iterable[JsonObject]) -> Sequence[JsonObject]:
+    return (job,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """A kind of jobs that can run on a worker. All functions are pure.
+
+    Args:
+        api_version: Group and version of the kind.
+        kind: The kind.
+        managed_by: The field that has to name MultiKueue, and that copies lack; None if the kind has none.
+        managed_by_shown: How the message names that field.
+        prepare: What else a copy lacks.
+        status: The status on the manager, of the job there, the one on the worker, and what else counts.
+        update: The job on the worker as it is to be, of the same three.
+        members: Of a job and all of its kind in the namespace, those that belong to it.
+        is_named_after_workload: Does a copy name its Workload? Not if the job has several.
+        has_origin_uid: Does a copy have the UID of its original in an annotation?
+        n_workloads: How many Workloads a job has; None for kinds with one.
+        keeps_check_pending: Does the check stay Pending while the job runs on the worker?
+    """
+
+    api_version: str
+    kind: str
+    managed_by: Path | None = ("spec", "managedBy")
+    managed_by_shown: str = "spec.managedBy"
+    prepare: Callable[[JsonObject], JsonObject] = _same
+    status: Callable[[JsonObject, JsonObject, SyncContext], Status] = _whole_status
+    update: Callable[[JsonObject, JsonObject, SyncContext], JsonObject] = _unchanged
+    members: Callable[[JsonObject, Iterable[JsonObject]], Sequence[JsonObject]] = _itself
+    is_named_after_workload: bool = True
+    has_origin_uid: bool = False
+    n_workloads: Callable[[JsonObject], int] | None = None
+    keeps_check_pending: bool = False
+
+    @property
+    def has_members(self) -> bool:
+        """May a job of this kind be one of several objects that run together?"""
+        return self.members is not _itself
+
+    @property
+    def gvk(self) -> str:
+        """Group, version and kind as Kueue writes them.
+
+        Example:
+            >>> Adapter(api_version="batch/v1", kind="Job").gvk, Adapter(api_version="v1", kind="Pod").gvk
+            ('batch/v1, Kind=Job', '/v1, Kind=Pod')
+        """
+        return gvk_text(self.api_version, self.kind)
+
+    def why_unmanaged(self, job: JsonObject, settings: MultiKueueSettings) -> str:
+        """Why a job is not delegated; empty if it is."""
+        if self.managed_by is None:
+            return ""
+        manager = value_at(job, self.managed_by)
+        shown = manager if isinstance(manager, str) else ""
+        if shown == MULTIKUEUE:
+            return ""
+        return f'Expecting {self.managed_by_shown} to be "{MULTIKUEUE}" not "{shown}"'
+
+    def copy(self, job: JsonObject, context: SyncContext) -> JsonObject:
+        """What is created on the worker: metadata that users write, and the spec, without `managedBy`."""
+        result: JsonObject = {
+            "apiVersion": text_at(job, "apiVersion"),
+            "kind": text_at(job, "kind"),
+            "metadata": clone_metadata(job),
+            "spec": object_at(job, "spec"),
+        }
+        if self.managed_by is not None:
+            result = without_value(result, self.managed_by)
+        result = with_text(self.prepare(result), "labels", ORIGIN_LABEL, context.settings.origin)
+        if self.has_origin_uid:
+            result = with_text(result, "annotations", ORIGIN_UID, text_at(job, "metadata", "uid"))
+        return with_prebuilt_name(result, context) if self.is_named_after_workload else result
+
+
+def gvk_text(api_version: str, kind: str) -> str:
+    """Group, version and kind as Kueue writes them."""
+    return f"{api_version if '/' in api_version else '/' + api_version}, Kind={kind}"
+
+
+def clone_metadata(manifest: JsonObject) -> JsonObject:
+    """Name, namespace, labels and annotations: what a copy on another cluster has of them."""
+    metadata = object_at(manifest, "metadata")
+    return {key: metadata[key] for key in ("name", "namespace", "labels", "annotations") if metadata.get(key)}
+
+
+def with_text(manifest: JsonObject, which: str, key: str, text: str) -> JsonObject:
+    """A copy of an object with a label or an annotation."""
+    metadata = object_at(manifest, "metadata")
+    return {**manifest, "metadata": {**metadata, which: {**object_at(metadata, which), key: text}}}
+
+
+def with_prebuilt_name(job: JsonObject, context: SyncContext) -> JsonObject:
+    """A copy of a job that names its Workload: in an annotation, or in a label without the gate for that."""
+    use_annotation = context.settings.has_identifier_annotations or len(context.workload) > _LONGEST_LABEL
+    return with_text(job, "annotations" if use_annotation else "labels", PREBUILT_WORKLOAD, context.workload)
+
+
+def prebuilt_name(job: JsonObject, settings: MultiKueueSettings) -> str:
+    """The Workload that a job names; empty if none."""
+    annotation = texts_at(job, "metadata", "annotations").get(PREBUILT_WORKLOAD, "")
+    label = texts_at(job, "metadata", "labels").get(PREBUILT_WORKLOAD, "")
+    if settings.has_identifier_annotations:
+        return annotation or label
+    return label or (annotation if len(annotation) > _LONGEST_LABEL else "")
+
+
+def is_owned(manifest: JsonObject, origin: str) -> bool:
+    """Was an object on a worker made by the manager with this origin?"""
+    return texts_at(manifest, "metadata", "labels").get(ORIGIN_LABEL) == origin
+
+
+def adapter_for(workload: JsonObject, adapters: Mapping[str, Adapter]) -> tuple[Adapter | None, JsonObject | None]:
+    """The adapter for a Workload, and a reference to its job (rules/06 §4.1 step 1).
+
+    Args:
+        workload: The Workload.
+        adapters: Adapters by group, version and kind.
+
+    Returns:
+        Neither if nobody owns it; no adapter if there is none for its owner.
+    """
+    annotations = texts_at(workload, "metadata", "annotations")
+    adapter = adapters.get(annotations.get(OWNER_GVK, ""))
+    if adapter is not None and (name := annotations.get(OWNER_NAME)):
+        return adapter, {"apiVersion": adapter.api_version, "kind": adapter.kind, "name": name}
+    owner = owner_of(workload)
+    if owner is None:
+        return None, None
+    return adapters.get(gvk_text(text_at(owner, "apiVersion"), text_at(owner, "kind"))), owner
+
+
+def owner_of(workload: JsonObject) -> JsonObject | None:
+    """The owner that controls an object; else its first one."""
+    owners = [object_at(it) for it in list_at(workload, "metadata", "ownerReferences")]
+    return next((it for it in owners if it.get("controller") is True), owners[0] if owners else None)

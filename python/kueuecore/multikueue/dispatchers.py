@@ -1,0 +1,76 @@
+"""The dispatchers that Kueue has (rules/06 §5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination
+from kueuecore.multikueue.settings import ALL_AT_ONCE, INCREMENTAL, MultiKueueSettings
+
+__all__ = ["AllAtOnce", "External", "Incremental", "dispatcher_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class AllAtOnce:
+    """Nominates all connected clusters, sorted by name (rules/06 §5)."""
+
+    waits_for_checks: bool = True
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """All that are connected."""
+        return Nomination(tuple(sorted(it.name for it in dispatch.clusters if it.is_connected)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incremental:
+    """Nominates some clusters more each round (rules/06 §5.1).
+
+    Args:
+        step_size: How many a round adds.
+        round_ns: How long a round lasts.
+        respects_config_order: In the order of the MultiKueueConfig, not of their names?
+        waits_for_checks: Kueue's does not: rounds begin while other checks are not Ready.
+    """
+
+    step_size: int = 3
+    round_ns: int = 300_000_000_000
+    respects_config_order: bool = True
+    waits_for_checks: bool = False
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """What is nominated, and the next clusters if the round is over; those that are not connected count, too."""
+        nominated, begun = dispatch.nominated, dispatch.nominated_at
+        if begun is not None and dispatch.now - begun < self.round_ns:
+            return Nomination(nominated, begun + self.round_ns)
+        left = [it.name for it in dispatch.clusters if it.name not in nominated]
+        if not left:
+            return Nomination(nominated, problem="no more workers to nominate")
+        if not self.respects_config_order:
+            left.sort()
+        return Nomination((*nominated, *left[: self.step_size]))
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Leaves the nomination to somebody else, who writes it into the Workload (rules/06 §5.2)."""
+
+    waits_for_checks: bool = True
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """What is written there."""
+        return Nomination(dispatch.nominated)
+
+
+def dispatcher_of(settings: MultiKueueSettings) -> Dispatcher:
+    """The dispatcher that `dispatcherName` means; any name that Kueue does not know is an external one."""
+    match settings.dispatcher_name:
+        case name if name == ALL_AT_ONCE:
+            return AllAtOnce()
+        case name if name == INCREMENTAL:
+            return Incremental(
+                step_size=settings.step_size,
+                round_ns=settings.round_ns,
+                respects_config_order=settings.respects_config_order,
+            )
+        case _:
+            return External()

@@ -1,0 +1,179 @@
+"""What a dispatcher is: it is told what is known of a workload and of the workers, and says who gets a copy.
+
+A dispatcher of your own is any object with a method `nominate`. It does no I/O and has no clock; whatever it remembers
+besides what it is told is lost when the manager restarts.
+
+Example:
+    >>> class FirstConnected:
+    ...     waits_for_checks = True
+    ...     def nominate(self, dispatch):
+    ...         there = [cluster.name for cluster in dispatch.clusters if cluster.is_connected]
+    ...         return Nomination(tuple(there[:1]))
+    >>> east = KnownCluster(name="east", is_connected=False)
+    >>> west = KnownCluster(name="west", is_connected=True)
+    >>> FirstConnected().nominate(Dispatch(workload={}, clusters=(east, west), now=0)).clusters
+    ('west',)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from kueuecore._json import JsonObject
+
+__all__ = [
+    "Attempt",
+    "Dispatch",
+    "Dispatcher",
+    "KnownCluster",
+    "Nomination",
+    "Outcome",
+    "Override",
+    "Recall",
+    "RecallingDispatcher",
+]
+
+
+class Outcome(StrEnum):
+    """What became of a workload on the worker that had won it, when it was taken back (rules/06 §4)."""
+
+    EVICTED = "Evicted"
+    """The worker evicted it."""
+    LOST = "Lost"
+    """The worker was away for too long."""
+    GONE = "Gone"
+    """The worker is there, and its Workload is not, or is not admitted any more."""
+    OUT_OF_SYNC = "OutOfSync"
+    """The worker found that Workload and job do not fit."""
+    RECALLED = "Recalled"
+    """The dispatcher took it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One worker that had won a workload once.
+
+    Args:
+        cluster: The worker.
+        outcome: What became of it.
+        at: When it was taken back, in nanoseconds since 1970.
+    """
+
+    cluster: str
+    outcome: Outcome
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCluster:
+    """What a manager knows of one worker, seen from one workload.
+
+    Args:
+        name: Name of the MultiKueueCluster.
+        is_connected: Is it?
+        lost_at: Since when it is not, in nanoseconds since 1970; None if it is, or if nobody knows it.
+        labels: Labels of the MultiKueueCluster.
+        annotations: Its annotations.
+        workload: The copy of the workload on it; None if there is none, or it is not connected.
+        local_queue: The LocalQueue on it that the workload would be in; None if the manager has not seen it.
+        cluster_queue: Its ClusterQueue, with quota in `spec` and usage in `status`; None if it has not been seen.
+    """
+
+    name: str
+    is_connected: bool
+    lost_at: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    workload: JsonObject | None = None
+    local_queue: JsonObject | None = None
+    cluster_queue: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """What a dispatcher is told.
+
+    Args:
+        workload: The Workload on the manager, as it is stored. It has quota, and its check is Pending.
+        clusters: The workers of its MultiKueueConfig, in the order of the config.
+        now: The time, in nanoseconds since 1970.
+        nominated: `status.nominatedClusterNames`.
+        nominated_at: When this dispatcher nominated last; None if it has not since the workload got its quota, or since
+            the manager started.
+        attempts: Workers that had won it before, since the manager started; the oldest first.
+    """
+
+    workload: JsonObject
+    clusters: tuple[KnownCluster, ...]
+    now: int
+    nominated: tuple[str, ...] = ()
+    nominated_at: int | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """What is otherwise on one worker: merge patches (RFC 7386), an image registry of its own say (rules/00 H5).
+
+    Both have to say the same of the pods, or the worker finds that Workload and job do not fit.
+
+    Args:
+        workload: For the copy of the Workload.
+        job: For the copy of the job.
+    """
+
+    workload: JsonObject = field(default_factory=dict)
+    job: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """What a dispatcher says.
+
+    Args:
+        clusters: All clusters that are to have a copy, in the order in which they are to be listed. It is written to
+            the Workload only if the set is another than before; whoever is not in it any more loses its copy.
+        look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: then not.
+        overrides: What is otherwise on a worker, by cluster. It counts for copies that are made from then on.
+        problem: What is wrong; the manager tells it, and tries again later.
+    """
+
+    clusters: tuple[str, ...]
+    look_again: int | None = None
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+    problem: str = ""
+
+
+class Dispatcher(Protocol):
+    """Who gets a copy of a workload."""
+
+    @property
+    def waits_for_checks(self) -> bool:
+        """Is it asked only once all other checks are Ready? If not, it nominates before; copies are made after."""
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """Which clusters are to have a copy, and when to ask again. Called whenever the workload is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Whether a workload is taken back from the worker that has won it.
+
+    Args:
+        message: Why; empty: it stays.
+        look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: then not.
+    """
+
+    message: str = ""
+    look_again: int | None = None
+
+
+@runtime_checkable
+class RecallingDispatcher(Dispatcher, Protocol):
+    """A dispatcher that takes workloads back from workers that do not get on with them (rules/00 H4)."""
+
+    def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
+        """Is the workload to be taken back? Asked whenever it is looked at while `cluster` runs it."""

@@ -1,0 +1,242 @@
+"""A Workload with its copies: what one look at it goes by, and what the look comes to (rules/06 §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.controller.patches import merge_patch
+from kueuecore.decisions import Event
+from kueuecore.jobs.model import ELASTIC_JOB, annotations_of
+from kueuecore.multikueue.adapters import Adapter, SyncContext, is_owned
+from kueuecore.multikueue.commands import MANAGER, Command, Delete, Patch
+from kueuecore.multikueue.conditions import check_state, condition, is_true, transition_time, with_check_state
+from kueuecore.multikueue.dispatching import Attempt, Dispatch, Dispatcher, Outcome
+from kueuecore.multikueue.settings import ORIGIN_LABEL, MultiKueueSettings
+
+__all__ = ["Group", "Result", "Worker", "delete", "event", "ownership_problem", "patch_of", "status_patch", "update"]
+
+_FINALIZER = "kueue.x-k8s.io/resource-in-use"
+_REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
+_LONGEST_EVENT = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What is on one connected worker of a Workload.
+
+    Args:
+        workload: The copy; None if there is none.
+        jobs: The jobs on it, by name, whoever made them.
+        foreign: A Workload of that name that somebody else made; it is left alone.
+    """
+
+    workload: JsonObject | None
+    jobs: Mapping[str, JsonObject] = field(default_factory=dict)
+    foreign: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A Workload, its job, and what is known of both on the workers.
+
+    Args:
+        local: The Workload on the manager.
+        check_name: Its check of MultiKueue.
+        adapter: How its kind of jobs is delegated.
+        jobs: Its jobs on the manager: one, or the pods of a group. None if they have gone.
+        workers: The connected workers, in the order of the config.
+        unavailable: The others, in that order, with the time since when they are away.
+        components: All Workloads of its job if that has several, itself among them.
+        n_components: How many there are to be; None if its job has not several.
+        dispatch: What the dispatcher is told.
+        dispatcher: The dispatcher.
+        settings: The settings of the manager.
+        now: The time.
+    """
+
+    local: JsonObject
+    check_name: str
+    adapter: Adapter
+    jobs: tuple[JsonObject, ...]
+    workers: Mapping[str, Worker]
+    unavailable: Mapping[str, int | None]
+    components: tuple[JsonObject, ...] = ()
+    n_components: int | None = None
+    dispatch: Dispatch
+    dispatcher: Dispatcher
+    settings: MultiKueueSettings
+    now: int
+
+    @property
+    def state(self) -> str:
+        """State of the check."""
+        return text_at(check_state(self.local, self.check_name), "state")
+
+    @property
+    def cluster(self) -> str:
+        """`status.clusterName`: the worker that has won; empty if none has."""
+        return text_at(self.local, "status", "clusterName")
+
+    @property
+    def is_finished(self) -> bool:
+        """Has the Workload finished?"""
+        return is_true(self.local, "Finished")
+
+    @property
+    def is_elastic(self) -> bool:
+        """Has its job workload slices?"""
+        return self.settings.has_elastic_jobs and annotations_of(self.local).get(ELASTIC_JOB) == "true"
+
+    @property
+    def is_larger_slice(self) -> bool:
+        """Is it a slice that is to replace another one?"""
+        return bool(annotations_of(self.local).get(_REPLACES))
+
+    @property
+    def sync(self) -> SyncContext:
+        """What counts when its job is copied."""
+        return SyncContext(workload=text_at(self.local, "metadata", "name"), settings=self.settings, now=self.now)
+
+    def first_with(self, kind: str) -> str:
+        """The worker whose copy has had a condition for longest; of several the first of the config; empty if none."""
+        times = [
+            (transition_time(condition(worker.workload, kind)), index, name)
+            for index, (name, worker) in enumerate(self.workers.items())
+            if is_true(worker.workload, kind)
+        ]
+        return min(times)[2] if times else ""
+
+    def copy_on(self, cluster: str) -> JsonObject:
+        """The copy on a worker that has one."""
+        copy = self.workers[cluster].workload
+        assert copy is not None
+        return copy
+
+    def removal(self, cluster: str) -> list[Command]:
+        """The next commands that remove jobs and copy from a worker: jobs first, then the copy (rules/06 §4.2)."""
+        worker = self.workers[cluster]
+        jobs = [job for _, job in sorted(worker.jobs.items()) if is_owned(job, self.settings.origin)]
+        if jobs:
+            return [delete(cluster, job) for job in jobs]
+        if worker.workload is None:
+            return []
+        finalizers = list_at(worker.workload, "metadata", "finalizers")
+        if _FINALIZER in finalizers:
+            kept = [it for it in finalizers if it != _FINALIZER]
+            return [patch_of(cluster, worker.workload, {"metadata": {"finalizers": kept}})]
+        if text_at(worker.workload, "metadata", "deletionTimestamp"):
+            return []
+        return [delete(cluster, worker.workload)]
+
+    def removals(self, *, but: str = "") -> list[Command]:
+        """The next commands that remove everything from all connected workers but one."""
+        return [command for name in self.workers if name != but for command in self.removal(name)]
+
+    def retry(self, message: str, outcome: Outcome, *, event_type: str = "") -> Result:
+        """Give the Workload back to the scheduler of the manager: its check says Retry, and what it was before."""
+        return self.set_check("Retry", f'{message}, Previously: "{self.state}"', outcome, event_type=event_type)
+
+    def set_check(self, state: str, message: str, outcome: Outcome | None = None, *, event_type: str = "") -> Result:
+        """Another state of the check, perhaps with an event of the same message."""
+        status = with_check_state(self.local, self.check_name, state, message, self.now)
+        shown = text_at(check_state({"status": status}, self.check_name), "message")
+        command = status_patch(
+            MANAGER, self.local, status, (event(self.local, event_type, shown),) if event_type else ()
+        )
+        attempt = Attempt(self.cluster, outcome, self.now) if outcome is not None else None
+        return Result([command] if command is not None else [], attempt=attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a look at a Workload comes to.
+
+    Args:
+        commands: What is to be carried out; each by itself, so the look is taken again after them.
+        wake_in_ns: When to look again if nothing happens before; None: then not.
+        problem: What could not be done.
+        attempt: What became of the worker that had won.
+        nominates: Is one of the commands the nomination of the dispatcher?
+        wakes_components: Are the other Workloads of the job to be looked at, too?
+        forgets_round: Has the round of the dispatcher ended?
+    """
+
+    commands: list[Command] = field(default_factory=list)
+    wake_in_ns: int | None = None
+    problem: str = ""
+    attempt: Attempt | None = None
+    nominates: bool = False
+    wakes_components: bool = False
+    forgets_round: bool = False
+
+    def also_in(self, delay_ns: int | None) -> Result:
+        """The same, and look again after another time if that comes first."""
+        times = [it for it in (self.wake_in_ns, delay_ns) if it is not None]
+        return replace(self, wake_in_ns=min(times, default=None))
+
+
+def event(workload: JsonObject, kind: str, message: str) -> Event:
+    """The event of MultiKueue about a Workload."""
+    namespace, name = text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
+    encoded = message.encode()
+    if len(encoded) > _LONGEST_EVENT:
+        message = encoded[: _LONGEST_EVENT - 4].decode(errors="ignore") + " ..."
+    return Event(kind, "MultiKueue", namespace, name, message)
+
+
+def patch_of(
+    cluster: str, stored: JsonObject, patch: JsonObject, *, subresource: str = "", events: tuple[Event, ...] = ()
+) -> Patch:
+    """The command that patches an object in the version in which it was seen."""
+    metadata = object_at(stored, "metadata")
+    guard: JsonObject = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
+    patch = {**patch, "metadata": {**guard, **object_at(patch, "metadata")}}
+    return Patch(
+        cluster=cluster,
+        api_version=text_at(stored, "apiVersion"),
+        kind=text_at(stored, "kind"),
+        namespace=text_at(metadata, "namespace"),
+        name=text_at(metadata, "name"),
+        subresource=subresource,
+        patch=patch,
+        events=events,
+    )
+
+
+def status_patch(cluster: str, stored: JsonObject, status: JsonObject, events: tuple[Event, ...] = ()) -> Patch | None:
+    """The command that makes the status of an object another one; None if it is that already."""
+    patch = merge_patch(object_at(stored, "status"), status)
+    if not patch:
+        return None
+    return patch_of(cluster, stored, {"status": patch}, subresource="status", events=events)
+
+
+def update(cluster: str, stored: JsonObject, wanted: JsonObject) -> Patch | None:
+    """The command that makes the object another one, but for its status; None if it is that already."""
+    kept = {key: value for key, value in stored.items() if key != "status"}
+    patch = merge_patch(kept, {key: value for key, value in wanted.items() if key != "status"})
+    return patch_of(cluster, stored, patch) if patch else None
+
+
+def ownership_problem(manifest: JsonObject, origin: str) -> str:
+    """Why an object on a worker is left alone; empty if this manager has made it (rules/06 §4.3 rule 4)."""
+    if is_owned(manifest, origin):
+        return ""
+    key = f"{text_at(manifest, 'metadata', 'namespace')}/{text_at(manifest, 'metadata', 'name')}"
+    expected = f'expected "{ORIGIN_LABEL}"="{origin}" on *v1.PartialObjectMetadata "{key}"'
+    return f"remote object is not owned by MultiKueue: {expected}"
+
+
+def delete(cluster: str, manifest: JsonObject) -> Delete:
+    """The command that deletes an object on a worker."""
+    metadata = object_at(manifest, "metadata")
+    return Delete(
+        cluster=cluster,
+        api_version=text_at(manifest, "apiVersion"),
+        kind=text_at(manifest, "kind"),
+        namespace=text_at(metadata, "namespace"),
+        name=text_at(metadata, "name"),
+        uid=text_at(metadata, "uid"),
+    )

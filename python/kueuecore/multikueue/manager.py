@@ -1,0 +1,588 @@
+"""The manager of MultiKueue without its I/O: what is watched and how commands went in, commands out (rules/06)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
+from kueuecore.configuration import Configuration
+from kueuecore.controller import WatchError
+from kueuecore.controller.patches import patched
+from kueuecore.jobs.model import group_of
+from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for, gvk_text, prebuilt_name
+from kueuecore.multikueue.commands import MANAGER, Command, Connect, Create, Delete, ObjectKey, Patch, Problem, Turn
+from kueuecore.multikueue.conditions import check_state, with_check_state
+from kueuecore.multikueue.configs import (
+    ConfigError,
+    check_status,
+    clusters_of,
+    config_of_check,
+    is_of_multikueue,
+    multikueue_check,
+)
+from kueuecore.multikueue.connections import ConnectionReason
+from kueuecore.multikueue.dispatchers import dispatcher_of
+from kueuecore.multikueue.dispatching import Attempt, Dispatcher
+from kueuecore.multikueue.garbage import garbage_on
+from kueuecore.multikueue.groups import Result, delete, status_patch
+from kueuecore.multikueue.kinds import adapters_of
+from kueuecore.multikueue.links import Links
+from kueuecore.multikueue.queues import WorkQueue
+from kueuecore.multikueue.quota import QuotaAutomation
+from kueuecore.multikueue.reconciling import reconcile
+from kueuecore.multikueue.settings import MultiKueueSettings
+from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.views import Views
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["Manager"]
+
+_Key = tuple[str, str]
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_MANAGER_KINDS = ("MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck", "ClusterQueue", "LocalQueue", "Workload")
+_WORKER_KINDS = ("ClusterQueue", "LocalQueue", "Workload")
+
+
+class Manager:
+    """What the manager of MultiKueue has to remember and to decide. It does no I/O and has no clock.
+
+    Whoever embeds it brings what watches of all clusters say (`observe`, `resync`), asks for a `turn`, carries its
+    commands out, and says how each went (`confirm`, `refuse`; `connected`, `connection_failed`). It writes next to the
+    scheduler of the manager cluster, as in Kueue: that one gives quota and evicts, this one sets its check. Not safe to
+    use from several threads at a time.
+
+    Args:
+        configuration: Kueue's Configuration.
+        settings: Settings that no Configuration has; by default those of the Configuration.
+        dispatcher: Who gets copies; by default the dispatcher that the Configuration names.
+        adapters: How kinds of jobs are delegated, by group, version and kind; by default all that Kueue knows.
+
+    Example:
+        >>> manager = Manager()
+        >>> manager.observe({"type": "ADDED", "object": {
+        ...     "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
+        ...     "metadata": {"name": "west", "uid": "1", "resourceVersion": "1"},
+        ...     "spec": {"clusterSource": {"kubeConfig": {"location": "west-secret"}}}}}, now="2026-01-01T00:00:00Z")
+        True
+        >>> (command,) = manager.turn("2026-01-01T00:00:00Z").commands
+        >>> command.cluster, command.source
+        ('west', {'kubeConfig': {'location': 'west-secret'}})
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        *,
+        settings: MultiKueueSettings | None = None,
+        dispatcher: Dispatcher | None = None,
+        adapters: Mapping[str, Adapter] | None = None,
+    ) -> None:
+        self.settings = settings or MultiKueueSettings.of(configuration or Configuration())
+        self.dispatcher = dispatcher or dispatcher_of(self.settings)
+        self.adapters = dict(adapters_of(self.settings) if adapters is None else adapters)
+        self._kinds = {adapter.kind: adapter for adapter in self.adapters.values()}
+        jobs = {it.kind: it.api_version for it in self.adapters.values()}
+        self._manager_kinds = {**dict.fromkeys(_MANAGER_KINDS, _KUEUE), **jobs}
+        self._worker_kinds = {**dict.fromkeys(_WORKER_KINDS, _KUEUE), **jobs}
+        self._stores: dict[str, Store] = {MANAGER: Store()}
+        self._links = Links(self._stores[MANAGER], self.settings)
+        self._quota = QuotaAutomation(self._stores, self._links.connections, self.settings)
+        self._views = Views(self._stores, self._links.connections, self.settings, self.dispatcher)
+        self._workloads: WorkQueue[_Key] = WorkQueue()
+        # Workloads that have gone, as they were last, until nothing is left of them on the workers.
+        self._gone: dict[_Key, JsonObject] = {}
+        self._nominated_at: dict[_Key, int] = {}
+        self._attempts: dict[_Key, list[Attempt]] = {}
+        # Commands that are not answered yet, and the Workload that each is about.
+        self._open: dict[ObjectKey, tuple[Create | Delete | Patch, _Key | None]] = {}
+        self._busy: dict[_Key, int] = {}
+        self._nominations: set[int] = set()
+        self._have_checks_changed = False
+        self._gc_at: int | None = None
+        self._n_commands = 0
+
+    # What is watched.
+
+    @property
+    def manager_kinds(self) -> dict[str, str]:
+        """What to list and watch on the manager: kinds with their apiVersion; list the first ones first."""
+        return dict(self._manager_kinds)
+
+    @property
+    def worker_kinds(self) -> dict[str, str]:
+        """What to list and watch on a worker.
+
+        Of Workloads and jobs those with the label `kueue.x-k8s.io/multikueue-origin` are enough.
+        """
+        return dict(self._worker_kinds)
+
+    def observe(self, event: Mapping[str, Any], *, now: TimeLike, cluster: str = MANAGER) -> bool:
+        """Take in a watch event, in any order, as often as it comes.
+
+        Args:
+            event: `type` (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR) and `object`, as the API server sends them.
+            now: The time.
+            cluster: Whose; the manager's by default.
+
+        Raises:
+            WatchError: The event is an error.
+
+        Returns:
+            False if that is old news, or of a kind that nobody here looks at.
+        """
+        manifest: JsonObject = event["object"]
+        if event["type"] == "ERROR":
+            raise WatchError(int_at(manifest, "code", default=500), text_at(manifest, "message"))
+        if event["type"] == "BOOKMARK" or not self._is_watched(cluster, manifest):
+            return False
+        before = self._store(cluster).observe(event)
+        if before is None:
+            return False
+        self._note(cluster, before, None if event["type"] == "DELETED" else manifest, nanoseconds(now))
+        return True
+
+    def resync(
+        self,
+        kind: str,
+        objects: Iterable[JsonObject],
+        *,
+        now: TimeLike,
+        cluster: str = MANAGER,
+        resource_version: str = "",
+    ) -> None:
+        """Take in the list of all objects of a kind: what is not in it has gone.
+
+        Args:
+            kind: The kind, one of `manager_kinds` or `worker_kinds`.
+            objects: All of them.
+            now: The time.
+            cluster: Whose; the manager's by default.
+            resource_version: `metadata.resourceVersion` of the list.
+        """
+        store, at = self._store(cluster), nanoseconds(now)
+        listed = [{"kind": kind, "apiVersion": self._manager_kinds[kind], **manifest} for manifest in objects]
+        watched = [it for it in listed if self._is_watched(cluster, it)]
+        for before, after in store.resync(kind, watched, resource_version):
+            self._note(cluster, before, after, at)
+
+    # How connections went.
+
+    def connected(self, cluster: str, *, now: TimeLike) -> None:
+        """All watches of a worker are up, and all its kinds were listed."""
+        at = nanoseconds(now)
+        self._links.connected(cluster, at)
+        for workload in self._stores[MANAGER].of_kind("Workload"):
+            self._workloads.add(_key(workload), at + self.settings.batch_period_ns)
+        self._quota.look_at_all(at + self.settings.batch_period_ns)
+
+    def connection_failed(
+        self, cluster: str, reason: ConnectionReason, message: str, *, now: TimeLike, is_missing: bool = False
+    ) -> None:
+        """An attempt to connect failed.
+
+        Args:
+            cluster: The worker.
+            reason: Why.
+            message: What is wrong.
+            now: The time.
+            is_missing: Are the credentials not there? Then nothing is tried before `source_changed`.
+        """
+        self._links.failed(cluster, reason, message, nanoseconds(now), is_missing=is_missing)
+
+    def connection_pending(self, cluster: str, message: str, *, now: TimeLike) -> None:
+        """An attempt before is still under way: it is looked at again soon, and does not count."""
+        self._links.pending(cluster, message, nanoseconds(now))
+
+    def connection_lost(self, cluster: str, *, now: TimeLike) -> None:
+        """A watch of a worker ended. Commands for it that are not answered are taken for lost."""
+        self._links.lost(cluster, nanoseconds(now))
+        self._drop_commands(cluster, nanoseconds(now))
+
+    def source_changed(self, cluster: str, *, now: TimeLike) -> None:
+        """The credentials of a worker, its Secret say, have changed: connect anew."""
+        self._links.source_changed(cluster, nanoseconds(now))
+        self._drop_commands(cluster, nanoseconds(now))
+
+    def is_connected(self, cluster: str) -> bool:
+        """Is a worker connected?"""
+        connection = self._links.connections.get(cluster)
+        return connection is not None and connection.is_connected
+
+    # What is decided.
+
+    def turn(self, now: TimeLike) -> Turn:
+        """Look at everything that is due, and say what is to be carried out.
+
+        Args:
+            now: The time.
+        """
+        at = nanoseconds(now)
+        problems: list[Problem] = []
+        commands: list[Command] = []
+        for command in self._links.commands(at):
+            commands += self._opened([command], None, at)
+            if isinstance(command, Connect):
+                # What was seen of it before may be of another cluster by now.
+                self._stores[command.cluster] = Store()
+        commands += self._opened(self._garbage(at), None, at)
+        for key in self._workloads.take(at):
+            # One with commands that are not answered is looked at again once they are.
+            if not self._busy.get(key):
+                result = self._look(key, at)
+                problems += [Problem("/".join(key), result.problem)] if result.problem else []
+                commands += self._noted(key, result, at)
+        commands += self._opened(self._check_patches(at), None, at)
+        commands += self._opened(self._quota.commands(at), None, at)
+        return Turn(tuple(commands), tuple(problems))
+
+    def next_wake(self, now: TimeLike) -> int | None:
+        """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
+
+        Args:
+            now: The time.
+        """
+        at = nanoseconds(now)
+        times = [self._workloads.next, self._links.next, self._gc_at, self._quota.next]
+        times.append(at if self._have_checks_changed else None)
+        return min((max(at, time) for time in times if time is not None), default=None)
+
+    # How commands went.
+
+    def confirm(self, command: Create | Delete | Patch, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
+        """A command was carried out.
+
+        Args:
+            command: The command.
+            answer: The object as the API server answered with it; of a deletion that waits for finalizers, too.
+            now: The time.
+
+        Returns:
+            False if it does not matter any more, because its cluster was lost meanwhile.
+        """
+        at = nanoseconds(now)
+        if not self._is_open(command):
+            return False
+        store = self._stores[command.cluster]
+        if isinstance(command, Delete):
+            if answer is None:
+                store.drop(command.kind, command.name, namespace=command.namespace, uid=command.uid)
+        else:
+            answer = answer or self._expected(command)
+        if answer is not None:
+            store.put(answer)
+        self._close(command, at)
+        return True
+
+    def refuse(
+        self,
+        command: Create | Delete | Patch,
+        newest: JsonObject | None = None,
+        *,
+        now: TimeLike,
+        gone: bool = False,
+    ) -> bool:
+        """A command was refused, or nobody knows what became of it: it is decided anew.
+
+        Args:
+            command: The command.
+            newest: The object as it is now. Get it after a conflict (409), and where a creation found one of that name.
+            now: The time.
+            gone: Is there no such object any more (404)?
+
+        Returns:
+            False if it does not matter any more, because its cluster was lost meanwhile.
+        """
+        at = nanoseconds(now)
+        if not self._is_open(command):
+            return False
+        store = self._stores[command.cluster]
+        if newest is not None:
+            store.put(newest)
+        elif gone and not isinstance(command, Create):
+            uid = command.uid if isinstance(command, Delete) else text_at(command.patch, "metadata", "uid")
+            store.drop(command.kind, command.name, namespace=command.namespace, uid=uid)
+        self._close(command, at, has_failed=newest is None and not gone)
+        return True
+
+    @property
+    def open_commands(self) -> tuple[Create | Delete | Patch, ...]:
+        """The commands of which nobody has said yet how they went; connecting is none of them."""
+        return tuple(command for command, _ in self._open.values())
+
+    def attempts(self, name: str, *, namespace: str) -> tuple[Attempt, ...]:
+        """Which workers had won a Workload before and what became of it there, since the manager started."""
+        return tuple(self._attempts.get((namespace, name), ()))
+
+    # One look at a Workload.
+
+    def _look(self, key: _Key, at: int) -> Result:
+        """What to do about a Workload (rules/06 §4.1)."""
+        store = self._stores[MANAGER]
+        stored = store.get("Workload", key[1], namespace=key[0])
+        local = stored or self._gone.get(key)
+        if local is None:
+            return Result()
+        is_deleted = stored is None or bool(text_at(local, "metadata", "deletionTimestamp"))
+        checks = store.named("AdmissionCheck")
+        name = multikueue_check(local, checks)
+        if not name or text_at(check_state(local, name), "state") == "Rejected":
+            self._gone.pop(key, None)
+            return Result()
+        adapter, owner = adapter_for(local, self.adapters)
+        if adapter is None or owner is None:
+            reason = "No multikueue adapter found"
+            if owner is not None:
+                reason += f' for owner kind "{gvk_text(text_at(owner, "apiVersion"), text_at(owner, "kind"))}"'
+            return Result() if is_deleted else _rejection(local, name, reason, at)
+        try:
+            clusters = clusters_of(config_of_check(checks[name], store.named("MultiKueueConfig")))
+            problem = ""
+        except ConfigError as error:
+            clusters, problem = (), f'admission check "{name}": {error}'
+        group = self._views.group(
+            local,
+            name,
+            adapter,
+            text_at(owner, "name"),
+            clusters,
+            at,
+            nominated_at=self._nominated_at.get(key),
+            attempts=tuple(self._attempts.get(key, ())),
+        )
+        if is_deleted:
+            # What is on workers that are away is left to the collection of garbage.
+            commands = group.removals()
+            if not commands and not problem:
+                self._forget(key)
+            return Result(commands, problem=problem)
+        if not group.jobs:
+            return Result(problem=f'{adapter.kind} "{text_at(owner, "name")}" not found')
+        if reason := adapter.why_unmanaged(group.jobs[0], self.settings):
+            return _rejection(local, name, f"The owner is not managed by Kueue: {reason}", at)
+        return Result(problem=problem) if problem else reconcile(group)
+
+    def _noted(self, key: _Key, result: Result, at: int) -> list[Command]:
+        """The commands of a look; what it says besides is noted."""
+        if result.problem:
+            self._workloads.failed(key, at)
+        else:
+            self._workloads.went_well(key)
+        if result.wake_in_ns is not None:
+            self._workloads.add(key, at + result.wake_in_ns)
+        if result.forgets_round:
+            self._nominated_at.pop(key, None)
+        if result.attempt is not None and result.commands:
+            self._attempts.setdefault(key, []).append(result.attempt)
+        commands = self._opened(result.commands, key, at)
+        if result.nominates and commands:
+            self._nominations.add(commands[0].number)
+        if result.wakes_components:
+            self._wake_components(key, at)
+        return commands
+
+    def _forget(self, key: _Key) -> None:
+        self._gone.pop(key, None)
+        self._nominated_at.pop(key, None)
+        self._attempts.pop(key, None)
+
+    # What else is looked at.
+
+    def _garbage(self, at: int) -> list[Command]:
+        """Every so often: what is on connected workers and has nothing here any more."""
+        if not self.settings.gc_interval_ns:
+            return []
+        if self._gc_at is None or self._gc_at > at:
+            self._gc_at = self._gc_at or at + self.settings.gc_interval_ns
+            return []
+        self._gc_at = at + self.settings.gc_interval_ns
+        local, origin = self._stores[MANAGER], self.settings.origin
+        return [
+            delete(cluster, it)
+            for cluster in sorted(self._links.connections)
+            if self.is_connected(cluster)
+            for it in garbage_on(self._stores[cluster], local, self.adapters, origin)
+        ]
+
+    def _check_patches(self, at: int) -> list[Command]:
+        """The checks whose condition Active is to be another one."""
+        if not self._have_checks_changed:
+            return []
+        self._have_checks_changed = False
+        store = self._stores[MANAGER]
+        configs, clusters = store.named("MultiKueueConfig"), store.named("MultiKueueCluster")
+        patches = [
+            status_patch(MANAGER, check, check_status(check, configs, clusters, at))
+            for check in store.of_kind("AdmissionCheck")
+            if is_of_multikueue(check)
+        ]
+        return [patch for patch in patches if patch is not None]
+
+    # What has come.
+
+    def _store(self, cluster: str) -> Store:
+        return self._stores.setdefault(cluster, Store())
+
+    def _is_watched(self, cluster: str, manifest: JsonObject) -> bool:
+        kinds = self._manager_kinds if cluster == MANAGER else self._worker_kinds
+        wanted = kinds.get(text_at(manifest, "kind"))
+        found = text_at(manifest, "apiVersion")
+        # Others have kinds of these names, too.
+        return wanted is not None and (not found or group_of(found) == group_of(wanted))
+
+    def _note(self, cluster: str, before: JsonObject, after: JsonObject | None, at: int) -> None:
+        """Something has changed: what is to be looked at because of it (rules/06 §4.7)?"""
+        if cluster == MANAGER:
+            self._note_here(before, after, at)
+        elif self.is_connected(cluster):
+            # What a list brings before is looked at when the worker is connected.
+            self._note_there(after or before, at + self.settings.batch_period_ns)
+
+    def _note_here(self, before: JsonObject, after: JsonObject | None, at: int) -> None:
+        manifest = after or before
+        kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
+        match kind:
+            case "Workload":
+                if after is None:
+                    self._gone[_key(before)] = before
+                else:
+                    self._gone.pop(_key(after), None)
+                self._workloads.add(_key(manifest), at)
+            case "AdmissionCheck":
+                self._have_checks_changed = True
+                if after is not None and _parameters(before) != _parameters(after):
+                    self._look_at_checks({text_at(manifest, "metadata", "name")}, soon)
+                self._quota.look_at_all(soon)
+            case "MultiKueueConfig":
+                self._have_checks_changed = True
+                if before and (after is None or clusters_of(before) != clusters_of(after)):
+                    self._look_at_config(text_at(manifest, "metadata", "name"), soon)
+                self._quota.look_at_all(soon)
+            case "MultiKueueCluster":
+                self._have_checks_changed = True
+                if not before or after is None or before.get("spec") != after.get("spec"):
+                    self._links.look_at(text_at(manifest, "metadata", "name"), at)
+                self._quota.look_at_all(soon)
+            case "ClusterQueue" | "LocalQueue":
+                self._quota.look_at_all(soon)
+            case _ if before.get("spec") != manifest.get("spec"):
+                self._look_at_owned(manifest, soon)
+
+    def _note_there(self, manifest: JsonObject, soon: int) -> None:
+        kind, namespace = text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace")
+        if kind in ("ClusterQueue", "LocalQueue"):
+            self._quota.look_at_all(soon)
+        elif kind == "Workload":
+            self._workloads.add(_key(manifest), soon)
+        elif self._kinds[kind].is_named_after_workload:
+            if name := prebuilt_name(manifest, self.settings):
+                self._workloads.add((namespace, name), soon)
+        else:
+            self._look_at_owned(manifest, soon)
+
+    def _look_at_config(self, config: str, at: int) -> None:
+        checks = self._stores[MANAGER].of_kind("AdmissionCheck")
+        using = {text_at(it, "metadata", "name") for it in checks if text_at(_parameters(it), "name") == config}
+        self._look_at_checks(using, at)
+
+    def _look_at_checks(self, names: set[str], at: int) -> None:
+        for workload in self._stores[MANAGER].of_kind("Workload"):
+            states = list_at(workload, "status", "admissionChecks")
+            if any(text_at(it, "name") in names for it in states):
+                self._workloads.add(_key(workload), at)
+
+    def _look_at_owned(self, job: JsonObject, at: int) -> None:
+        """Look at the Workloads of a job."""
+        kind, namespace, name = text_at(job, "kind"), *_key(job)
+        for workload in self._stores[MANAGER].of_kind("Workload"):
+            owner = adapter_for(workload, self.adapters)[1]
+            if text_at(owner, "kind") == kind and text_at(owner, "name") == name and _key(workload)[0] == namespace:
+                self._workloads.add(_key(workload), at)
+
+    def _wake_components(self, key: _Key, at: int) -> None:
+        workload = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
+        annotations = texts_at(workload, "metadata", "annotations")
+        adapter = self.adapters.get(annotations.get(OWNER_GVK, ""))
+        if adapter is not None and (name := annotations.get(OWNER_NAME)):
+            job: JsonObject = {"kind": adapter.kind, "metadata": {"namespace": key[0], "name": name}}
+            self._look_at_owned(job, at + self.settings.batch_period_ns)
+
+    # Which commands are open.
+
+    def _opened(self, commands: Iterable[Command], about: _Key | None, at: int) -> list[Command]:
+        """Number commands; what somebody else is writing just now is decided anew after that."""
+        opened: list[Command] = []
+        for command in commands:
+            if isinstance(command, Connect):
+                self._n_commands += 1
+                opened.append(replace(command, number=self._n_commands))
+                continue
+            key = (command.cluster, command.kind, command.namespace, command.name)
+            if key in self._open:
+                if about is not None:
+                    self._workloads.add(about, at + self.settings.batch_period_ns)
+                continue
+            self._n_commands += 1
+            command = replace(command, number=self._n_commands)
+            self._open[key] = command, about
+            if about is not None:
+                self._busy[about] = self._busy.get(about, 0) + 1
+            opened.append(command)
+        return opened
+
+    def _is_open(self, command: Create | Delete | Patch) -> bool:
+        found = self._open.get((command.cluster, command.kind, command.namespace, command.name))
+        return found is not None and found[0].number == command.number
+
+    def _close(self, command: Create | Delete | Patch, at: int, *, has_failed: bool = False) -> None:
+        _, about = self._open.pop((command.cluster, command.kind, command.namespace, command.name))
+        was_nomination = command.number in self._nominations
+        self._nominations.discard(command.number)
+        if about is None:
+            self._look_again_at(command, at)
+            return
+        self._busy[about] -= 1
+        if not self._busy[about]:
+            del self._busy[about]
+        if has_failed:
+            self._workloads.failed(about, at)
+        else:
+            if was_nomination:
+                self._nominated_at[about] = at
+            self._workloads.add(about, at)
+
+    def _look_again_at(self, command: Create | Delete | Patch, at: int) -> None:
+        if command.kind == "AdmissionCheck":
+            self._have_checks_changed = True
+        elif command.kind == "MultiKueueCluster":
+            self._have_checks_changed = True
+            self._links.look_at(command.name, at)
+        elif command.kind == "ClusterQueue":
+            self._quota.look_at_all(at)
+
+    def _drop_commands(self, cluster: str, at: int) -> None:
+        for command in [it for it in self.open_commands if it.cluster == cluster]:
+            self._close(command, at)
+
+    def _expected(self, command: Create | Patch) -> JsonObject | None:
+        """What an object is after a command if nobody says otherwise."""
+        if isinstance(command, Create):
+            return command.manifest
+        stored = self._stores[command.cluster].get(command.kind, command.name, namespace=command.namespace)
+        return patched(stored, command.patch) if stored is not None else None
+
+
+def _key(manifest: JsonObject) -> _Key:
+    return text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
+
+
+def _parameters(check: JsonObject) -> JsonObject:
+    return object_at(check, "spec", "parameters") if is_of_multikueue(check) else {}
+
+
+def _rejection(local: JsonObject, check: str, reason: str, at: int) -> Result:
+    before = text_at(check_state(local, check), "state")
+    status = with_check_state(local, check, "Rejected", f'{reason}, Previously: "{before}"', at)
+    patch = status_patch(MANAGER, local, status)
+    return Result([patch] if patch is not None else [])

@@ -1,0 +1,122 @@
+"""Who gets a copy, and the copies themselves (rules/06 §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.jobs.model import annotations_of
+from kueuecore.multikueue.commands import MANAGER, Command, Create
+from kueuecore.multikueue.copies import copy_of
+from kueuecore.multikueue.dispatching import Nomination, Override
+from kueuecore.multikueue.groups import Group, Result, ownership_problem, status_patch
+
+__all__ = ["nominate"]
+
+_INDEX = "kueue.x-k8s.io/component-workload-index"
+
+
+def nominate(group: Group) -> Result:
+    """Write who is nominated if that has changed; else bring the copies in line with it."""
+    nomination: Nomination | None = None
+    result = Result()
+    if not group.dispatcher.waits_for_checks:
+        nomination = group.dispatcher.nominate(group.dispatch)
+        result = _written(group, nomination)
+    is_complete = group.n_components is None or len(group.components) >= group.n_components
+    if result.commands or not _are_others_ready(group) or not is_complete:
+        return result
+    return _of_job(group, nomination)
+
+
+def _of_job(group: Group, nomination: Nomination | None) -> Result:
+    """The Workloads of one job go where the first of them goes (rules/06 §5.3)."""
+    others = [it for it in group.components if _name(it) != _name(group.local)]
+    clusters = list(dict.fromkeys(name for it in others if (name := text_at(it, "status", "clusterName"))))
+    if len(clusters) > 1:
+        apart = f'component workloads assigned to different clusters: "{clusters[0]}" and "{clusters[1]}"'
+        return Result(problem=f"checking component workloads: {apart}")
+    if clusters:
+        return _to_one(group, clusters[0])
+    if others and not _is_primary(group.local, others):
+        return Result()
+    if group.is_elastic and group.cluster:
+        # A slice goes where the one was that it replaces.
+        return _copies(group, [group.cluster])
+    nomination = nomination or group.dispatcher.nominate(group.dispatch)
+    written = _written(group, nomination)
+    if written.commands:
+        return written
+    copies = _copies(group, nomination.clusters, nomination.overrides)
+    problem = "; ".join(it for it in (written.problem, copies.problem) if it)
+    return replace(written, commands=copies.commands, problem=problem)
+
+
+def _written(group: Group, nomination: Nomination) -> Result:
+    """What the dispatcher says, written if the set is another than before."""
+    wake = None if nomination.look_again is None else max(nomination.look_again - group.now, 1)
+    command = None
+    if set(nomination.clusters) != set(group.dispatch.nominated):
+        command = _nomination(group, nomination.clusters)
+    return Result([command] if command is not None else [], wake, nomination.problem, nominates=command is not None)
+
+
+def _to_one(group: Group, cluster: str) -> Result:
+    """Another Workload of the job is on a worker already: this one goes there, too, and waits for no gate."""
+    if cluster not in group.workers:
+        return Result(problem=f'assigned worker cluster "{cluster}" is not available')
+    if cluster not in group.dispatch.nominated:
+        command = _nomination(group, [cluster])
+        return Result([command] if command is not None else [])
+    return _copies(group, [cluster], is_gated=False)
+
+
+def _nomination(group: Group, clusters: Sequence[str]) -> Command | None:
+    status = {key: it for key, it in object_at(group.local, "status").items() if key != "nominatedClusterNames"}
+    if clusters:
+        status["nominatedClusterNames"] = list(clusters)
+    return status_patch(MANAGER, group.local, status)
+
+
+def _copies(
+    group: Group,
+    nominated: Sequence[str],
+    overrides: Mapping[str, Override] | None = None,
+    *,
+    is_gated: bool = True,
+) -> Result:
+    """A copy on each nominated worker, and on no other."""
+    commands: list[Command] = []
+    absent = [name for name in nominated if name not in group.workers]
+    problems = [f"cluster {name}: no remote client for nominated cluster" for name in absent]
+    for name, worker in group.workers.items():
+        if name not in nominated:
+            commands += group.removal(name) if worker.workload is not None else []
+        elif worker.foreign is not None:
+            problems.append(ownership_problem(worker.foreign, group.settings.origin))
+        elif worker.workload is None:
+            override = (overrides or {}).get(name)
+            copy = copy_of(group.local, group.settings, is_gated=is_gated, override=override)
+            commands.append(Create(cluster=name, manifest=copy))
+    return Result(commands, problem="; ".join(problems))
+
+
+def _are_others_ready(group: Group) -> bool:
+    checks = list_at(group.local, "status", "admissionChecks")
+    return all(text_at(it, "state") == "Ready" for it in checks if text_at(it, "name") != group.check_name)
+
+
+def _is_primary(workload: JsonObject, others: Sequence[JsonObject]) -> bool:
+    """Has it the lowest index of the Workloads of its job? Without an index it is never the first."""
+    index = _index(workload)
+    return index >= 0 and not any(0 <= _index(it) < index for it in others)
+
+
+def _index(workload: JsonObject) -> int:
+    text = annotations_of(workload).get(_INDEX, "")
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
+def _name(workload: JsonObject) -> str:
+    return text_at(workload, "metadata", "name")

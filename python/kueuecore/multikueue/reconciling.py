@@ -1,0 +1,297 @@
+"""What to do about a Workload and its copies: the steps of a look, the first that has to do ends it (rules/06 §4.2).
+
+Kueue goes through several of them with live reads and writes in between. Here a look ends with the first commands, and
+the next one begins when they are through; what it comes to is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.controller.patches import merge_patch, patched
+from kueuecore.decisions import Event
+from kueuecore.multikueue.adapters import Status
+from kueuecore.multikueue.commands import MANAGER, Command, Create, Patch
+from kueuecore.multikueue.conditions import condition, has_quota, is_true, with_check_state, with_condition
+from kueuecore.multikueue.copies import has_changed_priority, is_in_sync, job_override
+from kueuecore.multikueue.dispatching import Outcome, RecallingDispatcher
+from kueuecore.multikueue.gates import open_gate
+from kueuecore.multikueue.groups import Group, Result, event, ownership_problem, patch_of, status_patch, update
+from kueuecore.multikueue.nominating import nominate
+
+__all__ = ["reconcile"]
+
+
+def reconcile(group: Group) -> Result:
+    """What to do about a Workload that exists, has a check of MultiKueue, and whose job is delegated."""
+    for step in _STEPS:
+        result = step(group)
+        if result is not None:
+            return result
+    return _dispatch(group)
+
+
+def _leave_slices(group: Group) -> Result | None:
+    """1. A slice that was replaced has its copy taken over; one that is to replace another waits for quota."""
+    if not group.is_elastic:
+        return None
+    replaced = group.is_finished and text_at(condition(group.local, "Finished"), "reason") == "WorkloadSliceReplaced"
+    waiting = not group.is_finished and not has_quota(group.local) and group.is_larger_slice
+    return Result() if replaced or waiting else None
+
+
+def _clean_up(group: Group) -> Result | None:
+    """2. Nothing is on any worker for a Workload that has finished or has no quota."""
+    if not group.is_finished and has_quota(group.local):
+        return None
+    wake = group.settings.worker_lost_timeout_ns if group.unavailable else None
+    return Result(group.removals(), wake, forgets_round=True)
+
+
+def _finish(group: Group) -> Result | None:
+    """3. What finished on a worker has finished here."""
+    cluster = group.first_with("Finished")
+    if not cluster:
+        return None
+    ended = condition(group.copy_on(cluster), "Finished")
+    reason, message = text_at(ended, "reason"), text_at(ended, "message")
+    if reason == "OutOfSync" and not group.is_elastic:
+        if group.state != "Ready":
+            return Result()
+        told = f'Remote workload on worker cluster "{cluster}" is out of sync with its user job'
+        return group.retry(f"{told}, resetting for re-dispatch", Outcome.OUT_OF_SYNC, event_type="Warning")
+    if problem := _foreign_job(group, cluster):
+        return Result(problem=problem)
+    commands, _ = _synced(group, cluster, creates=False)
+    if not commands:
+        status = with_condition(group.local, "Finished", is_true=True, reason=reason, message=message, now=group.now)
+        finished = status_patch(MANAGER, group.local, status)
+        commands = [finished] if finished is not None else []
+    return Result(commands)
+
+
+def _handle_eviction(group: Group) -> Result | None:
+    """4. What a worker evicted is dispatched anew, unless it was evicted because the manager had evicted it."""
+    cluster = group.first_with("Evicted")
+    if not cluster:
+        return None
+    if is_true(group.local, "Evicted"):
+        if problem := _foreign_job(group, cluster):
+            return Result(problem=problem)
+        commands, is_deferred = _synced(group, cluster)
+        return Result(commands, group.settings.deferred_sync_ns if is_deferred else None)
+    if group.state != "Ready":
+        return None
+    told = f'Workload evicted on worker cluster: "{group.cluster}", resetting for re-admission.'
+    return group.set_check("Retry", f'{told} Previously: "Ready"', Outcome.EVICTED, event_type="Normal")
+
+
+def _mend_copies(group: Group) -> Result | None:
+    """5. A copy that asks for something else than its original is changed if it can be, else removed."""
+    commands: list[Command] = []
+    for name, worker in group.workers.items():
+        if worker.workload is None or is_in_sync(group.local, worker.workload):
+            continue
+        spec = _mended_spec(group, worker.workload)
+        wanted = update(name, worker.workload, {**worker.workload, "spec": spec}) if spec is not None else None
+        commands += [wanted] if wanted is not None else group.removal(name)
+    return Result(commands) if commands else None
+
+
+def _mended_spec(group: Group, copy: JsonObject) -> JsonObject | None:
+    """The spec of a copy that need not go: of an elastic job that got smaller, or with another priority."""
+    if job_override(copy):
+        return None
+    wanted: JsonObject = object_at(group.local, "spec")
+    spec: JsonObject | None = None
+    if group.is_elastic and _has_shrunk(group.local, copy):
+        spec = wanted
+    if has_changed_priority(group.local, copy):
+        spec = {**(spec or object_at(copy, "spec"))}
+        for key in ("priorityClassRef", "priority"):
+            spec.pop(key, None)
+            if key in wanted:
+                spec[key] = wanted[key]
+    if spec is None:
+        return None
+    own = {key: value for key, value in object_at(copy, "spec").items() if key == "preemptionGates"}
+    return {**{key: value for key, value in spec.items() if key != "preemptionGates"}, **own}
+
+
+def _has_shrunk(workload: JsonObject, copy: JsonObject) -> bool:
+    wanted, there = (
+        {text_at(it, "name"): object_at(it).get("count", 1) for it in list_at(each, "spec", "podSets")}
+        for each in (workload, copy)
+    )
+    if wanted.keys() != there.keys():
+        return False
+    pairs = [(wanted[name], there[name]) for name in wanted]
+    changes = [new - old for new, old in pairs if isinstance(new, int) and isinstance(old, int)]
+    return any(change < 0 for change in changes) and all(change <= 0 for change in changes)
+
+
+def _retry_lost(group: Group) -> Result | None:
+    """6a. The worker that had won is away, or has not got the Workload any more (rules/06 §4.4)."""
+    if group.state != "Ready" or group.first_with(group.settings.win_condition):
+        return None
+    if group.cluster in group.unavailable:
+        lost_at = group.unavailable[group.cluster]
+        left = group.settings.worker_lost_timeout_ns - (group.now - (group.now if lost_at is None else lost_at))
+        return Result(wake_in_ns=left) if left > 0 else group.retry("Admitting remote lost", Outcome.LOST)
+    if not group.cluster:
+        told = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
+        return group.retry(told, Outcome.GONE)
+    return group.retry("Admitting remote no longer exists", Outcome.GONE)
+
+
+def _settle(group: Group) -> Result | None:
+    """6b. The first worker that admits it has won: all others lose it, then the job goes there (rules/06 §4.3)."""
+    winner = group.first_with(group.settings.win_condition)
+    if not winner:
+        return None
+    if losers := group.removals(but=winner):
+        return Result(losers)
+    evicted = condition(group.local, "Evicted")
+    if evicted is not None and text_at(evicted, "status") == "True":
+        return _hand_eviction_on(group, winner, text_at(evicted, "message"))
+    if problem := _foreign_job(group, winner):
+        return Result(problem=problem)
+    commands, is_deferred = _synced(group, winner)
+    if any(isinstance(command, Create) for command in commands):
+        # It is there before the check says so.
+        return Result(commands)
+    wake = group.settings.deferred_sync_ns if is_deferred else group.settings.worker_lost_timeout_ns
+    recalled = _recalled(group, winner)
+    return recalled if recalled.commands else _accepted(group, winner, commands, wake).also_in(recalled.wake_in_ns)
+
+
+def _accepted(group: Group, winner: str, commands: list[Command], wake: int) -> Result:
+    """The check is Ready, and says which worker it is."""
+    if group.cluster not in ("", winner):
+        changing = f'attempting to change immutable ClusterName from "{group.cluster}" to "{winner}"'
+        return Result(commands, problem=changing)
+    status = _with_topology_ready(object_at(group.local, "status"), group.copy_on(winner))
+    events: tuple[Event, ...] = ()
+    if group.state not in ("Retry", "Rejected"):
+        message = f'The workload was admitted on "{winner}"'
+        state = "Pending" if group.adapter.keeps_check_pending else "Ready"
+        status = with_check_state({"status": status}, group.check_name, state, message, group.now)
+        if state == "Ready":
+            status = {key: value for key, value in status.items() if key != "nominatedClusterNames"}
+            status["clusterName"] = winner
+        events = (event(group.local, "Normal", message),)
+    accepted = status_patch(MANAGER, group.local, status, events)
+    return Result(
+        [*commands, *([accepted] if accepted is not None else [])], wake, wakes_components=accepted is not None
+    )
+
+
+def _with_topology_ready(status: JsonObject, copy: JsonObject) -> JsonObject:
+    """The status once the worker has found places: pod sets that waited for it here are ready (rules/06 §10)."""
+    placed = {
+        text_at(it, "name")
+        for it in list_at(copy, "status", "admission", "podSetAssignments")
+        if object_at(it).get("topologyAssignment") is not None
+    }
+    admission = object_at(status, "admission")
+    assignments: list[JsonValue] = []
+    for it in list_at(admission, "podSetAssignments"):
+        waits = text_at(it, "delayedTopologyRequest") == "Pending" and text_at(it, "name") in placed
+        assignments.append({**object_at(it), "delayedTopologyRequest": "Ready"} if waits else it)
+    if assignments == list_at(admission, "podSetAssignments"):
+        return status
+    return {**status, "admission": {**admission, "podSetAssignments": assignments}}
+
+
+def _hand_eviction_on(group: Group, winner: str, message: str) -> Result:
+    """The manager has evicted it, and it still holds quota: the worker is to stop it (rules/06 §4.3 rule 3)."""
+    copy = group.copy_on(winner)
+    told = f"Evicted on manager: {message}"
+    reason = "EvictedOnManagerCluster"
+    status = with_condition(copy, "DeactivationTarget", is_true=True, reason=reason, message=told, now=group.now)
+    command = status_patch(winner, copy, status)
+    return Result([command] if command is not None else [])
+
+
+def _recalled(group: Group, winner: str) -> Result:
+    """Does the dispatcher take it back? Without commands if it does not."""
+    if not isinstance(group.dispatcher, RecallingDispatcher) or group.state != "Ready":
+        return Result()
+    recall = group.dispatcher.recall(group.dispatch, winner)
+    if recall.message:
+        return group.retry(recall.message, Outcome.RECALLED, event_type="Normal")
+    return Result(wake_in_ns=None if recall.look_again is None else max(recall.look_again - group.now, 1))
+
+
+def _dispatch(group: Group) -> Result:
+    """7, 8, 9. Let one worker preempt, if that is orchestrated; then nominate workers and make copies."""
+    command, wake = open_gate(group) if group.settings.has_orchestrated_preemption else (None, None)
+    if command is not None:
+        return Result([command], wake)
+    if group.state != "Pending" or (group.cluster and not group.is_elastic):
+        return Result(wake_in_ns=wake)
+    return nominate(group).also_in(wake)
+
+
+def _foreign_job(group: Group, cluster: str) -> str:
+    """Why the job on a worker is left alone; empty if it is ours, or not there."""
+    problems = (ownership_problem(job, group.settings.origin) for job in group.workers[cluster].jobs.values())
+    return next((problem for problem in problems if problem), "")
+
+
+def _synced(group: Group, cluster: str, *, creates: bool = True) -> tuple[list[Command], bool]:
+    """The commands that bring jobs here and there in line, and whether a status is left for later.
+
+    Args:
+        group: The group.
+        cluster: The worker.
+        creates: Are jobs made there that are not there?
+    """
+    commands: list[Command] = []
+    is_deferred = False
+    there = group.workers[cluster].jobs
+    for local in group.jobs:
+        remote = there.get(text_at(local, "metadata", "name"))
+        if remote is None:
+            if creates:
+                copy = group.adapter.copy(local, group.sync)
+                commands.append(Create(cluster=cluster, manifest=patched(copy, job_override(group.copy_on(cluster)))))
+            continue
+        status = group.adapter.status(local, remote, group.sync)
+        is_deferred |= status.is_deferred
+        commands += _status_commands(local, status)
+        wanted = update(cluster, remote, group.adapter.update(local, remote, group.sync))
+        commands += [wanted] if wanted is not None else []
+    return commands, is_deferred
+
+
+def _status_commands(local: JsonObject, status: Status) -> list[Command]:
+    if status.status is None or status.status == object_at(local, "status"):
+        return []
+    patch: JsonValue = merge_patch(object_at(local, "status"), object_at(status.status))
+    command = patch_of(MANAGER, local, {"status": patch}, subresource="status")
+    # Whoever writes to a job meanwhile does not write its status.
+    guard = {key: value for key, value in object_at(command.patch, "metadata").items() if key == "uid"}
+    return [
+        Patch(
+            cluster=MANAGER,
+            api_version=command.api_version,
+            kind=command.kind,
+            namespace=command.namespace,
+            name=command.name,
+            subresource="status",
+            patch={**command.patch, "metadata": guard},
+        )
+    ]
+
+
+_STEPS: tuple[Callable[[Group], Result | None], ...] = (
+    _leave_slices,
+    _clean_up,
+    _finish,
+    _handle_eviction,
+    _mend_copies,
+    _retry_lost,
+    _settle,
+)

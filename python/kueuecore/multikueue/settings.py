@@ -1,0 +1,113 @@
+"""What a manager of MultiKueue is started with (rules/06 §1, rules/11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from kueuecore._json import int_at, list_at, object_at, text_at
+from kueuecore.configuration import Configuration
+from kueuecore.times import duration_ns
+
+__all__ = ["ALL_AT_ONCE", "INCREMENTAL", "MULTIKUEUE", "ORIGIN_LABEL", "MultiKueueSettings", "WinCondition"]
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+"""Controller of the checks, what `managedBy` names, and the gate of orchestrated preemption."""
+ORIGIN_LABEL = "kueue.x-k8s.io/multikueue-origin"
+"""The label of everything that a manager makes on its workers."""
+ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+
+_SECOND_NS = 1_000_000_000
+_MINUTE_NS = 60 * _SECOND_NS
+
+
+class WinCondition(StrEnum):
+    """What a worker has to reach to win a workload: a condition of its Workload (rules/06 §4.3 rule 1)."""
+
+    ADMITTED = "Admitted"
+    QUOTA_RESERVED = "QuotaReserved"
+    """As Kueue did with its gate `MultiKueueWaitForWorkloadAdmitted` off, which it has no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiKueueSettings:
+    """Every time and switch of a manager, with Kueue's defaults; those that no Configuration has are ours to offer.
+
+    Args:
+        origin: Value of the origin label.
+        gc_interval_ns: How often what has no Workload here any more is removed on the workers; 0: never.
+        worker_lost_timeout_ns: How long a worker may be away before its workloads are dispatched anew.
+        dispatcher_name: Which dispatcher is meant.
+        step_size: How many clusters a round of the incremental dispatcher adds.
+        external_frameworks: Kinds of jobs with the common adapter, `Kind.version.group`.
+        respects_config_order: Does the incremental dispatcher go by the order of the MultiKueueConfig?
+        has_orchestrated_preemption: Is the gate `MultiKueueOrchestratedPreemption` on?
+        has_quota_automation: Is the gate `MultiKueueManagerQuotaAutomation` on?
+        has_cluster_profiles: Is the gate `MultiKueueClusterProfile` on?
+        has_custom_jobs: Is the gate `MultiKueueAdaptersForCustomJobs` on?
+        syncs_remote_spec: Is the gate `MultiKueueRemoteSpecSync` on?
+        has_identifier_annotations: Is the gate `WorkloadIdentifierAnnotations` on?
+        has_elastic_jobs: Is the gate `ElasticJobsViaWorkloadSlices` on?
+        batch_period_ns: How long what others do is gathered before a workload is looked at.
+        deferred_sync_ns: When a status that could not be copied yet is tried again.
+        round_ns: How long a round of the incremental dispatcher lasts.
+        preemption_timeout_ns: How long one worker alone may preempt (rules/06 §8).
+        win_condition: What a worker has to reach to win.
+        batch_job_with_managed_by: The gate `MultiKueueBatchJobWithManagedBy`, which newer versions of Kueue have no
+            more because it is always on. Off, a `batch/v1` Job needs no `managedBy`; its check stays Pending while it
+            runs on the worker, and its status is copied once, at its end (rules/00 G3).
+    """
+
+    origin: str = "multikueue"
+    gc_interval_ns: int = _MINUTE_NS
+    worker_lost_timeout_ns: int = 15 * _MINUTE_NS
+    dispatcher_name: str = ALL_AT_ONCE
+    step_size: int = 3
+    external_frameworks: Sequence[str] = ()
+    respects_config_order: bool = True
+    has_orchestrated_preemption: bool = False
+    has_quota_automation: bool = False
+    has_cluster_profiles: bool = False
+    has_custom_jobs: bool = True
+    syncs_remote_spec: bool = True
+    has_identifier_annotations: bool = True
+    has_elastic_jobs: bool = True
+    batch_period_ns: int = _SECOND_NS
+    deferred_sync_ns: int = 2 * _SECOND_NS
+    round_ns: int = 5 * _MINUTE_NS
+    preemption_timeout_ns: int = 5 * _MINUTE_NS
+    win_condition: WinCondition = WinCondition.ADMITTED
+    batch_job_with_managed_by: bool = True
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Self:
+        """What a Configuration says.
+
+        Example:
+            >>> settings = MultiKueueSettings.of(Configuration())
+            >>> settings.origin, settings.worker_lost_timeout_ns // 10**9, settings.step_size
+            ('multikueue', 900, 3)
+        """
+        given = object_at(configuration.to_dict(), "multiKueue")
+        frameworks = [text_at(it, "name") for it in list_at(given, "externalFrameworks")]
+        enabled = configuration.is_enabled
+        step_size = int_at(given, "incrementalDispatcherConfig", "stepSize", default=3)
+        return cls(
+            origin=text_at(given, "origin") or "multikueue",
+            gc_interval_ns=duration_ns(text_at(given, "gcInterval") or "1m"),
+            worker_lost_timeout_ns=duration_ns(text_at(given, "workerLostTimeout") or "15m"),
+            dispatcher_name=text_at(given, "dispatcherName") or ALL_AT_ONCE,
+            step_size=step_size if enabled("MultiKueueIncrementalDispatcherConfig") else 3,
+            external_frameworks=frameworks,
+            respects_config_order=enabled("MultiKueueIncrementalDispatcherRespectConfigOrder"),
+            has_orchestrated_preemption=enabled("MultiKueueOrchestratedPreemption"),
+            has_quota_automation=enabled("MultiKueueManagerQuotaAutomation"),
+            has_cluster_profiles=enabled("MultiKueueClusterProfile"),
+            has_custom_jobs=enabled("MultiKueueAdaptersForCustomJobs"),
+            syncs_remote_spec=enabled("MultiKueueRemoteSpecSync"),
+            has_identifier_annotations=enabled("WorkloadIdentifierAnnotations"),
+            has_elastic_jobs=enabled("ElasticJobsViaWorkloadSlices"),
+        )

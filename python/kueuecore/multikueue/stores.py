@@ -1,0 +1,98 @@
+"""The objects of one cluster as far as a manager has seen them: old news changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kueuecore._json import JsonObject
+from kueuecore.controller.versions import Key, Version, Versions, key_of
+
+__all__ = ["Store"]
+
+
+class Store:
+    """The newest version that was seen of every object of one cluster."""
+
+    def __init__(self) -> None:
+        self._versions = Versions()
+        self._objects: dict[str, dict[tuple[str, str], JsonObject]] = {}
+
+    def get(self, kind: str, name: str, *, namespace: str = "") -> JsonObject | None:
+        """An object, if it is there."""
+        return self._objects.get(kind, {}).get((namespace, name))
+
+    def of_kind(self, kind: str) -> Iterator[JsonObject]:
+        """All objects of a kind, by namespace and name."""
+        objects = self._objects.get(kind, {})
+        for key in sorted(objects):
+            yield objects[key]
+
+    def named(self, kind: str) -> Mapping[str, JsonObject]:
+        """All objects of a kind without namespaces, by name."""
+        return {name: it for (_, name), it in self._objects.get(kind, {}).items()}
+
+    def observe(self, event: Mapping[str, Any]) -> JsonObject | None:
+        """Take in a watch event.
+
+        Returns:
+            What was there before if it is news, an empty object if nothing was; None if it is old news.
+        """
+        manifest: JsonObject = event["object"]
+        key, version = key_of(manifest), Version.of(manifest)
+        old = self.get(key[0], key[2], namespace=key[1])
+        if event["type"] == "DELETED":
+            if not self._versions.is_gone(key, version):
+                if old is None:
+                    self._versions.drop(key, version)
+                return None
+            self._remove(key, version)
+            return old
+        if not self._versions.is_news(key, version):
+            return None
+        self._put(key, version, manifest)
+        return old or {}
+
+    def resync(
+        self, kind: str, objects: Iterable[JsonObject], resource_version: str
+    ) -> list[tuple[JsonObject, JsonObject | None]]:
+        """Take in the list of all objects of a kind.
+
+        Returns:
+            What has changed: how it was, empty if it is new, and how it is, None if it has gone.
+        """
+        changed: list[tuple[JsonObject, JsonObject | None]] = []
+        listed = {key_of(it): it for it in objects}
+        at = Version("", resource_version)
+        for key in self._versions.missing(kind, listed, at):
+            changed.append((self.get(kind, key[2], namespace=key[1]) or {}, None))
+            self._remove(key, Version("", ""))
+        for key, manifest in listed.items():
+            version = Version.of(manifest)
+            if self._versions.is_news(key, version):
+                changed.append((self.get(kind, key[2], namespace=key[1]) or {}, manifest))
+                self._put(key, version, manifest)
+        self._versions.list_taken(kind, at)
+        return changed
+
+    def put(self, manifest: JsonObject) -> None:
+        """An object as the API server answered with it, unless something newer was seen."""
+        key, version = key_of(manifest), Version.of(manifest)
+        if self._versions.is_news(key, version):
+            self._put(key, version, manifest)
+
+    def drop(self, kind: str, name: str, *, namespace: str, uid: str) -> None:
+        """An object was deleted, unless there is another of that name by now."""
+        key = (kind, namespace, name)
+        seen = self._versions[key]
+        if seen is not None and seen.is_same_object(Version(uid, "")):
+            self._remove(key, seen)
+
+    def _put(self, key: Key, version: Version, manifest: JsonObject) -> None:
+        self._versions.put(key, version)
+        self._objects.setdefault(key[0], {})[key[1:]] = manifest
+
+    def _remove(self, key: Key, version: Version) -> None:
+        seen = self._versions[key]
+        self._versions.drop(key, Version(version.uid or (seen.uid if seen else ""), version.text))
+        self._objects.get(key[0], {}).pop(key[1:], None)
