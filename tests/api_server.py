@@ -14,7 +14,8 @@ from kueuecore.controller import WATCHED
 from kueuecore.testing import Cluster, RefusedError
 
 KINDS = {plural: (kind, version) for kind, (version, plural) in WATCHED.items()}
-KINDS |= {"jobs": ("Job", "batch/v1"), "events": ("Event", "v1")}
+KINDS |= {"events": ("Event", "v1"), "jobs": ("Job", "batch/v1"), "pods": ("Pod", "v1")}
+KINDS |= {"jobsets": ("JobSet", "jobset.x-k8s.io/v1alpha2"), "rayjobs": ("RayJob", "ray.io/v1")}
 
 
 class ApiServer:
@@ -50,7 +51,7 @@ class ApiServer:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815  # the names that http.server calls
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815  # the names that http.server calls
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 pass
@@ -106,6 +107,10 @@ class ApiServer:
         if method == "POST":
             assert body["kind"] == kind
             return 201, [self.cluster.create(body)]
+        if method == "DELETE":
+            gone = self.cluster.get(kind, name, namespace=namespace)
+            self.cluster.delete(kind, name, namespace=namespace)
+            return 200, [gone]
         if method == "PUT":
             return 200, [self.cluster.update(body, subresource=subresource)]
         assert content_type == "application/merge-patch+json"

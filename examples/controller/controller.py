@@ -1,10 +1,9 @@
-"""Queue batch/v1 Jobs on a Kubernetes cluster by Kueue's rules: a controller that only translates.
+"""Queue Jobs, JobSets, RayJobs and pods of a Kubernetes cluster by Kueue's rules: a controller that only translates.
 
     kubectl proxy &
     python controller.py --server http://127.0.0.1:8001
 
-The cluster needs Kueue's CRDs, and no Kueue. Inside a pod it speaks to its own API server. What it leaves out is in
-README.md.
+The cluster needs Kueue's CRDs, and no Kueue. In a pod it speaks to its own API server. README.md says what is left out.
 """
 
 from __future__ import annotations
@@ -29,8 +28,14 @@ from kueuecore.times import format_time
 
 JsonObject = dict[str, Any]
 Key = tuple[str, str]  # namespace and name
-KINDS = {**WATCHED, "Job": ("batch/v1", "jobs")}
-QUEUE = "kueue.x-k8s.io/queue-name"
+JOBS = {
+    "Job": ("batch/v1", "jobs"),
+    "JobSet": ("jobset.x-k8s.io/v1alpha2", "jobsets"),
+    "RayJob": ("ray.io/v1", "rayjobs"),
+    "Pod": ("v1", "pods"),
+}
+KINDS = {**WATCHED, **JOBS}
+QUEUE, GROUP = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-name"
 OURS = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -56,21 +61,15 @@ class Api:
         context = ssl.create_default_context(cafile=str(OURS / "ca.crt"))
         return cls(f"https://{host}:{port}", token=(OURS / "token").read_text(), context=context)
 
-    def path(self, kind: str, key: Key | None = None, subresource: str = "") -> str:
+    def path(self, kind: str, key: Key = ("", ""), subresource: str = "") -> str:
         version, plural = KINDS.get(kind) or ("v1", "events")
-        parts = ["apis" if "/" in version else "api", version]
-        if key is not None:
-            parts += ["namespaces", key[0]] * bool(key[0]) + [plural] + [key[1]] * bool(key[1])
-            parts += [subresource] * bool(subresource)
-        else:
-            parts.append(plural)
-        return "/" + "/".join(parts)
+        place = f"/{'apis' if '/' in version else 'api'}/{version}" + (f"/namespaces/{key[0]}" if key[0] else "")
+        return "/".join(filter(None, (place, plural, key[1], subresource)))
 
     def open(self, method: str, path: str, body: JsonObject | None = None, *, seconds: float = 30.0) -> Any:
         data = None if body is None else json.dumps(body).encode()
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        request = urllib.request.Request(self.server + path, data, self.headers, method=method)
-        request.add_header("Content-Type", kind)
+        request = urllib.request.Request(self.server + path, data, self.headers | {"Content-Type": kind}, method=method)
         try:
             return urllib.request.urlopen(request, timeout=seconds, context=self.context)
         except urllib.error.HTTPError as error:
@@ -79,13 +78,7 @@ class Api:
 
     def send(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         with self.open(method, path, body) as response:
-            answer: JsonObject = json.load(response)
-            return answer
-
-    def watch(self, kind: str, version: str) -> Iterator[JsonObject]:
-        query = f"?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
-        with self.open("GET", self.path(kind) + query, seconds=330) as lines:
-            yield from map(json.loads, lines)
+            return dict(json.load(response))
 
 
 class News(NamedTuple):
@@ -94,7 +87,7 @@ class News(NamedTuple):
     kind: str
     listed: list[JsonObject] | None = None
     version: str = ""
-    event: JsonObject | None = None
+    event: JsonObject = {}  # noqa: RUF012  # nobody changes it
 
 
 def follow(api: Api, kind: str) -> Iterator[News | None]:
@@ -106,47 +99,49 @@ def follow(api: Api, kind: str) -> Iterator[News | None]:
                 answer = api.send("GET", api.path(kind))
                 version = answer["metadata"]["resourceVersion"]
                 yield News(kind, answer["items"], version)
-            for event in api.watch(kind, version):
-                if event["type"] == "ERROR":
-                    version = ""  # too old: list again
-                    break
-                version = event["object"]["metadata"]["resourceVersion"]
-                yield News(kind, event=event)
+            query = f"?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
+            with api.open("GET", api.path(kind) + query, seconds=330) as lines:
+                for event in map(json.loads, lines):
+                    if event["type"] == "ERROR":
+                        version = ""  # too old: list again
+                        break
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    yield News(kind, event=event)
         except (RefusedError, OSError, http.client.HTTPException) as error:
-            print(f"{kind}: {error}; it is listed again", flush=True)
             version = ""
+            if isinstance(error, RefusedError) and error.code == 404:
+                yield News(kind, [])  # the cluster does not know this kind, yet
+            else:
+                print(f"{kind}: {error}; it is listed again", flush=True)
         yield None
 
 
 class JobController:
-    """Carries out for Jobs what a `Controller` decides."""
+    """Carries out for jobs what a `Controller` decides."""
 
     def __init__(self, api: Api, *, clock: Callable[[], int] = time.time_ns) -> None:
         self.api, self.clock = api, clock
         self.loop = Controller(models_readiness=True)
         self.things: dict[str, dict[Key, JsonObject]] = {kind: {} for kind in KINDS}
-        self.todo: dict[Key, None] = {}  # jobs to look at
+        self.todo: dict[
+            tuple[str, str, str], None
+        ] = {}  # jobs by kind, namespace and name; groups of pods are PodLists
 
     def hear(self, news: News) -> None:
         """Something was listed or watched."""
         kind, things = news.kind, self.things[news.kind]
         if news.listed is not None:
-            listed = [{"apiVersion": KINDS[kind][0], "kind": kind, **it} for it in news.listed]
+            touched = [{"apiVersion": KINDS[kind][0], "kind": kind, **it} for it in news.listed]
             things.clear()
-            things.update({key_of(it): it for it in listed})
-            touched = listed
+            things.update({key_of(it): it for it in touched})
             if kind in WATCHED:
-                self.loop.resync(kind, listed, resource_version=news.version, now=self.clock())
+                self.loop.resync(kind, touched, resource_version=news.version, now=self.clock())
         else:
-            assert news.event is not None
-            thing = news.event["object"]
-            if news.event["type"] == "BOOKMARK" or (
-                kind in WATCHED and not self.loop.observe(news.event, now=self.clock())
-            ):
+            what, thing = news.event["type"], news.event["object"]
+            if what == "BOOKMARK" or (kind in WATCHED and not self.loop.observe(news.event, now=self.clock())):
                 return
-            if news.event["type"] == "DELETED":
-                things.pop(key_of(thing), None)
-            else:
+            things.pop(key_of(thing), None)
+            if what != "DELETED":
                 things[key_of(thing)] = thing
             touched = [thing]
         for thing in touched:
@@ -154,36 +149,42 @@ class JobController:
 
     def touch(self, kind: str, thing: JsonObject) -> None:
         """Something has happened to a job or its Workload."""
-        if kind == "Job":
-            self.todo[key_of(thing)] = None
+        namespace, name = key_of(thing)
+        if kind in JOBS:
+            self.todo[("PodList", namespace, group) if (group := group_of(thing)) else (kind, namespace, name)] = None
         elif kind == "Workload":
-            namespace = thing["metadata"]["namespace"]
+            # The Workload of a group has its name.
+            self.todo["PodList", namespace, name] = None
             owners = thing["metadata"].get("ownerReferences", ())
-            self.todo |= {(namespace, owner["name"]): None for owner in owners if owner["kind"] == "Job"}
+            self.todo |= {(owner["kind"], namespace, owner["name"]): None for owner in owners}
 
     def step(self) -> int | None:
         """Look at the jobs, take a turn, write. Returns when to do so again, if nothing is heard before."""
         for key in list(self.todo):
             del self.todo[key]
-            if (job := self.things["Job"].get(key)) is not None:
-                self.follow_job(job)
-        now = self.clock()
-        turn = self.loop.turn(now)
-        for write in turn.writes:
+            if (parts := self.parts(key)) and QUEUE in parts[0]["metadata"].get("labels", {}):
+                self.follow_job(parts, jobs.pod_group(key[2], parts) if key[0] == "PodList" else parts[0])
+        for write in self.loop.turn(self.clock()).writes:
             self.write(write)
-        return now if self.todo else self.loop.next_wake(self.clock())
+        return self.clock() if self.todo else self.loop.next_wake(self.clock())
+
+    def parts(self, key: tuple[str, str, str]) -> list[JsonObject]:
+        """The objects of a job: itself, or the pods of a group."""
+        kind, *of = key
+        if kind == "PodList":
+            return [it for (namespace, _), it in self.things["Pod"].items() if [namespace, group_of(it)] == of]
+        found = self.things.get(kind, {}).get((of[0], of[1]))
+        return [found] if found is not None and not group_of(found) else []
 
     def write(self, write: WorkloadWrite) -> None:
         """Send a write, and say how it went."""
         key = write.namespace, write.name
-        path, answer, newest = self.api.path("Workload", key, write.subresource), None, None
         try:
-            answer = self.api.send("PATCH", path, write.patch)
+            answer = self.api.send("PATCH", self.api.path("Workload", key, write.subresource), write.patch)
         except (RefusedError, OSError) as error:
             print(f"{write.key}: {error}", flush=True)
             # It may have been accepted nevertheless, or somebody was quicker.
-            newest = self.get("Workload", key)
-        if answer is None:
+            newest = self.send("GET", self.api.path("Workload", key))
             self.loop.refuse(write, newest, now=self.clock(), gone=newest is None)
             return
         self.loop.confirm(write, answer, now=self.clock())
@@ -191,19 +192,19 @@ class JobController:
         for event in write.event_manifests(format_time(self.clock() // 10**9 * 10**9)):
             self.send("POST", self.api.path("Event", (write.namespace, "")), event)
 
-    def follow_job(self, job: JsonObject) -> None:
+    def follow_job(self, parts: list[JsonObject], job: JsonObject) -> None:
         """Do for a job what its Workload says, and tell the loop what the job has done."""
         kind = jobs.integration_of(job)
-        if kind is None or QUEUE not in job["metadata"].get("labels", {}):
-            return
-        namespace, name = key_of(job)
-        owned = jobs.workload_name(name, kind="Job", group="batch", uid=job["metadata"]["uid"])
+        assert kind is not None, "these are the kinds of JOBS"
+        (namespace, owned), flavors = key_of(job), self.things["ResourceFlavor"]
+        if kind.kind != "PodList":
+            owned = jobs.workload_name(owned, kind=kind.kind, group=kind.group, uid=job["metadata"]["uid"])
         workload = self.loop.workload(owned, namespace=namespace)
         finished = kind.finished(job)
         if workload is None:
             if finished is None:
                 around = (it for name in WATCHED if name != "Workload" for it in self.things[name].values())
-                for manifest in jobs.workloads_for([job, *around]).workloads:
+                for manifest in jobs.workloads_for([*parts, *around]).workloads:
                     # Nobody here would take its finalizer off again.
                     made: JsonObject = dict(manifest.object)
                     made["metadata"] = {k: v for k, v in made["metadata"].items() if k != "finalizers"}
@@ -215,51 +216,51 @@ class JobController:
                 self.loop.finished(owned, namespace=namespace, reason=finished.reason, message=finished.message)
         elif self.loop.may_run(owned, namespace=namespace):
             if kind.is_suspended(job):
-                flavors = {name: flavor for (_, name), flavor in self.things["ResourceFlavor"].items()}
                 try:
-                    self.put(jobs.start_job(job, workload, flavors=flavors))
+                    self.put(jobs.start_job(job, workload, flavors={it[1]: flavor for it, flavor in flavors.items()}))
                 except jobs.StartError as error:
                     self.loop.finished(owned, namespace=namespace, reason="FailedToStart", message=str(error))
-            elif kind.pods_ready(job) != ("PodsReady" in holds):
+            if kind.pods_ready(job) != ("PodsReady" in holds):
                 self.loop.note_readiness(owned, namespace=namespace, are_ready=kind.pods_ready(job))
-        elif not kind.is_suspended(job):
+        elif not kind.is_suspended(job) or kind.is_active(job):
             self.put(jobs.stop_job(job, workload, reason=jobs.StopReason.NOT_ADMITTED))
         elif {"Evicted", "QuotaReserved"} <= holds and not kind.is_active(job):
             self.loop.stopped(owned, namespace=namespace)
 
     def put(self, writes: Iterable[jobs.Write]) -> None:
-        """Update a job, one write after the other; after a conflict the watch brings a newer one to begin anew with."""
-        version = ""
+        """Write a job, one write after the other; after a conflict the watch brings a newer one to begin anew with."""
         for write in writes:
             made: JsonObject = dict(write.manifest)
-            made["metadata"] = {**made["metadata"]} | ({"resourceVersion": version} if version else {})
+            things, key = self.things[made["kind"]], key_of(made)
+            if write.kind is jobs.WriteKind.DELETE:
+                self.send("DELETE", self.api.path(made["kind"], key))
+                continue
+            # The writes before may have been to the same object.
+            made["metadata"] = {**made["metadata"], "resourceVersion": things[key]["metadata"]["resourceVersion"]}
             subresource = "status" if write.kind is jobs.WriteKind.UPDATE_STATUS else ""
-            answer = self.send("PUT", self.api.path("Job", key_of(made), subresource), made)
-            if answer is None:
+            if (answer := self.send("PUT", self.api.path(made["kind"], key, subresource), made)) is None:
                 return
-            version = answer["metadata"]["resourceVersion"]
-            self.things["Job"][key_of(made)] = answer
+            things[key] = answer
 
-    def get(self, kind: str, key: Key) -> JsonObject | None:
-        """An object as it is; `None` if there is none."""
-        try:
-            return self.api.send("GET", self.api.path(kind, key))
-        except RefusedError as error:
-            if error.code != 404:
-                raise
-            return None
-
-    def send(self, method: str, path: str, body: JsonObject) -> JsonObject | None:
-        """Write something of which a watch will tell how it went: a conflict brings a newer object."""
+    def send(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject | None:
+        """Ask for what may not be there, or write what a watch will tell of: a conflict brings a newer object."""
         try:
             return self.api.send(method, path, body)
         except RefusedError as error:
+            if method == "GET" and error.code != 404:
+                raise
             print(f"{method} {path}: {error}", flush=True)
             return None
 
 
 def key_of(thing: JsonObject) -> Key:
     return thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
+
+
+def group_of(thing: JsonObject) -> str:
+    """The group that a pod belongs to; empty for all else."""
+    texts = {**thing["metadata"].get("labels", {}), **thing["metadata"].get("annotations", {})}
+    return str(texts.get(GROUP, "")) if thing["kind"] == "Pod" else ""
 
 
 def run(api: Api) -> None:

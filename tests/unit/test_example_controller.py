@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from examples.controller.controller import KINDS, Api, JobController, News, follow
+from examples.controller.controller import JOBS, KINDS, Api, JobController, News, follow
+from kueuecore._json import object_at
+from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads_for
+from kueuecore.jobs.model import group_of
 from kueuecore.testing import Cluster, check_invariants
 from kueuecore.times import format_time, nanoseconds
 from tests.api_server import ApiServer
@@ -24,15 +27,16 @@ class KilledError(BaseException):
 
 
 class MortalApi(Api):
-    """Ends the process before or after some writes to Workloads."""
+    """Ends the process before or after some writes to Workloads and jobs."""
 
     def __init__(self, server: str, *, dies_at: dict[int, str]) -> None:
         super().__init__(server)
         self.dies_at, self.n_writes = dies_at, 0
 
     def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.n_writes += method == "PATCH"
-        dies = self.dies_at.pop(self.n_writes, "") if method == "PATCH" else ""
+        is_write = method in ("PATCH", "PUT", "DELETE")
+        self.n_writes += is_write
+        dies = self.dies_at.pop(self.n_writes, "") if is_write else ""
         if dies == "before":
             raise KilledError
         answer = super().send(method, path, body)
@@ -41,13 +45,41 @@ class MortalApi(Api):
         return answer
 
 
+def status_of(job: dict[str, Any], *, n_pods: int, stage: str) -> dict[str, Any]:
+    """What the controller of a job writes into its status while it waits, runs, or when it is done."""
+    runs, is_done = n_pods * (stage == "runs"), stage == "done"
+    match job["kind"]:
+        case "Job":
+            status: dict[str, Any] = {"active": runs, "ready": runs, "succeeded": n_pods * is_done}
+            return status | {"conditions": [{"type": "Complete", "status": "True", "message": "done"}] * is_done}
+        case "JobSet":
+            (replicated,) = job["spec"]["replicatedJobs"]
+            counts = {"active": runs, "ready": runs, "succeeded": n_pods * is_done}
+            status = {"replicatedJobsStatus": [{"name": replicated["name"], **counts}]}
+            return status | {"conditions": [{"type": "Completed", "status": "True", "message": "done"}] * is_done}
+        case "RayJob":
+            deployment = {"waits": "Suspended", "runs": "Running", "done": "Complete"}[stage]
+            cluster = {"state": "ready" if runs else "suspended"}
+            ended = {"jobStatus": "SUCCEEDED", "message": "done"} if is_done else {}
+            return {"jobDeploymentStatus": deployment, "rayClusterStatus": cluster, **ended}
+        case _:
+            phase = {"waits": "Pending", "runs": "Running", "done": "Succeeded"}[stage]
+            return {"phase": phase, "conditions": [{"type": "Ready", "status": str(bool(runs))}]}
+
+
+def is_finished(job: dict[str, Any]) -> bool:
+    kind = integration_of(job)
+    return kind is not None and kind.finished(job) is not None
+
+
 class Day:
-    """A cluster with queues, Jobs that come and run in virtual time, and who watches over them."""
+    """A cluster with queues, jobs that come and run in virtual time, and who watches over them."""
 
     def __init__(self, url: str, server: ApiServer, dies_at: dict[int, str]) -> None:
         self.cluster, self.server = server.cluster, server
         self.api = MortalApi(url, dies_at=dies_at)
         self.coming: list[tuple[int, dict[str, Any]]] = []
+        self.owned: list[dict[str, Any]] = []
         self.n_starts = 0
         self.most_cpus = 0
         for made in (
@@ -75,17 +107,38 @@ class Day:
         queue = {"metadata": {"name": "jobs", "namespace": "lab"}, "spec": {"clusterQueue": "lab"}}
         self.cluster.create({"apiVersion": KUEUE, "kind": "LocalQueue", **queue})
 
-    def add(self, minute: int, name: str, *, pods: int, minutes: int, priority: str = "normal") -> None:
+    def add(
+        self, minute: int, name: str, *, pods: int, minutes: int, kind: str = "Job", priority: str = "normal"
+    ) -> None:
+        """A job that comes at some minute; of kind Pod so many pods of one group, or one pod alone."""
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-        template = {"metadata": {}, "spec": {"containers": [container], "restartPolicy": "Never"}}
+        template: dict[str, Any] = {"metadata": {}, "spec": {"containers": [container], "restartPolicy": "Never"}}
+        head, worker = {"template": template}, {"groupName": "w", "replicas": pods - 1, "template": template}
+        replicated = {"name": "r", "replicas": pods, "template": {"spec": {"template": template}}}
+        spec = {
+            "Job": {"parallelism": pods, "completions": pods, "template": template},
+            "JobSet": {"replicatedJobs": [replicated]},
+            "RayJob": {
+                "rayClusterSpec": {"headGroupSpec": head, "workerGroupSpecs": [worker]},
+                "shutdownAfterJobFinishes": True,
+                "submissionMode": "HTTPMode",
+            },
+            "Pod": template["spec"],
+        }[kind]
         labels = {"kueue.x-k8s.io/queue-name": "jobs", "kueue.x-k8s.io/priority-class": priority}
-        metadata = {"name": name, "namespace": "lab", "labels": labels, "annotations": {"minutes": str(minutes)}}
-        spec = {"parallelism": pods, "completions": pods, "suspend": True, "template": template}
-        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-        self.coming.append((START + minute * MINUTE, job))
+        annotations = {"minutes": str(minutes)}
+        if kind == "Pod" and pods > 1:
+            annotations |= {
+                f"kueue.x-k8s.io/pod-group-{key}": it for key, it in (("name", name), ("total-count", str(pods)))
+            }
+        for index in range(pods if kind == "Pod" else 1):
+            own = f"{name}-{index}" if kind == "Pod" else name
+            metadata = {"name": own, "namespace": "lab", "labels": labels, "annotations": annotations}
+            made = {"apiVersion": KINDS[kind][0], "kind": kind, "metadata": metadata, "spec": spec}
+            self.coming.append((START + minute * MINUTE, made))
 
     def jobs(self) -> list[dict[str, Any]]:
-        return self.cluster.list("Job")[0]
+        return [job for kind in JOBS for job in self.cluster.list(kind)[0]]
 
     def restart(self) -> None:
         """A process begins: it knows nothing."""
@@ -94,25 +147,45 @@ class Day:
         self.unread = set(KINDS)
         self.heard = 0
 
+    def create(self, job: dict[str, Any]) -> None:
+        """As Kueue's webhook leaves it: suspended, or behind a gate. Nobody here would take finalizers off again."""
+        (made,) = workloads_for([job, *self.cluster.list("WorkloadPriorityClass")[0]]).jobs
+        self.cluster.create(
+            {**made, "metadata": {k: v for k, v in object_at(made, "metadata").items() if k != "finalizers"}}
+        )
+
     def work(self) -> None:
-        """What Kubernetes does: Jobs come, start, stop, and end when their time is over."""
+        """What Kubernetes does: jobs come, start, stop, and end when their time is over."""
         while self.coming and self.coming[0][0] <= self.cluster.now:
-            self.cluster.create(self.coming.pop(0)[1])
+            _, job = self.coming.pop(0)
+            self.create(job)
+            if job["kind"] == "Pod":
+                self.owned.append(job)
+        there = {(job["kind"], job["metadata"]["name"]) for job in self.jobs()}
+        for workload in self.cluster.list("Workload")[0]:
+            owners = {(it["kind"], it["name"]) for it in workload["metadata"]["ownerReferences"]}
+            if not owners & there:  # garbage collection
+                self.cluster.delete("Workload", workload["metadata"]["name"], namespace="lab")
+        for pod in self.owned:
+            if ("Pod", pod["metadata"]["name"]) not in there:  # whoever wants these pods makes them again
+                self.create(pod)
         cpus = 0
         for job in self.jobs():
-            status, pods = job.get("status", {}), job["spec"]["parallelism"]
-            if any(it["status"] == "True" for it in status.get("conditions", ())):
+            kind = integration_of(job)
+            assert kind is not None
+            if kind.finished(job) is not None:
                 continue
-            new: dict[str, Any] = {"active": 0, "ready": 0, "startTime": None}
-            if not job["spec"]["suspend"]:
-                began = status.get("startTime")
-                self.n_starts += began is None
-                new = {"active": pods, "ready": pods, "startTime": began or format_time(self.cluster.now)}
-                cpus += pods
-                if began is not None and self.end_of(job) <= self.cluster.now:
-                    complete = {"type": "Complete", "status": "True", "message": "done"}
-                    new |= {"active": 0, "ready": 0, "succeeded": pods, "conditions": [complete]}
-            self.cluster.patch("Job", job["metadata"]["name"], {"status": new}, namespace="lab", subresource="status")
+            n_pods = sum(it.count for it in kind.pod_sets(job, Surroundings()))
+            stage, began = "waits", None
+            if not kind.is_suspended(job):
+                began = job.get("status", {}).get("startTime")
+                stage = "done" if began is not None and self.end_of(job) <= self.cluster.now else "runs"
+                self.n_starts += n_pods * (began is None)
+                cpus += n_pods
+                began = began or format_time(self.cluster.now)
+            status = {**status_of(job, n_pods=n_pods, stage=stage), "startTime": began}
+            name = job["metadata"]["name"]
+            self.cluster.patch(job["kind"], name, {"status": status}, namespace="lab", subresource="status")
         self.most_cpus = max(self.most_cpus, cpus)
 
     def end_of(self, job: dict[str, Any]) -> int:
@@ -121,7 +194,7 @@ class Day:
 
     def next_end(self) -> int | None:
         """When something happens by itself."""
-        running = [job for job in self.jobs() if {"active", "startTime"} <= {k for k, v in job["status"].items() if v}]
+        running = [job for job in self.jobs() if job["status"].get("startTime") and not is_finished(job)]
         times = [self.end_of(job) for job in running] + [at for at, _ in self.coming[:1]]
         return min(times, default=None)
 
@@ -182,19 +255,24 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
             server.cluster.compact()
 
     server = ApiServer(Cluster(now=START), before)
+    kinds = {0: ("JobSet", "Job", "RayJob"), 8: ("Pod", "Pod", "JobSet"), 16: ("RayJob", "Job", "Job")}
     with server.serve() as url:
-        day = Day(url, server, {2: "before", 7: "after", 12: "before", 16: "after"})
-        for hour in range(0, 24, 8):
-            day.add(hour * 60, f"night-{hour}", pods=3, minutes=150)
-            day.add(hour * 60 + 7, f"small-{hour}", pods=1, minutes=20)
-            day.add(hour * 60 + 30, f"urgent-{hour}", pods=4, minutes=30, priority="urgent")
+        day = Day(url, server, {2: "before", 7: "after", 12: "before", 16: "after", 30: "before", 33: "after"})
+        for hour, (night, small, urgent) in kinds.items():
+            day.add(hour * 60, f"night-{hour}", kind=night, pods=3, minutes=150)
+            day.add(hour * 60 + 7, f"small-{hour}", kind=small, pods=1, minutes=20)
+            day.add(hour * 60 + 30, f"urgent-{hour}", kind=urgent, pods=4, minutes=30, priority="urgent")
         day.live()
-    assert {job["metadata"]["name"]: job["status"].get("succeeded") for job in day.jobs()} == {
-        f"{kind}-{hour}": pods for kind, pods in (("night", 3), ("small", 1), ("urgent", 4)) for hour in range(0, 24, 8)
-    }
-    assert all(job["spec"]["template"]["spec"]["nodeSelector"] == {"pool": "spot"} for job in day.jobs())
+    assert len(day.jobs()) == 11
+    assert all(map(is_finished, day.jobs()))
+    selectors = [
+        object_at(it.template, "spec", "nodeSelector")
+        for job in day.jobs()
+        for it in INTEGRATIONS[group_of(job["apiVersion"]), job["kind"]].pod_sets(job, Surroundings())
+    ]
+    assert selectors == [{"pool": "spot"}] * 13
     # The three that run when something urgent comes are stopped, and begin again.
-    assert (day.n_starts, day.most_cpus) == (12, 4)
+    assert (day.n_starts, day.most_cpus) == (3 * (3 + 1 + 4) + 3 * 3, 4)
     workloads = server.cluster.list("Workload")[0]
     holding = [it for it in workloads if {"QuotaReserved"} <= true(it) and "Finished" not in true(it)]
     assert (len(workloads), holding) == (9, [])
