@@ -1,0 +1,15 @@
+"""A manager of MultiKueue and its workers in one process and one virtual time, and what goes wrong between them.
+
+Example:
+    >>> fleet = Fleet(["west", "east"], now="2026-01-01T00:00:00Z")
+    >>> sorted(fleet.nodes)
+    ['', 'east', 'west']
+"""
+
+from kueuecore.fleet.fleet import Fleet
+from kueuecore.fleet.links import Link, LinkSettings
+from kueuecore.fleet.node import Node
+from kueuecore.fleet.runner import RUN_SECONDS
+from kueuecore.fleet.tables import table
+
+__all__ = ["RUN_SECONDS", "Fleet", "Link", "LinkSettings", "Node", "table"]

@@ -1,0 +1,401 @@
+"""A manager and its workers in one process and one virtual time."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Any
+
+from kueuecore._json import JsonObject, text_at, texts_at
+from kueuecore.configuration import Configuration
+from kueuecore.fleet.links import Link, LinkSettings
+from kueuecore.fleet.node import Node
+from kueuecore.fleet.runner import RUN_SECONDS
+from kueuecore.manifests import ManifestLike, parse_manifests, plain_object
+from kueuecore.multikueue import (
+    MANAGER,
+    Command,
+    Connect,
+    ConnectionReason,
+    Create,
+    Delete,
+    Dispatcher,
+    Manager,
+    MultiKueueSettings,
+    Patch,
+)
+from kueuecore.multikueue.adapters import with_text
+from kueuecore.multikueue.settings import ORIGIN_LABEL
+from kueuecore.testing.cluster import RefusedError
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["Fleet"]
+
+_SECOND_NS = 1_000_000_000
+# Kueue is back again before this many things happen at one point of time.
+_MOST_AT_ONCE = 10_000
+
+Observer = Callable[["Fleet"], None]
+
+
+class Fleet:
+    """A manager cluster with MultiKueue, worker clusters with Kueue, and the ways between them.
+
+    Each cluster is an API server in memory, Kueue's scheduler and Jobs that run. On the manager the state machine of
+    MultiKueue runs beside the scheduler; it reaches the workers over links, on which messages take their time, get
+    lost, or do not get through for a while. All follows from the seed.
+
+    Args:
+        workers: The names of the workers.
+        now: The time of the beginning.
+        seed: Where delays and losses come from.
+        configuration: Kueue's Configuration on the manager.
+        worker_configuration: That on the workers.
+        settings: Settings of MultiKueue that no Configuration has.
+        dispatcher: Who gets copies; by default the one that the Configuration names.
+        links: How good the ways are; by default short and without losses.
+        manager: Makes the state machine of a process that begins.
+        watch: Is shown the fleet after everything that happens: for invariants.
+
+    Example:
+        >>> fleet = Fleet(["west"], now="2026-01-01T00:00:00Z")
+        >>> fleet.advance("2026-01-01T00:00:01Z")
+        >>> fleet.manager.is_connected("west")
+        False
+    """
+
+    def __init__(
+        self,
+        workers: Iterable[str],
+        *,
+        now: TimeLike,
+        seed: int = 0,
+        configuration: Configuration | None = None,
+        worker_configuration: Configuration | None = None,
+        settings: MultiKueueSettings | None = None,
+        dispatcher: Dispatcher | None = None,
+        links: Mapping[str, LinkSettings] | None = None,
+        manager: Callable[[], Manager] | None = None,
+        watch: Observer | None = None,
+    ) -> None:
+        self.now = nanoseconds(now)
+        """The time, in nanoseconds since 1970."""
+        self.random = Random(seed)
+        names = tuple(workers)
+        self.nodes = {MANAGER: Node(MANAGER, configuration=configuration, now=self.now)}
+        """The clusters by name; `MANAGER` is the manager."""
+        self.nodes |= {name: Node(name, configuration=worker_configuration, now=self.now) for name in names}
+        ways = links or {}
+        self.links = {name: Link(ways.get(name, LinkSettings()), self.random) for name in names}
+        """The ways to the workers, by name."""
+        self._make = manager or (lambda: Manager(configuration, settings=settings, dispatcher=dispatcher))
+        self.manager = self._make()
+        """The state machine of MultiKueue of the process that runs now."""
+        self.problems: list[str] = []
+        """What the manager could not do at once, in the order in which it told it."""
+        self._watch = watch
+        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._n_events = 0
+        self._process = 0
+        self._seen = dict.fromkeys(self.nodes, 0)
+        self._manager_wake: int | None = self.now
+
+    # What people do.
+
+    def apply(self, manifests: str | ManifestLike | Iterable[ManifestLike], *, cluster: str = MANAGER) -> None:
+        """Create objects on a cluster, or bring them up to date."""
+        if isinstance(manifests, str):
+            manifests = parse_manifests(manifests)
+        elif isinstance(manifests, Mapping) or not isinstance(manifests, Iterable):
+            manifests = [manifests]
+        for manifest in manifests:
+            self.nodes[cluster].apply(plain_object(manifest))
+        self._come_to_rest()
+
+    def submit(self, job: ManifestLike, *, run_seconds: float | None = None, cluster: str = MANAGER) -> None:
+        """Create a Job.
+
+        Args:
+            job: The Job.
+            run_seconds: How long its pods run, wherever they do; None: for ever.
+            cluster: Where.
+        """
+        manifest = plain_object(job)
+        if run_seconds is not None:
+            manifest = with_text(manifest, "annotations", RUN_SECONDS, str(run_seconds))
+        self.apply(manifest, cluster=cluster)
+
+    def delete(self, kind: str, name: str, *, namespace: str = "", cluster: str = MANAGER) -> None:
+        """Delete an object."""
+        self.nodes[cluster].api.delete(kind, name, namespace=namespace)
+        self._come_to_rest()
+
+    # What goes wrong.
+
+    def cut(self, cluster: str) -> None:
+        """Nothing gets through to a worker any more, and its watches end."""
+        link = self.links[cluster]
+        link.is_cut = True
+        self._end_watch(cluster)
+        self._come_to_rest()
+
+    def mend(self, cluster: str) -> None:
+        """The way to a worker is open again; the manager finds out when it tries next."""
+        self.links[cluster].is_cut = False
+
+    def drop_watch(self, cluster: str) -> None:
+        """The watches of a worker end, and can be made again at once."""
+        self._end_watch(cluster)
+        self._come_to_rest()
+
+    def stop_manager(self) -> None:
+        """The process of Kueue on the manager ends, with all that it had in memory."""
+        self._process += 1
+        self.nodes[MANAGER].is_down = True
+        self._manager_wake = None
+        for link in self.links.values():
+            link.epoch += 1
+
+    def start_manager(self) -> None:
+        """Another process begins: it lists what there is."""
+        self._process += 1
+        self.nodes[MANAGER].restart()
+        self.manager = self._make()
+        api = self.nodes[MANAGER].api
+        for kind in self.manager.manager_kinds:
+            objects, version = api.list(kind)
+            self.manager.resync(kind, objects, resource_version=version, now=self.now)
+        self._seen[MANAGER] = api.version
+        self._manager_wake = self.now
+        self._come_to_rest()
+
+    def restart_worker(self, cluster: str) -> None:
+        """The process of Kueue on a worker ends, and another begins."""
+        self.nodes[cluster].restart()
+        self._come_to_rest()
+
+    # How time passes.
+
+    def next_event_time(self) -> int | None:
+        """When something happens next by itself; None: never."""
+        times = [node.next_wake() for node in self.nodes.values()]
+        times += [self._heap[0][0] if self._heap else None, self._manager_wake]
+        return min((max(time, self.now) for time in times if time is not None), default=None)
+
+    def advance(self, until: TimeLike) -> None:
+        """Let time pass, and everything happen that happens by itself meanwhile.
+
+        Args:
+            until: The time at which it ends.
+        """
+        end = nanoseconds(until)
+        while (time := self.next_event_time()) is not None and time <= end:
+            self._step(time)
+        self._go_to(end)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, in seconds."""
+        self.advance(self.now + int(seconds * _SECOND_NS))
+
+    # What can be seen.
+
+    def objects(self, kind: str, *, cluster: str = MANAGER) -> list[dict[str, Any]]:
+        """All objects of a kind on a cluster."""
+        return self.nodes[cluster].objects(kind)
+
+    def get(self, kind: str, name: str, *, namespace: str = "", cluster: str = MANAGER) -> dict[str, Any] | None:
+        """An object; None if there is none."""
+        return self.nodes[cluster].get(kind, name, namespace=namespace)
+
+    def running(self, *, namespace: str, name: str) -> list[str]:
+        """The clusters on which a Job has pods."""
+        return [cluster for cluster, node in self.nodes.items() if (namespace, name) in node.running()]
+
+    # One moment.
+
+    def _step(self, time: int) -> None:
+        self._go_to(time)
+        if self._heap and self._heap[0][0] <= time:
+            _, _, happen = heapq.heappop(self._heap)
+            happen()
+        self._come_to_rest()
+
+    def _go_to(self, time: int) -> None:
+        self.now = time
+        for node in self.nodes.values():
+            node.api.now = time
+
+    def _come_to_rest(self) -> None:
+        """Everything that happens by itself at this point of time, without any message that takes time."""
+        for _ in range(_MOST_AT_ONCE):
+            is_quiet = True
+            for node in self.nodes.values():
+                wake = node.next_wake()
+                if wake is not None and wake <= self.now:
+                    node.run(self.now)
+                    is_quiet = False
+            self._send_events()
+            if not self.nodes[MANAGER].is_down and self._run_manager():
+                is_quiet = False
+            if self._watch is not None:
+                self._watch(self)
+            if is_quiet:
+                return
+        raise AssertionError("the fleet does not come to rest")
+
+    def _run_manager(self) -> bool:
+        """Let the manager see its own cluster, and take a turn if it is time; has anything happened?"""
+        api = self.nodes[MANAGER].api
+        has_news = api.version > self._seen[MANAGER]
+        if has_news:
+            for version, event in api.history:
+                if version > self._seen[MANAGER]:
+                    self.manager.observe(event, now=self.now)
+            self._seen[MANAGER] = api.version
+            self._manager_wake = self.manager.next_wake(self.now)
+        if self._manager_wake is None or self._manager_wake > self.now:
+            return has_news
+        turn = self.manager.turn(self.now)
+        self.problems += [f"{problem.about}: {problem.message}" for problem in turn.problems]
+        for command in turn.commands:
+            self._send(command)
+        self._manager_wake = self.manager.next_wake(self.now)
+        return has_news or bool(turn.commands)
+
+    # Messages.
+
+    def _later(self, delay_ns: int, happen: Callable[[], None]) -> None:
+        self._n_events += 1
+        heapq.heappush(self._heap, (self.now + delay_ns, self._n_events, happen))
+
+    def _send(self, command: Command) -> None:
+        if isinstance(command, Connect):
+            self._connect(command)
+            return
+        if command.cluster == MANAGER:
+            answer, newest, gone, is_done = self._carried_out(command)
+            self._answer(command, self._process, answer, newest, gone=gone, is_done=is_done)
+            return
+        link, process = self.links[command.cluster], self._process
+        if not link.is_cut and not link.loses_request():
+            self._later(link.delay_ns(), lambda: self._arrive(command, process))
+        self._later(link.timeout_ns, lambda: self._give_up(command, process))
+
+    def _arrive(self, command: Create | Delete | Patch, process: int) -> None:
+        """A request has reached its worker."""
+        link = self.links[command.cluster]
+        answer, newest, gone, is_done = self._carried_out(command)
+        if link.is_cut or link.loses_answer():
+            return
+        self._later(link.delay_ns(), lambda: self._answer(command, process, answer, newest, gone=gone, is_done=is_done))
+
+    def _carried_out(
+        self, command: Create | Delete | Patch
+    ) -> tuple[dict[str, Any] | None, dict[str, Any] | None, bool, bool]:
+        """Carry a command out: the answer, what is there if it was refused, is nothing there, and is it done?"""
+        node = self.nodes[command.cluster]
+        try:
+            if isinstance(command, Create):
+                return node.create(command.manifest), None, False, True
+            if isinstance(command, Delete):
+                there = node.api.get(command.kind, command.name, namespace=command.namespace)
+                if command.uid and text_at(there, "metadata", "uid") != command.uid:
+                    return None, there, False, False
+                node.api.delete(command.kind, command.name, namespace=command.namespace)
+                return None, None, False, True
+            patch = (command.kind, command.name, command.patch)
+            answer = node.api.patch(*patch, namespace=command.namespace, subresource=command.subresource)
+        except RefusedError as refused:
+            newest = node.get(command.kind, command.name, namespace=command.namespace)
+            return None, newest, refused.code == 404, False
+        return answer, None, False, True
+
+    def _answer(
+        self,
+        command: Create | Delete | Patch,
+        process: int,
+        answer: dict[str, Any] | None,
+        newest: dict[str, Any] | None,
+        *,
+        gone: bool,
+        is_done: bool,
+    ) -> None:
+        if process != self._process or (command.cluster != MANAGER and self.links[command.cluster].is_cut):
+            return
+        if is_done:
+            self.manager.confirm(command, answer, now=self.now)
+        else:
+            self.manager.refuse(command, newest, gone=gone, now=self.now)
+        self._manager_wake = self.manager.next_wake(self.now)
+
+    def _give_up(self, command: Create | Delete | Patch, process: int) -> None:
+        """No answer has come: nobody knows what became of a request."""
+        if process == self._process and self.manager.refuse(command, now=self.now):
+            self._manager_wake = self.manager.next_wake(self.now)
+
+    def _connect(self, command: Connect) -> None:
+        cluster, process = command.cluster, self._process
+        link = self.links.get(cluster)
+        if link is not None and not link.is_cut:
+            self._later(2 * link.delay_ns(), lambda: self._listed(cluster, process))
+        else:
+            self._later(_SECOND_NS, lambda: self._not_connected(cluster, process))
+
+    def _listed(self, cluster: str, process: int) -> None:
+        """The lists of a worker have come, and its watches are up."""
+        if process != self._process:
+            return
+        if self.links[cluster].is_cut:
+            self._not_connected(cluster, process)
+            return
+        link, api = self.links[cluster], self.nodes[cluster].api
+        link.epoch += 1
+        for kind in self.manager.worker_kinds:
+            objects, version = api.list(kind)
+            seen = [it for it in objects if _is_watched(it)]
+            self.manager.resync(kind, seen, cluster=cluster, resource_version=version, now=self.now)
+        self._seen[cluster] = api.version
+        self.manager.connected(cluster, now=self.now)
+        self._manager_wake = self.manager.next_wake(self.now)
+
+    def _not_connected(self, cluster: str, process: int) -> None:
+        if process == self._process:
+            refused = "dial tcp: connect: connection refused"
+            self.manager.connection_failed(cluster, ConnectionReason.CONNECTION_FAILED, refused, now=self.now)
+            self._manager_wake = self.manager.next_wake(self.now)
+
+    def _end_watch(self, cluster: str) -> None:
+        self.links[cluster].epoch += 1
+        if not self.nodes[MANAGER].is_down:
+            self.manager.connection_lost(cluster, now=self.now)
+            self._manager_wake = self.manager.next_wake(self.now)
+
+    def _send_events(self) -> None:
+        """Put what has happened on the workers on its way to the manager."""
+        for cluster, link in self.links.items():
+            api = self.nodes[cluster].api
+            if api.version == self._seen[cluster]:
+                continue
+            if not link.is_cut and self.manager.is_connected(cluster):
+                for version, event in api.history:
+                    if version > self._seen[cluster] and _is_watched(event["object"]):
+                        self._send_event(cluster, link, event)
+            self._seen[cluster] = api.version
+
+    def _send_event(self, cluster: str, link: Link, event: dict[str, Any]) -> None:
+        epoch, process = link.epoch, self._process
+        for _ in range(2 if link.repeats_event() else 1):
+            self._later(link.delay_ns(), lambda: self._hear(cluster, event, epoch, process))
+
+    def _hear(self, cluster: str, event: dict[str, Any], epoch: int, process: int) -> None:
+        if process == self._process and epoch == self.links[cluster].epoch:
+            self.manager.observe(event, cluster=cluster, now=self.now)
+            self._manager_wake = self.manager.next_wake(self.now)
+
+
+def _is_watched(manifest: JsonObject) -> bool:
+    """Does the manager watch it: all queues, and of the rest what some manager has made?"""
+    return text_at(manifest, "kind") in ("ClusterQueue", "LocalQueue") or (
+        ORIGIN_LABEL in texts_at(manifest, "metadata", "labels")
+    )

@@ -1,0 +1,61 @@
+"""Objects of a cluster in the columns in which `kubectl get` shows them, without their age."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kueuecore._json import JsonObject, int_at, text_at
+from kueuecore.fleet.fleet import Fleet
+from kueuecore.multikueue.conditions import condition, is_true
+
+__all__ = ["table"]
+
+
+def table(fleet: Fleet, kind: str, *, cluster: str = "") -> str:
+    """What `kubectl get` shows of all objects of a kind.
+
+    Args:
+        fleet: The fleet.
+        kind: Workload, Job or MultiKueueCluster.
+        cluster: Which cluster; the manager by default.
+
+    Returns:
+        Lines with columns, the titles first; a sentence if there is nothing.
+    """
+    columns = _COLUMNS[kind]
+    objects = fleet.objects(kind, cluster=cluster)
+    if not objects:
+        return "No resources found"
+    shown = ([text_at(it, "metadata", "name"), *(show(it) for show in columns.values())] for it in objects)
+    rows = [["NAME", *columns], *shown]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    lines = ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _condition(kind: str) -> Callable[[JsonObject], str]:
+    return lambda manifest: text_at(condition(manifest, kind), "status")
+
+
+def _job_status(job: JsonObject) -> str:
+    for kind in ("Complete", "Failed", "Suspended"):
+        if is_true(job, kind):
+            return kind
+    return "Running"
+
+
+def _completions(job: JsonObject) -> str:
+    wanted = int_at(job, "spec", "completions", default=int_at(job, "spec", "parallelism", default=1))
+    return f"{int_at(job, 'status', 'succeeded')}/{wanted}"
+
+
+_COLUMNS: Mapping[str, Mapping[str, Callable[[JsonObject], str]]] = {
+    "Workload": {
+        "QUEUE": lambda it: text_at(it, "spec", "queueName"),
+        "RESERVED IN": lambda it: text_at(it, "status", "admission", "clusterQueue"),
+        "ADMITTED": _condition("Admitted"),
+        "FINISHED": _condition("Finished"),
+    },
+    "Job": {"STATUS": _job_status, "COMPLETIONS": _completions},
+    "MultiKueueCluster": {"CONNECTED": _condition("Active")},
+}
