@@ -248,6 +248,11 @@ impl State {
 
     /// Takes a workload's reservation into account, or out of it, as its status now says (rules/01 §7.4).
     pub fn put_cached(&mut self, workload: WorkloadId) -> bool {
+        self.put_cached_as(workload, None)
+    }
+
+    /// The same where it is known what the admission says.
+    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Arc<[Totals]>>) -> bool {
         let record = self.workloads.get(workload);
         let target = if has_active_quota_reservation(&record.workload) && !self.counts_by_variants(&record.workload) {
             record.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone())
@@ -260,7 +265,14 @@ impl State {
         };
         let Some(queue) = self.find_queue(&target) else { return false };
         self.uncache(workload);
-        let totals = self.reserved_totals(workload);
+        let status = &self.workloads.get(workload).workload.status;
+        let totals = match assigned {
+            Some(totals) if status.reclaimable_pods.is_empty() => {
+                debug_assert_eq!(totals, self.reserved_totals(workload));
+                totals
+            }
+            _ => self.reserved_totals(workload),
+        };
         let usage = charged_usage(&mut self.names, &totals);
         let record = self.workloads.get_mut(workload);
         record.totals = totals;

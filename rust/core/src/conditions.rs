@@ -95,7 +95,11 @@ pub fn condition(
         kind: kind.into(),
         status,
         reason: reason.into(),
-        message: truncate(message, MAX_CONDITION_MESSAGE).into(),
+        message: if message.len() <= MAX_CONDITION_MESSAGE {
+            Text::Shared(message.into())
+        } else {
+            truncate(message, MAX_CONDITION_MESSAGE).into()
+        },
         last_transition: now,
         observed_generation: generation,
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::admission_fair_sharing::local_queue_usage;
 use crate::amount::Amount;
 use crate::apply::has_closed_preemption_gate;
-use crate::assign::{Mode, Nomination};
+use crate::assign::{Mode, Nomination, Totals};
 use crate::decision::Decision;
 use crate::entry::{Entry, EntryStatus, sort_classical};
 use crate::forest::{Forest, TreeId};
@@ -53,6 +53,15 @@ pub(crate) enum Fitting {
     Waits(Option<WorkloadId>),
 }
 
+/// A quota reservation that is not written yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Assumed {
+    pub workload: WorkloadId,
+    pub admission: Shared<Admission>,
+    /// What the admission says, by ids.
+    pub totals: Arc<[Totals]>,
+}
+
 /// What the entries of a cycle share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cycle {
@@ -60,7 +69,7 @@ pub(crate) struct Cycle {
     marks: BTreeMap<TreeId, Mark>,
     pub decision: Decision,
     /// Quota reservations, to charge once the trial usage is rolled back.
-    pub assumed: Vec<(WorkloadId, Shared<Admission>)>,
+    pub assumed: Vec<Assumed>,
     /// Slices that their replacements end: old and new.
     pub replaced: Vec<(WorkloadId, WorkloadId)>,
     /// Preemptions, to write at the end: target and preemptor.
@@ -121,8 +130,8 @@ impl State {
 
     /// Writes what was decided, with all trial usage taken back.
     pub(crate) fn write(&mut self, cycle: &mut Cycle, now: Time) {
-        for (workload, admission) in std::mem::take(&mut cycle.assumed) {
-            self.assume(workload, admission, now, &mut cycle.decision);
+        for assumed in std::mem::take(&mut cycle.assumed) {
+            self.assume(assumed, now, &mut cycle.decision);
         }
         for (old, new) in std::mem::take(&mut cycle.replaced) {
             self.replace_slice(old, new, now, &mut cycle.decision);
@@ -270,8 +279,7 @@ impl State {
             cycle.preemptions.extend(entry.targets.iter().map(|&t| (t, entry.workload, entry.queue)));
             return Fitting::Decided;
         }
-        let is_blocked = !self.unready.is_empty() || cycle.assumed.iter().any(|(id, _)| self.blocks_admission(*id));
-        if is_blocked && !entry.has_reservation {
+        if !entry.has_reservation && self.is_blocked(cycle) {
             entry.reason = reasons::WAITING_FOR_PODS_READY;
             entry.message = messages::WAITING_FOR_PODS_READY.into();
             return Fitting::Waits(slice);

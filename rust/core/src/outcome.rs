@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::assign::{Resume, Totals};
+use crate::assign::{self, Resume, Totals};
 use crate::checks::checks_for_admission;
 use crate::conditions::{self, truncate};
-use crate::cycle::Cycle;
+use crate::cycle::{Assumed, Cycle};
 use crate::decision::{Admitted, Decision, Event, Kept, Key, Preempted};
 use crate::entry::{Entry, EntryStatus};
 use crate::eviction;
@@ -66,11 +66,27 @@ impl State {
                 ),
             });
         }
-        cycle.assumed.push((entry.workload, admission));
+        let totals = self.assigned_totals(entry);
+        cycle.assumed.push(Assumed { workload: entry.workload, admission, totals });
+    }
+
+    /// What [`crate::totals::reserved_totals`] would read in the admission of an entry, without its names.
+    fn assigned_totals(&self, entry: &Entry) -> Arc<[Totals]> {
+        let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
+        let of_pod_set = |pod_set: &assign::PodSetAssignment| {
+            let amount = |resource| pod_set.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1);
+            let mut requests: Vec<_> = pod_set.flavors.iter().map(|it| (it.resource, amount(it.resource))).collect();
+            requests.sort_by(|a, b| self.names.canonical_key(a.0).cmp(&self.names.canonical_key(b.0)));
+            let mut flavors: Vec<_> = pod_set.flavors.iter().map(|it| (it.resource, it.flavor)).collect();
+            flavors.sort_by(|a, b| self.names.resource_text(a.0).cmp(self.names.resource_text(b.0)));
+            Totals { count: pod_set.count, requests, flavors }
+        };
+        assignment.pod_sets.iter().map(of_pod_set).collect()
     }
 
     /// Writes a reservation and charges it.
-    pub(crate) fn assume(&mut self, id: WorkloadId, admission: Shared<Admission>, now: Time, decision: &mut Decision) {
+    pub(crate) fn assume(&mut self, assumed: Assumed, now: Time, decision: &mut Decision) {
+        let Assumed { workload: id, admission, totals } = assumed;
         let queue = self.find_queue(&admission.cluster_queue).expect("the ClusterQueue of a head");
         let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
         let required: BTreeSet<String> = checks_for_admission(&object, &admission);
@@ -84,7 +100,7 @@ impl State {
         self.agenda.touch(id);
         self.follow_admission(id, before.workload.status.admission.as_ref());
         self.unqueue(id);
-        self.put_cached(id);
+        self.put_cached_as(id, Some(totals));
         if is_admitted {
             let message = messages::admitted_event(&admission.cluster_queue, 0);
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: Arc::clone(&key), message });

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::conditions::{PODS_READY, is_true};
-use crate::cycle::{Progress, Round};
+use crate::cycle::{Cycle, Progress, Round};
 use crate::decision::{Decision, Key};
 use crate::ids::WorkloadId;
 use crate::messages;
@@ -33,6 +33,13 @@ impl State {
     pub(crate) fn blocks_admission(&self, id: WorkloadId) -> bool {
         self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission)
             && !is_true(&self.workloads.get(id).workload.status.conditions, PODS_READY)
+    }
+
+    /// Is there anybody, with quota or about to get it in this cycle, for whose pods admissions wait?
+    pub(crate) fn is_blocked(&self, cycle: &Cycle) -> bool {
+        let is_on = self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission);
+        is_on
+            && (!self.unready.is_empty() || cycle.assumed.iter().any(|assumed| self.blocks_admission(assumed.workload)))
     }
 
     /// Goes on with a round on this state, until its end or until it has to wait.

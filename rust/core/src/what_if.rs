@@ -131,7 +131,7 @@ impl State {
         answer.message = entry.message.to_string();
         if entry.status == EntryStatus::Assumed {
             answer.outcome = Outcome::Fits;
-            answer.admission = cycle.assumed.pop().map(|(_, admission)| admission);
+            answer.admission = cycle.assumed.pop().map(|assumed| assumed.admission);
             let told = cycle.decision.events.iter().find(|event| event.reason == "QuotaReserved");
             answer.message = told.map_or_else(String::new, |event| event.message.clone());
         } else if !cycle.preemptions.is_empty() {

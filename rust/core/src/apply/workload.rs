@@ -238,10 +238,12 @@ impl State {
         let record = self.workloads.get(id);
         let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
         let relevant = self.is_relevant_change(old, record);
-        if old.local_queue != record.local_queue {
+        let has_moved = old.local_queue != record.local_queue;
+        if has_moved {
             self.unqueue(id);
         }
-        if !self.gate(Gate::FlavorFungibilityPreserveScanProgress) || !same_shape(old, self.workloads.get(id)) {
+        let keeps_progress = self.gate(Gate::FlavorFungibilityPreserveScanProgress) && !has_moved;
+        if !keeps_progress || !same_shape(old, self.workloads.get(id)) {
             self.workloads.get_mut(id).resume = None;
         }
         if now == Stage::Finished || !is_active(&self.workloads.get(id).workload) {
