@@ -1,11 +1,14 @@
 //! Reason codes and names to the words that Kueue writes. No other file of the cycle has such text.
 
+use std::fmt;
+
 use crate::amount::Amount;
 use crate::assign::{Assignment, Mode, PodSetAssignment, Reason};
 use crate::gates::Gates;
 use crate::ids::ResourceId;
 use crate::names::Names;
 use crate::objects::{Meta, PodSet, Workload};
+use crate::quantity::Quantity;
 use crate::queue_order::{base_priority, effective_priority};
 use crate::reasons;
 use crate::resource_names::quantity_from_value;
@@ -136,14 +139,33 @@ pub fn priorities(preemptor: &Workload, preemptee: &Workload, gates: Gates) -> S
     of("preemptor", preemptor) + &of("preemptee", preemptee)
 }
 
+/// An amount as Kueue prints it.
+enum Printed {
+    Quantity(Quantity),
+    Unlimited(Amount),
+}
+
+impl fmt::Display for Printed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Printed::Quantity(quantity) => quantity.fmt(f),
+            Printed::Unlimited(amount) => amount.fmt(f),
+        }
+    }
+}
+
 /// A quantity of a resource as Kueue prints it.
-fn quantity(names: &Names, resource: ResourceId, value: i64) -> String {
-    quantity_from_value(names.resource_text(resource), value, false).to_string()
+fn quantity(names: &Names, resource: ResourceId, value: i64) -> Quantity {
+    quantity_from_value(names.resource_text(resource), value, false)
 }
 
 /// An amount of a resource; the sentinel prints `<unlimited>`.
-fn amount(names: &Names, resource: ResourceId, amount: Amount) -> String {
-    if amount.is_unlimited() { amount.to_string() } else { quantity(names, resource, amount.get()) }
+fn amount(names: &Names, resource: ResourceId, amount: Amount) -> Printed {
+    if amount.is_unlimited() {
+        Printed::Unlimited(amount)
+    } else {
+        Printed::Quantity(quantity(names, resource, amount.get()))
+    }
 }
 
 /// One reason in Kueue's words (rules/03 §3 to §5).

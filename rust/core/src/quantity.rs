@@ -262,14 +262,19 @@ impl fmt::Display for Quantity {
             return f.pad(text);
         }
         let Canonical { number, suffix } = self.canonical();
-        // 64 bits are written much faster, and nearly every number has no more.
-        let mut text = i64::try_from(number).map_or_else(|_| number.to_string(), |number| number.to_string());
-        match suffix {
-            Suffix::None => {}
-            Suffix::Text(suffix) => text.push_str(suffix),
-            Suffix::Exponent(exponent) => text.push_str(&format!("e{exponent}")),
+        if f.width().is_some() || f.precision().is_some() {
+            return f.pad(&self.to_string());
         }
-        f.pad(&text)
+        // 64 bits are written much faster, and nearly every number has no more.
+        match i64::try_from(number) {
+            Ok(number) => fmt::Display::fmt(&number, f)?,
+            Err(_) => fmt::Display::fmt(&number, f)?,
+        }
+        match suffix {
+            Suffix::None => Ok(()),
+            Suffix::Text(suffix) => f.write_str(suffix),
+            Suffix::Exponent(exponent) => write!(f, "e{exponent}"),
+        }
     }
 }
 
