@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from kueuecore._json import JsonObject
 from kueuecore.multikueue.conditions import with_condition
+from kueuecore.multikueue.queues import failure_delay_ns
 from kueuecore.times import format_time
 
 __all__ = ["Connection", "ConnectionReason", "establish_timeout_ns", "retry_delay_ns"]
@@ -69,6 +70,7 @@ class Connection:
             connected counts from when it was made.
         is_connected: Are all watches up?
         n_failed: Failed attempts since it was connected, or since its credentials changed.
+        n_unreadable: How often in a row its credentials could not be read.
         next_attempt: No attempt before this time.
         source: Where its credentials are, as last tried.
         waits_for_source: Were the credentials not found? Then nothing is tried before they change.
@@ -77,6 +79,7 @@ class Connection:
     lost_at: int | None
     is_connected: bool = False
     n_failed: int = 0
+    n_unreadable: int = 0
     next_attempt: int = 0
     source: JsonObject | None = None
     waits_for_source: bool = False
@@ -84,7 +87,7 @@ class Connection:
     def connected(self) -> None:
         """All watches are up."""
         self.is_connected, self.lost_at = True, None
-        self.n_failed = self.next_attempt = 0
+        self.n_failed = self.n_unreadable = self.next_attempt = 0
 
     def lost(self, now: int) -> None:
         """It is not connected any more; the first loss counts."""
@@ -98,6 +101,13 @@ class Connection:
         self.n_failed += 1
         self.next_attempt = now + retry_delay_ns(self.n_failed)
 
+    def unreadable(self, now: int, *, is_missing: bool) -> None:
+        """Its credentials are no good: read them again later, or once they are there."""
+        self.lost(now)
+        self.n_unreadable += 1
+        self.next_attempt = now + failure_delay_ns(self.n_unreadable)
+        self.waits_for_source = is_missing
+
     def still_pending(self, now: int) -> None:
         """An attempt before is still under way: look again soon, without counting it."""
         self.lost(now)
@@ -106,7 +116,7 @@ class Connection:
     def changed(self, source: JsonObject) -> None:
         """The credentials are others, or somewhere else: begin again."""
         self.source = source
-        self.n_failed = self.next_attempt = 0
+        self.n_failed = self.n_unreadable = self.next_attempt = 0
         self.waits_for_source = False
 
     def status(self, cluster: JsonObject, reason: ConnectionReason | None, error: str, now: int) -> JsonObject:

@@ -44,7 +44,6 @@ class Links:
         self._connecting.discard(cluster)
         if cluster in self.connections:
             self.connections[cluster].connected()
-            self._queue.went_well(cluster)
             self._find(cluster, None, "", now)
 
     def failed(self, cluster: str, reason: ConnectionReason, message: str, now: int, *, is_missing: bool) -> None:
@@ -54,10 +53,7 @@ class Links:
         if connection is None:
             return
         if reason.is_of_configuration:
-            connection.lost(now)
-            connection.waits_for_source = is_missing
-            if not is_missing:
-                self._queue.failed(cluster, now)
+            connection.unreadable(now, is_missing=is_missing)
         else:
             connection.failed(now)
         self._find(cluster, reason, message, now)

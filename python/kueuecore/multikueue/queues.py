@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-__all__ = ["WorkQueue"]
+__all__ = ["WorkQueue", "failure_delay_ns"]
 
 _Key = TypeVar("_Key", str, tuple[str, str])
 # How the queues of controllers wait after failures: from 5 ms, twice as long each time, to 1000 s.
 _FIRST_RETRY_NS = 5_000_000
 _LAST_RETRY_NS = 1_000_000_000_000
+
+
+def failure_delay_ns(n_failed: int) -> int:
+    """How long a controller's queue waits after so many failures in a row."""
+    return min(_FIRST_RETRY_NS << min(n_failed - 1, 20), _LAST_RETRY_NS)
 
 
 class WorkQueue(Generic[_Key]):
@@ -32,9 +37,8 @@ class WorkQueue(Generic[_Key]):
 
     def failed(self, key: _Key, now: int) -> None:
         """It went wrong: look again, later each time."""
-        n_failed = self._failures.get(key, 0)
-        self._failures[key] = n_failed + 1
-        self.add(key, now + min(_FIRST_RETRY_NS << min(n_failed, 20), _LAST_RETRY_NS))
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self.add(key, now + failure_delay_ns(self._failures[key]))
 
     def went_well(self, key: _Key) -> None:
         """It went well: the next failure is the first again."""

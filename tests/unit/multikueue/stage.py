@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kueuecore.decisions import Event
 from kueuecore.multikueue import (
     MANAGER,
     Connect,
@@ -42,6 +43,7 @@ class Stage:
         self.cut_off: set[str] = set()
         self.done: list[Create | Delete | Patch] = []
         self.problems: list[str] = []
+        self.events: list[Event] = []
         self.settings, self.dispatcher = settings or MultiKueueSettings(), dispatcher
         self.manager = Manager(settings=self.settings, dispatcher=dispatcher)
         for name in clusters:
@@ -238,4 +240,5 @@ class Stage:
             newest = None if refused.code == 404 else api.get(command.kind, command.name, namespace=command.namespace)
             self.manager.refuse(command, newest, gone=refused.code == 404, now=self.now)
         else:
+            self.events += command.events
             self.manager.confirm(command, answer, now=self.now)
