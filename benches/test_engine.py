@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benches.worlds import T0, World
@@ -43,6 +44,31 @@ def test_apply_10_000_workloads_from_people(benchmark: BenchmarkFixture) -> None
 
 def test_apply_10_000_workloads_from_a_watch(benchmark: BenchmarkFixture) -> None:
     _apply(benchmark, trusted=True)
+
+
+def test_submitting_100_000_workloads_as_arrays(benchmark: BenchmarkFixture) -> None:
+    cluster = World(100, 10).cluster()
+    queues = np.arange(100_000) % 100
+    requests = {"cpu": queues % 8 * 1000 + 1000}
+
+    def fresh() -> tuple[tuple[Engine], dict[str, object]]:
+        engine = Engine()
+        engine.apply(cluster, now=T0)
+        return (engine,), {}
+
+    def run(engine: Engine) -> int:
+        names = [f"queue-{index:05}" for index in range(100)]
+        engine.submit(namespace="ns", local_queues=names, queue=queues, requests=requests, created=T0, now=T0)
+        return len(engine)
+
+    assert _pedantic(benchmark, run, setup=fresh, rounds=3) == 100_000
+
+
+def test_cycle_that_decides_nothing(benchmark: BenchmarkFixture) -> None:
+    engine = _engine(World(100, n_pending=100, nominal_cpu=0))
+    while engine.cycle(T0).has_changed_something:
+        pass
+    assert benchmark(engine.cycle, T0).cycle == 0
 
 
 def _cycle(benchmark: BenchmarkFixture, world: World) -> Decision:
