@@ -127,7 +127,7 @@ class Review:
 
     Args:
         answers: The checks whose entries are to change; the others stay as they are.
-        writes: Objects to create and to delete, in this order.
+        writes: Objects to create and to delete, in this order; where one is refused, the rest is left out.
         status: What else is to change in the status of the workload, as a merge patch; `clusterName`, say.
         events: What to tell.
     """
@@ -213,12 +213,13 @@ class CheckController(Protocol):
         """
         ...
 
-    def refused(self, write: ObjectWrite, error: str, *, now: int) -> Review:
+    def refused(self, write: ObjectWrite, error: str, *, is_there: bool = False, now: int) -> Review:
         """One of the `writes` was refused.
 
         Args:
             write: The write.
             error: Why, in the words of the API server.
+            is_there: Is there one of that name already, of which a watch has not told yet?
             now: The time.
 
         Returns:

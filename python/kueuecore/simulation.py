@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from kueuecore.checks import CheckController
 from kueuecore.columns import Submissions, encode_submissions
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine, Objects
@@ -12,10 +13,10 @@ from kueuecore.errors import ManifestError
 from kueuecore.manifests import to_json_lines
 from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
 from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.virtual import VirtualCluster
+from kueuecore.virtual.happenings import span_ns, submitted
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
-
-_SECOND_NS = 1_000_000_000
 
 
 def simulate(
@@ -31,15 +32,17 @@ def simulate(
     max_cycles: int | None = 1_000_000,
     eviction_seconds: float = 0.0,
     messages: bool = False,
+    checks: Sequence[CheckController] = (),
 ) -> Run:
     """Run through virtual time until nothing is left to happen.
 
     Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those
-    that are evicted stop and wait again, admission checks are ready at once. After each cycle the workloads for which
-    something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they start;
-    where the configuration names `waitForPodsReady`, events may say otherwise (`ready_seconds`), and pods that are late
-    cost the quota. With admission fair sharing, what LocalQueues use is sampled at Kueue's intervals as long as
-    anything else is to happen; what has become of it is in `run.engine.local_queue(...)`.
+    that are evicted stop and wait again, admission checks are ready at once, unless somebody decides on them. After
+    each cycle the workloads for which something may have changed are tried again (Kueue waits up to a second). Pods are
+    ready as soon as they start; where the configuration names `waitForPodsReady`, events may say otherwise
+    (`ready_seconds`), and pods that are late cost the quota. With admission fair sharing, what LocalQueues use is
+    sampled at Kueue's intervals as long as anything else is to happen; what has become of it is in
+    `run.engine.local_queue(...)`.
 
     Args:
         objects: What is there from the start, in any form that `Engine.apply` takes.
@@ -55,6 +58,8 @@ def simulate(
         max_cycles: Stop after this many cycles; `None`: never.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
         messages: Keep the events and messages of every cycle, too, and whom it set aside.
+        checks: Who decides on AdmissionChecks; those of others are ready at once. With any the run is many times as
+            slow, for it goes through Python step by step: see `kueuecore.virtual.VirtualCluster`.
 
     Raises:
         ManifestError: Everything that is wrong with the objects, or with those of the events.
@@ -113,13 +118,29 @@ def simulate(
         [0, 55]
     """
     start = nanoseconds(now)
+    if checks:
+        cluster = VirtualCluster(
+            objects,
+            configuration=configuration,
+            now=start,
+            checks=checks,
+            trusted=trusted,
+            cycle_seconds=cycle_seconds,
+            quiet_cycles=_count(quiet_cycles, "quiet_cycles"),
+            max_cycles=_count(max_cycles, "max_cycles"),
+            eviction_seconds=eviction_seconds,
+            messages=messages,
+        )
+        cluster.schedule([*(it for rows in submissions for it in submitted(rows, start=start)), *events])
+        cluster.advance()
+        return cluster.run()
     engine = Engine(configuration)
     engine.apply(objects, now=start, trusted=trusted)
     options = (
-        _nanoseconds(cycle_seconds, "cycle_seconds"),
+        span_ns(cycle_seconds, "cycle_seconds"),
         _count(quiet_cycles, "quiet_cycles"),
         _count(max_cycles, "max_cycles"),
-        _nanoseconds(eviction_seconds, "eviction_seconds"),
+        span_ns(eviction_seconds, "eviction_seconds"),
         bool(messages),
     )
     columns = [encode_submissions(rows, start=start) for rows in submissions]
@@ -137,16 +158,6 @@ def _count(cycles: object, name: str) -> int | None:
     if not 0 <= cycles < 2**63:
         raise ValueError(f"{name} is {cycles}; give a number from 0 to {2**63 - 1}")
     return cycles
-
-
-def _nanoseconds(seconds: object, name: str) -> int:
-    """A time span in nanoseconds."""
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
-    # Not with infinity or NaN, which no comparison takes for less.
-    if not 0 <= seconds < 2**63 / _SECOND_NS:
-        raise ValueError(f"{name} is {seconds!r}; give seconds from 0 to 292 years")
-    return round(seconds * _SECOND_NS)
 
 
 def _line(event: Happening | Mapping[str, object]) -> bytes:

@@ -142,11 +142,8 @@ def infos_of_admission(
             labels[f"{PREFIX}local-queue-name"] = text_at(workload, "spec", "queueName")
             if _LABEL.fullmatch(cluster_queue := text_at(admission, "clusterQueue")):
                 labels[f"{PREFIX}cluster-queue-name"] = cluster_queue
-        assigned = texts_at(assignment, "flavors")
-        if missing := sorted({flavor for flavor in assigned.values() if flavor not in flavors}):
-            remedy = f"pod set {pod_set_name} of Workload {name} got it: give it in flavors, or wait until it is there"
-            raise UnknownObjectError(ObjectRef("ResourceFlavor", missing[0]), remedy)
-        selector, tolerations = _of_flavors(assigned, flavors)
+        of_workload = f"{pod_set_name} of Workload {name}"
+        selector, tolerations = node_needs(of_workload, texts_at(assignment, "flavors"), flavors)
         count = object_at(assignment).get("count", object_at(pod_set).get("count", 1))
         info = PodSetInfo(
             pod_set_name,
@@ -171,10 +168,22 @@ def infos_of_workload(workload: JsonObject) -> list[PodSetInfo]:
     return infos
 
 
-def _of_flavors(
-    assigned: Mapping[str, str], flavors: Mapping[str, JsonObject]
+def node_needs(
+    pod_set: str, assigned: Mapping[str, str], flavors: Mapping[str, JsonObject]
 ) -> tuple[dict[str, str], tuple[JsonValue, ...]]:
-    """Node selector and tolerations of the distinct flavors, by the names of their resources."""
+    """Node selector and tolerations of the distinct flavors that a pod set got, by the names of their resources.
+
+    Args:
+        pod_set: The pod set, for the error.
+        assigned: Resource to flavor.
+        flavors: ResourceFlavors by name.
+
+    Raises:
+        UnknownObjectError: A flavor is not among `flavors`.
+    """
+    if missing := sorted({flavor for flavor in assigned.values() if flavor not in flavors}):
+        remedy = f"pod set {pod_set} got it: give it in flavors, or wait until it is there"
+        raise UnknownObjectError(ObjectRef("ResourceFlavor", missing[0]), remedy)
     selector: dict[str, str] = {}
     tolerations: list[JsonValue] = []
     # Kueue goes by the random order of a map; the order of the resources' names always gives the same.

@@ -98,12 +98,10 @@ class Checking:
         times = (controller.next_wake(after=after) for controller in self.controllers)
         return min((time for time in times if time is not None), default=None)
 
-    def wake(self, now: int) -> bool:
-        """Time has come up to `now`; has it given anybody something to say?"""
-        n_asked = len(self._asked)
+    def wake(self, now: int) -> None:
+        """Time has come up to `now`."""
         for controller in self.controllers:
             self._ask(controller.due(now))
-        return len(self._asked) > n_asked
 
     def _ask(self, keys: Collection[WorkloadKey]) -> None:
         self._asked |= dict.fromkeys(keys)

@@ -431,8 +431,6 @@ class VirtualCluster:
                 self._ring(kind, job)
             self._settle()
         self._settle()
-        if self._checking.wake(self._now):
-            self._settle()
 
     def _happen(self, happening: Happening, number: int | None) -> None:
         """Something from outside. What names a workload that is gone is ignored."""
@@ -494,6 +492,7 @@ class VirtualCluster:
     def _settle(self) -> None:
         """Controllers, checks and jobs do what follows from changes, until nothing follows any more."""
         for _ in range(_MOST_ROUNDS):
+            self._checking.wake(self._now)
             self._follow_activities()
             self._reconciled_at = self._now
             events = self.engine.reconcile(self._now)

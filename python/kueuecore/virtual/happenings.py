@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from kueuecore._json import JsonObject
+from kueuecore.columns import Submissions, encode_submissions
 from kueuecore.errors import ManifestError
 from kueuecore.runs import Happening, Operation
+from kueuecore.times import format_time
 from kueuecore.virtual.jobs import JobPlan
 
-__all__ = ["happening_of", "job_plan", "span_ns"]
+__all__ = ["happening_of", "job_plan", "span_ns", "submitted"]
 
 _SECOND_NS = 1_000_000_000
 _NAMES = {
@@ -77,3 +82,46 @@ def job_plan(happening: Happening, *, waits_for_pods: bool) -> JobPlan:
         span(happening.fail_seconds, "fail_seconds"),
         span(happening.recover_seconds, "recover_seconds"),
     )
+
+
+def submitted(rows: Submissions, *, start: int) -> Iterator[Happening]:
+    """Submissions one by one, in the order of their rows.
+
+    Args:
+        rows: The submissions.
+        start: The time from which theirs count, in nanoseconds since 1970.
+
+    Raises:
+        ValueError: Columns that do not fit together, or values that no workload can have.
+    """
+    namespace, prefix, first, columns, at_bytes, run_bytes = encode_submissions(rows, start=start)
+    local_queues, queue, priority, _, count, resources, amounts = columns
+    at, run = np.frombuffer(at_bytes, "<i8").tolist(), np.frombuffer(run_bytes, "<i8").tolist()
+    queues, priorities = np.frombuffer(queue, "<u4").tolist(), np.frombuffer(priority, "<i4").tolist()
+    counts = np.frombuffer(count, "<i4").tolist()
+    requested = np.frombuffer(amounts, "<i8").reshape(len(at), len(resources)).tolist()
+    for row, time in enumerate(at):
+        requests: JsonObject = {
+            resource: f"{amount}m" if resource == "cpu" else amount
+            for resource, amount in zip(resources, requested[row], strict=True)
+            if amount
+        }
+        if not 0 <= queues[row] < len(local_queues):
+            raise ValueError(f"queue[{row}] is {queues[row]}; there are {len(local_queues)} local_queues")
+        container: JsonObject = {"name": "main", "resources": {"requests": requests}}
+        pods: JsonObject = {"name": "main", "count": counts[row], "template": {"spec": {"containers": [container]}}}
+        name = f"{prefix}{first + row}"
+        workload: JsonObject = {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": {
+                "namespace": namespace,
+                "name": name,
+                "uid": name,
+                "creationTimestamp": format_time(time),
+                "generation": 1,
+            },
+            "spec": {"queueName": local_queues[queues[row]], "priority": priorities[row], "podSets": [pods]},
+        }
+        seconds = None if run[row] < 0 else run[row] / _SECOND_NS
+        yield Happening(at=(time - start) / _SECOND_NS, op=Operation.CREATE, object=workload, run_seconds=seconds)

@@ -1,0 +1,39 @@
+"""Capacity that is asked for by ProvisioningRequests (rules/07 §4): who asks, and who makes it in virtual time.
+
+`ProvisioningController` is Kueue's controller without its I/O, for a `kueuecore.controller.Controller`.
+`VirtualProvisioning` puts somebody behind it who makes capacity in virtual time: by a script (`ScriptedCapacity`), or
+of a finite stock for which orders queue up (`QueuedCapacity`).
+"""
+
+from kueuecore.provisioning.capacity import (
+    CapacityProvider,
+    CapacityRequest,
+    CapacityState,
+    Outcome,
+    RequestedPodSet,
+    ScriptedCapacity,
+)
+from kueuecore.provisioning.config import config_of, delay_seconds
+from kueuecore.provisioning.controller import ProvisioningController
+from kueuecore.provisioning.queued import QueuedCapacity, Stock
+from kueuecore.provisioning.requests import RequestCondition, request_name, template_name
+from kueuecore.provisioning.virtual import RequestStep, VirtualProvisioning
+
+__all__ = [
+    "CapacityProvider",
+    "CapacityRequest",
+    "CapacityState",
+    "Outcome",
+    "ProvisioningController",
+    "QueuedCapacity",
+    "RequestCondition",
+    "RequestStep",
+    "RequestedPodSet",
+    "ScriptedCapacity",
+    "Stock",
+    "VirtualProvisioning",
+    "config_of",
+    "delay_seconds",
+    "request_name",
+    "template_name",
+]

@@ -1,0 +1,170 @@
+"""Who makes capacity of ProvisioningRequests in virtual time: what a cluster autoscaler and its cloud do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+from kueuecore.checks import WorkloadKey
+from kueuecore.provisioning.requests import RequestCondition
+
+__all__ = ["CapacityProvider", "CapacityRequest", "CapacityState", "Outcome", "RequestedPodSet", "ScriptedCapacity"]
+
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedPodSet:
+    """Pods of one shape that are asked for.
+
+    Args:
+        count: How many.
+        amounts: What each of them requests of each resource, in whole units.
+        node_selector: The labels of the nodes that it needs.
+    """
+
+    count: int
+    amounts: Mapping[str, Fraction]
+    node_selector: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityRequest:
+    """A ProvisioningRequest as those see it who make capacity.
+
+    Args:
+        namespace: Its namespace.
+        name: Its name, which ends with the number of the attempt.
+        provisioning_class: Its class.
+        parameters: Its parameters.
+        pod_sets: What is asked for.
+        workload: The workload that it is for.
+        created: When it was created, in nanoseconds since 1970.
+    """
+
+    namespace: str
+    name: str
+    provisioning_class: str
+    parameters: Mapping[str, str]
+    pod_sets: tuple[RequestedPodSet, ...]
+    workload: WorkloadKey
+    created: int
+
+    @property
+    def amounts(self) -> dict[str, Fraction]:
+        """What all pods request together of each resource, in whole units; `pods` is their number."""
+        total = {"pods": Fraction(sum(it.count for it in self.pod_sets))}
+        for pod_set in self.pod_sets:
+            for resource, amount in pod_set.amounts.items():
+                total[resource] = total.get(resource, Fraction(0)) + amount * pod_set.count
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityState:
+    """How it stands with a request.
+
+    Args:
+        conditions: What holds, with a message each. A condition that once held goes on to hold.
+        expected: What its condition `Provisioned` says while it does not hold; `None`: there is none.
+        details: `status.provisioningClassDetails`.
+        look_again: When this changes by time alone, in nanoseconds since 1970; `None`: never.
+    """
+
+    conditions: Mapping[RequestCondition, str] = field(default_factory=dict)
+    expected: str | None = None
+    details: Mapping[str, str] = field(default_factory=dict)
+    look_again: int | None = None
+
+
+class CapacityProvider(Protocol):
+    """Who makes capacity. Everything follows from what it is asked: it has no clock and no random source of its own."""
+
+    def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
+        """How does it stand with a request?
+
+        It is asked when the request has come, whenever it asked for it, when the pods have come, and after every
+        `release`; those that have come first are asked first.
+
+        Args:
+            request: The request.
+            is_used: Have its pods come: is its workload admitted?
+            now: The time in nanoseconds since 1970. It never goes back.
+        """
+        ...
+
+    def release(self, request: CapacityRequest, *, now: int) -> None:
+        """A request was deleted: its pods have ended, its workload was evicted, or nobody needs it any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Something that becomes of a request.
+
+    Args:
+        after_seconds: When, in seconds after its creation.
+        condition: Which condition holds from then on.
+        message: What that says.
+        details: What comes into its `provisioningClassDetails`.
+    """
+
+    after_seconds: float
+    condition: RequestCondition
+    message: str = ""
+    details: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        if not 0 <= self.after_seconds < 2**63 / _SECOND_NS:
+            raise ValueError(f"after_seconds is {self.after_seconds!r}; give seconds from 0 to 292 years")
+        object.__setattr__(self, "condition", RequestCondition(self.condition))
+
+
+_AT_ONCE = (Outcome(0, RequestCondition.PROVISIONED, "Provisioned at once"),)
+
+
+class ScriptedCapacity:
+    """Does what a script says.
+
+    Args:
+        script: What becomes of a request: by its name, which ends with the number of the attempt, or by its class.
+        otherwise: What becomes of all others; by default the capacity is there at once.
+
+    Example:
+        >>> capacity = ScriptedCapacity({
+        ...     "job-sample-dws-1": [Outcome(30, RequestCondition.FAILED, "out of stock")],
+        ...     "queued-provisioning.gke.io": [Outcome(300, RequestCondition.PROVISIONED, "here it is")],
+        ... })
+        >>> request = CapacityRequest("ns", "job-sample-dws-1", "queued-provisioning.gke.io", {}, (), ("ns", "w"), 0)
+        >>> capacity.look(request, is_used=False, now=30 * 10**9).conditions
+        {<RequestCondition.FAILED: 'Failed'>: 'out of stock'}
+    """
+
+    def __init__(
+        self, script: Mapping[str, Sequence[Outcome]] | None = None, *, otherwise: Sequence[Outcome] = _AT_ONCE
+    ) -> None:
+        for name, outcomes in {**(script or {}), "otherwise": otherwise}.items():
+            for outcome in outcomes:
+                if not isinstance(outcome, Outcome):
+                    raise TypeError(f"script[{name!r}] holds Outcomes, not {type(outcome).__name__}")
+        self._script = dict(script or {})
+        self._otherwise = tuple(otherwise)
+
+    def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
+        """What has become of a request up to now."""
+        outcomes = self._script.get(request.name, self._script.get(request.provisioning_class, self._otherwise))
+        conditions, details, look_again = dict[RequestCondition, str](), dict[str, str](), None
+        for outcome in sorted(outcomes, key=lambda it: it.after_seconds):
+            time = request.created + round(outcome.after_seconds * _SECOND_NS)
+            if time > now:
+                look_again = time
+                break
+            conditions[outcome.condition] = outcome.message
+            details |= outcome.details
+        return CapacityState(conditions, None, details, look_again)
+
+    def release(self, request: CapacityRequest, *, now: int) -> None:
+        """Nothing was taken."""

@@ -1,0 +1,107 @@
+"""ProvisioningRequestConfigs: read, refused, and found by what an AdmissionCheck says (rules/07 §4)."""
+
+from __future__ import annotations
+
+import random
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import object_ref
+from kueuecore.objects import ProvisioningRequestConfig, RetryStrategy
+
+__all__ = ["CONTROLLER_NAME", "config_of", "delay_seconds", "reference_problem"]
+
+CONTROLLER_NAME = "kueue.x-k8s.io/provisioning-request"
+"""`spec.controllerName` of the AdmissionChecks for which capacity is asked for."""
+_GROUP, _KIND = "kueue.x-k8s.io", "ProvisioningRequestConfig"
+_MOST_PARAMETERS, _LONGEST_VALUE, _MOST_RESOURCES, _MOST_LABELS = 100, 255, 100, 8
+_INT32_MAX = 2**31 - 1
+# Kueue adds up to this share of a delay at random.
+_JITTER = 1e-4
+
+
+def config_of(manifest: JsonObject) -> ProvisioningRequestConfig:
+    """A config from its manifest, v1beta2 or v1beta1.
+
+    Raises:
+        ManifestError: What an API server would refuse.
+    """
+    if text_at(manifest, "apiVersion") == f"{_GROUP}/v1beta1":
+        # The two versions have the same fields.
+        manifest = {**manifest, "apiVersion": f"{_GROUP}/v1beta2"}
+    config = ProvisioningRequestConfig.from_manifest(manifest)
+    problems = list(_problems(config))
+    if problems:
+        ref = object_ref(manifest)
+        raise ManifestError(
+            Problem(message, field=field, remedy=remedy, object=ref) for field, message, remedy in problems
+        )
+    return config
+
+
+def reference_problem(check: JsonObject) -> str:
+    """What is wrong with the reference of an AdmissionCheck to its config, in Kueue's words; empty if nothing is."""
+    reference = object_at(check, "spec").get("parameters")
+    if reference is None:
+        return "missing parameters reference"
+    if not text_at(reference, "name"):
+        return "empty name: bad parameters reference"
+    group, kind = text_at(reference, "apiGroup"), text_at(reference, "kind")
+    if group != _GROUP:
+        return f'wrong group "{group}", expecting "{_GROUP}": bad parameters reference'
+    if kind != _KIND:
+        return f'wrong kind "{kind}", expecting "{_KIND}": bad parameters reference'
+    return ""
+
+
+def delay_seconds(strategy: RetryStrategy, attempt: int, *, seed: str | None = None) -> int:
+    """How long to wait before a retry, in whole seconds (rules/07 §4.2).
+
+    The first time the base, whatever the maximum is; then twice as long each time, up to the maximum; 0 is none. Kueue
+    adds up to 0.01 % at random; here nothing, unless there is a seed.
+
+    Args:
+        strategy: Base and maximum.
+        attempt: Which retry, from 1.
+        seed: What the random part depends on.
+
+    Example:
+        >>> [delay_seconds(RetryStrategy(backoff_base_seconds=60, backoff_max_seconds=200), n) for n in (1, 2, 3)]
+        [60, 120, 200]
+    """
+    base, most = strategy.backoff_base_seconds, strategy.backoff_max_seconds
+    # Beyond this no doubling changes anything.
+    seconds = base << min(max(attempt, 1) - 1, 31)
+    if attempt > 1:
+        seconds = min(seconds, most or _INT32_MAX)
+    if seed is not None:
+        seconds += int(seconds * _JITTER * random.Random(f"{seed}/{attempt}").random())
+    return min(seconds, _INT32_MAX)
+
+
+def _problems(config: ProvisioningRequestConfig) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    if not config.provisioning_class_name:
+        found.append(("spec.provisioningClassName", "Required value", "name a class, such as queued-provisioning"))
+    if len(config.parameters) > _MOST_PARAMETERS:
+        found.append(("spec.parameters", f"{len(config.parameters)} parameters", f"give at most {_MOST_PARAMETERS}"))
+    found += [
+        (f"spec.parameters[{name}]", f"{len(value)} characters", f"give at most {_LONGEST_VALUE}")
+        for name, value in config.parameters.items()
+        if len(value) > _LONGEST_VALUE
+    ]
+    if len(config.managed_resources) > _MOST_RESOURCES:
+        n = len(config.managed_resources)
+        found.append(("spec.managedResources", f"{n} resources", f"give at most {_MOST_RESOURCES}"))
+    if len(config.node_selector_updates) > _MOST_LABELS:
+        n = len(config.node_selector_updates)
+        found.append(("spec.podSetUpdates.nodeSelector", f"{n} labels", f"give at most {_MOST_LABELS}"))
+    strategy = config.retry_strategy
+    for name, value in (
+        ("backoffLimitCount", strategy.backoff_limit_count),
+        ("backoffBaseSeconds", strategy.backoff_base_seconds),
+        ("backoffMaxSeconds", strategy.backoff_max_seconds),
+    ):
+        if not 0 <= value <= _INT32_MAX:
+            found.append((f"spec.retryStrategy.{name}", f"Invalid value: {value}", f"give 0 to {_INT32_MAX}"))
+    return found

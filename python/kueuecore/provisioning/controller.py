@@ -1,0 +1,510 @@
+"""Who asks for capacity by ProvisioningRequests, and makes checks of what comes of it (rules/07 §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore.checks import (
+    Activity,
+    CheckAnswer,
+    CheckController,
+    CheckState,
+    ObjectWrite,
+    ObjectWriteKind,
+    Review,
+    WorkloadKey,
+    check_states,
+)
+from kueuecore.decisions import Event
+from kueuecore.errors import ObjectRef, UnknownObjectError
+from kueuecore.jobs import StartError
+from kueuecore.manifests import object_ref
+from kueuecore.objects import ProvisioningRequestConfig
+from kueuecore.provisioning.config import CONTROLLER_NAME, config_of, delay_seconds, reference_problem
+from kueuecore.provisioning.pod_sets import UnassignedPodSetError, is_request_needed, requested_pods, template_of
+from kueuecore.provisioning.requests import (
+    API_VERSION,
+    KIND,
+    RequestCondition,
+    attempt_of,
+    condition_of,
+    is_as_configured,
+    parameters_of,
+    request_name,
+    template_name,
+)
+
+__all__ = ["ProvisioningController"]
+
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_CONFIG, _FLAVOR, _TEMPLATE = "ProvisioningRequestConfig", "ResourceFlavor", "PodTemplate"
+_MANAGED = "kueue.x-k8s.io/managed"
+_CONSUME, _CLASS = "autoscaling.x-k8s.io/consume-provisioning-request", "autoscaling.x-k8s.io/provisioning-class-name"
+# Bytes of an event's message, and of what a check says.
+_LONGEST_EVENT, _LONGEST_MESSAGE = 1024, 32 * 1024
+# After the n-th refusal in a row: twice as long as before, as a controller's queue does.
+_FIRST_DELAY_NS, _LONGEST_DELAY_NS = 5_000_000, 1_000_000_000_000
+
+
+@dataclass(slots=True)
+class _Of:
+    """What is known of one workload.
+
+    Args:
+        requests: Its ProvisioningRequests by name.
+        templates: Names of the PodTemplates that are there or on their way.
+        sent: What is on its way to which requests.
+        entries: What its checks said when they were last reviewed.
+        n_refused: How often in a row a write was refused.
+        not_before: Nothing is created before this time, because a write was refused.
+    """
+
+    requests: dict[str, JsonObject] = field(default_factory=dict)
+    templates: set[str] = field(default_factory=set)
+    sent: set[tuple[ObjectWriteKind, str]] = field(default_factory=set)
+    entries: dict[str, CheckAnswer] = field(default_factory=dict)
+    n_refused: int = 0
+    not_before: int | None = None
+
+
+class ProvisioningController(CheckController):
+    """Asks for capacity by ProvisioningRequests, of which somebody else, a cluster autoscaler, makes capacity.
+
+    It creates requests and PodTemplates, deletes those that nobody needs any more, and tells the checks what requests
+    say. PodTemplates are deleted along with their requests; Kueue leaves that to the garbage collector, by making the
+    request their owner once it is there.
+
+    Args:
+        deletes_on_eviction: Are the requests of an evicted workload deleted? Feature gate
+            `CleanupProvisioningRequestsOnEviction`, which is on by default.
+        seed: What the random part of delays depends on; without one there is none.
+
+    Example:
+        >>> controller = ProvisioningController()
+        >>> check = {
+        ...     "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "capacity"},
+        ...     "spec": {
+        ...         "controllerName": "kueue.x-k8s.io/provisioning-request",
+        ...         "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "dws"},
+        ...     },
+        ... }
+        >>> controller.observe(check, now=0)
+        ()
+        >>> controller.activity(check, now=0)
+        Activity(is_active=False, reason='BadParametersRef', \
+message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
+    """
+
+    controller_name = CONTROLLER_NAME
+    kinds: Mapping[str, tuple[str, str]] = {
+        _CONFIG: (_KUEUE, "provisioningrequestconfigs"),
+        _FLAVOR: (_KUEUE, "resourceflavors"),
+        KIND: (API_VERSION, "provisioningrequests"),
+    }
+
+    def __init__(self, *, deletes_on_eviction: bool = True, seed: int | None = None) -> None:
+        self._deletes_on_eviction = deletes_on_eviction
+        self._seed = seed
+        self._configs: dict[str, ProvisioningRequestConfig] = {}
+        self._flavors: dict[str, JsonObject] = {}
+        self._checks: dict[str, JsonObject] = {}
+        self._workloads: dict[WorkloadKey, _Of] = {}
+
+    # What is there.
+
+    def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
+        """An AdmissionCheck, a ProvisioningRequestConfig, a ResourceFlavor or a ProvisioningRequest is there.
+
+        Raises:
+            ManifestError: What is wrong with a config. Nothing has changed.
+        """
+        ref = object_ref(manifest)
+        match ref.kind:
+            case "AdmissionCheck":
+                if text_at(manifest, "spec", "controllerName") != self.controller_name:
+                    return self._users(ref.name) if self._checks.pop(ref.name, None) else ()
+                self._checks[ref.name] = manifest
+                return self._users(ref.name)
+            case "ProvisioningRequestConfig":
+                self._configs[ref.name] = config_of(manifest)
+                return self._users_of_config(ref.name)
+            case "ResourceFlavor":
+                self._flavors[ref.name] = manifest
+            case "ProvisioningRequest":
+                key = _owner(manifest)
+                of = self._workloads.setdefault(key, _Of())
+                of.requests[ref.name] = manifest
+                of.sent.discard((ObjectWriteKind.CREATE, ref.name))
+                of.n_refused, of.not_before = 0, None
+                return (key,)
+        return ()
+
+    def forget(self, deleted: ObjectRef, *, now: int) -> Collection[WorkloadKey]:
+        """One of these has gone, or a Workload; with that its requests go."""
+        match deleted.kind:
+            case "AdmissionCheck":
+                return self._users(deleted.name) if self._checks.pop(deleted.name, None) else ()
+            case "ProvisioningRequestConfig":
+                return self._users_of_config(deleted.name) if self._configs.pop(deleted.name, None) else ()
+            case "ResourceFlavor":
+                self._flavors.pop(deleted.name, None)
+            case "Workload":
+                self._workloads.pop((deleted.namespace, deleted.name), None)
+            case "ProvisioningRequest":
+                for key, of in self._workloads.items():
+                    if key[0] == deleted.namespace and of.requests.pop(deleted.name, None) is not None:
+                        of.sent.discard((ObjectWriteKind.DELETE, deleted.name))
+                        return (key,)
+        return ()
+
+    def activity(self, check: JsonObject, *, now: int) -> Activity | None:
+        """Active is a check whose config is there; reason and message change with the status only, as in Kueue."""
+        problem, name = reference_problem(check), text_at(check, "spec", "parameters", "name")
+        if not problem and name not in self._configs:
+            problem = f'provisioningrequestconfigs.kueue.x-k8s.io "{name}" not found'
+        conditions = (it for it in list_at(check, "status", "conditions") if text_at(it, "type") == "Active")
+        if text_at(next(conditions, None), "status") == ("False" if problem else "True"):
+            return None
+        if problem:
+            return Activity(False, "BadParametersRef", problem)
+        return Activity(True, "Active", "The admission check is active")
+
+    def requests_of(self, workload: WorkloadKey) -> tuple[JsonObject, ...]:
+        """The ProvisioningRequests of a workload, by name."""
+        of = self._workloads.get(workload, _Of())
+        return tuple(of.requests[name] for name in sorted(of.requests))
+
+    # What is said of a workload.
+
+    def review(self, workload: JsonObject, checks: Sequence[str], *, now: int) -> Review:
+        """What follows for a workload from its requests, and what is to be asked for (rules/07 §4.2)."""
+        held = {
+            text_at(it, "type") for it in list_at(workload, "status", "conditions") if text_at(it, "status") == "True"
+        }
+        ref = object_ref(workload)
+        key = (ref.namespace, ref.name)
+        if not held & {"QuotaReserved", "Finished", "Evicted"} or not (checks or key in self._workloads):
+            return Review()
+        of = self._workloads.setdefault(key, _Of())
+        if "Finished" in held or ("Evicted" in held and self._deletes_on_eviction):
+            return Review(writes=self._deletions(of, key, keep=()))
+        if "Evicted" in held:
+            return Review()
+        of.entries = {name: CheckAnswer.of(entry) for name, entry in check_states(workload).items()}
+        if any(reference_problem(self._checks[name]) for name in checks):
+            # Kueue tries again and again, and does nothing.
+            return Review()
+        try:
+            return self._reviewed(workload, of, key, self._current(workload, of, checks), now)
+        except UnassignedPodSetError:
+            return Review()
+
+    def refused(self, write: ObjectWrite, error: str, *, is_there: bool = False, now: int) -> Review:
+        """A write was refused: the check says so, and the write is made again after a while."""
+        of = self._workloads.get(write.workload)
+        if of is None:
+            return Review()
+        # What was to follow is not written either.
+        of.sent.clear()
+        if write.object.kind == _TEMPLATE and not is_there:
+            of.templates.discard(write.object.name)
+        of.n_refused += 1
+        of.not_before = now + min(_FIRST_DELAY_NS << min(of.n_refused - 1, 30), _LONGEST_DELAY_NS)
+        entry = of.entries.get(write.check)
+        if write.kind is not ObjectWriteKind.CREATE or is_there or entry is None:
+            return Review()
+        return self._failed(write.object, error, write.workload, entry)
+
+    def next_wake(self, *, after: int) -> int | None:
+        """When a write that was refused is to be made again."""
+        times = (of.not_before for of in self._workloads.values() if of.not_before is not None)
+        return min((time for time in times if time > after), default=None)
+
+    def due(self, now: int) -> Collection[WorkloadKey]:
+        """The workloads for which a write that was refused is to be made again."""
+        due = [key for key, of in self._workloads.items() if of.not_before is not None and of.not_before <= now]
+        for key in due:
+            self._workloads[key].not_before = None
+        return tuple(due)
+
+    def _reviewed(
+        self, workload: JsonObject, of: _Of, key: WorkloadKey, current: dict[str, _Current], now: int
+    ) -> Review:
+        answers = self._answers(workload, of, current)
+        changed = tuple(it for name, it in answers.items() if it != of.entries[name])
+        told = [_event(key, "AdmissionCheckUpdated", _update(of.entries[it.name], it)) for it in changed]
+        events = [event for event, it in zip(told, changed, strict=True) if it.state != of.entries[it.name].state]
+        kept = [it.request for it in current.values() if it.request is not None]
+        writes = list(self._deletions(of, key, keep=kept))
+        for name, it in current.items():
+            creation = self._creation(workload, of, it, answers.get(name, of.entries[name]), now)
+            if isinstance(creation, Review):
+                changed, events = (*changed, *creation.answers), [*events, *creation.events]
+            else:
+                writes += creation
+        requests = [it.object for it in writes if it.object.kind == KIND and it.kind is ObjectWriteKind.CREATE]
+        events += [
+            _event(key, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{it.name}"') for it in requests
+        ]
+        return Review(answers=changed, writes=tuple(writes), events=tuple(events))
+
+    def _current(self, workload: JsonObject, of: _Of, checks: Sequence[str]) -> dict[str, _Current]:
+        """For each check its config, whether it needs a request, and the request that counts: that of the last attempt.
+
+        Raises:
+            UnassignedPodSetError: The admission does not fit the workload.
+        """
+        name, annotations = text_at(workload, "metadata", "name"), texts_at(workload, "metadata", "annotations")
+        found: dict[str, _Current] = {}
+        for check in checks:
+            config = self._configs.get(text_at(self._checks[check], "spec", "parameters", "name"))
+            it = found[check] = _Current(check, config)
+            if config is None:
+                continue
+            it.is_needed = is_request_needed(workload, config)
+            for requested, request in of.requests.items() if it.is_needed else ():
+                attempt = attempt_of(requested, name, check)
+                if attempt is not None and attempt > it.attempt and is_as_configured(request, config, annotations):
+                    it.request, it.attempt = request, attempt
+        return found
+
+    def _answers(self, workload: JsonObject, of: _Of, current: Mapping[str, _Current]) -> dict[str, CheckAnswer]:
+        if any(it.is_needed and it.request is None for it in current.values()):
+            # `[code quirk]` As long as one of them has no request, nothing is said of any.
+            return {}
+        retries = {name: int_at(entry, "retryCount") for name, entry in check_states(workload).items()}
+        seed = None if self._seed is None else f"{self._seed}/{text_at(workload, 'metadata', 'name')}"
+        return {
+            name: _answer(workload, of.entries[name], it, n_retries=retries[name], seed=seed)
+            for name, it in current.items()
+        }
+
+    def _creation(
+        self, workload: JsonObject, of: _Of, current: _Current, answer: CheckAnswer, now: int
+    ) -> Sequence[ObjectWrite] | Review:
+        """What is to be created for a check, or what it says because that is not possible."""
+        config, request = current.config, current.request
+        if config is None or not current.is_needed or answer.state is CheckState.READY:
+            return ()
+        if request is not None:
+            is_over = _is_true(request, RequestCondition.FAILED) or (
+                _is_true(request, RequestCondition.BOOKING_EXPIRED) and not _is_admitted(workload)
+            )
+            # While the check says Retry, the eviction is to come first.
+            if not is_over or answer.state is not CheckState.PENDING:
+                return ()
+            attempt = current.attempt + 1
+        else:
+            attempt = int_at(check_states(workload)[current.check], "retryCount") + 1
+        ref = object_ref(workload)
+        name = request_name(ref.name, current.check, attempt)
+        if (ObjectWriteKind.CREATE, name) in of.sent or (of.not_before is not None and now < of.not_before):
+            return ()
+        return self._creations(workload, of, current.check, name, config)
+
+    def _creations(
+        self, workload: JsonObject, of: _Of, check: str, name: str, config: ProvisioningRequestConfig
+    ) -> Sequence[ObjectWrite] | Review:
+        ref = object_ref(workload)
+        key, writes, pod_sets = (ref.namespace, ref.name), list[ObjectWrite](), list[JsonValue]()
+        for pods in requested_pods(workload, config):
+            template = ObjectRef(_TEMPLATE, template_name(name, pods.name), ref.namespace)
+            try:
+                body = template_of(pods, self._flavors)
+            except (StartError, UnknownObjectError) as error:
+                return self._failed(template, str(error), key, of.entries[check])
+            metadata = _metadata(workload, template.name)
+            manifest: JsonObject = {"apiVersion": "v1", "kind": _TEMPLATE, "metadata": metadata, "template": body}
+            if template.name not in of.templates:
+                writes.append(ObjectWrite(ObjectWriteKind.CREATE, manifest, key, check))
+            pod_sets.append({"podTemplateRef": {"name": template.name}, "count": pods.count})
+        parameters: JsonObject = dict(parameters_of(config, texts_at(workload, "metadata", "annotations")))
+        spec: JsonObject = {
+            "provisioningClassName": config.provisioning_class_name,
+            "parameters": parameters,
+            "podSets": pod_sets,
+        }
+        request: JsonObject = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": _metadata(workload, name),
+            "spec": spec,
+        }
+        writes.append(ObjectWrite(ObjectWriteKind.CREATE, request, key, check))
+        of.templates |= {it.object.name for it in writes[:-1]}
+        of.sent.add((ObjectWriteKind.CREATE, name))
+        return writes
+
+    def _deletions(self, of: _Of, key: WorkloadKey, *, keep: Sequence[JsonObject]) -> tuple[ObjectWrite, ...]:
+        kept, writes = {text_at(it, "metadata", "name") for it in keep}, list[ObjectWrite]()
+        for name in sorted(of.requests.keys() - kept):
+            if (ObjectWriteKind.DELETE, name) in of.sent:
+                continue
+            of.sent.add((ObjectWriteKind.DELETE, name))
+            references = list_at(of.requests[name], "spec", "podSets")
+            templates = [text_at(it, "podTemplateRef", "name") for it in references]
+            of.templates -= set(templates)
+            for kind, api_version, names in ((KIND, API_VERSION, [name]), (_TEMPLATE, "v1", templates)):
+                for each in names:
+                    metadata: JsonObject = {"namespace": key[0], "name": each}
+                    manifest: JsonObject = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+                    writes.append(ObjectWrite(ObjectWriteKind.DELETE, manifest, key))
+        return tuple(writes)
+
+    def _failed(self, ref: ObjectRef, error: str, key: WorkloadKey, entry: CheckAnswer) -> Review:
+        message = f'Error creating {ref.kind} "{ref.name}": {error}'
+        answer = replace(entry, message=_cut(message, _LONGEST_MESSAGE))
+        event = _event(key, "FailedCreate", message, kind="Warning")
+        return Review(answers=() if answer == entry else (answer,), events=() if answer == entry else (event,))
+
+    def _users(self, check: str) -> tuple[WorkloadKey, ...]:
+        return tuple(key for key, of in self._workloads.items() if check in of.entries)
+
+    def _users_of_config(self, config: str) -> tuple[WorkloadKey, ...]:
+        checks = [name for name, it in self._checks.items() if text_at(it, "spec", "parameters", "name") == config]
+        return tuple({key: None for check in checks for key in self._users(check)})
+
+
+@dataclass(slots=True)
+class _Current:
+    """How it stands with one check of a workload."""
+
+    check: str
+    config: ProvisioningRequestConfig | None
+    is_needed: bool = False
+    request: JsonObject | None = None
+    attempt: int = 0
+
+
+def _answer(
+    workload: JsonObject, entry: CheckAnswer, current: _Current, *, n_retries: int, seed: str | None
+) -> CheckAnswer:
+    """What a check is to say: the first row of rules/07 §4.2 that fits."""
+    config, request = current.config, current.request
+    if config is None:
+        return replace(entry, state=CheckState.PENDING, message="the check is not active")
+    if request is None:
+        if entry.state is CheckState.READY:
+            return entry
+        message = "the provisioning request is not needed"
+        return replace(entry, state=CheckState.READY, message=message, pod_set_updates=())
+    if _is_true(request, RequestCondition.FAILED):
+        reason, why = "failure", _message(request, RequestCondition.FAILED)
+    elif _is_true(request, RequestCondition.CAPACITY_REVOKED):
+        if object_at(workload, "spec").get("active") is False:
+            return entry
+        message = _message(request, RequestCondition.CAPACITY_REVOKED)
+        return replace(entry, state=CheckState.REJECTED, message=message)
+    elif _is_true(request, RequestCondition.BOOKING_EXPIRED):
+        if _is_admitted(workload):
+            return entry
+        reason, why = "booking expired", _message(request, RequestCondition.BOOKING_EXPIRED)
+    else:
+        return _progress(workload, entry, request, config)
+    if current.attempt > config.retry_strategy.backoff_limit_count:
+        return replace(entry, state=CheckState.REJECTED, message=why)
+    entry = replace(entry, message=f"Retrying after {reason}: {why}")
+    if current.attempt <= n_retries:
+        # It was evicted for this one before.
+        return entry
+    seconds = delay_seconds(config.retry_strategy, n_retries + 1, seed=seed and f"{seed}/{current.check}")
+    return replace(entry, state=CheckState.RETRY, requeue_after_seconds=seconds)
+
+
+def _progress(
+    workload: JsonObject, entry: CheckAnswer, request: JsonObject, config: ProvisioningRequestConfig
+) -> CheckAnswer:
+    """What a check is to say while a request has not come to an end."""
+    provisioned = condition_of(request, RequestCondition.PROVISIONED)
+    if _is_true(request, RequestCondition.PROVISIONED):
+        if entry.state is CheckState.READY:
+            return entry
+        updates = _pod_set_updates(workload, request, config)
+        return replace(entry, state=CheckState.READY, message=text_at(provisioned, "message"), pod_set_updates=updates)
+    if _is_true(request, RequestCondition.ACCEPTED):
+        if provisioned is None:
+            return entry
+        return replace(entry, state=CheckState.PENDING, message=text_at(provisioned, "message"))
+    return replace(entry, state=CheckState.PENDING, message="")
+
+
+def _pod_set_updates(
+    workload: JsonObject, request: JsonObject, config: ProvisioningRequestConfig
+) -> tuple[JsonObject, ...]:
+    """What pods have to carry to get the capacity; of those that were asked for as one the first pod set alone."""
+    name, details = text_at(request, "metadata", "name"), texts_at(request, "status", "provisioningClassDetails")
+    pod_sets = (text_at(it, "name") for it in list_at(workload, "spec", "podSets"))
+    of_template = {template_name(name, it): it for it in pod_sets}
+    updates: list[JsonObject] = []
+    for pods in list_at(request, "spec", "podSets"):
+        template = text_at(pods, "podTemplateRef", "name")
+        class_name = text_at(request, "spec", "provisioningClassName")
+        update: JsonObject = {
+            "name": of_template.get(template, ""),
+            "annotations": {_CONSUME: name, _CLASS: class_name},
+        }
+        selector: JsonObject = {
+            it.key: details[it.value_from_provisioning_class_detail]
+            for it in config.node_selector_updates
+            if it.value_from_provisioning_class_detail in details
+        }
+        if selector:
+            update["nodeSelector"] = selector
+        updates.append(update)
+    return tuple(updates)
+
+
+def _owner(request: JsonObject) -> WorkloadKey:
+    """The workload for which a request was made."""
+    owners = list_at(request, "metadata", "ownerReferences")
+    names = (text_at(it, "name") for it in owners if text_at(it, "kind") in ("Workload", ""))
+    return text_at(request, "metadata", "namespace"), next(names, "")
+
+
+def _metadata(workload: JsonObject, name: str) -> JsonObject:
+    metadata = object_at(workload, "metadata")
+    owner: JsonObject = {
+        "apiVersion": _KUEUE,
+        "kind": "Workload",
+        "name": text_at(metadata, "name"),
+        "uid": text_at(metadata, "uid"),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "namespace": text_at(metadata, "namespace"),
+        "name": name,
+        "labels": {_MANAGED: "true"},
+        "ownerReferences": [owner],
+    }
+
+
+def _is_true(request: JsonObject, kind: RequestCondition) -> bool:
+    return text_at(condition_of(request, kind), "status") == "True"
+
+
+def _message(request: JsonObject, kind: RequestCondition) -> str:
+    return text_at(condition_of(request, kind), "message")
+
+
+def _is_admitted(workload: JsonObject) -> bool:
+    conditions = list_at(workload, "status", "conditions")
+    return any(text_at(it, "type") == "Admitted" and text_at(it, "status") == "True" for it in conditions)
+
+
+def _update(before: CheckAnswer, after: CheckAnswer) -> str:
+    message = f"Admission check {after.name} updated state from {before.state} to {after.state}"
+    return f"{message} with message: {after.message}" if after.message else message
+
+
+def _event(key: WorkloadKey, reason: str, message: str, *, kind: str = "Normal") -> Event:
+    return Event(kind, reason, *key, _cut(message, _LONGEST_EVENT))
+
+
+def _cut(message: str, length: int) -> str:
+    """A message that is too long for its place."""
+    return (
+        message if len(message.encode()) <= length else f"{message.encode()[: length - 4].decode(errors='ignore')} ..."
+    )

@@ -1,0 +1,162 @@
+"""For which pods capacity is asked for, and what is said of them (rules/07 §4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._quantities import number
+from kueuecore.jobs import JobsConfiguration, PodSetInfo
+from kueuecore.jobs.injection import node_needs
+from kueuecore.objects import PodSetMergePolicy, ProvisioningRequestConfig
+
+__all__ = ["RequestedPods", "UnassignedPodSetError", "is_request_needed", "requested_pods", "template_of"]
+
+
+class UnassignedPodSetError(Exception):
+    """A pod set of the workload is not in its admission."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedPods:
+    """Pods that are asked for as one.
+
+    Args:
+        pod_set: The first pod set among them, whose template and flavors stand for all.
+        assignment: What it was admitted with.
+        count: How many pods.
+    """
+
+    pod_set: JsonObject
+    assignment: JsonObject
+    count: int
+
+    @property
+    def name(self) -> str:
+        """The name of that pod set."""
+        return text_at(self.pod_set, "name")
+
+
+def is_request_needed(workload: JsonObject, config: ProvisioningRequestConfig) -> bool:
+    """Has capacity to be asked for, or do no pods need any that is managed?
+
+    Raises:
+        UnassignedPodSetError: A pod set before the first one that needs some is not in the admission.
+    """
+    assignments = _assignments(workload)
+    for pod_set in _users(workload, config.managed_resources):
+        name = text_at(pod_set, "name")
+        if name not in assignments:
+            raise UnassignedPodSetError(f'missing assignment for PodSet "{name}"')
+        if _count(pod_set, assignments[name]) > 0:
+            return True
+    return False
+
+
+def requested_pods(workload: JsonObject, config: ProvisioningRequestConfig) -> tuple[RequestedPods, ...]:
+    """The pods to ask for, by pod set in the order of the spec; those that the policy takes for alike are one.
+
+    Raises:
+        UnassignedPodSetError: A pod set that needs capacity is not in the admission.
+    """
+    assignments, merged = _assignments(workload), list[RequestedPods]()
+    for pod_set in _users(workload, config.managed_resources):
+        name = text_at(pod_set, "name")
+        if name not in assignments:
+            raise UnassignedPodSetError(f'missing assignment for PodSet "{name}"')
+        count = _count(pod_set, assignments[name])
+        if count <= 0:
+            continue
+        policy = config.pod_set_merge_policy
+        alike = (at for at, it in enumerate(merged) if policy is not None and _are_alike(it.pod_set, pod_set, policy))
+        if (found := next(alike, None)) is not None:
+            merged[found] = replace(merged[found], count=merged[found].count + count)
+        else:
+            merged.append(RequestedPods(pod_set, assignments[name], count))
+    return tuple(merged)
+
+
+def template_of(pods: RequestedPods, flavors: Mapping[str, JsonObject]) -> JsonObject:
+    """The pod template to ask for: with what the flavors demand, and limits where requests are missing.
+
+    Args:
+        pods: The pods.
+        flavors: ResourceFlavors by name.
+
+    Raises:
+        StartError: The template and the flavors contradict each other.
+        UnknownObjectError: A flavor is missing.
+    """
+    selector, tolerations = node_needs(pods.name, texts_at(pods.assignment, "flavors"), flavors)
+    info = PodSetInfo(pods.name, node_selector=selector, tolerations=tolerations)
+    template = info.merged_into(object_at(pods.pod_set, "template"), JobsConfiguration())
+    spec = dict(object_at(template, "spec"))
+    for kind in ("initContainers", "containers"):
+        if kind in spec:
+            spec[kind] = [_with_requests(it) if isinstance(it, dict) else it for it in list_at(spec, kind)]
+    return {**template, "spec": _with_requests(spec)}
+
+
+def _assignments(workload: JsonObject) -> dict[str, JsonObject]:
+    entries = list_at(workload, "status", "admission", "podSetAssignments")
+    return {text_at(it, "name"): it for it in entries if isinstance(it, dict)}
+
+
+def _count(pod_set: JsonObject, assignment: JsonObject) -> int:
+    return int_at(assignment, "count", default=int_at(pod_set, "count", default=1))
+
+
+def _users(workload: JsonObject, resources: Collection[str]) -> list[JsonObject]:
+    """The pod sets with pods that use a managed resource; of none all are managed."""
+    pod_sets = [it for it in list_at(workload, "spec", "podSets") if isinstance(it, dict)]
+    return [
+        it
+        for it in pod_sets
+        if int_at(it, "count", default=1) > 0 and (not resources or _uses(object_at(it, "template", "spec"), resources))
+    ]
+
+
+def _uses(pod: JsonObject, resources: Collection[str]) -> bool:
+    containers = (*list_at(pod, "initContainers"), *list_at(pod, "containers"))
+    amounts = (object_at(it, "resources", kind) for it in containers for kind in ("requests", "limits"))
+    return any(name in resources for each in amounts for name in each)
+
+
+def _with_requests(holder: JsonObject) -> JsonObject:
+    """A container, or the spec of a pod, with limits where requests are missing."""
+    resources = object_at(holder, "resources")
+    limits = object_at(resources, "limits")
+    if not limits:
+        return holder
+    return {**holder, "resources": {**resources, "requests": {**limits, **object_at(resources, "requests")}}}
+
+
+def _are_alike(one: JsonObject, other: JsonObject, policy: PodSetMergePolicy) -> bool:
+    if policy is PodSetMergePolicy.IDENTICAL_POD_TEMPLATES:
+        return _plain(one.get("template")) == _plain(other.get("template"))
+    first, second = object_at(one, "template", "spec"), object_at(other, "template", "spec")
+    return all(_requests(first, kind) == _requests(second, kind) for kind in ("containers", "initContainers")) and all(
+        _plain(first.get(name)) == _plain(second.get(name))
+        for name in ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims")
+    )
+
+
+def _requests(pod: JsonObject, kind: str) -> Sequence[JsonValue]:
+    """What the containers of a kind request, in their order."""
+    requests = (object_at(it, "resources", "requests") for it in list_at(pod, kind))
+    return [_plain(it, are_quantities=True) for it in requests]
+
+
+def _plain(value: JsonValue, *, are_quantities: bool = False) -> JsonValue:
+    """What is compared: nothing is as good as an empty list or object, and `1` as `1000m` of a resource."""
+    if isinstance(value, dict):
+        plain = {
+            name: _plain(it, are_quantities=are_quantities or name in ("requests", "limits"))
+            for name, it in value.items()
+        }
+        return {name: it for name, it in plain.items() if it not in (None, [], {})}
+    if isinstance(value, list):
+        return [_plain(it) for it in value]
+    amount = number(value) if are_quantities else None
+    return value if amount is None else str(amount)
