@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.simulating import simulate
 from kueuecore.errors import ManifestError
 from kueuecore.times import nanoseconds
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
@@ -37,6 +38,21 @@ examples:
     ns,resourceflavors,clusterqueues,cohorts,admissionchecks,workloadpriorityclasses,localqueues,workloads \\
     | kueuecore run - --trusted               what would a running Kueue do next?
   kueuecore run . -o json | jq -r '.workloads[] | select(.status == "Pending").message'
+
+exit codes:
+"""
+
+
+_SIMULATE_DESCRIPTION = """\
+Reads a scenario, runs it through virtual time until nothing is left to happen, and shows what
+became of each job, and how long jobs waited. The same scenario always comes to the same; what is
+drawn comes from its seed. docs/cli.md describes the file."""
+
+_SIMULATE_EPILOG = """\
+examples:
+  kueuecore simulate examples/scenario/scenario.yaml
+  kueuecore simulate scenario.yaml --seed 2 -o wide   other draws, every job by itself
+  kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
 
 exit codes:
 """
@@ -95,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         "run",
         help="what becomes of the workloads in some manifests",
         description=_RUN_DESCRIPTION,
-        epilog=_RUN_EPILOG + "\n".join(f"  {code.value:<4} {code.meaning}" for code in ExitCode),
+        epilog=_RUN_EPILOG + _exit_codes(),
         formatter_class=formatter,
     )
     add.set_defaults(command=run)
@@ -129,6 +145,30 @@ def _parser() -> argparse.ArgumentParser:
     shown = add.add_argument_group("what comes out")
     shown.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
     shown.add_argument("--events", action="store_true", help="show the events too (always in json)")
+    _add_style(shown)
+
+    add = commands.add_parser(
+        "simulate",
+        help="how long jobs wait in a scenario, through virtual time",
+        description=_SIMULATE_DESCRIPTION,
+        epilog=_SIMULATE_EPILOG + _exit_codes(),
+        formatter_class=formatter,
+    )
+    add.set_defaults(command=simulate)
+    add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
+    add.add_argument("--seed", type=int, help="draw from this seed, not from that of the file")
+    shown = add.add_argument_group("what comes out")
+    help_text = "table (the default); wide: every job, nothing wrapped; json: one document with everything"
+    shown.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    _add_style(shown)
+
+    add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
+    add.set_defaults(command=gates)
+    add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
+    return parser
+
+
+def _add_style(shown: argparse._ArgumentGroup) -> None:
     shown.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
     shown.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
     shown.add_argument("-q", "--quiet", action="store_true", help="no notes and warnings on stderr")
@@ -136,10 +176,9 @@ def _parser() -> argparse.ArgumentParser:
         "--fail-on-pending", action="store_true", help="exit with 1 if a workload is still pending in the end"
     )
 
-    add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
-    add.set_defaults(command=gates)
-    add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
-    return parser
+
+def _exit_codes() -> str:
+    return "\n".join(f"  {code.value:<4} {code.meaning}" for code in ExitCode)
 
 
 _OUTPUT_HELP = """table (the default); wide: more columns, nothing wrapped; json: one document with everything;

@@ -1,0 +1,179 @@
+"""`kueuecore simulate`: from a scenario to tables or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.cli.documents import SCHEMA
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.table import Style, table
+from kueuecore.scenarios import JobOutcome, Scenario, ScenarioOutcome, Waits, read_scenario, run_scenario, waits_by
+from kueuecore.times import format_time
+from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+
+__all__ = ["simulate"]
+
+# More jobs than these are told one by one only if somebody asks.
+_MOST_JOBS = 30
+_RIGHT = ("JOBS", "ADMITTED", "FINISHED", "MIN WAIT", "MEAN", "P95", "MAX", "EVICTIONS", "COPIES", "WASTED")
+_JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", "COPIES")
+_SECOND_NS = 1_000_000_000
+
+
+def simulate(options: argparse.Namespace) -> int:
+    """Run `kueuecore simulate`; returns the exit code."""
+    scenario = read_scenario(options.scenario, seed=options.seed)
+    outcome = run_scenario(scenario)
+    if not options.quiet:
+        for note in outcome.notes:
+            print(f"note: {note}", file=sys.stderr)
+    if options.output == "json":
+        print(_document(scenario, outcome))
+    else:
+        style = Style.of(sys.stdout, options.color)
+        print(_report(outcome, style, wide=options.output == "wide"))
+    if outcome.is_cut:
+        return ExitCode.UNSETTLED
+    is_pending = any(job.admitted is None for job in outcome.jobs)
+    return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+
+
+def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
+    parts = [_summary(outcome)]
+    if len(outcome.jobs) <= _MOST_JOBS or wide:
+        parts.append(_jobs(outcome, style.wide() if wide else style))
+    for title, groups in _groups(outcome):
+        parts.append(_waits(title, groups, style, is_fleet=outcome.is_fleet))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _summary(outcome: ScenarioOutcome) -> str:
+    waits = outcome.all
+    n_running, n_pending = waits.n_admitted - waits.n_finished, waits.n_jobs - waits.n_admitted
+    kinds = [(waits.n_finished, "finished"), (n_running, "running"), (n_pending, "pending")]
+    told = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
+    ending = "cut off, because it does not come to an end," if outcome.is_cut else "over"
+    lines = [f"{waits.n_jobs} jobs: {told}; {ending} after {_span(outcome.end - outcome.start)}"]
+    if waits.n_admitted:
+        told = f"waited {_seconds(waits.mean)} in the mean, 95 of 100 no more than {_seconds(waits.p95)}"
+        lines.append(f"{told}; {waits.n_evictions} evictions")
+    if outcome.is_fleet:
+        lines.append(f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted")
+    return "\n".join(lines)
+
+
+def _jobs(outcome: ScenarioOutcome, style: Style) -> str:
+    if not outcome.jobs:
+        return ""
+    extra = ["CLUSTER", "COPIES"] if outcome.is_fleet else []
+    header = ["JOB", "CLUSTER QUEUE", *extra, "CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", "MESSAGE"]
+    rows = []
+    for job in outcome.jobs:
+        times = [_since(outcome, time) for time in (job.created, job.admitted)]
+        where = [job.cluster or "-", str(job.n_copies)] if outcome.is_fleet else []
+        waited = "-" if job.wait_ns is None else _span(job.wait_ns)
+        name = f"{job.namespace}/{job.job.partition('/')[2]}"
+        ends = [waited, _since(outcome, job.finished), str(job.n_evictions), job.message]
+        rows.append([name, job.cluster_queue or "-", *where, *times, *ends])
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return table(header, rows, style, right=_JOB_RIGHT)
+
+
+def _groups(outcome: ScenarioOutcome) -> list[tuple[str, tuple[Waits, ...]]]:
+    """The tables of waits: by ClusterQueue, and by cluster and work if there are several."""
+    by: list[tuple[str, Callable[[JobOutcome], str]]] = [("CLUSTER QUEUE", lambda job: job.cluster_queue or "-")]
+    if outcome.is_fleet:
+        by.append(("CLUSTER", lambda job: job.cluster or "-"))
+    groups = [(title, waits_by(outcome.jobs, name_of)) for title, name_of in by]
+    works = waits_by(outcome.jobs, lambda job: job.work)
+    return [*groups, ("WORK", works)] if len(works) > 1 else groups
+
+
+def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool) -> str:
+    if not groups:
+        return ""
+    extra = ["COPIES", "WASTED"] if is_fleet else []
+    header = [title, "JOBS", "ADMITTED", "FINISHED", "MIN WAIT", "MEAN", "P95", "MAX", "EVICTIONS", *extra]
+    rows = []
+    for it in groups:
+        counts = [str(it.n_jobs), str(it.n_admitted), str(it.n_finished)]
+        times = [_seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
+        copies = [str(it.n_copies), str(it.n_wasted_copies)] if is_fleet else []
+        rows.append([it.name, *counts, *times, str(it.n_evictions), *copies])
+    return table(header, rows, style, right=_RIGHT)
+
+
+def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
+    """The outcome as one JSON document."""
+    document: JsonObject = {
+        "schema": SCHEMA,
+        "kueuecore": version(),
+        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        "seed": scenario.seed,
+        "start": format_time(outcome.start),
+        "end": format_time(outcome.end),
+        "ending": "CycleLimit" if outcome.is_cut else "Complete",
+        "jobs": [
+            {
+                "work": job.work,
+                "job": job.job,
+                "namespace": job.namespace,
+                "workload": job.workload,
+                "clusterQueue": job.cluster_queue or None,
+                "cluster": job.cluster or None,
+                "created": format_time(job.created),
+                "admitted": None if job.admitted is None else format_time(job.admitted),
+                "finished": None if job.finished is None else format_time(job.finished),
+                "waitSeconds": None if job.wait_ns is None else job.wait_ns / _SECOND_NS,
+                "evictions": job.n_evictions,
+                "copies": job.n_copies,
+                "message": job.message,
+            }
+            for job in outcome.jobs
+        ],
+        "all": _waits_document(outcome.all),
+        "clusterQueues": _documents(waits_by(outcome.jobs, lambda job: job.cluster_queue)),
+        "clusters": _documents(waits_by(outcome.jobs, lambda job: job.cluster)) if outcome.is_fleet else [],
+        "work": _documents(waits_by(outcome.jobs, lambda job: job.work)),
+    }
+    return json.dumps(document, indent=2)
+
+
+def _documents(groups: Sequence[Waits]) -> list[JsonValue]:
+    return [_waits_document(it) for it in groups]
+
+
+def _waits_document(waits: Waits) -> JsonObject:
+    return {
+        "name": waits.name,
+        "jobs": waits.n_jobs,
+        "admitted": waits.n_admitted,
+        "finished": waits.n_finished,
+        "waitSeconds": {"min": waits.least, "mean": waits.mean, "p95": waits.p95, "max": waits.most},
+        "evictions": waits.n_evictions,
+        "copies": waits.n_copies,
+        "wastedCopies": waits.n_wasted_copies,
+    }
+
+
+def _since(outcome: ScenarioOutcome, time: int | None) -> str:
+    return "-" if time is None else _span(time - outcome.start)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "-" if seconds is None else _span(round(seconds * _SECOND_NS))
+
+
+def _span(span_ns: int) -> str:
+    """A span of time, to the second from a minute on, to a tenth below."""
+    tenths = round(span_ns / (_SECOND_NS / 10))
+    if tenths < 600:
+        return f"{tenths / 10:g}s"
+    minutes, seconds = divmod(round(span_ns / _SECOND_NS), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m{seconds:02}s" if hours else f"{minutes}m{seconds:02}s"

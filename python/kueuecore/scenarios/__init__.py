@@ -1,0 +1,26 @@
+"""Scenarios: clusters, the work that comes to them, and a seed in one file, run through virtual time.
+
+Example:
+    >>> outcome = run_scenario(read_scenario("examples/scenario/scenario.yaml"))
+    >>> outcome.all.n_jobs, outcome.all.n_finished
+    (60, 60)
+"""
+
+from kueuecore.scenarios.outcomes import JobOutcome, ScenarioOutcome, Waits, waits_by
+from kueuecore.scenarios.running import run_scenario
+from kueuecore.scenarios.scenario import ClusterPart, Scenario, read_scenario
+from kueuecore.scenarios.work import Arrival, Span, Work
+
+__all__ = [
+    "Arrival",
+    "ClusterPart",
+    "JobOutcome",
+    "Scenario",
+    "ScenarioOutcome",
+    "Span",
+    "Waits",
+    "Work",
+    "read_scenario",
+    "run_scenario",
+    "waits_by",
+]

@@ -1,0 +1,147 @@
+"""What came of a scenario: each job, and how long jobs waited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["JobOutcome", "ScenarioOutcome", "Waits", "waits_by"]
+
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """What became of one job, or of one of its Workloads if it has several.
+
+    Args:
+        work: The work that it belongs to.
+        job: `Kind/name`.
+        namespace: Its namespace.
+        workload: Name of its Workload; empty if it got none.
+        cluster_queue: The ClusterQueue of its Workload; empty if its LocalQueue is not there.
+        cluster: The worker that it was on last; empty without a fleet, and on the manager.
+        created: When it came, in nanoseconds since 1970.
+        admitted: When it was admitted for the first time; None: never.
+        finished: When it ended; None: not yet.
+        n_evictions: How often it was evicted.
+        n_copies: How many copies of its Workload were made on workers.
+        message: Why it waits, or what it was refused for.
+    """
+
+    work: str
+    job: str
+    namespace: str
+    workload: str = ""
+    cluster_queue: str = ""
+    cluster: str = ""
+    created: int
+    admitted: int | None = None
+    finished: int | None = None
+    n_evictions: int = 0
+    n_copies: int = 0
+    message: str = ""
+
+    @property
+    def wait_ns(self) -> int | None:
+        """How long it waited for its first admission; None: it still waits."""
+        return None if self.admitted is None else self.admitted - self.created
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """How a group of jobs fared. Times are in seconds, and those of jobs that were admitted.
+
+    Args:
+        name: Of the group.
+        n_jobs: How many there are.
+        n_admitted: How many were admitted.
+        n_finished: How many have ended.
+        least: The shortest wait.
+        mean: The mean wait.
+        p95: The shortest time in which 95 of 100 were admitted.
+        most: The longest wait.
+        n_evictions: How often any was evicted.
+        n_copies: How many copies were made of them on workers.
+    """
+
+    name: str
+    n_jobs: int
+    n_admitted: int
+    n_finished: int
+    least: float | None
+    mean: float | None
+    p95: float | None
+    most: float | None
+    n_evictions: int
+    n_copies: int = 0
+
+    @property
+    def n_wasted_copies(self) -> int:
+        """Copies that did not lead to an admission: they kept workers busy, and were taken away."""
+        return max(self.n_copies - self.n_admitted, 0)
+
+    @classmethod
+    def of(cls, name: str, jobs: Sequence[JobOutcome]) -> Waits:
+        """How some jobs fared.
+
+        Example:
+            >>> jobs = [JobOutcome(work="w", job="j", namespace="n", created=0, admitted=s * 10**9) for s in (1, 2, 9)]
+            >>> waits = Waits.of("all", jobs)
+            >>> waits.least, waits.mean, waits.p95
+            (1.0, 4.0, 9.0)
+        """
+        waits = sorted(wait / _SECOND_NS for job in jobs if (wait := job.wait_ns) is not None)
+        n = len(waits)
+        return cls(
+            name=name,
+            n_jobs=len(jobs),
+            n_admitted=n,
+            n_finished=sum(job.finished is not None for job in jobs),
+            least=waits[0] if waits else None,
+            mean=math.fsum(waits) / n if waits else None,
+            p95=waits[math.ceil(0.95 * n) - 1] if waits else None,
+            most=waits[-1] if waits else None,
+            n_evictions=sum(job.n_evictions for job in jobs),
+            n_copies=sum(job.n_copies for job in jobs),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioOutcome:
+    """What came of a scenario.
+
+    Args:
+        start: The time of the beginning, in nanoseconds since 1970.
+        end: The time of the end.
+        jobs: All jobs, in the order in which they came.
+        is_fleet: Were there several clusters?
+        is_cut: Was it cut off because it did not come to an end?
+        notes: What else is to be told, in sentences.
+    """
+
+    start: int
+    end: int
+    jobs: tuple[JobOutcome, ...]
+    is_fleet: bool = False
+    is_cut: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> Waits:
+        """How all jobs fared."""
+        return Waits.of("all", self.jobs)
+
+
+def waits_by(jobs: Iterable[JobOutcome], name_of: Callable[[JobOutcome], str]) -> tuple[Waits, ...]:
+    """How groups of jobs fared, by their names.
+
+    Args:
+        jobs: The jobs.
+        name_of: The group of a job.
+    """
+    groups: dict[str, list[JobOutcome]] = {}
+    for job in jobs:
+        groups.setdefault(name_of(job), []).append(job)
+    return tuple(Waits.of(name, groups[name]) for name in sorted(groups))

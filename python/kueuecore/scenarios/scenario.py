@@ -1,0 +1,199 @@
+"""A scenario: clusters, the work that comes to them, and a seed, as people write it into a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore.configuration import Configuration
+from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.jobs import INSTALLED_FRAMEWORKS
+from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.scenarios.fields import Fields
+from kueuecore.scenarios.work import Span, Work
+from kueuecore.times import nanoseconds
+
+__all__ = ["API_VERSION", "KIND", "ClusterPart", "Scenario", "read_scenario"]
+
+API_VERSION = "kueuecore/v1"
+KIND = "Scenario"
+_START = "2026-01-01T00:00:00Z"
+_CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPart:
+    """One cluster.
+
+    Args:
+        objects: What is there from the beginning.
+        configuration: Kueue's Configuration.
+    """
+
+    objects: tuple[Manifest, ...] = ()
+    configuration: Configuration = field(default_factory=Configuration)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What is to be simulated.
+
+    Args:
+        cluster: The cluster.
+        work: What comes to it.
+        seed: Where everything comes from that is drawn.
+        start: The time of the beginning, in nanoseconds since 1970.
+        until_seconds: When it ends at the latest, in seconds from the beginning; None: when nothing is left to happen.
+    """
+
+    cluster: ClusterPart
+    work: tuple[Work, ...] = ()
+    seed: int = 0
+    start: int = 0
+    until_seconds: float | None = None
+
+
+def read_scenario(path: str | Path, *, seed: int | None = None) -> Scenario:
+    """Read a scenario from a file; the files that it names are looked for beside it.
+
+    Args:
+        path: The file.
+        seed: A seed in place of that of the file.
+
+    Raises:
+        ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+    """
+    manifests = read_manifests(str(path))
+    if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
+        remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
+    problems: list[Problem] = []
+    top = Fields(manifests[0], manifests[0].object, "", problems)
+    scenario = _Reader(Path(path).parent).scenario(top)
+    if problems:
+        raise ManifestError(problems)
+    return scenario if seed is None else replace(scenario, seed=seed)
+
+
+class _Reader:
+    """Reads the parts of a scenario.
+
+    Args:
+        folder: Where the files are that it names.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def scenario(self, top: Fields) -> Scenario:
+        top.text("apiVersion", one_of=[API_VERSION])
+        top.text("kind")
+        top.value("metadata")
+        seed, until = top.whole("seed", 0), top.seconds("until")
+        start = top.text("start", _START)
+        try:
+            start_ns = nanoseconds(start)
+        except ValueError:
+            top.complain("start", f"Invalid value: {start}", f'write a time such as "{_START}"')
+            start_ns = 0
+        section = top.part("cluster")
+        cluster = ClusterPart()
+        if section is None:
+            top.complain("cluster", "Required value", "say `cluster: {objects: [queues.yaml]}`")
+        else:
+            cluster = self._cluster(section)
+        work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
+        names: set[str] = set()
+        for index, it in enumerate(work):
+            if it.name in names:
+                top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
+            names.add(it.name)
+        top.end()
+        return Scenario(cluster=cluster, work=work, seed=seed, start=start_ns, until_seconds=until)
+
+    def _cluster(self, section: Fields) -> ClusterPart:
+        part = ClusterPart(objects=self._objects(section), configuration=self._configuration(section))
+        section.end()
+        return part
+
+    def _objects(self, section: Fields) -> tuple[Manifest, ...]:
+        """Objects of files and directories, and those that stand in the scenario itself."""
+        found: list[Manifest] = []
+        for index, entry in enumerate(section.entries("objects")):
+            found += self._object(section, f"objects[{index}]", entry)
+        return tuple(found)
+
+    def _object(self, section: Fields, name: str, entry: JsonValue) -> tuple[Manifest, ...]:
+        if isinstance(entry, dict) and text_at(entry, "kind"):
+            return (self._inline(section, name, entry),)
+        if not isinstance(entry, str):
+            section.complain(name, "neither a file nor an object", "name a file, or write an object")
+            return ()
+        try:
+            return read_manifests(self._folder / entry)
+        except ManifestError as error:
+            section.problems += error.problems
+            return ()
+
+    def _inline(self, section: Fields, name: str, entry: JsonObject) -> Manifest:
+        """An object in the file: what is wrong with it is told of the line in which it starts."""
+        line = section.document.source.line_of(f"{section.path}.{name}")
+        return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
+
+    def _configuration(self, section: Fields) -> Configuration:
+        given = section.value("configuration")
+        try:
+            if isinstance(given, str):
+                return Configuration.read(self._folder / given)
+            frameworks: JsonValue = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
+            plain = {**_CONFIGURATION, **(given if isinstance(given, dict) else frameworks)}  # type: ignore[dict-item]
+            return Configuration.parse(json.dumps(plain), file=section.document.source.file)
+        except ConfigurationError as error:
+            where = ".".join(filter(None, (section.path, "configuration")))
+            section.problems += [
+                replace(it, field=f"{where}.{it.field}", line=None) if isinstance(given, dict) else it
+                for it in error.problems
+            ]
+            return Configuration()
+
+    def _work(self, section: Fields, index: int) -> Work:
+        given = section.value("job")
+        found = self._object(section, "job", given) if given is not None else ()
+        if given is None:
+            section.complain("job", "Required value", "name a file with a job, or write the job itself")
+        elif len(found) > 1:
+            section.complain("job", f"{len(found)} objects", "name a file with one job")
+        job = found[0] if found else Manifest({})
+        name = text_at(job.object, "metadata", "name")
+        if found and not name:
+            section.complain("job", "it has no name", "give it a `metadata.name`")
+        work = Work(
+            name=section.text("name", name or str(index)),
+            job=job,
+            count=section.whole("count", 1, least=1),
+            at=section.seconds("at", 0.0) or 0.0,
+            every=_span(section, "every") or Span(),
+            runs=_span(section, "runs"),
+        )
+        section.end()
+        return work
+
+
+def _span(section: Fields, name: str) -> Span | None:
+    value = section.value(name)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        seconds = section.seconds(name)
+        return None if seconds is None else Span(seconds)
+    fields = section.below(value, name)
+    mean, least, most = fields.seconds("mean"), fields.seconds("from"), fields.seconds("to")
+    fields.end()
+    if mean is not None and least is None and most is None:
+        return Span(mean=mean)
+    if mean is None and least is not None and most is not None and least <= most:
+        return Span(least, most)
+    section.complain(name, "no span of time", "write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}")
+    return None

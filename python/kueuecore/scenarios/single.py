@@ -1,0 +1,103 @@
+"""A scenario of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kueuecore._json import text_at
+from kueuecore.manifests import Manifest, object_ref
+from kueuecore.runs import Happening, Operation, Run, RunEnding
+from kueuecore.scenarios.outcomes import JobOutcome, ScenarioOutcome
+from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.work import Arrival
+from kueuecore.simulation import simulate
+from kueuecore.virtual import VirtualCluster
+from kueuecore.world import World
+
+__all__ = ["simulate_cluster"]
+
+_MOST_CYCLES = 1_000_000
+
+
+def simulate_cluster(scenario: Scenario) -> ScenarioOutcome:
+    """Run a scenario of one cluster to its end.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects or the jobs.
+    """
+    arrivals = sorted((it for work in scenario.work for it in work.arrivals(scenario.seed)), key=lambda it: it.at)
+    jobs = [it.job for it in arrivals]
+    world = World.of([*scenario.cluster.objects, *jobs], configuration=scenario.cluster.configuration)
+    by_key = {it.key: it for it in arrivals}
+    made = {id(it): by_key.get(_key(world.jobs[_place(it)])) for it in world.made}
+    objects: list[Manifest] = []
+    coming: list[tuple[Arrival, Manifest]] = []
+    for manifest in world.manifests:
+        arrival = made.get(id(manifest)) or by_key.get(_key(manifest))
+        if arrival is None:
+            objects.append(manifest)
+        elif text_at(manifest.object, "kind") == "Workload":
+            coming.append((arrival, manifest))
+    coming.sort(key=lambda it: it[0].at)
+    run = _run(scenario, objects, [_happening(*it) for it in coming])
+    notes = tuple(f"{it}; it gets no Workload" for it in world.ignored)
+    return ScenarioOutcome(
+        start=run.start,
+        end=run.end,
+        jobs=_outcomes(run, coming),
+        is_cut=run.ending is RunEnding.CYCLE_LIMIT,
+        notes=notes,
+    )
+
+
+def _run(scenario: Scenario, objects: Sequence[Manifest], events: Sequence[Happening]) -> Run:
+    configuration = scenario.cluster.configuration
+    if scenario.until_seconds is None:
+        return simulate(objects, events, configuration=configuration, now=scenario.start, max_cycles=_MOST_CYCLES)
+    cluster = VirtualCluster(objects, configuration=configuration, now=scenario.start, max_cycles=_MOST_CYCLES)
+    cluster.schedule(events)
+    cluster.advance(scenario.start + round(scenario.until_seconds * 1e9))
+    return cluster.run()
+
+
+def _happening(arrival: Arrival, workload: Manifest) -> Happening:
+    return Happening(at=arrival.at, op=Operation.CREATE, object=workload, run_seconds=arrival.run_seconds)
+
+
+def _outcomes(run: Run, coming: Sequence[tuple[Arrival, Manifest]]) -> tuple[JobOutcome, ...]:
+    table, numbers = run.outcome_table, {key: number for number, key in enumerate(run.workload_keys)}
+    outcomes = []
+    for arrival, workload in coming:
+        ref = object_ref(workload.object)
+        number = numbers.get(ref.key)
+        if number is None:
+            # It would have come after the end.
+            continue
+        row, state = table[number], run.engine.workload(ref.name, namespace=ref.namespace)
+        admitted, finished = int(row["admitted"]), int(row["finished"])
+        kind, namespace, name = arrival.key
+        outcomes.append(
+            JobOutcome(
+                work=arrival.work,
+                job=f"{kind}/{name}",
+                namespace=namespace,
+                workload=ref.name,
+                cluster_queue=state.cluster_queue or "",
+                created=int(row["created"]),
+                admitted=None if admitted < 0 else admitted,
+                finished=None if finished < 0 else finished,
+                n_evictions=int(row["evictions"]),
+                message="" if admitted >= 0 else state.message,
+            )
+        )
+    return tuple(outcomes)
+
+
+def _key(manifest: Manifest) -> tuple[str, str, str]:
+    ref = object_ref(manifest.object)
+    return ref.kind, ref.namespace, ref.name
+
+
+def _place(manifest: Manifest) -> tuple[str, str]:
+    ref = object_ref(manifest.object)
+    return ref.namespace, ref.name

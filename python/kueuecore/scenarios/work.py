@@ -1,0 +1,96 @@
+"""The work of a scenario: jobs that come one after the other and run for a while, drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.manifests import Manifest
+from kueuecore.world import DEFAULT_NAMESPACE
+
+__all__ = ["Arrival", "Span", "Work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A span of time that may be another for each job, in seconds.
+
+    Args:
+        least: The shortest, or the only one.
+        most: The longest; all between are as likely. None: always the shortest.
+        mean: Of exponential spans, the mean; then the other two do not count.
+
+    Example:
+        >>> Span(5).draw(Random(1)), round(Span(5, 6).draw(Random(1)), 3), round(Span(mean=60).draw(Random(1)), 3)
+        (5, 5.134, 8.657)
+    """
+
+    least: float = 0.0
+    most: float | None = None
+    mean: float | None = None
+
+    def draw(self, random: Random) -> float:
+        """The next one, to the millisecond."""
+        if self.mean is not None:
+            return round(random.expovariate(1 / self.mean), 3) if self.mean else 0.0
+        return self.least if self.most is None else round(random.uniform(self.least, self.most), 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A job that comes.
+
+    Args:
+        at: When, in seconds from the beginning.
+        work: The name of the work that it belongs to.
+        job: The job or the Workload.
+        run_seconds: How long it runs; None: for ever.
+    """
+
+    at: float
+    work: str
+    job: Manifest
+    run_seconds: float | None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Kind, namespace and name."""
+        plain = self.job.object
+        return text_at(plain, "kind"), text_at(plain, "metadata", "namespace"), text_at(plain, "metadata", "name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Jobs of one kind.
+
+    Args:
+        name: What it is called.
+        job: The job or the Workload. Of several, each gets its number after the name: `small-1`, `small-2`.
+        count: How many.
+        at: When the first comes, in seconds from the beginning.
+        every: How long after one comes the next.
+        runs: How long each runs; None: for ever.
+    """
+
+    name: str
+    job: Manifest
+    count: int = 1
+    at: float = 0.0
+    every: Span = Span()
+    runs: Span | None = None
+
+    def arrivals(self, seed: int) -> Iterator[Arrival]:
+        """The jobs in their order. They do not change with other work of the scenario."""
+        random, time = Random(f"{seed}/{self.name}"), self.at
+        for index in range(self.count):
+            runs = None if self.runs is None else self.runs.draw(random)
+            yield Arrival(time, self.name, self._numbered(index + 1), runs)
+            time = round(time + self.every.draw(random), 3)
+
+    def _numbered(self, number: int) -> Manifest:
+        metadata = object_at(self.job.object, "metadata")
+        name = text_at(metadata, "name") if self.count == 1 else f"{text_at(metadata, 'name')}-{number}"
+        placed: JsonObject = {"namespace": DEFAULT_NAMESPACE, **metadata, "name": name}
+        return replace(self.job, object={**self.job.object, "metadata": placed})
