@@ -32,6 +32,7 @@ from kueuecore.jobs.names import workload_name
 from kueuecore.jobs.pod_group import pod_group
 from kueuecore.jobs.running import StopReason, integration_of, reclaimable_pods, start_job, stop_job
 from kueuecore.jobs.stateful_set import pod_of_stateful_set
+from kueuecore.jobs.updates import update_problems
 from kueuecore.jobs.workloads import Ignored, JobsResult, workloads_for
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "reclaimable_pods",
     "start_job",
     "stop_job",
+    "update_problems",
     "with_kinds",
     "workload_name",
     "workloads_for",

@@ -122,7 +122,7 @@ def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
 
 
 def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
-    problems = _partial_admission_problems(job, surroundings.configuration) + _equal_completions_problems(job)
+    problems = _equal_completions_problems(job)
     if not surroundings.enabled("TopologyAwareScheduling"):
         return problems
     annotations = texts_at(job, "spec", "template", "metadata", "annotations")
@@ -134,6 +134,21 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
                 detail = f"{mode} topology is not supported with elastic jobs"
                 return [*problems, forbidden(f"{_ANNOTATIONS}.{key}", detail)]
     return problems + slice_size_problems(_ANNOTATIONS, annotations, pod_sets[0].count)
+
+
+def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
+    has_changed = annotations_of(old).get(MIN_PARALLELISM) != annotations_of(new).get(MIN_PARALLELISM)
+    problems = _partial_admission_problems(new, surroundings.configuration) if has_changed else []
+    suspended = [object_at(it, "spec").get("suspend") is True for it in (old, new)]
+    counts = [int_at(it, "spec", "parallelism", default=1) for it in (old, new)]
+    if MIN_PARALLELISM in annotations_of(old) and not suspended[0] and counts[0] != counts[1]:
+        detail = "cannot change when partial admission is enabled and the job is not suspended"
+        problems.append(forbidden("spec.parallelism", detail))
+    synced = [go_bool(annotations_of(it).get(EQUAL_COMPLETIONS, "")) is True for it in (old, new)]
+    if not _is_suspended(old) and not _is_suspended(new) and synced[0] != synced[1]:
+        field = f"metadata.annotations[{EQUAL_COMPLETIONS}]"
+        problems.append(forbidden(field, "field is immutable while the job is not suspended"))
+    return problems
 
 
 def _is_suspended(job: JsonObject) -> bool:
@@ -266,7 +281,10 @@ BATCH_JOB = Integration(
     fields=BATCH_JOB_FIELDS,
     shape_problems=shape_problems,
     pod_sets=_pod_sets,
+    is_revalidated=True,
     validate=_validate,
+    validate_creation=_partial_admission_problems,
+    validate_update=_validate_update,
     inject=_inject,
     restore=_restore,
     custom_is_suspended=_is_suspended,

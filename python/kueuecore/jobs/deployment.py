@@ -95,6 +95,7 @@ DEPLOYMENT = Integration(
     hold_back=_hold_back,
     fields=DEPLOYMENT_FIELDS,
     shape_problems=_shape_problems,
+    is_revalidated=True,
     pods_made=_pods_made,
     n_workloads=lambda _: 0,
     custom_start=lambda _job, _infos, _configuration: [],

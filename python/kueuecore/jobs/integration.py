@@ -226,6 +226,10 @@ class Integration:
             no function here meets it.
         shape_problems: What is missing in a manifest whose fields have these types, so that nothing else can be asked.
         validate: What the webhook of the kind rejects, beside what it rejects for all kinds.
+        validate_creation: What its webhook rejects of a new job alone.
+        is_revalidated: Is a changed job checked like a new one, its queue and other names too? Else only by `validate`.
+        is_validated_if_managed: Is a change only looked at if the job names a queue, or did?
+        validate_update: What its webhook rejects of a change beside that: the old job, the new one.
         skipped: Why Kueue leaves a job alone; empty if it does not.
         priority_class: The pod priority class of the job; None to take that of the first pod set that has one.
         pods_made: The pods that become Workloads in place of the job: its controller makes them. None that are there.
@@ -261,6 +265,10 @@ class Integration:
     fields: Mapping[str, Shape] = field(default_factory=dict)
     shape_problems: Callable[[JsonObject], list[Problem]] = _nothing_wrong
     validate: Callable[[JsonObject, Sequence[JobPodSet], Surroundings], list[Problem]] = _all_valid
+    validate_creation: Callable[[JsonObject, JobsConfiguration], list[Problem]] = lambda *_: []
+    is_revalidated: bool = False
+    is_validated_if_managed: bool = False
+    validate_update: Callable[[JsonObject, JsonObject, Surroundings], list[Problem]] = lambda *_: []
     skipped: Callable[[JsonObject], str] = lambda _: ""
     priority_class: Callable[[JsonObject], str | None] = lambda _: None
     pods_made: Callable[[JsonObject, Surroundings], Sequence[JsonObject]] = lambda _job, _surroundings: ()

@@ -120,6 +120,7 @@ JOB_SET = Integration(
     with_defaults=_with_defaults,
     fields=JOB_SET_FIELDS,
     shape_problems=_shape_problems,
+    is_revalidated=True,
     validate=topology_is_valid,
     is_active=lambda job: any(int_at(it, "active") > 0 for it in list_at(job, "status", "replicatedJobsStatus")),
     finished=finished_by("Completed", "Failed"),

@@ -90,6 +90,7 @@ def _kubeflow(framework: str, kind: str, specs: str, *types: str) -> Integration
         webhook_defaults=_with_offset if kind == "MPIJob" else lambda job, _: job,
         fields=kubeflow_fields(specs),
         shape_problems=partial(_shape_problems, specs=specs, types=types),
+        is_revalidated=kind == "MPIJob",
         validate=topology_is_valid if kind == "MPIJob" else topology_of_each_is_valid,
         priority_class=lambda job: text_at(job, "spec", "runPolicy", "schedulingPolicy", "priorityClass") or None,
         is_active=any_replica_active,

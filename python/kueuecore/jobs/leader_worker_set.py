@@ -17,9 +17,11 @@ from kueuecore.jobs.model import (
     annotations_of,
     labels_of,
 )
-from kueuecore.jobs.paths import Path, value_at, with_value
+from kueuecore.jobs.owners import should_wait
+from kueuecore.jobs.paths import Path, path_text, value_at, with_value
 from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT
-from kueuecore.jobs.rejections import invalid
+from kueuecore.jobs.rejections import immutable, invalid
+from kueuecore.jobs.role_hash import spec_changes
 from kueuecore.jobs.serving import marked_pod, serving_identity
 from kueuecore.jobs.shapes import TEMPLATE, template_problems
 from kueuecore.jobs.topology import GROUP_NAME
@@ -131,6 +133,23 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
     return problems + topology_is_valid(job, pod_sets, surroundings)
 
 
+def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
+    """Of what waits for its admission only a number of groups may change: no Workload is made anew."""
+    if not should_wait(new, surroundings):
+        return []
+    problems = []
+    for path in (_LEADER, _WORKER):
+        template, before = value_at(new, path), value_at(old, path)
+        if template is None or before is None:
+            problems += immutable(path_text(path), template, before)
+        else:
+            field = path_text((*path, "spec"))
+            problems += spec_changes(object_at(template, "spec"), object_at(before, "spec"), field)
+    if surroundings.enabled("LWSImmutableGroupSize"):
+        problems += immutable("spec.leaderWorkerTemplate.size", _size(new), _size(old))
+    return problems
+
+
 def _shape_problems(job: JsonObject) -> list[Problem]:
     problems = []
     for path in (_LEADER, _WORKER) if _has_leader(job) else (_WORKER,):
@@ -159,7 +178,9 @@ LEADER_WORKER_SET = Integration(
     hold_back=_hold_back,
     fields=_FIELDS,
     shape_problems=_shape_problems,
+    is_revalidated=True,
     validate=_validate,
+    validate_update=_validate_update,
     n_workloads=_n_groups,
     identify=_identity,
     custom_start=lambda _job, _infos, _configuration: [],

@@ -48,14 +48,17 @@ _GATES = {
     "AssignQueueLabelsForPods": True,
     "ElasticJobsViaWorkloadSlices": True,
     "FinishOrphanedWorkloads": True,
+    "LWSImmutableGroupSize": True,
     "MultiKueue": True,
     "PartialAdmission": True,
+    "PodIntegrationValidateGroupOwner": True,
     "ReclaimablePods": True,
     "ShortWorkloadNames": False,
     "SkipAncestorCheckForDeletedWorkloads": True,
     "SparkApplicationIntegration": False,
     "TASMultiLayerTopology": True,
     "TopologyAwareScheduling": True,
+    "ValidateRayAndSparkJobUpdates": True,
     "WorkloadIdentifierAnnotations": True,
     "WorkloadPriorityClassDefaulting": True,
 }
@@ -207,6 +210,10 @@ class Surroundings:
     def is_meant_for_kueue(self, job: JsonObject) -> bool:
         """Whether a job names a queue, or need not."""
         return self.configuration.manage_jobs_without_queue_name or bool(labels_of(job).get(QUEUE_LABEL))
+
+    def is_selected(self, namespace: str) -> bool:
+        """Whether the jobs of a namespace are managed."""
+        return self.configuration.managed_jobs_namespace_selector.matches(self.namespace_labels(namespace))
 
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         """Labels of a namespace, with the one that the API server sets, also if there is no object of it."""

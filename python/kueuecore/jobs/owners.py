@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
-from kueuecore.jobs.model import Surroundings
+from kueuecore.jobs.model import QUEUE_LABEL, Surroundings, labels_of
 
-__all__ = ["OwnerError", "controller_of", "has_managed_owner", "managed_ancestor"]
+__all__ = ["OwnerError", "controller_of", "has_managed_owner", "managed_ancestor", "should_wait"]
 
 _WALKED_THROUGH = ("apps/v1", "ReplicaSet")
 _MOST_HOPS = 10
@@ -60,6 +60,19 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
         seen.add((api_version, kind, name))
         current = parent
     return found
+
+
+def should_wait(job: JsonObject, surroundings: Surroundings) -> bool:
+    """Whether a job waits for its admission, rather than be left alone or be part of another one (rules/10 §2.2)."""
+    try:
+        if managed_ancestor(job, surroundings) is not None:
+            return False
+    except OwnerError:
+        return False
+    is_selected = surroundings.is_selected(text_at(job, "metadata", "namespace"))
+    return bool(labels_of(job).get(QUEUE_LABEL)) or (
+        surroundings.configuration.manage_jobs_without_queue_name and is_selected
+    )
 
 
 def _is_managed(api_version: str, kind: str, surroundings: Surroundings) -> bool:

@@ -21,7 +21,7 @@ from kueuecore.jobs.model import (
     set_annotation,
     set_label,
 )
-from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid, required, subdomain_problems
+from kueuecore.jobs.rejections import forbidden, go_error, go_int, immutable, invalid, required, subdomain_problems
 from kueuecore.jobs.role_hash import ROLE_HASH, role_hash
 from kueuecore.jobs.shapes import CONDITIONS, POD_SPEC, template_problems
 from kueuecore.jobs.topology import topology_problems
@@ -48,6 +48,7 @@ SERVING = f"{PREFIX}pod-group-serving"
 POD_INDEX_LABEL = f"{PREFIX}pod-group-pod-index"
 POD_INDEX_SOURCE = f"{PREFIX}pod-group-pod-index-label"
 POD_INDEX_OFFSET = f"{PREFIX}pod-index-offset"
+RETRIABLE = f"{PREFIX}retriable-in-group"
 
 POD_FIELDS: Mapping[str, Shape] = {
     "spec": POD_SPEC,
@@ -202,11 +203,32 @@ def _validate(pod: JsonObject, _pod_sets: Sequence[JobPodSet], surroundings: Sur
     return problems
 
 
+def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
+    """What may not change in a pod of a group."""
+    configuration, problems = surroundings.configuration, []
+    if group_name(new, configuration) and is_unretriable(old) and not is_unretriable(new):
+        detail = "unretriable pod group can't be converted to retriable"
+        problems.append(forbidden(f"metadata.annotations[{RETRIABLE}]", detail))
+    if group := group_name(old, configuration):
+        problems += immutable(_group_path(new, configuration), group_name(new, configuration), group)
+    return problems
+
+
+def is_unretriable(pod: JsonObject) -> bool:
+    """Whether the group of a pod ends with its pods, and waits for no replacements."""
+    return annotations_of(pod).get(RETRIABLE) == "false"
+
+
+def _group_path(pod: JsonObject, configuration: JobsConfiguration) -> str:
+    """Where the name of its group stands."""
+    by_annotation = configuration.enabled("WorkloadIdentifierAnnotations") and annotations_of(pod).get(GROUP_NAME)
+    return f"metadata.{'annotations' if by_annotation else 'labels'}[{GROUP_NAME}]"
+
+
 def _group_problems(pod: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
     count_path = f"metadata.annotations[{TOTAL_COUNT}]"
-    by_annotation = configuration.enabled("WorkloadIdentifierAnnotations") and annotations_of(pod).get(GROUP_NAME)
-    where = "annotation" if by_annotation else "label"
-    name_path = f"metadata.{where}s[{GROUP_NAME}]"
+    name_path = _group_path(pod, configuration)
+    where = "annotation" if "annotations" in name_path else "label"
     detail = f"both the '{TOTAL_COUNT}' annotation and the '{GROUP_NAME}' {where} should be set"
     problems = []
     name, has_count = group_name(pod, configuration), TOTAL_COUNT in annotations_of(pod)
@@ -250,6 +272,7 @@ POD = Integration(
     fields=POD_FIELDS,
     shape_problems=lambda pod: template_problems(pod, ()),
     validate=_validate,
+    validate_update=_validate_update,
     custom_is_suspended=is_suspended,
     custom_start=_start,
     custom_stop=lambda pod, _infos, reason, message: stop_pod(pod, reason, message),

@@ -34,6 +34,7 @@ from kueuecore.jobs.pod import (
     is_ready,
     is_suspended,
     is_terminated,
+    is_unretriable,
     pod_pod_set,
     start_pod,
     stop_pod,
@@ -46,7 +47,6 @@ __all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "pod_group"]
 
 IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
 
-_RETRIABLE = f"{PREFIX}retriable-in-group"
 _FIELDS: Mapping[str, Shape] = {"items": Items({"metadata": METADATA, **POD_FIELDS})}
 
 
@@ -169,7 +169,7 @@ def _finished(group: JsonObject) -> Finished | None:
         return None
     pods = _pods(group)
     n_succeeded = sum(text_at(pod, "status", "phase") == "Succeeded" for pod in pods)
-    given_up = all(map(is_terminated, pods)) and any(annotations_of(pod).get(_RETRIABLE) == "false" for pod in pods)
+    given_up = all(map(is_terminated, pods)) and any(map(is_unretriable, pods))
     if n_succeeded == n_expected or given_up:
         return Finished(f"Pods succeeded: {n_succeeded}/{n_expected}.")
     return None

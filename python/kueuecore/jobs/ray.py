@@ -11,7 +11,7 @@ from functools import partial
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.fields import Items, Shape, Type
-from kueuecore.jobs.gates import elastic_gated
+from kueuecore.jobs.gates import elastic_gated, has_gate
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import (
     Finished,
@@ -21,7 +21,15 @@ from kueuecore.jobs.integration import (
     merged_into_templates,
     written_to_templates,
 )
-from kueuecore.jobs.model import MOST_POD_SETS, JobsConfiguration, Surroundings, annotations_of, is_elastic
+from kueuecore.jobs.model import (
+    ELASTIC_JOB,
+    MOST_POD_SETS,
+    MULTIKUEUE,
+    JobsConfiguration,
+    Surroundings,
+    annotations_of,
+    is_elastic,
+)
 from kueuecore.jobs.paths import Path, path_text, value_at, with_value
 from kueuecore.jobs.quantities import larger
 from kueuecore.jobs.rejections import forbidden, required
@@ -226,10 +234,29 @@ _NO_AUTOSCALING_OF_CLUSTER = (
 def _validate_cluster(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
     if surroundings.is_meant_for_kueue(job):
+        problems += _elastic_problems(job, surroundings.configuration)
         problems += _cluster_problems(
             job, _CLUSTER, surroundings.configuration, shown="spec", autoscaling=_NO_AUTOSCALING_OF_CLUSTER
         )
     return problems + topology_is_valid(job, pod_sets, surroundings)
+
+
+def _elastic_problems(job: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
+    """What is wrong with an elastic RayCluster: its pods wait behind a gate, and only here it is scaled."""
+    if not is_elastic(job, configuration):
+        return []
+    problems = []
+    head, *workers = _templates(job, _CLUSTER)
+    for path in (*workers, head):
+        if not has_gate(object_at(value_at(job, (*path, "spec"))), ELASTIC_JOB):
+            gates = value_at(job, (*path, "spec", "schedulingGates"))
+            shown = json.dumps(gates, separators=(",", ":"))
+            message = f"Invalid value: {shown}: an elastic job must have the ElasticJobSchedulingGate"
+            problems.append(Problem(message, field=path_text((*path, "spec", "schedulingGates"))))
+    if value_at(job, ("spec", "enableInTreeAutoscaling")) is True and text_at(job, "spec", "managedBy") == MULTIKUEUE:
+        detail = "in-tree autoscaling is not supported for a MultiKueue-managed elastic RayCluster"
+        problems.append(forbidden("spec.enableInTreeAutoscaling", detail))
+    return problems
 
 
 def _service_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
@@ -306,6 +333,8 @@ def _validate_job(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: 
     problems = []
     if surroundings.is_meant_for_kueue(job):
         if not _has_cluster(job):
+            if _skipped(job):
+                return []
             detail = "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector"
             return [required("spec.rayClusterSpec", detail)]
         if selector := object_at(job, "spec", "clusterSelector"):
@@ -347,6 +376,8 @@ RAY_CLUSTER = Integration(
     webhook_defaults=partial(_gated, cluster=_CLUSTER),
     fields=RAY_CLUSTER_FIELDS,
     shape_problems=partial(_cluster_shape_problems, cluster=_CLUSTER),
+    is_revalidated=True,
+    is_validated_if_managed=True,
     validate=_validate_cluster,
     is_active=lambda job: text_at(job, "status", "state") == _READY,
     pods_ready=lambda job: text_at(job, "status", "state") == _READY,
@@ -364,6 +395,8 @@ RAY_SERVICE = Integration(
     webhook_defaults=partial(_gated, cluster=_CLUSTER_OF_SERVICE),
     fields=_SERVICE_FIELDS,
     shape_problems=partial(_cluster_shape_problems, cluster=_CLUSTER_OF_SERVICE),
+    is_revalidated=True,
+    is_validated_if_managed=True,
     validate=_validate_service,
     is_active=lambda job: has_condition(job, "Ready"),
     pods_ready=lambda job: has_condition(job, "Ready"),
@@ -379,6 +412,8 @@ RAY_JOB = Integration(
     with_defaults=partial(_with_defaults, cluster=_CLUSTER_OF_JOB),
     fields=RAY_JOB_FIELDS,
     shape_problems=lambda job: _cluster_shape_problems(job, cluster=_CLUSTER_OF_JOB) if _has_cluster(job) else [],
+    is_revalidated=True,
+    is_validated_if_managed=True,
     validate=_validate_job,
     skipped=_skipped,
     inject=_inject,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+from kueuecore._json import JsonValue
 from kueuecore.errors import Problem
 
 __all__ = [
@@ -11,6 +13,7 @@ __all__ = [
     "go_bool",
     "go_error",
     "go_int",
+    "immutable",
     "invalid",
     "label_key_problems",
     "quoted",
@@ -34,6 +37,17 @@ def invalid(field: str, value: str | int | None, detail: str, *, remedy: str = "
 def forbidden(field: str, detail: str, *, remedy: str = "") -> Problem:
     """The API server's `Forbidden`."""
     return Problem(f"Forbidden: {detail}", field=field, remedy=remedy)
+
+
+def immutable(field: str, new: JsonValue, old: JsonValue) -> list[Problem]:
+    """What the API server says if a value that may not change does."""
+    if new == old:
+        return []
+    if new is None or isinstance(new, bool | list | dict):
+        message = f"Invalid value: {json.dumps(new, separators=(',', ':'))}: field is immutable"
+        return [Problem(message, field=field)]
+    assert isinstance(new, str | int)
+    return [invalid(field, new, "field is immutable")]
 
 
 def required(field: str, detail: str = "") -> Problem:

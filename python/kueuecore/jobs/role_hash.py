@@ -6,10 +6,12 @@ import hashlib
 import json
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at
+from kueuecore.errors import Problem
 from kueuecore.jobs.model import PREFIX, annotations_of
 from kueuecore.jobs.quantities import canonical_amounts
+from kueuecore.jobs.rejections import immutable
 
-__all__ = ["ROLE_HASH", "role_hash"]
+__all__ = ["ROLE_HASH", "role_hash", "spec_changes"]
 
 ROLE_HASH = f"{PREFIX}role-hash"
 
@@ -38,7 +40,14 @@ def role_hash(pod: JsonObject) -> str:
     """
     if ROLE_HASH in annotations_of(pod):
         return annotations_of(pod)[ROLE_HASH]
-    spec = object_at(pod, "spec")
+    text = json.dumps({"spec": spec_shape(object_at(pod, "spec"))}, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+
+
+def spec_shape(spec: JsonObject) -> JsonObject:
+    """What of a pod's spec matters to its admission."""
     shape: JsonObject = {
         "affinity": _ordered(spec.get("affinity"), _TERM),
         "containers": _containers(spec, "containers"),
@@ -54,10 +63,28 @@ def role_hash(pod: JsonObject) -> str:
     if isinstance(spec.get("resources"), dict):
         requests = object_at(spec, "resources").get("requests")
         shape = dict(sorted({**shape, "resources": _sorted(canonical_amounts(requests))}.items()))
-    text = json.dumps({"spec": shape}, separators=(",", ":"), ensure_ascii=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+    return shape
+
+
+def spec_changes(new: JsonObject, old: JsonObject, field: str) -> list[Problem]:
+    """Where the spec of a pod has changed in what matters to its admission, though it may not."""
+    return _changes(spec_shape(new), spec_shape(old), field)
+
+
+def _changes(new: JsonObject, old: JsonObject, field: str) -> list[Problem]:
+    problems = []
+    for name in sorted({*new, *old}):
+        value, before, path = new.get(name), old.get(name), f"{field}.{name}"
+        if name in ("containers", "initContainers") and isinstance(value, list) and isinstance(before, list):
+            if len(value) == len(before):
+                for index, pair in enumerate(zip(value, before, strict=True)):
+                    problems += _changes(object_at(pair[0]), object_at(pair[1]), f"{path}[{index}]")
+                continue
+        elif name == "resources" and "requests" in object_at(value):
+            problems += _changes(object_at(value), object_at(before), path)
+            continue
+        problems += immutable(path, value, before)
+    return problems
 
 
 def _containers(spec: JsonObject, key: str) -> JsonValue:

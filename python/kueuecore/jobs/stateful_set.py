@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.fields import Exactly, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.model import PREFIX, JobsConfiguration, Surroundings, labels_of, set_annotation
+from kueuecore.jobs.owners import should_wait
 from kueuecore.jobs.paths import with_value
 from kueuecore.jobs.pod import FAST_ADMISSION, POD_INDEX_SOURCE, SERVING, SUSPENDED_BY_PARENT
+from kueuecore.jobs.rejections import forbidden, immutable
+from kueuecore.jobs.role_hash import spec_changes
 from kueuecore.jobs.serving import marked_pod, serving_identity
 from kueuecore.jobs.shapes import TEMPLATE, template_problems
 
@@ -81,6 +84,32 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
     return template_problems(job, _TEMPLATE)
 
 
+def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
+    """Of what waits for its admission the pods may not change, and their number only to and from zero."""
+    if not should_wait(new, surroundings):
+        return []
+    spec = (*_TEMPLATE, "spec")
+    problems = spec_changes(object_at(new, *spec), object_at(old, *spec), "spec.template.spec")
+    field, replicas, before = "spec.replicas", _replicas(new), _replicas(old)
+    if replicas and before:
+        return problems + immutable(field, replicas, before)
+    if replicas and not before:
+        namespace = text_at(old, "metadata", "namespace")
+        workload = surroundings.workloads.get((namespace, _identity(old, 0, surroundings.configuration).name))
+        if int_at(new, "status", "replicas") > 0:
+            problems.append(forbidden(field, "scaling down is still in progress"))
+        elif workload is not None and not _is_on_hold(workload):
+            problems.append(forbidden(field, "workload from previous scale-down is still being deleted"))
+    return problems
+
+
+def _is_on_hold(workload: JsonObject) -> bool:
+    """Whether a Workload is kept for a set that has been scaled to zero."""
+    kinds = {text_at(it, "type"): it for it in list_at(workload, "status", "conditions")}
+    reserved = kinds.get("QuotaReserved")
+    return (text_at(reserved, "status"), text_at(reserved, "reason")) == ("False", "OnHold")
+
+
 STATEFUL_SET = Integration(
     framework=_FRAMEWORK,
     api_version="apps/v1",
@@ -91,6 +120,8 @@ STATEFUL_SET = Integration(
     hold_back=_hold_back,
     fields=STATEFUL_SET_FIELDS,
     shape_problems=_shape_problems,
+    is_revalidated=True,
+    validate_update=_validate_update,
     skipped=lambda job: "" if _parent(job) == _FRAMEWORK else f"its pods belong to a {_parent(job)}",
     identify=_identity,
     custom_start=lambda _job, _infos, _configuration: [],

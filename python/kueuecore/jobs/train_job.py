@@ -258,6 +258,7 @@ TRAIN_JOB = Integration(
     webhook_defaults=_webhook_defaults,
     fields=_FIELDS,
     shape_problems=_shape_problems,
+    is_revalidated=True,
     validate=_validate,
     custom_start=_start,
     custom_stop=_stop,

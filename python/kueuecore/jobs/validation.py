@@ -24,7 +24,15 @@ from kueuecore.jobs.paths import path_text
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid, quoted, subdomain_problems
 from kueuecore.jobs.topology import GROUP_NAME, PREFERRED, REQUIRED, slice_size_problems, topology_problems
 
-__all__ = ["common_problems", "prebuilt_workload", "topology_is_valid", "topology_of_each_is_valid"]
+__all__ = [
+    "admission_gate_problems",
+    "common_problems",
+    "gate_names",
+    "prebuilt_problems",
+    "prebuilt_workload",
+    "topology_is_valid",
+    "topology_of_each_is_valid",
+]
 
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _LONGEST_GATE = 63
@@ -101,32 +109,35 @@ def prebuilt_workload(job: JsonObject, configuration: JobsConfiguration) -> tupl
 def common_problems(job: JsonObject, integration: Integration, configuration: JobsConfiguration) -> list[Problem]:
     """What is rejected at creation for every kind, in the order in which it is said."""
     labels = labels_of(job)
-    version = integration.api_version
-    gvk = f"{version if '/' in version else '/' + version}, Kind={integration.kind}"
     problems = []
     if QUEUE_LABEL in labels and (details := subdomain_problems(labels[QUEUE_LABEL])):
         problems.append(invalid(f"metadata.labels[{QUEUE_LABEL}]", labels[QUEUE_LABEL], ",".join(details)))
     if not integration.is_serving:
-        problems += _prebuilt_problems(job, integration, gvk, configuration)
+        problems += prebuilt_problems(job, integration, configuration)
         problems += _max_exec_time_problems(labels)
     if is_elastic(job, configuration) and not integration.supports_elastic:
         field = f"metadata.annotations[{ELASTIC_JOB}]"
-        problems.append(forbidden(field, f"elastic job is not supported for {quoted(gvk)}"))
+        problems.append(forbidden(field, f"elastic job is not supported for {_quoted_kind(integration)}"))
     if configuration.enabled("AdmissionGatedBy"):
-        problems += _admission_gate_problems(annotations_of(job).get(ADMISSION_GATED_BY, ""))
+        problems += admission_gate_problems(annotations_of(job).get(ADMISSION_GATED_BY, ""))
     return problems
 
 
-def _prebuilt_problems(
-    job: JsonObject, integration: Integration, gvk: str, configuration: JobsConfiguration
-) -> list[Problem]:
+def _quoted_kind(integration: Integration) -> str:
+    """A kind as Go prints it."""
+    version = integration.api_version
+    return quoted(f"{version if '/' in version else '/' + version}, Kind={integration.kind}")
+
+
+def prebuilt_problems(job: JsonObject, integration: Integration, configuration: JobsConfiguration) -> list[Problem]:
+    """What is wrong with the existing Workload that a job names."""
     prebuilt, path = prebuilt_workload(job, configuration)
     problems = []
     named = prebuilt or PREBUILT_WORKLOAD in labels_of(job)
     if named and (details := subdomain_problems(prebuilt)):
         problems.append(invalid(path, prebuilt, ",".join(details)))
     if prebuilt and not integration.supports_prebuilt:
-        problems.append(forbidden(path, f"Is not supported for {quoted(gvk)}"))
+        problems.append(forbidden(path, f"Is not supported for {_quoted_kind(integration)}"))
     return problems
 
 
@@ -141,11 +152,17 @@ def _max_exec_time_problems(labels: dict[str, str]) -> list[Problem]:
     return [invalid(field, seconds, "should be greater than 0")] if seconds <= 0 else []
 
 
-def _admission_gate_problems(value: str) -> list[Problem]:
+def gate_names(value: str) -> list[str]:
+    """The gates that an annotation names."""
+    return [part.strip() for part in value.split(",")] if value.strip() else []
+
+
+def admission_gate_problems(value: str) -> list[Problem]:
+    """What is wrong with the annotation that names the gates of an admission."""
     field = f"metadata.annotations[{ADMISSION_GATED_BY}]"
     problems: list[Problem] = []
     seen = set()
-    for gate in [part.strip() for part in value.split(",")] if value.strip() else []:
+    for gate in gate_names(value):
         if not gate:
             problems.append(invalid(field, value, "cannot contain empty gate names"))
         elif gate in seen:

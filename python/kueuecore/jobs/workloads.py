@@ -33,7 +33,7 @@ from kueuecore.jobs.validation import common_problems, prebuilt_workload
 from kueuecore.jobs.workload import new_workload, priority_of
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 
-__all__ = ["Ignored", "JobsResult", "workloads_for"]
+__all__ = ["Ignored", "JobsResult", "surroundings_of", "with_webhook_defaults", "workloads_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +110,26 @@ def workloads_for(
     """
     configuration = configuration or JobsConfiguration()
     everything = [it if isinstance(it, Manifest) else Manifest(plain_object(it)) for it in manifests]
-    surroundings = Surroundings.of(
-        (it.object for it in everything),
-        configuration=configuration,
-        frameworks={(it.api_version, it.kind): it.framework for it in integrations.values()},
-        own_frameworks={it.framework for key, it in integrations.items() if INTEGRATIONS.get(key) is not it},
-    )
+    surroundings = surroundings_of(everything, configuration, integrations)
     builder = _Builder(surroundings, integrations, _Names(everything, configuration.default_namespace))
     for index, manifest in enumerate(everything):
         builder.add(manifest, index)
     builder.add_groups()
     return builder.result()
+
+
+def surroundings_of(
+    manifests: Iterable[ManifestLike],
+    configuration: JobsConfiguration,
+    integrations: Mapping[tuple[str, str], Integration],
+) -> Surroundings:
+    """What jobs stand in."""
+    return Surroundings.of(
+        map(plain_object, manifests),
+        configuration=configuration,
+        frameworks={(it.api_version, it.kind): it.framework for it in integrations.values()},
+        own_frameworks={it.framework for key, it in integrations.items() if INTEGRATIONS.get(key) is not it},
+    )
 
 
 class _Builder:
@@ -253,9 +262,10 @@ class _Builder:
             ancestor = None if integration.is_top_level(job) else managed_ancestor(job, surroundings)
         except OwnerError as error:
             raise NoWorkload(str(error)) from None
-        job = _with_webhook_defaults(job, integration, surroundings)
+        job = with_webhook_defaults(job, integration, surroundings)
         pod_sets = integration.pod_sets(job, surroundings)
         problems = common_problems(job, integration, surroundings.configuration)
+        problems += integration.validate_creation(job, surroundings.configuration)
         problems += integration.validate(job, pod_sets, surroundings)
         if problems:
             raise _Rejected(problems)
@@ -323,11 +333,11 @@ def _name_problems(job: JsonObject) -> list[Problem]:
     return [Problem(message, field="metadata.name", remedy="give it a name")]
 
 
-def _with_webhook_defaults(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
-    """A new job as the mutating webhook leaves it, in its order (rules/10 §2.2)."""
+def with_webhook_defaults(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
+    """A job as the mutating webhook leaves it, in its order (rules/10 §2.2)."""
     configuration = surroundings.configuration
     namespace = text_at(job, "metadata", "namespace")
-    selected = _is_selected(namespace, surroundings)
+    selected = surroundings.is_selected(namespace)
     owned = has_managed_owner(job, surroundings)
     if (
         (namespace, "default") in surroundings.local_queues
@@ -366,7 +376,7 @@ def _check_managed(
 ) -> None:
     """Whether the controller looks at the job at all (rules/10 §2.4)."""
     namespace = text_at(job, "metadata", "namespace")
-    if not integration.is_serving and not _is_selected(namespace, surroundings):
+    if not integration.is_serving and not surroundings.is_selected(namespace):
         raise NoWorkload(f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"')
     if ancestor is not None:
         raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
@@ -396,11 +406,6 @@ def _existing(
         if other_namespace == namespace and (owned or other == text_at(workload, "metadata", "name")):
             return f'its Workload "{namespace}/{other}" is among the manifests (job {name})'
     return ""
-
-
-def _is_selected(namespace: str, surroundings: Surroundings) -> bool:
-    labels = surroundings.namespace_labels(namespace)
-    return surroundings.configuration.managed_jobs_namespace_selector.matches(labels)
 
 
 def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
