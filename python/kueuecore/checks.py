@@ -96,11 +96,13 @@ class ObjectWriteKind(StrEnum):
 
     CREATE = "create"
     DELETE = "delete"
+    PATCH_STATUS = "patch-status"
+    """Of an AdmissionCheck: its status is to be that of the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """An object other than a Workload that a check controller wants created or deleted, such as a ProvisioningRequest.
+    """What is to be done with an object other than a Workload, such as a ProvisioningRequest.
 
     Args:
         kind: What is to be done.

@@ -11,9 +11,11 @@ from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.checks import CheckController, ObjectWrite, applied_review
 from kueuecore.configuration import Configuration
 from kueuecore.controller.checked import check, check_version, checked_answer, event_of, plain_object
 from kueuecore.controller.considered import Considered, considered_in
+from kueuecore.controller.deciding import Deciding
 from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
 from kueuecore.controller.known import Known
 from kueuecore.controller.metrics import Metrics
@@ -25,15 +27,16 @@ from kueuecore.controller.writer import Writer
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
-from kueuecore.errors import KueuecoreError, ManifestError, Problem
+from kueuecore.errors import KueuecoreError, ManifestError, ObjectRef, Problem
 from kueuecore.manifests import to_json_lines
 from kueuecore.states import Stage, WorkloadState
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import TimeLike, format_time, nanoseconds
 
 __all__ = ["Controller", "WatchError"]
 
 _LOGGER = logging.getLogger("kueuecore.controller")
 _FORMAT = "kueuecore.controller/1"
+_SECOND_NS = 1_000_000_000
 _EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", None)
 
 
@@ -64,6 +67,7 @@ class Controller:
             default, only counts if the Configuration names it.
         considered: Is told of every head of a cycle and what became of it. Costs nothing if there is none.
         metrics: Counts what is decided and written.
+        checks: Who decides on AdmissionChecks; somebody else may write what other checks say. Watch `kinds`.
 
     Example:
         >>> controller = Controller()
@@ -82,11 +86,13 @@ class Controller:
         models_readiness: bool = False,
         considered: Callable[[Considered], None] | None = None,
         metrics: Metrics | None = None,
+        checks: Sequence[CheckController] = (),
     ) -> None:
         self.engine = Engine(configuration, models_readiness=models_readiness)
         """The engine, to ask it for what it holds. What changes it goes through the controller."""
         self._considered = considered
         self._metrics = metrics
+        self._deciding = Deciding(checks)
         self._versions = Versions()
         self._workloads: dict[tuple[str, str], Known] = {}
         # All other objects, to save them.
@@ -103,6 +109,11 @@ class Controller:
         self.engine.take_written()
 
     # What is watched.
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[str, str]]:
+        """What to list and watch, by kind: apiVersion and the plural in the path; `WATCHED` and what checks need."""
+        return {**self._deciding.kinds, **WATCHED}
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
         """Take in a watch event, in any order, as often as it comes.
@@ -130,7 +141,7 @@ class Controller:
             raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
         check_version(manifest)
         key, version = key_of(manifest), Version.of(manifest)
-        api_version, _ = WATCHED.get(key[0]) or SOMETIMES_WATCHED.get(key[0]) or ("", "")
+        api_version, _ = self._all_kinds().get(key[0], ("", ""))
         # Others have kinds of these names, too.
         if not api_version or _group(text_at(manifest, "apiVersion") or api_version) != _group(api_version):
             return False
@@ -177,9 +188,10 @@ class Controller:
         problems: list[Problem] = []
         at = nanoseconds(now)
         listed: dict[Key, tuple[JsonObject, int]] = {}
-        if kind not in WATCHED and kind not in SOMETIMES_WATCHED:
-            raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join([*WATCHED, *SOMETIMES_WATCHED])}")
-        api_version, _ = WATCHED.get(kind) or SOMETIMES_WATCHED[kind]
+        kinds = self._all_kinds()
+        if kind not in kinds:
+            raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join(kinds)}")
+        api_version, _ = kinds[kind]
         for index, plain in enumerate(map(plain_object, objects)):
             whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
             if whole["kind"] != kind:
@@ -219,7 +231,11 @@ class Controller:
         decision = self.engine.cycle(at)
         self._note(decision)
         self._reconcile(at)
-        return Turn(decision, self._open_writes(at), self._take_loose_events())
+        writes = self._open_writes(at)
+        if self._deciding.controllers:
+            self._decide(at)
+            writes = (*writes, *self._open_writes(at))
+        return Turn(decision, writes, self._take_loose_events(), self._deciding.take_writes())
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
@@ -235,8 +251,12 @@ class Controller:
             return at
         if self.engine.has_heads and self._idle_cycles < self._cycles_to_rest():
             return at
+        if any(self._is_settled(key) for key in self._deciding.open):
+            return at
         # What came since the last turn does not make what was due before less due.
-        times = [self.engine.next_wake(since=self._turned_at), next_sampling(self.engine, since=self._turned_at)]
+        since = self._turned_at
+        times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
+        times.append(self._deciding.next_wake(after=since))
         return min((max(at, time) for time in times if time is not None), default=None)
 
     # How the writes went.
@@ -335,6 +355,20 @@ class Controller:
         self._take(("Workload", *key), Version.of(stored), stored, at)
         return True
 
+    def refuse_object(self, write: ObjectWrite, error: str, *, now: TimeLike, is_there: bool = False) -> None:
+        """One of a turn's `objects` was refused; whoever wanted it says so on the check, and tries again later.
+
+        What follows it among the objects of that workload is to be left out.
+
+        Args:
+            write: The write.
+            error: Why, in the words of the API server.
+            now: The time.
+            is_there: Is there an object of that name already (409), of which a watch may not have told yet?
+        """
+        self._deciding.refused(write, error, is_there=is_there, now=nanoseconds(now))
+        self._awake()
+
     # What jobs do.
 
     def finished(
@@ -426,6 +460,7 @@ class Controller:
         models_readiness: bool = False,
         considered: Callable[[Considered], None] | None = None,
         metrics: Metrics | None = None,
+        checks: Sequence[CheckController] = (),
     ) -> Self:
         """A controller that goes on with what another had saved. Its watches may begin where `watched` says.
 
@@ -438,6 +473,7 @@ class Controller:
             models_readiness: As for a new one.
             considered: As for a new one.
             metrics: As for a new one.
+            checks: As for a new one; they are told of all that is in what was saved.
 
         Raises:
             ValueError: It was saved in another format, or is not what was saved.
@@ -446,7 +482,9 @@ class Controller:
             raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
         if saved.get("digest") != _digest({name: value for name, value in saved.items() if name != "digest"}):
             raise ValueError("this is not what was saved: its digest is another; list all objects anew instead")
-        controller = cls(configuration, models_readiness=models_readiness, considered=considered, metrics=metrics)
+        controller = cls(
+            configuration, models_readiness=models_readiness, considered=considered, metrics=metrics, checks=checks
+        )
         at = nanoseconds(now)
         for plain in list_at(saved, "objects"):
             manifest = object_at(plain)
@@ -467,6 +505,9 @@ class Controller:
 
     # What has come.
 
+    def _all_kinds(self) -> Mapping[str, tuple[str, str]]:
+        return {**self._deciding.kinds, **WATCHED, **SOMETIMES_WATCHED}
+
     def _is_news(self, key: Key, version: Version) -> bool:
         return self._versions.is_news(key, version)
 
@@ -486,11 +527,14 @@ class Controller:
             self._workloads.pop(key[1:], None)
             self._dirty.pop(key[1:], None)
         self._others.pop(key, None)
-        self.engine.delete(key[0], key[2], namespace=key[1], now=at)
+        if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:
+            self.engine.delete(key[0], key[2], namespace=key[1], now=at)
+        self._deciding.forget(ObjectRef(key[0], key[2], key[1]), now=at)
 
     def _take(self, key: Key, version: Version, manifest: JsonObject, at: int) -> None:
         """This is how an object is now."""
         self.engine.apply(to_json_lines([manifest]), now=at, trusted=True)
+        self._deciding.observe(manifest, now=at)
         self._versions.put(key, version)
         self._awake()
         if key[0] == "ClusterQueue":
@@ -540,6 +584,26 @@ class Controller:
         if self._considered is not None:
             for considered in considered_in(decision):
                 self._considered(considered)
+
+    def _decide(self, at: int) -> None:
+        """Check controllers say what they have to say about workloads that are as they are stored."""
+        self._deciding.wake(at)
+        for key in self._deciding.open:
+            known = self._workloads.get(key)
+            if known is None or not self._is_settled(key):
+                continue
+            review = self._deciding.review(known.data, now=at)
+            status = object_at(known.data, "status")
+            after = applied_review(status, review, now=format_time(at // _SECOND_NS * _SECOND_NS))
+            if after is not status:
+                self.engine.apply(to_json_lines([{**known.data, "status": after}]), now=at, trusted=True)
+            self._hold(review.events)
+        self._reconcile(at)
+
+    def _is_settled(self, key: tuple[str, str]) -> bool:
+        """Is a workload as it is stored, so that others may go by that?"""
+        known = self._workloads.get(key)
+        return known is not None and known.write is None and key not in self._dirty and known.told == NOTHING
 
     def _hold(self, events: Sequence[Event]) -> None:
         for event in events:

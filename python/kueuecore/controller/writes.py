@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._keyed import Keyed
+from kueuecore.checks import ObjectWrite
 from kueuecore.decisions import Decision, Event
 
 __all__ = ["Turn", "WorkloadWrite"]
@@ -55,11 +56,14 @@ class Turn:
         decision: What the cycle decided.
         writes: What is to be written now; in any order, and at once.
         events: Events that go with no write.
+        objects: What check controllers want done with other objects, in this order. A watch tells how that went, or
+            `Controller.refuse_object`.
     """
 
     decision: Decision
     writes: tuple[WorkloadWrite, ...]
     events: tuple[Event, ...]
+    objects: tuple[ObjectWrite, ...] = ()
 
 
 def event_manifest(event: Event, *, uid: str, now: str) -> JsonObject:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.checking import Checking, with_activity
 from kueuecore.checks import CheckController, ObjectWriteKind, Review, applied_review
 from kueuecore.configuration import Configuration
 from kueuecore.controller.usage import next_sampling
@@ -18,7 +19,6 @@ from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 from kueuecore.runs import Happening, Operation, Run, RunEnding, Step, StepKind
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, format_time, nanoseconds
-from kueuecore.virtual.checking import Checking, with_activity
 from kueuecore.virtual.happenings import happening_of, job_plan, span_ns
 from kueuecore.virtual.jobs import Job, Jobs, TimerKind
 from kueuecore.virtual.record import Record

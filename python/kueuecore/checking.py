@@ -1,11 +1,20 @@
-"""The check controllers of a virtual cluster, and who is told what."""
+"""Several check controllers: who decides on which AdmissionCheck, and who is told what."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.checks import Activity, CheckAnswer, CheckController, CheckState, Review, WorkloadKey, check_states
+from kueuecore.checks import (
+    Activity,
+    CheckAnswer,
+    CheckController,
+    CheckState,
+    ObjectWrite,
+    Review,
+    WorkloadKey,
+    check_states,
+)
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import object_ref
 
@@ -15,10 +24,10 @@ AT_ONCE = "Ready at once"
 
 
 class Checking:
-    """Whom a virtual cluster asks about its checks.
+    """Whom to ask about checks.
 
     Args:
-        controllers: The check controllers. Checks of others are ready at once.
+        controllers: The check controllers.
 
     Raises:
         TypeError: One of them is no check controller.
@@ -82,6 +91,11 @@ class Checking:
             if review := controller.review(workload, own, now=now):
                 return review
         return None
+
+    def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> Review:
+        """What to tell of a write that was refused."""
+        controller = self._decides.get(write.check)
+        return Review() if controller is None else controller.refused(write, error, is_there=is_there, now=now)
 
     def at_once(self, status: JsonObject) -> Review:
         """The answer to all checks that wait, and on which nobody here decides."""

@@ -1,0 +1,111 @@
+"""The check controllers of a controller: whom they are to look at, and what they want written (rules/07 §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.checking import Checking, with_activity
+from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind, Review, WorkloadKey
+from kueuecore.errors import ObjectRef
+from kueuecore.times import format_time
+
+__all__ = ["Deciding"]
+
+_SECOND_NS = 1_000_000_000
+
+
+class Deciding:
+    """What is to be decided on, and what came of it.
+
+    Args:
+        controllers: The check controllers.
+    """
+
+    def __init__(self, controllers: Sequence[CheckController]) -> None:
+        self.controllers = tuple(controllers)
+        self._checking = Checking(controllers)
+        self._checks: dict[str, JsonObject] = {}
+        # The version of each AdmissionCheck whose status is being written.
+        self._written: dict[str, JsonObject] = {}
+        self._open: dict[WorkloadKey, None] = {}
+        # What to tell of writes that were refused.
+        self._held: dict[WorkloadKey, Review] = {}
+        self._writes: list[ObjectWrite] = []
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[str, str]]:
+        """What the check controllers look at: apiVersion and plural by kind."""
+        return {kind: it for controller in self.controllers for kind, it in controller.kinds.items()}
+
+    @property
+    def open(self) -> tuple[WorkloadKey, ...]:
+        """The workloads to look at."""
+        self._open |= dict.fromkeys(self._checking.take_asked())
+        return tuple(self._open)
+
+    def observe(self, manifest: JsonObject, *, now: int) -> None:
+        """This is how an object is now.
+
+        Raises:
+            ManifestError: A check controller refuses it. Nothing has changed.
+        """
+        if not self.controllers:
+            return
+        metadata = object_at(manifest, "metadata")
+        if text_at(manifest, "kind") == "Workload":
+            self._open[text_at(metadata, "namespace"), text_at(metadata, "name")] = None
+            return
+        self._checking.observe(manifest, now=now)
+        if text_at(manifest, "kind") == "AdmissionCheck":
+            self._checks[text_at(metadata, "name")] = manifest
+
+    def forget(self, ref: ObjectRef, *, now: int) -> None:
+        """An object has gone."""
+        self._checking.forget(ref, now=now)
+        if ref.kind == "AdmissionCheck":
+            self._checks.pop(ref.name, None)
+            self._written.pop(ref.name, None)
+        elif ref.kind == "Workload":
+            self._open.pop((ref.namespace, ref.name), None)
+            self._held.pop((ref.namespace, ref.name), None)
+
+    def wake(self, now: int) -> None:
+        """Time has come up to `now`; AdmissionChecks say whether they are active."""
+        self._checking.wake(now)
+        for name, check in self._checks.items():
+            activity = self._checking.activity(check, now=now)
+            time = format_time(now // _SECOND_NS * _SECOND_NS)
+            changed = None if activity is None else with_activity(check, activity, now=time)
+            if changed is not None and self._written.get(name) is not check:
+                self._written[name] = check
+                self._writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, changed, ("", ""), name))
+
+    def review(self, workload: JsonObject, *, now: int) -> Review:
+        """What is to be said of a workload; its writes are kept."""
+        metadata = object_at(workload, "metadata")
+        key = text_at(metadata, "namespace"), text_at(metadata, "name")
+        self._open.pop(key, None)
+        review = self._held.pop(key, None) or self._checking.review(workload, now=now) or Review()
+        self._writes += review.writes
+        return replace(review, writes=())
+
+    def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
+        """A write of an object was refused."""
+        if write.kind is ObjectWriteKind.PATCH_STATUS:
+            self._written.pop(write.object.name, None)
+            return
+        review = self._checking.refused(write, error, is_there=is_there, now=now)
+        if review:
+            self._held[write.workload] = review
+        self._open[write.workload] = None
+
+    def take_writes(self) -> tuple[ObjectWrite, ...]:
+        """The objects to write."""
+        writes, self._writes = tuple(self._writes), []
+        return writes
+
+    def next_wake(self, *, after: int) -> int | None:
+        """When time alone gives anybody something to say."""
+        return self._checking.next_wake(after=after)
