@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kueuecore._json import text_at
+from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.outcome import Outcome
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
+    world = with_active_checks(world, now=now)
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
@@ -90,10 +92,11 @@ def _notes(world: World, applied: Applied) -> Iterator[str]:
         yield f"note: {ignored}; it gets no Workload"
     if world.namespaces:
         yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
-    if applied.unread:
-        kinds = ", ".join(f"{kind} ({n})" for kind, n in applied.unread.items())
-        hint = "; name the Configuration with --config" if "Configuration" in applied.unread else ""
-        others = [kind for kind in applied.unread if kind in API_VERSIONS and kind != "Configuration"]
+    unread = {kind: n for kind, n in applied.unread.items() if kind not in READ_KINDS}
+    if unread:
+        kinds = ", ".join(f"{kind} ({n})" for kind, n in unread.items())
+        hint = "; name the Configuration with --config" if "Configuration" in unread else ""
+        others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
 from kueuecore.cli.outcome import Outcome, Row
 from kueuecore.times import format_time
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
@@ -45,6 +45,16 @@ def json_document(outcome: Outcome) -> str:
                 "why": outcome.why(it),
             }
             for it in outcome.preemptions
+        ],
+        "admissionChecks": [
+            {
+                "name": check.name,
+                "controllerName": check.controller_name,
+                "active": check.active == "True",
+                "reason": check.reason,
+                "message": check.message,
+            }
+            for check in outcome.admission_checks
         ],
         "clusterQueues": [
             {
@@ -113,6 +123,16 @@ def _workload(row: Row) -> JsonObject:
                 "resourceUsage": dict(it.get("resourceUsage", {})),
             }
             for it in assigned
+        ],
+        "admissionChecks": [
+            {
+                "name": text_at(it, "name"),
+                "state": text_at(it, "state"),
+                "message": text_at(it, "message"),
+                "since": text_at(it, "lastTransitionTime") or None,
+                "retryCount": int_at(it, "retryCount"),
+            }
+            for it in row.checks
         ],
     }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.cli.checks import CheckRow, check_rows
 from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
@@ -40,6 +41,18 @@ class Row:
     def status(self) -> str:
         """One word: the stage, or `Undecided`."""
         return "Undecided" if self.undecided else str(self.state.stage)
+
+    @property
+    def checks(self) -> tuple[JsonObject, ...]:
+        """What its admission checks say: `status.admissionChecks`."""
+        return tuple(map(dict, self.state.status.get("admissionChecks", ())))
+
+    @property
+    def open_checks(self) -> tuple[str, ...]:
+        """The checks for which a workload with quota still waits."""
+        if self.state.stage is not Stage.QUOTA_RESERVED:
+            return ()
+        return tuple(text_at(it, "name") for it in self.checks if text_at(it, "state") != "Ready")
 
     @property
     def message(self) -> str:
@@ -94,6 +107,11 @@ class Outcome:
     @cached_property
     def _states(self) -> Mapping[str, WorkloadState]:
         return {row.state.key: row.state for row in self.workloads}
+
+    @cached_property
+    def admission_checks(self) -> tuple[CheckRow, ...]:
+        """All AdmissionChecks, by name."""
+        return check_rows(self.world)
 
     @cached_property
     def cluster_queues(self) -> tuple[ClusterQueueState, ...]:

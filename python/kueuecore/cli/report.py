@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from kueuecore._json import int_at, text_at
 from kueuecore.cli.outcome import Outcome, Row
 from kueuecore.cli.table import Style, table
 from kueuecore.settling import Ending
@@ -14,6 +15,7 @@ from kueuecore.times import format_time
 __all__ = ["report"]
 
 _COLORS = {"Admitted": "green", "QuotaReserved": "cyan", "Pending": "yellow", "Finished": "dim", "Undecided": "red"}
+_CHECK_COLORS = {"Ready": "green", "Pending": "yellow"}
 _AMOUNTS = (
     "NOMINAL",
     "TOTAL",
@@ -40,8 +42,10 @@ def report(outcome: Outcome, style: Style, *, wide: bool = False, events: bool =
     style = style.wide() if wide else style
     parts = [_summary(outcome, style), _workloads(outcome, style, wide=wide)]
     parts += [
+        _checks(outcome, style, wide=wide),
         _preemptions(outcome, style, wide=wide),
         _inactive(outcome, style),
+        _admission_checks(outcome, style, wide=wide),
         *_quota(outcome.quota, style, wide=wide),
     ]
     if events:
@@ -102,6 +106,9 @@ def _message(row: Row, *, wide: bool) -> str:
         return "(not considered: an equivalent workload before it did not get quota)"  # rules/05 §4
     if not row.message and row.position is not None:
         return f"(not considered yet: {_plural(row.position, 'workload')} before it in the queue)"
+    if row.open_checks:
+        checks = "admission check" if len(row.open_checks) == 1 else "admission checks"
+        return f"(has quota, waits for {checks} {', '.join(row.open_checks)})"
     # That an admitted workload is admitted stands in the column before.
     return row.message if wide or row.state.stage is not Stage.ADMITTED else ""
 
@@ -152,6 +159,29 @@ def _preemptions(outcome: Outcome, style: Style, *, wide: bool) -> str:
         for it in outcome.preemptions
     ]
     return table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "WHY", *extra], rows, style) if rows else ""
+
+
+def _checks(outcome: Outcome, style: Style, *, wide: bool) -> str:
+    """What the checks of workloads say."""
+    header = ["WORKLOAD", "ADMISSION CHECK", "STATE", *(["SINCE", "RETRIES"] if wide else []), "MESSAGE"]
+    rows = []
+    for row in outcome.workloads:
+        for entry in row.checks:
+            state = text_at(entry, "state")
+            times = [text_at(entry, "lastTransitionTime"), str(int_at(entry, "retryCount"))] if wide else []
+            painted = style.paint(state, _CHECK_COLORS.get(state, "red"))
+            rows.append([row.state.key, text_at(entry, "name"), painted, *times, text_at(entry, "message")])
+    return table(header, rows, style, right=["RETRIES"]) if rows else ""
+
+
+def _admission_checks(outcome: Outcome, style: Style, *, wide: bool) -> str:
+    """The AdmissionChecks; one on which nobody has decided yet is not active."""
+    rows = [
+        [it.name, it.controller_name or "-", it.active or "-", *([it.reason or "-"] if wide else []), it.message]
+        for it in outcome.admission_checks
+    ]
+    header = ["ADMISSION CHECK", "CONTROLLER", "ACTIVE", *(["REASON"] if wide else []), "MESSAGE"]
+    return table(header, rows, style) if rows else ""
 
 
 def _inactive(outcome: Outcome, style: Style) -> str:

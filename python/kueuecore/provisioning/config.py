@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.errors import ManifestError, Problem
@@ -29,10 +30,13 @@ def config_of(manifest: JsonObject) -> ProvisioningRequestConfig:
     if text_at(manifest, "apiVersion") == f"{_GROUP}/v1beta1":
         # The two versions have the same fields.
         manifest = {**manifest, "apiVersion": f"{_GROUP}/v1beta2"}
-    config = ProvisioningRequestConfig.from_manifest(manifest)
-    problems = list(_problems(config))
+    ref = object_ref(manifest)
+    try:
+        config = ProvisioningRequestConfig.from_manifest(manifest)
+    except ManifestError as error:
+        raise error.mapped(lambda problem: replace(problem, object=ref)) from None
+    problems = _problems(config)
     if problems:
-        ref = object_ref(manifest)
         raise ManifestError(
             Problem(message, field=field, remedy=remedy, object=ref) for field, message, remedy in problems
         )
