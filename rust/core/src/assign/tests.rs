@@ -39,8 +39,13 @@ fn pod_set(requests_cpu: bool, topology: bool) -> PodSet {
     pod_set
 }
 
-/// The message with which the workload is kept pending; empty if it is admitted.
+/// The message with which a workload of one pod set is kept pending; empty if it is admitted.
 fn message(groups: Vec<ResourceGroup>, pod_set: PodSet) -> String {
+    message_of(groups, vec![pod_set])
+}
+
+/// The same of several pod sets.
+fn message_of(groups: Vec<ResourceGroup>, pod_sets: Vec<PodSet>) -> String {
     let mut engine = Engine::new(Config::default());
     let queue = ClusterQueue {
         meta: meta("", "cq"),
@@ -49,12 +54,7 @@ fn message(groups: Vec<ResourceGroup>, pod_set: PodSet) -> String {
         ..ClusterQueue::default()
     };
     let local = LocalQueue { meta: meta("ns", "lq"), cluster_queue: "cq".to_owned(), ..LocalQueue::default() };
-    let workload = Workload {
-        meta: meta("ns", "wl").into(),
-        queue_name: "lq".into(),
-        pod_sets: vec![pod_set],
-        ..Workload::default()
-    };
+    let workload = Workload { meta: meta("ns", "wl").into(), queue_name: "lq".into(), pod_sets, ..Workload::default() };
     let objects = vec![
         Object::Namespace(meta("", "ns")),
         Object::ResourceFlavor(ResourceFlavor { meta: meta("", "plain"), ..ResourceFlavor::default() }),
@@ -72,7 +72,7 @@ fn message(groups: Vec<ResourceGroup>, pod_set: PodSet) -> String {
 fn totals_are_scaled_only_to_another_count_and_never_from_none() {
     let resource = Names::default().resource("cpu");
     let totals = |count| Totals { count, requests: vec![(resource, 7)], ..Totals::default() };
-    assert_eq!(totals(2).scaled_to(2), totals(2));
+    assert_eq!(totals(2).scaled_to(2), totals(2), "not rounded");
     assert_eq!(totals(0).scaled_to(5), totals(0));
     assert_eq!(totals(2).scaled_to(4).requests, [(resource, 12)]);
 }
@@ -92,4 +92,38 @@ fn pods_without_requests_fail_where_topology_is_asked_for_and_no_flavor_has_one(
     // A ClusterQueue without any flavor counts as topology-aware.
     assert_eq!(message(Vec::new(), pod_set(false, false)), expected);
     assert_eq!(message(vec![group(&["cpu"])], pod_set(false, false)), "");
+}
+
+#[test]
+fn no_pods_need_no_topology() {
+    let none = PodSet { count: 0, ..pod_set(false, true) };
+    assert_eq!(message(vec![group(&["cpu"])], none), "");
+}
+
+#[test]
+fn pod_sets_of_a_topology_group_are_assigned_as_one_and_the_next_only_if_they_fit() {
+    let pods = |name: &str, group: Option<&str>, count| {
+        let mut pods = PodSet { name: name.to_owned(), count, ..pod_set(true, false) };
+        let pod_set_group_name = group.map(str::to_owned);
+        pods.topology_request = Some(TopologyRequest { pod_set_group_name, ..TopologyRequest::default() });
+        pods
+    };
+    let why = |set: &str, before: u32, count: u32| {
+        format!(
+            "couldn't assign flavors to pod set {set}: insufficient quota for cpu in flavor plain, previously considered \
+             podsets requests ({before}) + current podset request ({count}) > maximum capacity (9)"
+        )
+    };
+    let of =
+        |group, last| message_of(vec![self::group(&["cpu"])], vec![pods("a", group, 5), pods("b", group, 4), last]);
+    assert_eq!(of(Some("g"), pods("c", None, 0)), "");
+    assert_eq!(of(Some("g"), pods("c", None, 1)), why("c", 9, 1));
+    assert_eq!(of(Some("g"), pods("c", Some("g"), 1)), [why("a", 0, 10), why("b", 0, 10), why("c", 0, 10)].join("; "));
+    assert_eq!(of(Some("g"), pods("c", Some("h"), 1)), why("c", 9, 1));
+    let failing = vec![pods("a", Some("g"), 5), pods("b", Some("g"), 5), pods("c", None, 10)];
+    assert_eq!(
+        message_of(vec![group(&["cpu"])], failing),
+        [why("a", 0, 10), why("b", 0, 10)].join("; "),
+        "who comes after a group that does not fit is not looked at"
+    );
 }
