@@ -32,12 +32,15 @@ from kueuecore.jobs.names import workload_name
 from kueuecore.jobs.pod_group import pod_group
 from kueuecore.jobs.running import StopReason, integration_of, reclaimable_pods, start_job, stop_job
 from kueuecore.jobs.stateful_set import pod_of_stateful_set
+from kueuecore.jobs.steps import Action, Sync, WorkloadStep
+from kueuecore.jobs.syncing import sync_workloads
 from kueuecore.jobs.updates import update_problems
 from kueuecore.jobs.workloads import Ignored, JobsResult, workloads_for
 
 __all__ = [
     "INSTALLED_FRAMEWORKS",
     "INTEGRATIONS",
+    "Action",
     "Finished",
     "Ignored",
     "Integration",
@@ -49,7 +52,9 @@ __all__ = [
     "StartError",
     "StopReason",
     "Surroundings",
+    "Sync",
     "WorkloadIdentity",
+    "WorkloadStep",
     "Write",
     "WriteKind",
     "fits_workload",
@@ -60,6 +65,7 @@ __all__ = [
     "reclaimable_pods",
     "start_job",
     "stop_job",
+    "sync_workloads",
     "update_problems",
     "with_kinds",
     "workload_name",

@@ -43,7 +43,7 @@ from kueuecore.jobs.pod import (
 from kueuecore.jobs.role_hash import role_hash
 from kueuecore.jobs.shapes import METADATA
 
-__all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "pod_group"]
+__all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "by_precedence", "is_runnable_or_succeeded", "pod_group"]
 
 IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
 
@@ -76,7 +76,8 @@ def _pods(group: JsonObject) -> list[JsonObject]:
     return [object_at(pod) for pod in list_at(group, "items")]
 
 
-def _is_runnable_or_succeeded(pod: JsonObject) -> bool:
+def is_runnable_or_succeeded(pod: JsonObject) -> bool:
+    """Whether a pod can run to its end, or has done so."""
     is_lost = bool(text_at(pod, "metadata", "deletionTimestamp")) and not text_at(pod, "spec", "nodeName")
     return not is_lost and text_at(pod, "status", "phase") != "Failed"
 
@@ -106,20 +107,21 @@ def _pod_sets(group: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]
 
 
 def _kept_pods(group: JsonObject, n_expected: int) -> list[tuple[int, JsonObject]]:
-    """The pods that count, with their positions: of too many those with the finalizer, that go already, and older."""
-    active = [(index, pod) for index, pod in enumerate(_pods(group)) if _is_runnable_or_succeeded(pod)]
+    """The pods that count, with their positions."""
+    active = [(index, pod) for index, pod in enumerate(_pods(group)) if is_runnable_or_succeeded(pod)]
     if not active or (len(active) < n_expected and not _is_set(group, FAST_ADMISSION)):
         name = text_at(group, "metadata", "name")
         raise NoWorkload(f"'{name}' group has fewer runnable pods than expected")
     if len(active) <= n_expected:
         return active
 
-    def precedence(item: tuple[int, JsonObject]) -> tuple[bool, bool, str]:
-        pod = item[1]
-        has_finalizer = MANAGED_LABEL in list_at(pod, "metadata", "finalizers")
-        return not has_finalizer, is_gated(pod), text_at(pod, "metadata", "creationTimestamp")
+    return sorted(active, key=lambda it: by_precedence(it[1]))[:n_expected]
 
-    return sorted(active, key=precedence)[:n_expected]
+
+def by_precedence(pod: JsonObject) -> tuple[bool, bool, str]:
+    """Which of too many pods are kept: those with the finalizer, that go already, and older."""
+    has_finalizer = MANAGED_LABEL in list_at(pod, "metadata", "finalizers")
+    return not has_finalizer, is_gated(pod), text_at(pod, "metadata", "creationTimestamp")
 
 
 def _check_agreement(group: JsonObject, n_expected: int) -> None:

@@ -27,7 +27,7 @@ from kueuecore.jobs.model import (
 from kueuecore.jobs.names import owner_reference, workload_name
 from kueuecore.jobs.rejections import go_int
 
-__all__ = ["max_exec_time_seconds", "new_workload", "priority_of", "sanitized"]
+__all__ = ["complete_workload", "is_label_value", "max_exec_time_seconds", "new_workload", "priority_of", "sanitized"]
 
 _CLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation"
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
@@ -81,6 +81,20 @@ def new_workload(
     }
 
 
+def complete_workload(
+    job: JsonObject, integration: Integration, surroundings: Surroundings
+) -> tuple[JsonObject, Problem | None]:
+    """The only Workload of a job with its priority, or the class that is missing for it.
+
+    Raises:
+        NoWorkload: The job has no pods, for now.
+    """
+    pod_sets = [it.to_manifest(surroundings.configuration) for it in integration.pod_sets(job, surroundings)]
+    workload = new_workload(job, integration, pod_sets, surroundings.configuration)
+    priority, problem = priority_of(job, pod_sets, surroundings, pod_class=integration.priority_class(job))
+    return {**workload, "spec": {**object_at(workload, "spec"), **priority}}, problem
+
+
 def max_exec_time_seconds(job: JsonObject) -> int | None:
     """How long the job may run; None if it does not say."""
     seconds, _ = go_int(labels_of(job).get(MAX_EXEC_TIME_LABEL, ""), bits=32)
@@ -112,9 +126,14 @@ def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) ->
 def _copied_labels(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
     labels, uid = labels_of(job), text_at(job, "metadata", "uid")
     copied: JsonObject = {key: labels[key] for key in configuration.label_keys_to_copy if key in labels}
-    if len(uid) <= 63 and _LABEL_VALUE.match(uid):
+    if is_label_value(uid):
         copied[JOB_UID_LABEL] = uid
     return copied
+
+
+def is_label_value(text: str) -> bool:
+    """Whether a label may have this value."""
+    return len(text) <= 63 and bool(_LABEL_VALUE.match(text))
 
 
 def priority_of(

@@ -1,0 +1,186 @@
+"""A group of pods whose Workload is there: failed pods are replaced, and those that are too many go (rules/10 §5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.jobs.integration import NoWorkload, Write, WriteKind
+from kueuecore.jobs.model import MANAGED_LABEL, JobsConfiguration, annotations_of
+from kueuecore.jobs.names import owner_reference
+from kueuecore.jobs.paths import with_value
+from kueuecore.jobs.pod import FAST_ADMISSION, total_count
+from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, by_precedence, is_runnable_or_succeeded
+from kueuecore.jobs.role_hash import role_hash
+from kueuecore.jobs.status import has_condition
+from kueuecore.jobs.steps import Action, WorkloadStep
+from kueuecore.jobs.workload import max_exec_time_seconds
+
+__all__ = ["MatchedGroup", "NotMatching", "fits_group", "match_group", "prepared_group"]
+
+_WAITING = "WaitingForReplacementPods"
+
+
+class NotMatching(Exception):  # noqa: N818  # it never leaves this package
+    """The Workload is not the one of the group as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedGroup:
+    """A group that its Workload fits.
+
+    Args:
+        workload: The Workload, as it is to be.
+        steps: What changes in it.
+        writes: What becomes of pods.
+    """
+
+    workload: JsonObject
+    steps: Sequence[WorkloadStep]
+    writes: Sequence[Write]
+
+
+def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConfiguration, *, now: str) -> MatchedGroup:
+    """What becomes of the pods of a group whose Workload is there.
+
+    Args:
+        group: The group.
+        workload: The Workload of its name.
+        configuration: Whose gates count.
+        now: The time as RFC 3339.
+
+    Raises:
+        NotMatching: The Workload has to go.
+        NoWorkload: It belongs to something else, so the group gets none.
+    """
+    pods = [object_at(it) for it in list_at(group, "items")]
+    inactive = [it for it in pods if not is_runnable_or_succeeded(it)]
+    if (
+        configuration.enabled("PodIntegrationValidateGroupOwner")
+        and annotations_of(workload).get(IS_GROUP_WORKLOAD) != "true"
+    ):
+        name = text_at(workload, "metadata", "name")
+        raise NoWorkload(f'A Workload named "{name}" already exists but is not a pod group workload')
+    if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(group):
+        raise NotMatching
+    is_finished = has_condition(workload, "Finished")
+    is_fast = annotations_of(group).get(FAST_ADMISSION) == "true"
+    n_absent, kept, writes = 0, [], []
+    for pod_set in list_at(workload, "spec", "podSets"):
+        role, count = text_at(pod_set, "name"), int_at(pod_set, "count", default=1)
+        running = sorted((it for it in pods if it not in inactive and role_hash(it) == role), key=by_precedence)
+        failed = sorted((it for it in inactive if role_hash(it) == role), key=_by_last_activity)
+        n_absent += (1 if count and not running else 0) if is_fast else max(0, count - len(running))
+        n_failed = min(len(failed), max(0, count - len(running)))
+        kept += running[:count] + failed[:n_failed]
+        writes += [it for pod in running[count:] for it in _deleted(pod)]
+        writes += [it for pod in failed[n_failed:] for it in _finalized(pod)]
+    if not kept or not _fits(kept, workload, is_finished=is_finished):
+        raise NotMatching
+    owned = _with_owners(workload, kept)
+    steps = [WorkloadStep(Action.UPDATE, owned)] if owned is not workload else []
+    told = _with_condition(owned, are_absent=n_absent > 0, now=now)
+    if told is not owned:
+        steps.append(WorkloadStep(Action.UPDATE_STATUS, told))
+    return MatchedGroup(told, steps, writes)
+
+
+def fits_group(group: JsonObject, workload: JsonObject) -> bool:
+    """Whether a Workload that somebody else has made is that of a group."""
+    pods = [object_at(it) for it in list_at(group, "items")]
+    return _fits(pods, workload, is_finished=has_condition(workload, "Finished"))
+
+
+def prepared_group(group: JsonObject) -> tuple[JsonObject, list[Write]]:
+    """A group before its Workload is made: failed pods are let go, those that are too many deleted."""
+    pods = [object_at(it) for it in list_at(group, "items")]
+    running = sorted(filter(is_runnable_or_succeeded, pods), key=by_precedence)
+    writes = [it for pod in pods if not is_runnable_or_succeeded(pod) for it in _finalized(pod)]
+    n_expected, _ = total_count(group)
+    if n_expected is None or len(running) <= n_expected:
+        return group, writes
+    kept: list[JsonValue] = list(running[:n_expected])
+    return {**group, "items": kept}, [*writes, *(it for pod in running[n_expected:] for it in _deleted(pod))]
+
+
+def _fits(pods: Sequence[JsonObject], workload: JsonObject, *, is_finished: bool) -> bool:
+    """Whether the Workload has the roles of the pods, in their order, and none of them too often."""
+    wanted: dict[str, int] = {}
+    for pod in pods:
+        wanted[role_hash(pod)] = wanted.get(role_hash(pod), 0) + 1
+    held = {text_at(it, "name"): int_at(it, "count", default=1) for it in list_at(workload, "spec", "podSets")}
+    order = list(held)
+    positions = [order.index(role) if role in held else -1 for role in sorted(wanted)]
+    if -1 in positions or positions != sorted(positions):
+        return False
+    return is_finished or all(count <= held[role] for role, count in wanted.items())
+
+
+def _by_last_activity(pod: JsonObject) -> tuple[bool, _Descending, str]:
+    """Those with the finalizer first, then those that were active last; who has no time of an end is active."""
+    has_finalizer = MANAGED_LABEL in list_at(pod, "metadata", "finalizers")
+    ready = (it for it in list_at(pod, "status", "conditions") if text_at(it, "type") == "ContainersReady")
+    condition = next(ready, None)
+    ended = text_at(condition, "status") == "False" and text_at(condition, "reason") == "PodFailed"
+    times = [text_at(condition, "lastTransitionTime") if ended else "", text_at(pod, "metadata", "deletionTimestamp")]
+    last = min(filter(None, times), default="9")
+    return not has_finalizer, _Descending(last), text_at(pod, "metadata", "creationTimestamp")
+
+
+class _Descending(str):
+    """A text that sorts before smaller ones."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        return str.__gt__(self, other)
+
+
+def _finalized(pod: JsonObject) -> list[Write]:
+    """The write after which nothing holds a pod any more; none if nothing does."""
+    finalizers = list_at(pod, "metadata", "finalizers")
+    if MANAGED_LABEL not in finalizers:
+        return []
+    left = [it for it in finalizers if it != MANAGED_LABEL]
+    return [Write(with_value(pod, ("metadata", "finalizers"), left))]
+
+
+def _deleted(pod: JsonObject) -> list[Write]:
+    released = _finalized(pod)
+    if text_at(pod, "metadata", "deletionTimestamp"):
+        return released
+    return [*released, Write(released[0].manifest if released else pod, WriteKind.DELETE)]
+
+
+def _with_owners(workload: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
+    """The Workload with all pods as its owners; itself if it has them."""
+    owners = list_at(workload, "metadata", "ownerReferences")
+    names = {(text_at(it, "kind"), text_at(it, "name")) for it in owners}
+    added: list[JsonValue] = [
+        owner_reference(it, controller=False) for it in pods if ("Pod", text_at(it, "metadata", "name")) not in names
+    ]
+    return with_value(workload, ("metadata", "ownerReferences"), [*owners, *added]) if added else workload
+
+
+def _with_condition(workload: JsonObject, *, are_absent: bool, now: str) -> JsonObject:
+    """The Workload with what it says of pods that are to be replaced; itself if it says so already."""
+    conditions = [object_at(it) for it in list_at(workload, "status", "conditions")]
+    by_type = {text_at(it, "type"): it for it in conditions}
+    before, evicted = by_type.get(_WAITING), by_type.get("Evicted", {})
+    if before is None and not are_absent:
+        return workload
+    after: JsonObject = dict(before or {"type": _WAITING})
+    if are_absent and text_at(evicted, "status") == "True":
+        after |= {"status": "True", "reason": text_at(evicted, "reason"), "message": text_at(evicted, "message")}
+    elif are_absent and text_at(after, "status") != "True":
+        after |= {"status": "True", "reason": "PodsFailed", "message": "Some Failed pods need replacement"}
+    elif not are_absent and text_at(after, "status") != "False":
+        after |= {"status": "False", "reason": "PodsReady", "message": "No pods need replacement"}
+    if after == before:
+        return workload
+    after["lastTransitionTime"] = now
+    if "generation" in object_at(workload, "metadata"):
+        after["observedGeneration"] = int_at(workload, "metadata", "generation")
+    changed: list[JsonValue] = [*(it for it in conditions if it is not before), after]
+    return with_value(workload, ("status", "conditions"), changed)

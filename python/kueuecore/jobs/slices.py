@@ -1,0 +1,94 @@
+"""Slices of elastic jobs: which stands for a job of some size, which end (rules/10 §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.jobs.model import PREFIX, annotations_of
+from kueuecore.jobs.paths import with_value
+from kueuecore.jobs.status import has_condition
+from kueuecore.jobs.steps import Action, WorkloadStep
+
+__all__ = ["ChosenSlice", "chosen_slice"]
+
+_REPLACEMENT_FOR = f"{PREFIX}workload-slice-replacement-for"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSlice:
+    """The slice that stands for a job.
+
+    Args:
+        workload: The slice, as it is to be; None if a new one is to be made.
+        steps: What becomes of slices.
+        is_compatible: Are its pod sets those of the job?
+    """
+
+    workload: JsonObject | None = None
+    steps: Sequence[WorkloadStep] = ()
+    is_compatible: bool = True
+
+
+def chosen_slice(live: Sequence[JsonObject], counts: Mapping[str, int]) -> ChosenSlice:
+    """The slice for a job of some size.
+
+    Args:
+        live: Its slices that have not finished, the oldest first.
+        counts: How many pods the job has by pod set.
+    """
+    if not live:
+        return ChosenSlice()
+    chosen, steps = (live[0], []) if len(live) == 1 else _normalized(live)
+    if chosen is None:
+        return ChosenSlice(steps=steps)
+    held = {text_at(it, "name"): int_at(it, "count", default=1) for it in list_at(chosen, "spec", "podSets")}
+    if held.keys() != counts.keys():
+        return ChosenSlice(steps=steps, is_compatible=False)
+    if held == counts:
+        return ChosenSlice(workload=chosen, steps=steps)
+    is_smaller = all(counts[name] <= count for name, count in held.items())
+    if has_condition(chosen, "QuotaReserved") and not is_smaller:
+        return ChosenSlice(steps=steps)
+    pod_sets: list[JsonValue] = [
+        {**object_at(it), "count": counts[text_at(it, "name")]} for it in list_at(chosen, "spec", "podSets")
+    ]
+    resized = with_value(chosen, ("spec", "podSets"), pod_sets)
+    return ChosenSlice(workload=resized, steps=[*steps, WorkloadStep(Action.UPDATE, resized)])
+
+
+def _normalized(live: Sequence[JsonObject]) -> tuple[JsonObject | None, list[WorkloadStep]]:
+    """Of several slices the one that counts, and the ends of those that are neither it nor wait behind it."""
+    there = [it for it in live if not has_condition(it, "Evicted")]
+    replacements: dict[str, JsonObject] = {}
+    for it in there:
+        old = annotations_of(it).get(_REPLACEMENT_FOR)
+        if old is not None and (old not in replacements or (_holds(it) and not _holds(replacements[old]))):
+            replacements[old] = it
+    reserved = [it for it in there if _holds(it) and not _holds(replacements.get(_key(it), {}))]
+    latest = reserved[-1] if reserved else None
+    chosen = latest
+    if latest is None:
+        chosen = there[-1] if there else None
+    elif _key(latest) in replacements:
+        chosen = replacements[_key(latest)]
+    kept = {_key(it) for it in (chosen, latest) if it is not None}
+    steps = []
+    for it in live:
+        if _key(it) in kept:
+            continue
+        if _key(it) in replacements:
+            reason, message = "WorkloadSliceReplaced", "Replaced to accommodate a new workload slice"
+        else:
+            reason, message = "OutOfSync", "The workload slice is out of sync with its parent job"
+        steps.append(WorkloadStep(Action.FINISH, it, reason, message))
+    return chosen, steps
+
+
+def _holds(workload: JsonObject) -> bool:
+    return has_condition(workload, "QuotaReserved")
+
+
+def _key(workload: JsonObject) -> str:
+    return f"{text_at(workload, 'metadata', 'namespace')}/{text_at(workload, 'metadata', 'name')}"

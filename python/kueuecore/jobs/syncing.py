@@ -1,0 +1,336 @@
+"""The Workloads of a job that has some already: kept, changed, replaced or made anew (rules/10 §3.4, §4.1, §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.jobs.group_syncing import NotMatching, fits_group, match_group, prepared_group
+from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, infos_of_workload
+from kueuecore.jobs.integration import Integration, NoWorkload, Write
+from kueuecore.jobs.kinds import INTEGRATIONS
+from kueuecore.jobs.matching import fits_workload
+from kueuecore.jobs.model import (
+    ADMISSION_GATED_BY,
+    JOB_UID_LABEL,
+    MOST_POD_SETS,
+    PREFIX,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    JobsConfiguration,
+    Surroundings,
+    annotations_of,
+    is_elastic,
+    labels_of,
+)
+from kueuecore.jobs.names import owner_reference
+from kueuecore.jobs.paths import value_at, with_value, without_value
+from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.running import StopReason, check_workload, known_integration
+from kueuecore.jobs.slices import chosen_slice
+from kueuecore.jobs.status import has_condition
+from kueuecore.jobs.steps import Action, Sync, WorkloadStep
+from kueuecore.jobs.validation import prebuilt_workload
+from kueuecore.jobs.workload import complete_workload, is_label_value, priority_of
+from kueuecore.jobs.workloads import surroundings_of
+from kueuecore.manifests import ManifestLike, object_ref
+from kueuecore.times import TimeLike, format_time, nanoseconds
+
+__all__ = ["sync_workloads"]
+
+_REPLACEMENT_FOR = f"{PREFIX}workload-slice-replacement-for"
+
+
+def sync_workloads(
+    job: JsonObject,
+    workloads: Iterable[JsonObject],
+    *,
+    now: TimeLike,
+    around: Iterable[ManifestLike] = (),
+    configuration: JobsConfiguration | None = None,
+    integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
+) -> Sync:
+    """What Kueue's job controller does about the Workloads of a job that it manages, when the job has come or changed.
+
+    Starting and stopping by what the Workload says is not part of it. Ask again after the steps are done.
+
+    Args:
+        job: The job as it is; of pods in a group, their `pod_group`.
+        workloads: The Workloads of its namespace; those of other jobs are not touched.
+        now: The time: that of new conditions.
+        around: The objects beside it: priority classes, ResourceFlavors, the runtime of a TrainJob.
+        configuration: How jobs are managed.
+        integrations: The kinds of jobs.
+
+    Raises:
+        ManifestError: The kind is not known, or has no Workloads of this sort; the job or a Workload has fields of
+            other types; a priority class is missing.
+
+    Example:
+        >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab"},
+        ...        "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}}
+        >>> [step.action for step in sync_workloads(job, [], now="2026-01-01T00:00:00Z").steps]
+        [<Action.CREATE: 'Create'>]
+    """
+    configuration = configuration or JobsConfiguration()
+    integration = known_integration(job, integrations)
+    if integration.is_serving:
+        message = f"the pods of a {integration.kind} have the Workloads, or a controller of its own makes them"
+        raise ManifestError([Problem(message, field="kind", object=object_ref(job))])
+    everything = list(workloads)
+    for it in everything:
+        check_workload(it)
+    surroundings = surroundings_of([*around, *everything], configuration, integrations)
+    return _Syncing(integration.with_defaults(job), integration, surroundings, nanoseconds(now), integrations).sync()
+
+
+class _Syncing:
+    """One job, and what is done about its Workloads."""
+
+    def __init__(
+        self,
+        job: JsonObject,
+        integration: Integration,
+        surroundings: Surroundings,
+        now: int,
+        integrations: Mapping[tuple[str, str], Integration],
+    ) -> None:
+        self._job = job
+        self._integration = integration
+        self._surroundings = surroundings
+        self._configuration = surroundings.configuration
+        self._now = now
+        self._integrations = integrations
+        self._namespace = text_at(job, "metadata", "namespace")
+        self._is_elastic = is_elastic(job, self._configuration)
+        self._steps: list[WorkloadStep] = []
+        self._writes: list[Write] = []
+
+    def sync(self) -> Sync:
+        prebuilt, _ = prebuilt_workload(self._job, self._configuration)
+        if prebuilt and self._integration.supports_prebuilt:
+            return self._with_prebuilt(prebuilt)
+        try:
+            if self._is_elastic and (found := self._with_slices()) is not None:
+                return found
+            return self._with_match()
+        except NoWorkload as reason:
+            return self._result(None, str(reason))
+
+    def _result(self, workload: JsonObject | None, reason: str = "") -> Sync:
+        return Sync(workload=workload, steps=tuple(self._steps), writes=tuple(self._writes), reason=reason)
+
+    # A Workload that somebody else has made.
+
+    def _with_prebuilt(self, name: str) -> Sync:
+        workload = self._surroundings.workloads.get((self._namespace, name))
+        if workload is None or self._is_of_another(workload):
+            self._stop(None)
+            return self._result(None, f'its prebuilt Workload "{name}" is not there, or another object controls it')
+        if self._integration is not POD_GROUP and not self._controls(workload):
+            workload = self._owned(workload)
+            self._steps.append(WorkloadStep(Action.UPDATE, workload))
+        is_replacement = self._is_elastic and _REPLACEMENT_FOR in annotations_of(workload)
+        if is_replacement or self._fits(workload):
+            return self._result(workload)
+        message = "The prebuilt workload is out of sync with its user job"
+        self._steps.append(WorkloadStep(Action.FINISH, workload, "OutOfSync", message))
+        self._stop(None)
+        return self._result(None, message)
+
+    def _is_of_another(self, workload: JsonObject) -> bool:
+        uid = text_at(self._job, "metadata", "uid")
+        owners = list_at(workload, "metadata", "ownerReferences")
+        return any(object_at(it).get("controller") is True and text_at(it, "uid") != uid for it in owners)
+
+    def _controls(self, workload: JsonObject) -> bool:
+        return any(object_at(it).get("controller") is True for it in list_at(workload, "metadata", "ownerReferences"))
+
+    def _owned(self, workload: JsonObject) -> JsonObject:
+        owners = list_at(workload, "metadata", "ownerReferences")
+        reference = owner_reference(self._job, controller=True)
+        workload = with_value(workload, ("metadata", "ownerReferences"), [*owners, reference])
+        uid = text_at(self._job, "metadata", "uid")
+        return with_value(workload, ("metadata", "labels", JOB_UID_LABEL), uid) if is_label_value(uid) else workload
+
+    # Slices of an elastic job.
+
+    def _with_slices(self) -> Sync | None:
+        """The slice for the size that the job has now; None if its pod sets are others."""
+        live = [it for it in self._own() if not has_condition(it, "Finished")]
+        pod_sets = self._integration.pod_sets(self._job, self._surroundings)
+        counts = {it.name.lower(): it.count for it in pod_sets}
+        found = chosen_slice(live, counts)
+        if not found.is_compatible:
+            return None
+        self._steps += found.steps
+        ended = {text_at(it.workload, "metadata", "name") for it in found.steps if it.action is Action.FINISH}
+        kept = [it for it in live if text_at(it, "metadata", "name") not in ended]
+        if found.workload is None:
+            return self._created(replaced=kept)
+        retained = [it for it in kept if has_condition(it, "QuotaReserved") and not has_condition(it, "Evicted")][-1:]
+        behind = [it for it in retained if text_at(it, "metadata", "name") != _name(found.workload)]
+        workload, *_ = self._with_priority([found.workload, *behind])
+        return self._result(self._in_its_queue(workload))
+
+    # One Workload.
+
+    def _with_match(self) -> Sync:
+        match, others = self._matching()
+        stale: JsonObject | None = None
+        if match is None and not self._is_suspended():
+            self._stop(others[0] if len(others) == 1 else None)
+        elif match is None and others and not has_condition(others[0], "QuotaReserved"):
+            stale, *others = others
+        if others:
+            # The job is looked at again once they are gone.
+            self._steps += [WorkloadStep(Action.DELETE, it) for it in others]
+            return self._result(None, f"Workloads that do not fit it go first: {', '.join(map(_name, others))}")
+        if stale is not None:
+            return self._result(self._changed(stale, self._made_of(stale)))
+        if match is None:
+            return self._created()
+        if self._configuration.enabled("AdmissionGatedBy"):
+            match = self._with_gates(match)
+        (match,) = self._with_priority([match])
+        return self._result(self._in_its_queue(match))
+
+    def _matching(self) -> tuple[JsonObject | None, list[JsonObject]]:
+        """The Workload that fits the job, and its others."""
+        if self._integration is POD_GROUP:
+            stored = self._surroundings.workloads.get((self._namespace, text_at(self._job, "metadata", "name")))
+            if stored is None:
+                return None, []
+            try:
+                found = match_group(self._job, stored, self._configuration, now=format_time(self._now))
+            except NotMatching:
+                return None, [stored]
+            self._writes += found.writes
+            self._steps += found.steps
+            return found.workload, []
+        match, others = None, []
+        for it in sorted(self._own(), key=_name):
+            if match is None and self._fits(it):
+                match = it
+            else:
+                others.append(it)
+        return match, others
+
+    def _own(self) -> list[JsonObject]:
+        """The Workloads that the job owns, the oldest first."""
+        mine = owner_reference(self._job, controller=True)
+        keys = ("apiVersion", "kind", "name")
+        owned = [
+            it
+            for (namespace, _), it in self._surroundings.workloads.items()
+            if namespace == self._namespace
+            and any(
+                all(text_at(owner, key) == mine[key] for key in keys)
+                for owner in list_at(it, "metadata", "ownerReferences")
+            )
+        ]
+        return sorted(
+            owned, key=lambda it: (text_at(it, "metadata", "creationTimestamp"), text_at(it, "metadata", "uid"))
+        )
+
+    def _fits(self, workload: JsonObject) -> bool:
+        if self._integration is POD_GROUP:
+            return fits_group(self._job, workload)
+        flavors = {name: it for (_, kind, _, name), it in self._surroundings.by_key.items() if kind == "ResourceFlavor"}
+        return fits_workload(
+            self._job, workload, flavors=flavors, surroundings=self._surroundings, integrations=self._integrations
+        )
+
+    # What is written.
+
+    def _is_suspended(self) -> bool:
+        return self._integration.is_suspended(self._job)
+
+    def _stop(self, workload: JsonObject | None) -> None:
+        """Stop the job, and put its templates back to what a Workload says of them."""
+        if self._integration.finished(self._job) is None:
+            infos = None if workload is None else infos_of_workload(workload)
+            self._writes += self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD)
+
+    def _made(self) -> JsonObject:
+        made, problem = complete_workload(self._job, self._integration, self._surroundings)
+        if problem is not None:
+            raise ManifestError([problem])
+        if len(list_at(made, "spec", "podSets")) > MOST_POD_SETS:
+            raise NoWorkload(f"it has more than {MOST_POD_SETS} pod sets")
+        return made
+
+    def _made_of(self, stale: JsonObject) -> JsonObject:
+        """A Workload that does not fit the job any more with a spec that does; whether it is active, stays."""
+        spec = {key: value for key, value in object_at(self._made(), "spec").items() if key != "active"}
+        active = object_at(stale, "spec").get("active")
+        return {**stale, "spec": spec if active is None or self._is_elastic else {**spec, "active": active}}
+
+    def _created(self, *, replaced: Sequence[JsonObject] = ()) -> Sync:
+        if self._integration.finished(self._job) is not None:
+            return self._result(None, "it has finished")
+        if self._integration.is_active(self._job) and not self._is_elastic:
+            return self._result(None, "it still has active pods")
+        if self._integration is POD_GROUP:
+            self._job, writes = prepared_group(self._job)
+            self._writes += writes
+        made = self._made()
+        if len(replaced) > 1:
+            return self._result(None, f"unexpected workload-slices count: {len(replaced)}")
+        for old in replaced:
+            origin = annotations_of(old).get(SLICE_NAME_ANNOTATION) or _name(old)
+            made = with_value(made, ("metadata", "annotations", SLICE_NAME_ANNOTATION), origin)
+            made = with_value(made, ("metadata", "annotations", _REPLACEMENT_FOR), f"{self._namespace}/{_name(old)}")
+        self._steps.append(WorkloadStep(Action.CREATE, made))
+        return self._result(made)
+
+    def _changed(self, old: JsonObject, new: JsonObject) -> JsonObject:
+        if new != old:
+            self._steps.append(WorkloadStep(Action.UPDATE, new))
+        return new
+
+    def _with_gates(self, workload: JsonObject) -> JsonObject:
+        path = ("metadata", "annotations", ADMISSION_GATED_BY)
+        gates = annotations_of(self._job).get(ADMISSION_GATED_BY, "")
+        if gates == annotations_of(workload).get(ADMISSION_GATED_BY, ""):
+            return workload
+        return self._changed(workload, with_value(workload, path, gates) if gates else without_value(workload, path))
+
+    def _with_priority(self, workloads: Sequence[JsonObject]) -> list[JsonObject]:
+        """The Workloads with the priority class that the job names, where they follow it."""
+        name = labels_of(self._job).get(PRIORITY_CLASS_LABEL, "")
+        following = list(filter(_follows_label, workloads))
+        stale = [it for it in following if text_at(it, "spec", "priorityClassRef", "name") != name]
+        if not stale:
+            return list(workloads)
+        pod_sets = [object_at(it) for it in list_at(stale[0], "spec", "podSets")]
+        pod_class = self._integration.priority_class(self._job)
+        priority, problem = priority_of(self._job, pod_sets, self._surroundings, pod_class=pod_class)
+        if problem is not None:
+            raise ManifestError([problem])
+        changed = []
+        for it in workloads:
+            spec = {key: value for key, value in object_at(it, "spec").items() if key != "priorityClassRef"}
+            changed.append(self._changed(it, {**it, "spec": {**spec, **priority}}) if it in following else it)
+        return changed
+
+    def _in_its_queue(self, workload: JsonObject) -> JsonObject:
+        """The Workload in the queue that the job names, if it has not been admitted."""
+        is_serving_group = annotations_of(self._job).get(f"{PREFIX}pod-group-serving") == "true"
+        if not self._is_suspended() or has_condition(workload, "Admitted") or is_serving_group:
+            return workload
+        queue = labels_of(self._job).get(QUEUE_LABEL, "")
+        return self._changed(workload, with_value(workload, ("spec", "queueName"), queue))
+
+
+def _name(workload: JsonObject) -> str:
+    return text_at(workload, "metadata", "name")
+
+
+def _follows_label(workload: JsonObject) -> bool:
+    """Whether a Workload takes the priority class that its job names."""
+    reference = value_at(workload, ("spec", "priorityClassRef"))
+    if reference is None:
+        return not has_condition(workload, "QuotaReserved")
+    return text_at(reference, "kind") == "WorkloadPriorityClass"

@@ -1,0 +1,104 @@
+"""Jobs that change again and again: their Workloads come to rest, and fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kueuecore.jobs import Action, sync_workloads
+from tests.jobs import job
+from tests.property.worlds import times
+
+Json = dict[str, Any]
+NOW = "2026-01-01T00:00:00Z"
+
+
+class Stored:
+    """The Workloads of a job as an API server keeps them."""
+
+    def __init__(self) -> None:
+        self.workloads: dict[str, Json] = {}
+        self.n_made = 0
+
+    def follow(self, plain: Json) -> Json:
+        """Do what is said until nothing is; the Workload that stands for the job."""
+        for _ in range(5):
+            found = sync_workloads(plain, self.workloads.values(), now=NOW)
+            for write in found.writes:
+                plain["spec"] = write.manifest["spec"]
+            for step in found.steps:
+                self.do(step.action, dict(step.workload))
+            if not found.steps and not found.writes:
+                assert found.workload is not None
+                assert self.workloads[found.workload["metadata"]["name"]] == found.workload  # type: ignore[index,call-overload]
+                return found.workload
+        raise AssertionError("it does not come to rest")
+
+    def do(self, action: Action, workload: Json) -> None:
+        name = workload["metadata"]["name"]
+        assert (name in self.workloads) != (action is Action.CREATE)
+        if action is Action.DELETE:
+            del self.workloads[name]
+            return
+        if action is Action.CREATE:
+            self.n_made += 1
+            workload["metadata"] |= {
+                "uid": f"{self.n_made:03}",
+                "creationTimestamp": f"2026-01-01T00:{self.n_made:02}:00Z",
+            }
+        self.workloads[name] = workload
+        if action is Action.FINISH:
+            self.tell(name, "Finished")
+
+    def tell(self, name: str, kind: str) -> None:
+        workload = self.workloads[name]
+        conditions = workload.setdefault("status", {}).setdefault("conditions", [])
+        conditions.append({"type": kind, "status": "True", "reason": kind})
+
+    def live(self) -> list[Json]:
+        return [it for it in self.workloads.values() if "Finished" not in holds(it)]
+
+
+def holds(workload: Json) -> set[str]:
+    return {it["type"] for it in workload.get("status", {}).get("conditions", ())}
+
+
+@times(1)
+@given(
+    st.booleans(),
+    st.lists(
+        st.tuples(st.integers(1, 5), st.sampled_from(["1", "2"]), st.sampled_from(["", "Admitted", "Evicted"])),
+        max_size=8,
+    ),
+)
+def test_workloads_follow_a_job_through_all_its_changes(is_elastic: bool, changes: list[tuple[int, str, str]]) -> None:
+    stored = Stored()
+    for generation, (n_pods, cpu, happens) in enumerate(changes, start=1):
+        plain = job("Job")
+        plain["metadata"] |= {"uid": "u", "generation": generation}
+        if is_elastic:
+            plain["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1" if is_elastic else cpu}}}
+        plain["spec"] = {
+            "parallelism": n_pods,
+            "suspend": not is_elastic,
+            "template": {"spec": {"containers": [container]}},
+        }
+        workload = stored.follow(plain)
+        assert workload["spec"]["podSets"][0]["count"] == n_pods
+        name = workload["metadata"]["name"]
+        # Of two slices one waits to replace the other.
+        assert len(stored.live()) <= (2 if is_elastic else 1)
+        for it in stored.live():
+            assert it["metadata"]["name"] == name or "QuotaReserved" in holds(it)
+        if happens == "Admitted" and "QuotaReserved" not in holds(workload):
+            old = workload["metadata"].get("annotations", {}).get("kueue.x-k8s.io/workload-slice-replacement-for")
+            for kind in ("QuotaReserved", "Admitted"):
+                stored.tell(name, kind)
+            if old is not None:
+                # The scheduler ends what is replaced.
+                stored.tell(old.removeprefix("n/"), "Finished")
+        elif happens == "Evicted" and is_elastic and "QuotaReserved" in holds(workload):
+            stored.tell(name, "Evicted")
