@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::engine::Engine;
-use crate::objects::{Container, Meta, Object, PodSet, PodSpec, PodTemplate, Resources, Time, Workload};
+use crate::objects::{Container, Meta, PodSet, PodSpec, PodTemplate, Resources, Time, Workload};
 use crate::quantity::Quantity;
 use crate::resource_names::quantity_from_value;
 use crate::shared::Shared;
 use crate::simulate::{Change, Happening};
 use crate::text::Text;
+use crate::workloads::Spec;
 
 /// Columns of equal length, one row per workload.
 #[derive(Clone, Debug, Default)]
@@ -105,14 +107,32 @@ impl Columns {
 
     /// The workload of a row.
     pub(crate) fn workload(&self, row: usize) -> Workload {
+        Workload { pod_sets: vec![self.pod_set(row)], ..self.without_pod_sets(row) }
+    }
+
+    /// What one pod of a row requests, resource by resource.
+    fn requests_of(&self, row: usize) -> &[i64] {
         let n = self.resources.len();
-        let values = self.resources.iter().zip(&self.requests[row * n..(row + 1) * n]);
+        &self.requests[row * n..(row + 1) * n]
+    }
+
+    fn pod_set(&self, row: usize) -> PodSet {
+        let values = self.resources.iter().zip(self.requests_of(row));
         let requests = values
             .filter(|(_, value)| **value != 0)
             .map(|(name, value)| -> (String, Quantity) { (name.clone(), quantity_from_value(name, *value, false)) })
             .collect();
         let container = Container { resources: Resources { requests, ..Resources::default() }, ..Container::default() };
         let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
+        PodSet {
+            name: "main".to_owned(),
+            count: self.count[row],
+            template: PodTemplate { spec, ..PodTemplate::default() },
+            ..PodSet::default()
+        }
+    }
+
+    fn without_pod_sets(&self, row: usize) -> Workload {
         let name = format!("{}{}", self.prefix, self.first + row as u64);
         Workload {
             meta: Shared::from(Meta {
@@ -123,12 +143,6 @@ impl Columns {
                 generation: 1,
                 ..Meta::default()
             }),
-            pod_sets: vec![PodSet {
-                name: "main".to_owned(),
-                count: self.count[row],
-                template: PodTemplate { spec, ..PodTemplate::default() },
-                ..PodSet::default()
-            }],
             queue_name: self.local_queues[self.queue[row] as usize].clone(),
             priority: Some(self.priority[row]),
             ..Workload::default()
@@ -177,8 +191,16 @@ impl Engine {
     /// The first column of another length, or the first value that no workload can have.
     pub fn submit(&mut self, columns: &Columns, now: Time) -> Result<(), ColumnsError> {
         columns.check()?;
-        let objects = (0..columns.queue.len()).map(|row| Object::Workload(Box::new(columns.workload(row)))).collect();
-        self.apply(objects, now);
+        self.state.now = now;
+        // Many rows ask for the same.
+        let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
+        for row in 0..columns.queue.len() {
+            let spec = specs
+                .entry((columns.count[row], columns.requests_of(row)))
+                .or_insert_with(|| self.state.share_spec(&columns.namespace, vec![columns.pod_set(row)]));
+            self.state.apply_workload_as(columns.without_pod_sets(row), Arc::clone(spec));
+        }
+        self.settle();
         Ok(())
     }
 }

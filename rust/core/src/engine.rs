@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// Works out what changed in the quota trees, so that whoever reads sees the numbers of now.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let state = &mut self.state;
         state.forest.flush(&state.names);
     }

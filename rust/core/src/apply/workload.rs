@@ -24,10 +24,15 @@ use crate::workloads::{Prepared, Record, Spec, intern_totals};
 impl State {
     /// Stores the newest version of a workload and works out what follows from it, without queueing or charging it.
     pub fn store_workload(&mut self, mut workload: Workload) -> WorkloadId {
-        self.forget_unused_shapes();
         let pod_sets = std::mem::take(&mut workload.pod_sets);
+        let spec = self.share_spec(&workload.meta.namespace, pod_sets);
+        self.store_workload_as(workload, spec)
+    }
+
+    /// The same where its pod sets are shared already; it has none of its own.
+    fn store_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
+        self.forget_unused_shapes();
         let namespace = workload.meta.namespace.clone();
-        let spec = self.share_spec(&namespace, pod_sets);
         let local_queue = self.local_queue(&namespace, &workload.queue_name);
         let uid: Arc<str> = Arc::from(workload.meta.uid.as_str());
         let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
@@ -123,7 +128,7 @@ impl State {
         record.shape = shape;
     }
 
-    pub(super) fn share_spec(&mut self, namespace: &str, pod_sets: Vec<PodSet>) -> Arc<Spec> {
+    pub(crate) fn share_spec(&mut self, namespace: &str, pod_sets: Vec<PodSet>) -> Arc<Spec> {
         let limited = self.limit_ranges.get(namespace).is_some_and(|r| !r.is_empty());
         let class = if limited { self.names.namespaces.intern(namespace).0 as u64 + 1 } else { 0 };
         let summary = if limited { self.limit_summary(namespace) } else { pods::LimitRangeSummary::default() };
@@ -149,10 +154,17 @@ impl State {
     }
 
     /// Takes over a new or changed workload, as Kueue's handlers of create and update events do.
-    pub fn apply_workload(&mut self, workload: Workload) -> WorkloadId {
+    pub fn apply_workload(&mut self, mut workload: Workload) -> WorkloadId {
+        let pod_sets = std::mem::take(&mut workload.pod_sets);
+        let spec = self.share_spec(&workload.meta.namespace, pod_sets);
+        self.apply_workload_as(workload, spec)
+    }
+
+    /// The same where its pod sets are shared already; it has none of its own.
+    pub(crate) fn apply_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
         let existing = self.workloads.find(&workload.meta.namespace, &workload.meta.name);
         let Some(id) = existing else {
-            let id = self.store_workload(workload);
+            let id = self.store_workload_as(workload, spec);
             let record = self.workloads.get(id);
             if Stage::of(&record.workload) == Stage::Finished {
                 return id;
@@ -171,7 +183,7 @@ impl State {
         // What the API server says now stands, whether it has the reservation or not.
         self.unconfirmed.remove(&id);
         let old = self.workloads.get(id).clone();
-        self.store_workload(workload);
+        self.store_workload_as(workload, spec);
         self.settle_change(id, &old);
         id
     }
