@@ -11,6 +11,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "docs/start.md",
     ROOT / "docs/embed-in-a-controller.md",
+    ROOT / "docs/admission-checks.md",
     ROOT / "docs/jobs.md",
     *sorted(ROOT.glob("examples/*/README.md")),
 ]

@@ -29,6 +29,7 @@ __all__ = ["VirtualCluster"]
 
 # Far more rounds of answers than any workload needs: whoever still has something to say contradicts himself.
 _MOST_ROUNDS = 1000
+_IDLE_ROUNDS = 2
 
 
 class VirtualCluster:
@@ -119,6 +120,7 @@ class VirtualCluster:
         self._events: list[tuple[int, Event]] = []
         self._stored = Stored(self.engine, trusted=trusted)
         self._checking = Checking(checks)
+        self._has_checks = bool(checks)
         self._happenings: deque[tuple[int, Happening, int | None]] = deque()
         self._n_quiet = 0
         self._has_released = False
@@ -491,25 +493,28 @@ class VirtualCluster:
 
     def _settle(self) -> None:
         """Controllers, checks and jobs do what follows from changes, until nothing follows any more."""
+        n_idle = 0
         for _ in range(_MOST_ROUNDS):
             self._checking.wake(self._now)
             self._follow_activities()
             self._reconciled_at = self._now
             events = self.engine.reconcile(self._now)
             self._note_events(events if self._messages else ())
-            written = {(it.namespace, it.name): it for it in self.engine.take_written()}
+            found = {(it.namespace, it.name): it for it in self.engine.take_written()}
+            has_changed = bool(found)
             for namespace, name in self._checking.take_asked():
                 if self._stored.get(ObjectRef("Workload", name, namespace)) is not None:
-                    written.setdefault((namespace, name), self.engine.workload(name, namespace=namespace))
-            if not written:
+                    found.setdefault((namespace, name), self.engine.workload(name, namespace=namespace))
+            has_said = [self._play(found[key]) for key in sorted(found)]
+            # Who only asks to be asked, and has said nothing twice, is not asked again now.
+            n_idle = 0 if has_changed or any(has_said) else n_idle + 1
+            if not found or n_idle == _IDLE_ROUNDS:
                 return
-            for key in sorted(written):
-                self._play(written[key])
-        raise RuntimeError(f"controllers contradict each other about {', '.join(map('/'.join, sorted(written)[:3]))}")
+        raise RuntimeError(f"controllers contradict each other about {', '.join(map('/'.join, sorted(found)[:3]))}")
 
     def _follow_activities(self) -> None:
         """AdmissionChecks say whether they are active."""
-        for check in self._stored.of_kind("AdmissionCheck") if self._checking.controllers else ():
+        for check in self._stored.of_kind("AdmissionCheck") if self._has_checks else ():
             activity = self._checking.activity(check, now=self._now)
             changed = None if activity is None else with_activity(check, activity, now=format_time(self._now))
             if changed is not None:
@@ -518,8 +523,8 @@ class VirtualCluster:
     def _note_events(self, events: Iterable[Event]) -> None:
         self._events += ((self._now, event) for event in events)
 
-    def _play(self, state: WorkloadState) -> None:
-        """What the job of a workload and its checks do about its status."""
+    def _play(self, state: WorkloadState) -> bool:
+        """What the job of a workload and its checks do about its status; has a check said anything?"""
         job = self._jobs.get(state.key)
         evicted = _condition(state, "Evicted")
         is_over = state.stage is Stage.FINISHED
@@ -535,19 +540,17 @@ class VirtualCluster:
                 self._jobs.set(job, kind, None)
         if not is_over and self._tell_readiness(job):
             # The rest follows when the controllers have seen that.
-            return
+            return False
         is_stopping = evicted is not None and holds_quota
         if is_stopping and self._eviction_ns == 0:
             self._stop(job)
-            return
+            return False
         stopped_at = nanoseconds(text_at(evicted, "lastTransitionTime")) + self._eviction_ns if is_stopping else None
         self._jobs.set(job, TimerKind.STOPPED, stopped_at)
         if holds_quota and evicted is None and self._apply_review(state, self._checking.at_once(dict(state.status))):
-            return
-        if self._checking.controllers:
-            review = self._checking.review(self._stored.workload(state), now=self._now)
-            if review is not None:
-                self._apply_review(state, review)
+            return True
+        review = self._checking.review(self._stored.workload(state), now=self._now) if self._has_checks else None
+        return review is not None and self._apply_review(state, review)
 
     def _apply_review(self, state: WorkloadState, review: Review) -> bool:
         """Do what somebody has to say about a workload; was it anything?"""
