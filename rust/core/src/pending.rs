@@ -512,3 +512,6 @@ impl Pending {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Cheap to copy and to compare with its copies. Changing one through `DerefMut` copies what is shared first, so reach
 /// for that only to change something.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shared<T>(Arc<T>);
 
 impl<T> Clone for Shared<T> {

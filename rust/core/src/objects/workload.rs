@@ -4,6 +4,8 @@
 
 #![allow(missing_docs)]
 
+use std::sync::LazyLock;
+
 use super::{Meta, NodeSelectorTerm, ResourceList, StringMap, Time, Toleration};
 use crate::shared::Shared;
 use crate::text::Text;
@@ -143,6 +145,21 @@ pub struct WorkloadStatus {
     pub unhealthy_nodes: Vec<String>,
     /// `preemptionGates`: name and position.
     pub preemption_gates: Vec<PreemptionGateState>,
+}
+
+/// What workloads have that nothing has happened to: of a million that wait, one is kept.
+static NO_STATUS: LazyLock<Shared<WorkloadStatus>> = LazyLock::new(|| WorkloadStatus::default().into());
+
+impl Default for Shared<WorkloadStatus> {
+    fn default() -> Self {
+        NO_STATUS.clone()
+    }
+}
+
+impl Default for Shared<Meta> {
+    fn default() -> Self {
+        Meta::default().into()
+    }
 }
 
 /// A condition. `kind` is its `type`.

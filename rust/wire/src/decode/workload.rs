@@ -1,6 +1,7 @@
 //! Workload: metadata and spec (rules/01 §6).
 
 use kueuecore::objects::{Meta, PodSet, PodTemplate, PriorityClassRef, TopologyRequest, Workload, WorkloadStatus};
+use kueuecore::shared::Shared;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -49,7 +50,7 @@ impl From<WorkloadWire> for Workload {
             active: spec.active,
             maximum_execution_time_seconds: spec.maximum_execution_time_seconds,
             preemption_gates: spec.preemption_gates,
-            status: wire.status.into(),
+            status: if wire.status == WorkloadStatus::default() { Shared::default() } else { wire.status.into() },
         }
     }
 }
