@@ -11,7 +11,7 @@ import pytest
 
 from kueuecore import Configuration, Stage
 from kueuecore.controller import WATCHED, Considered, Controller, Metrics, Turn, Verdict, WatchError, WorkloadWrite
-from kueuecore.controller.metrics import FAMILIES
+from kueuecore.controller.families import FAMILIES
 from kueuecore.testing import Cluster
 
 SECOND = 1_000_000_000
@@ -451,6 +451,8 @@ def test_metrics_have_kueues_names_labels_and_buckets() -> None:
         f"kueue_quota_reserved_workloads_total{{{labels},{by_class}}} 2",
         f'kueue_admitted_workloads_total{{{labels},priority_class=""}} 1',
         f"kueue_admitted_workloads_total{{{labels},{by_class}}} 2",
+        'kueue_cohort_subtree_admitted_workloads_total{cohort="all",priority_class=""} 1',
+        f'kueue_cohort_subtree_admitted_workloads_total{{cohort="all",{by_class}}} 2',
         f'kueue_evicted_workloads_total{{{labels},{by_class},reason="Preempted",underlying_cause=""}} 1',
         f'kueue_finished_workloads_total{{{labels},priority_class=""}} 1',
     ]

@@ -527,6 +527,8 @@ class Controller:
             self._workloads.pop(key[1:], None)
             self._dirty.pop(key[1:], None)
         self._others.pop(key, None)
+        if self._metrics is not None:
+            self._metrics.note(key, None)
         if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:
             self.engine.delete(key[0], key[2], namespace=key[1], now=at)
         self._deciding.forget(ObjectRef(key[0], key[2], key[1]), now=at)
@@ -543,6 +545,8 @@ class Controller:
             self._workloads.setdefault(key[1:], Known(manifest)).data = manifest
             return
         self._others[key] = manifest
+        if self._metrics is not None:
+            self._metrics.note(key, manifest)
 
     def _awake(self) -> None:
         """Something has happened, after which cycles may come to something again."""

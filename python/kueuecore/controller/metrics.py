@@ -2,70 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Iterator, Sequence
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore._quantities import number
+from kueuecore.controller.families import FAMILIES, bounds_of
+from kueuecore.controller.gauges import gauges_of
+from kueuecore.controller.queues import Queues
+from kueuecore.controller.versions import Key
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
-from kueuecore.states import QuotaRow
 from kueuecore.times import nanoseconds
 
-__all__ = ["FAMILIES", "Metrics"]
-
-_QUEUE = ("cluster_queue",)
-_QUEUE_CLASS = ("cluster_queue", "priority_class")
-_LOCAL = ("name", "namespace")
-_LOCAL_CLASS = ("name", "namespace", "priority_class")
-_CAUSE = ("reason", "underlying_cause")
-_CELL = ("cohort", "cluster_queue", "flavor", "resource")
-_COHORT_CELL = ("cohort", "flavor", "resource")
-
-
-def _buckets(n: int) -> tuple[float, ...]:
-    return (1.0, *(2.5 * 2**k for k in range(n - 1)))
-
-
-# Name to type, labels and help; of a histogram the buckets follow from the type.
-FAMILIES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
-    "admission_attempts_total": ("counter", ("result",), "Cycles, by whether they came to anything."),
-    "admission_cycle_preemption_skips": ("gauge", _QUEUE, "Preemptions skipped in the last cycle."),
-    "preemption_target_recomputations_total": ("counter", (*_QUEUE, "result"), "Entries assigned anew."),
-    "preempted_workloads_total": ("counter", ("preempting_cluster_queue", "reason"), "Preempted workloads."),
-    "replaced_workload_slices_total": ("counter", _QUEUE, "Slices that their replacements ended."),
-    "quota_reserved_workloads_total": ("counter", _QUEUE_CLASS, "Reservations."),
-    "local_queue_quota_reserved_workloads_total": ("counter", _LOCAL_CLASS, "Reservations."),
-    "quota_reserved_wait_time_seconds": ("histogram 14", _QUEUE_CLASS, "From created or requeued to reserved."),
-    "local_queue_quota_reserved_wait_time_seconds": ("histogram 14", _LOCAL_CLASS, "The same by LocalQueue."),
-    "admitted_workloads_total": ("counter", _QUEUE_CLASS, "Admissions."),
-    "local_queue_admitted_workloads_total": ("counter", _LOCAL_CLASS, "Admissions."),
-    "admission_wait_time_seconds": ("histogram 16", _QUEUE_CLASS, "From created or requeued to admitted."),
-    "local_queue_admission_wait_time_seconds": ("histogram 14", _LOCAL_CLASS, "The same by LocalQueue."),
-    "admission_checks_wait_time_seconds": ("histogram 14", _QUEUE_CLASS, "From reserved to admitted."),
-    "local_queue_admission_checks_wait_time_seconds": ("histogram 14", _LOCAL_CLASS, "The same by LocalQueue."),
-    "evicted_workloads_total": ("counter", (*_QUEUE, *_CAUSE, "priority_class"), "Evictions."),
-    "local_queue_evicted_workloads_total": ("counter", (*_LOCAL, *_CAUSE, "priority_class"), "Evictions."),
-    "evicted_workloads_once_total": ("counter", (*_QUEUE, *_CAUSE, "priority_class"), "First evictions of workloads."),
-    "finished_workloads_total": ("counter", _QUEUE_CLASS, "Finished workloads."),
-    "local_queue_finished_workloads_total": ("counter", _LOCAL_CLASS, "Finished workloads."),
-    "execution_time_seconds": ("histogram 16", _QUEUE_CLASS, "Time admitted, before and after evictions."),
-    "local_queue_execution_time_seconds": ("histogram 16", _LOCAL_CLASS, "The same by LocalQueue."),
-    "pending_workloads": ("gauge", (*_QUEUE, "status"), "Workloads that wait."),
-    "local_queue_pending_workloads": ("gauge", (*_LOCAL, "status"), "Workloads that wait."),
-    "reserving_active_workloads": ("gauge", _QUEUE, "Workloads that hold quota."),
-    "admitted_active_workloads": ("gauge", _QUEUE, "Admitted workloads."),
-    "cluster_queue_status": ("gauge", (*_QUEUE, "status"), "1 for the status that holds."),
-    "cluster_queue_weighted_share": ("gauge", (*_QUEUE, "cohort"), "Weighted share."),
-    "cluster_queue_nominal_quota": ("gauge", _CELL, "Nominal quota."),
-    "cluster_queue_borrowing_limit": ("gauge", _CELL, "Borrowing limit."),
-    "cluster_queue_lending_limit": ("gauge", _CELL, "Lending limit."),
-    "cluster_queue_resource_reservation": ("gauge", _CELL, "Reserved quota."),
-    "cluster_queue_resource_usage": ("gauge", _CELL, "Quota of admitted workloads."),
-    "cohort_subtree_quota": ("gauge", _COHORT_CELL, "Quota of the subtree."),
-    "cohort_subtree_resource_reservations": ("gauge", _COHORT_CELL, "What is reserved in the subtree."),
-}
+__all__ = ["Metrics"]
 
 
 class Metrics:
@@ -88,14 +38,19 @@ class Metrics:
         self._counted: dict[str, dict[tuple[str, ...], float]] = {}
         # Sum and counts by bucket, the last without bound.
         self._timed: dict[str, dict[tuple[str, ...], tuple[float, list[int]]]] = {}
+        self._queues = Queues()
 
     # What a controller tells.
+
+    def note(self, key: Key, manifest: JsonObject | None) -> None:
+        """An object is so now; None if it has gone."""
+        self._queues.put(key, manifest)
 
     def count_cycle(self, decision: Decision) -> None:
         """A cycle has decided."""
         if decision.cycle == 0 or decision.waits_for_pods:
             return
-        self._add("admission_attempts_total", "success" if decision.admissions else "inadmissible")
+        self._add("admission_attempts_total", _result(decision))
         self._counted["admission_cycle_preemption_skips"] = {
             (queue,): float(n) for queue, n in decision.skipped_preemptions.items()
         }
@@ -127,6 +82,8 @@ class Metrics:
             admitted = _seconds(holds["Admitted"])
             self._count("admitted_workloads_total", queue, local, by_class)
             self._time("admission_wait_time_seconds", admitted - wait, queue, local, by_class)
+            for cohort in self._queues.ancestors(queue):
+                self._add("cohort_subtree_admitted_workloads_total", cohort, by_class)
             if list_at(after, "status", "admissionChecks"):
                 checked = admitted - _seconds(holds["QuotaReserved"])
                 self._time("admission_checks_wait_time_seconds", checked, queue, local, by_class)
@@ -137,13 +94,55 @@ class Metrics:
                 took = _seconds(holds["Finished"]) - _seconds(held["Admitted"])
                 took += past if isinstance(past, int) else 0
                 self._time("execution_time_seconds", took, queue, local, by_class)
+        self._count_readiness(gained, holds, queue, local, by_class, wait)
+        if "Evicted" in holds and "QuotaReserved" in held and "QuotaReserved" not in holds and queue:
+            since = _seconds(holds["Evicted"])
+            latency = max(0.0, _seconds(_condition(after, "QuotaReserved")) - since)
+            self._observe("workload_eviction_latency_seconds", (queue, text_at(holds["Evicted"], "reason")), latency)
         old = _evictions(before)
         for cause, n in _evictions(after).items():
             if n > old.get(cause, 0) and queue:
+                if "PodsReady" in held and "Evicted" in holds:
+                    lasted = _seconds(holds["Evicted"]) - _seconds(held["PodsReady"])
+                    self._observe("pods_ready_to_evicted_time_seconds", (queue, *cause), lasted)
                 self._add("evicted_workloads_total", queue, *cause, by_class)
                 self._add("local_queue_evicted_workloads_total", *local, *cause, by_class)
                 if cause not in old:
                     self._add("evicted_workloads_once_total", queue, *cause, by_class)
+
+    def _count_readiness(
+        self,
+        gained: Sequence[str],
+        holds: dict[str, JsonObject],
+        queue: str,
+        local: tuple[str, str],
+        by_class: str,
+        wait: float,
+    ) -> None:
+        """How long it took until all pods were ready; of a recovery nothing is counted."""
+        if "PodsReady" not in gained or text_at(holds["PodsReady"], "reason") != "Started" or "Admitted" not in holds:
+            return
+        ready = _seconds(holds["PodsReady"])
+        self._time("ready_wait_time_seconds", ready - wait, queue, local, by_class)
+        admitted = _seconds(holds["Admitted"])
+        self._time("admitted_until_ready_wait_time_seconds", ready - admitted, queue, local, by_class)
+
+    # What only the caller knows.
+
+    def time_attempt(self, decision: Decision, *, seconds: float) -> None:
+        """How long a cycle took, by the clock of who called it: there is none here.
+
+        Args:
+            decision: What the cycle decided, such as `Turn.decision`.
+            seconds: The time from its call to its answer.
+
+        Raises:
+            ValueError: It is no time: negative, or not finite.
+        """
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"seconds must be a time from 0 on, not {seconds}")
+        if decision.cycle and not decision.waits_for_pods:
+            self._observe("admission_attempt_duration_seconds", (_result(decision),), seconds)
 
     def _add(self, name: str, *labels: str, n: float = 1) -> None:
         counts = self._counted.setdefault(name, {})
@@ -154,20 +153,26 @@ class Metrics:
         self._add(f"local_queue_{name}", *local, by_class)
 
     def _time(self, name: str, seconds: float, queue: str, local: tuple[str, str], by_class: str) -> None:
-        for family, labels in ((name, (queue, by_class)), (f"local_queue_{name}", (*local, by_class))):
-            bounds = _bounds(family)
-            total, counts = self._timed.setdefault(family, {}).get(labels, (0.0, [0] * (len(bounds) + 1)))
-            place = next((index for index, bound in enumerate(bounds) if seconds <= bound), len(bounds))
-            counts[place] += 1
-            self._timed[family][labels] = total + seconds, counts
+        self._observe(name, (queue, by_class), seconds)
+        self._observe(f"local_queue_{name}", (*local, by_class), seconds)
+
+    def _observe(self, family: str, labels: tuple[str, ...], seconds: float) -> None:
+        bounds = bounds_of(family)
+        total, counts = self._timed.setdefault(family, {}).get(labels, (0.0, [0] * (len(bounds) + 1)))
+        place = next((index for index, bound in enumerate(bounds) if seconds <= bound), len(bounds))
+        counts[place] += 1
+        self._timed[family][labels] = total + seconds, counts
 
     # What is asked for.
 
     def text(self, engine: Engine) -> str:
         """All metrics in the text form of Prometheus: what was counted, and how things stand in an engine."""
-        gauges = _gauges(engine)
+        gauges = gauges_of(engine, self._queues)
+        silent = _silent(engine)
         lines: list[str] = []
         for name, (kind, labels, about) in FAMILIES.items():
+            if name.startswith(silent):
+                continue
             values = gauges.get(name) or self._counted.get(name) or {}
             timed = self._timed.get(name, {})
             if values or timed:
@@ -182,7 +187,7 @@ class Metrics:
         self, name: str, labels: Sequence[str], key: Sequence[str], total: float, counts: Sequence[int]
     ) -> Iterator[str]:
         so_far = 0
-        for bound, n in zip((*_bounds(name), float("inf")), counts, strict=True):
+        for bound, n in zip((*bounds_of(name), float("inf")), counts, strict=True):
             so_far += n
             yield f"kueue_{name}_bucket{self._labels((*labels, 'le'), (*key, _number(bound)))} {so_far}"
         yield f"kueue_{name}_sum{self._labels(labels, key)} {_number(total)}"
@@ -193,75 +198,29 @@ class Metrics:
         return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(pairs)) + "}"
 
 
-def _gauges(engine: Engine) -> dict[str, dict[tuple[str, ...], float]]:
-    """How things stand: family to labels to value."""
-    gauges: dict[str, dict[tuple[str, ...], float]] = {}
-
-    def put(name: str, *labels: str, value: float) -> None:
-        gauges.setdefault(name, {})[labels] = value
-
-    rows = engine.quota()
-    cohorts = {row.name: row.parent or "" for row in rows if row.kind == "ClusterQueue"}
-    admitted: dict[tuple[str, str, str], float] = {}
-    for queue in engine.cluster_queues():
-        state = engine.cluster_queue(queue)
-        waiting = {"active": 0, "inadmissible": 0}
-        local: dict[tuple[str, str, str], int] = {}
-        for pending in engine.pending(queue):
-            # What waits in an inactive ClusterQueue counts as inadmissible.
-            place = pending.place if state.is_active else "inadmissible"
-            waiting[place] += 1
-            key = pending.local_queue, pending.namespace, place
-            local[key] = local.get(key, 0) + 1
-        for place, n in waiting.items():
-            put("pending_workloads", queue, place, value=n)
-        for key, n in local.items():
-            put("local_queue_pending_workloads", *key, value=n)
-        put("reserving_active_workloads", queue, value=state.reserving_workloads)
-        put("admitted_active_workloads", queue, value=state.admitted_workloads)
-        holds = "active" if state.is_active else "terminating" if state.reason == "Terminating" else "pending"
-        for status in ("pending", "active", "terminating"):
-            put("cluster_queue_status", queue, status, value=float(status == holds))
-        if "fairSharing" in state.status:
-            share = state.status["fairSharing"]["weightedShare"]
-            put("cluster_queue_weighted_share", queue, cohorts.get(queue, ""), value=share)
-        admitted |= _admitted(queue, state.status)
-    if object_at(engine.configuration.to_dict(), "metrics").get("enableClusterQueueResources"):
-        for row in rows:
-            if row.kind == "ClusterQueue":
-                _put_resources(gauges, row, admitted)
-    for row in rows:
-        if row.kind == "Cohort":
-            cell = row.name, row.flavor, row.resource
-            put("cohort_subtree_quota", *cell, value=_units(row.subtree_quota))
-            put("cohort_subtree_resource_reservations", *cell, value=_units(row.usage))
-    return gauges
+def _result(decision: Decision) -> str:
+    return "success" if decision.admissions else "inadmissible"
 
 
-def _put_resources(
-    gauges: dict[str, dict[tuple[str, ...], float]], row: QuotaRow, admitted: Mapping[tuple[str, str, str], float]
-) -> None:
-    for name, value in {
-        "nominal_quota": _units(row.nominal),
-        "borrowing_limit": _units(row.borrowing_limit),
-        "lending_limit": _units(row.lending_limit),
-        "resource_reservation": _units(row.usage),
-        "resource_usage": admitted.get((row.name, row.flavor, row.resource), 0.0),
-    }.items():
-        cell = row.parent or "", row.name, row.flavor, row.resource
-        gauges.setdefault(f"cluster_queue_{name}", {})[cell] = value
+def _silent(engine: Engine) -> tuple[str, ...]:
+    """What the names of metrics begin with that a Configuration has switched off."""
+    configuration = engine.configuration
+    settings = object_at(configuration.to_dict(), "metrics", "localQueueMetrics")
+    has_local = configuration.is_enabled("LocalQueueMetrics") and settings.get("enable") is not False
+    unadmitted = configuration.is_enabled("UnadmittedWorkloadsObservability")
+    return (
+        *(() if has_local else ("local_queue_",)),
+        *(() if unadmitted else ("unadmitted_", "local_queue_unadmitted_")),
+        *(
+            ()
+            if configuration.is_enabled("MetricsForCohorts")
+            else ("cohort_subtree_", "cohort_info", "cluster_queue_info")
+        ),
+    )
 
 
-def _admitted(queue: str, status: Mapping[str, Any]) -> dict[tuple[str, str, str], float]:
-    return {
-        (queue, flavor["name"], resource["name"]): _units(resource["total"])
-        for flavor in status.get("flavorsUsage", ())
-        for resource in flavor["resources"]
-    }
-
-
-def _bounds(family: str) -> tuple[float, ...]:
-    return _buckets(int(FAMILIES[family][0].split()[1]))
+def _condition(workload: JsonObject, kind: str) -> JsonObject:
+    return next((object_at(it) for it in list_at(workload, "status", "conditions") if text_at(it, "type") == kind), {})
 
 
 def _seconds(condition: JsonObject) -> float:
@@ -294,10 +253,3 @@ def _number(value: float) -> str:
 
 def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _units(quantity: str | None) -> float:
-    """A quantity in whole units; infinity for one without a limit."""
-    units = float("inf") if quantity is None else number(quantity)
-    assert units is not None, "the engine writes quantities"
-    return float(units)
