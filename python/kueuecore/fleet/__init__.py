@@ -7,9 +7,11 @@ Example:
 """
 
 from kueuecore.fleet.fleet import Fleet
+from kueuecore.fleet.histories import FleetHistory
+from kueuecore.fleet.invariants import FleetInvariants
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import RUN_SECONDS
 from kueuecore.fleet.tables import table
 
-__all__ = ["RUN_SECONDS", "Fleet", "Link", "LinkSettings", "Node", "table"]
+__all__ = ["RUN_SECONDS", "Fleet", "FleetHistory", "FleetInvariants", "Link", "LinkSettings", "Node", "table"]

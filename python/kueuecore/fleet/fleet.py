@@ -23,7 +23,8 @@ from kueuecore.multikueue import (
     Dispatcher,
     Manager,
     MultiKueueSettings,
-    Patch,
+    ObjectCommand,
+    Read,
 )
 from kueuecore.multikueue.adapters import with_text
 from kueuecore.multikueue.settings import ORIGIN_LABEL
@@ -282,7 +283,7 @@ class Fleet:
             self._later(link.delay_ns(), lambda: self._arrive(command, process))
         self._later(link.timeout_ns, lambda: self._give_up(command, process))
 
-    def _arrive(self, command: Create | Delete | Patch, process: int) -> None:
+    def _arrive(self, command: ObjectCommand, process: int) -> None:
         """A request has reached its worker."""
         link = self.links[command.cluster]
         answer, newest, gone, is_done = self._carried_out(command)
@@ -290,9 +291,7 @@ class Fleet:
             return
         self._later(link.delay_ns(), lambda: self._answer(command, process, answer, newest, gone=gone, is_done=is_done))
 
-    def _carried_out(
-        self, command: Create | Delete | Patch
-    ) -> tuple[dict[str, Any] | None, dict[str, Any] | None, bool, bool]:
+    def _carried_out(self, command: ObjectCommand) -> tuple[dict[str, Any] | None, dict[str, Any] | None, bool, bool]:
         """Carry a command out: the answer, what is there if it was refused, is nothing there, and is it done?"""
         node = self.nodes[command.cluster]
         try:
@@ -304,6 +303,8 @@ class Fleet:
                     return None, there, False, False
                 node.api.delete(command.kind, command.name, namespace=command.namespace)
                 return None, None, False, True
+            if isinstance(command, Read):
+                return node.api.get(command.kind, command.name, namespace=command.namespace), None, False, True
             patch = (command.kind, command.name, command.patch)
             answer = node.api.patch(*patch, namespace=command.namespace, subresource=command.subresource)
         except RefusedError as refused:
@@ -313,7 +314,7 @@ class Fleet:
 
     def _answer(
         self,
-        command: Create | Delete | Patch,
+        command: ObjectCommand,
         process: int,
         answer: dict[str, Any] | None,
         newest: dict[str, Any] | None,
@@ -329,7 +330,7 @@ class Fleet:
             self.manager.refuse(command, newest, gone=gone, now=self.now)
         self._manager_wake = self.manager.next_wake(self.now)
 
-    def _give_up(self, command: Create | Delete | Patch, process: int) -> None:
+    def _give_up(self, command: ObjectCommand, process: int) -> None:
         """No answer has come: nobody knows what became of a request."""
         if process == self._process and self.manager.refuse(command, now=self.now):
             self._manager_wake = self.manager.next_wake(self.now)
@@ -377,7 +378,7 @@ class Fleet:
             api = self.nodes[cluster].api
             if api.version == self._seen[cluster]:
                 continue
-            if not link.is_cut and self.manager.is_connected(cluster):
+            if not link.is_cut and not self.nodes[MANAGER].is_down and self.manager.is_connected(cluster):
                 for version, event in api.history:
                     if version > self._seen[cluster] and _is_watched(event["object"]):
                         self._send_event(cluster, link, event)

@@ -53,6 +53,8 @@ class Node:
         self._configuration = configuration
         self._seen = 0
         self._wake: int | None = now
+        # For a version of the API server, what `_pods` found.
+        self._pods_of: tuple[int, frozenset[tuple[str, str]], int | None] = (-1, frozenset(), None)
         # Jobs to look at.
         self._todo: dict[tuple[str, str], None] = {}
 
@@ -90,9 +92,19 @@ class Node:
         except RefusedError:
             return None
 
-    def running(self) -> list[tuple[str, str]]:
+    def running(self) -> frozenset[tuple[str, str]]:
         """Namespace and name of the Jobs that have pods here."""
-        return [_key(job) for job in self.objects("Job") if is_running(job)]
+        return self._pods()[0]
+
+    def _pods(self) -> tuple[frozenset[tuple[str, str]], int | None]:
+        """Which Jobs have pods here, and when the first of them end."""
+        version, running, end = self._pods_of
+        if version != self.api.version:
+            jobs = [job for job in self.objects("Job") if is_running(job)]
+            running = frozenset(_key(job) for job in jobs)
+            end = min((it for job in jobs if (it := ends_at(job)) is not None), default=None)
+            self._pods_of = self.api.version, running, end
+        return running, end
 
     # What happens.
 
@@ -108,7 +120,8 @@ class Node:
 
     def next_wake(self) -> int | None:
         """When something happens by itself: the scheduler has to look, or the pods of a Job end."""
-        times = [end for job in self.objects("Job") if (end := ends_at(job)) is not None]
+        end = self._pods()[1]
+        times = [] if end is None else [end]
         if self._wake is not None and not self.is_down:
             times.append(self._wake)
         if self.api.version > self._seen and not self.is_down:

@@ -6,7 +6,18 @@ patched where. Who gets a copy is decided by a `Dispatcher`: Kueue's own are her
 """
 
 from kueuecore.multikueue.adapters import Adapter, Status, SyncContext
-from kueuecore.multikueue.commands import MANAGER, Command, Connect, Create, Delete, Patch, Problem, Turn
+from kueuecore.multikueue.commands import (
+    MANAGER,
+    Command,
+    Connect,
+    Create,
+    Delete,
+    ObjectCommand,
+    Patch,
+    Problem,
+    Read,
+    Turn,
+)
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatchers import AllAtOnce, External, Incremental, dispatcher_of
 from kueuecore.multikueue.dispatching import (
@@ -42,10 +53,12 @@ __all__ = [
     "Manager",
     "MultiKueueSettings",
     "Nomination",
+    "ObjectCommand",
     "Outcome",
     "Override",
     "Patch",
     "Problem",
+    "Read",
     "Recall",
     "RecallingDispatcher",
     "Status",

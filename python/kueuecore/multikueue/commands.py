@@ -8,7 +8,19 @@ from typing import TypeAlias
 from kueuecore._json import JsonObject, text_at
 from kueuecore.decisions import Event
 
-__all__ = ["MANAGER", "Command", "Connect", "Create", "Delete", "ObjectKey", "Patch", "Problem", "Turn"]
+__all__ = [
+    "MANAGER",
+    "Command",
+    "Connect",
+    "Create",
+    "Delete",
+    "ObjectCommand",
+    "ObjectKey",
+    "Patch",
+    "Problem",
+    "Read",
+    "Turn",
+]
 
 MANAGER = ""
 """The name of the manager itself among the clusters."""
@@ -107,6 +119,29 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """Get an object as it is now: its watch may be behind what another watch has said.
+
+    Args:
+        cluster: The worker.
+        api_version: Group and version of the object.
+        kind: Its kind.
+        namespace: Its namespace.
+        name: Its name.
+        events: None.
+        number: Number of the command, from 1.
+    """
+
+    cluster: str
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    events: tuple[Event, ...] = ()
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Connect:
     """Connect to a worker: read the credentials, list and watch, and say `connected` once all watches are up.
 
@@ -123,7 +158,9 @@ class Connect:
     number: int = 0
 
 
-Command: TypeAlias = Create | Delete | Patch | Connect
+ObjectCommand: TypeAlias = Create | Delete | Patch | Read
+"""What is about one object, and answered by `confirm` or `refuse`."""
+Command: TypeAlias = ObjectCommand | Connect
 """Whatever a manager asks for."""
 
 

@@ -10,7 +10,7 @@ from kueuecore.controller.patches import merge_patch
 from kueuecore.decisions import Event
 from kueuecore.jobs.model import ELASTIC_JOB, annotations_of
 from kueuecore.multikueue.adapters import Adapter, SyncContext, is_owned
-from kueuecore.multikueue.commands import MANAGER, Command, Delete, Patch
+from kueuecore.multikueue.commands import MANAGER, Command, Delete, Patch, Read
 from kueuecore.multikueue.conditions import check_state, condition, is_true, transition_time, with_check_state
 from kueuecore.multikueue.dispatching import Attempt, Dispatch, Dispatcher, Outcome
 from kueuecore.multikueue.settings import ORIGIN_LABEL, MultiKueueSettings
@@ -54,6 +54,7 @@ class Group:
         dispatcher: The dispatcher.
         settings: The settings of the manager.
         now: The time.
+        read: A worker whose jobs were read, and the version of its copy for which they were.
     """
 
     local: JsonObject
@@ -68,6 +69,7 @@ class Group:
     dispatcher: Dispatcher
     settings: MultiKueueSettings
     now: int
+    read: tuple[str, str] | None = None
 
     @property
     def state(self) -> str:
@@ -99,14 +101,29 @@ class Group:
         """What counts when its job is copied."""
         return SyncContext(workload=text_at(self.local, "metadata", "name"), settings=self.settings, now=self.now)
 
-    def first_with(self, kind: str) -> str:
-        """The worker whose copy has had a condition for longest; of several the first of the config; empty if none."""
+    def first_with(self, kind: str, *, workers: Mapping[str, Worker] | None = None) -> str:
+        """The worker whose copy has had a condition for longest; of several the first of the config; empty if none.
+
+        Args:
+            kind: The condition.
+            workers: Among which; by default all that are connected.
+        """
         times = [
             (transition_time(condition(worker.workload, kind)), index, name)
-            for index, (name, worker) in enumerate(self.workers.items())
+            for index, (name, worker) in enumerate((self.workers if workers is None else workers).items())
             if is_true(worker.workload, kind)
         ]
         return min(times)[2] if times else ""
+
+    @property
+    def winner(self) -> str:
+        """The first worker that admits it; empty if none does.
+
+        One that stops its job because it has evicted its copy wins nothing, or a manager that is quicker than the
+        worker would go in circles. Without a job there nobody would give the quota of such a copy back: it gets one.
+        """
+        able = {name: it for name, it in self.workers.items() if not it.jobs or not is_true(it.workload, "Evicted")}
+        return self.first_with(self.settings.win_condition, workers=able)
 
     def copy_on(self, cluster: str) -> JsonObject:
         """The copy on a worker that has one."""
@@ -129,6 +146,12 @@ class Group:
         if text_at(worker.workload, "metadata", "deletionTimestamp"):
             return []
         return [delete(cluster, worker.workload)]
+
+    def reading(self, cluster: str) -> Result | None:
+        """Read the jobs on a worker as they are now; None if that was done for its copy as it is."""
+        seen = cluster, text_at(self.copy_on(cluster), "metadata", "resourceVersion")
+        jobs = self.workers[cluster].jobs.values()
+        return Result([_read(cluster, job) for job in jobs], reads=seen) if jobs and self.read != seen else None
 
     def removals(self, *, but: str = "") -> list[Command]:
         """The next commands that remove everything from all connected workers but one."""
@@ -161,6 +184,7 @@ class Result:
         nominates: Is one of the commands the nomination of the dispatcher?
         wakes_components: Are the other Workloads of the job to be looked at, too?
         forgets_round: Has the round of the dispatcher ended?
+        reads: If jobs are read: the worker, and the version of its copy.
     """
 
     commands: list[Command] = field(default_factory=list)
@@ -170,6 +194,7 @@ class Result:
     nominates: bool = False
     wakes_components: bool = False
     forgets_round: bool = False
+    reads: tuple[str, str] | None = None
 
     def also_in(self, delay_ns: int | None) -> Result:
         """The same, and look again after another time if that comes first."""
@@ -239,4 +264,15 @@ def delete(cluster: str, manifest: JsonObject) -> Delete:
         namespace=text_at(metadata, "namespace"),
         name=text_at(metadata, "name"),
         uid=text_at(metadata, "uid"),
+    )
+
+
+def _read(cluster: str, manifest: JsonObject) -> Read:
+    metadata = object_at(manifest, "metadata")
+    return Read(
+        cluster=cluster,
+        api_version=text_at(manifest, "apiVersion"),
+        kind=text_at(manifest, "kind"),
+        namespace=text_at(metadata, "namespace"),
+        name=text_at(metadata, "name"),
     )

@@ -12,7 +12,19 @@ from kueuecore.controller import WatchError
 from kueuecore.controller.patches import patched
 from kueuecore.jobs.model import group_of
 from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for, gvk_text, prebuilt_name
-from kueuecore.multikueue.commands import MANAGER, Command, Connect, Create, Delete, ObjectKey, Patch, Problem, Turn
+from kueuecore.multikueue.commands import (
+    MANAGER,
+    Command,
+    Connect,
+    Create,
+    Delete,
+    ObjectCommand,
+    ObjectKey,
+    Patch,
+    Problem,
+    Read,
+    Turn,
+)
 from kueuecore.multikueue.conditions import check_state, with_check_state
 from kueuecore.multikueue.configs import (
     ConfigError,
@@ -95,8 +107,10 @@ class Manager:
         self._gone: dict[_Key, JsonObject] = {}
         self._nominated_at: dict[_Key, int] = {}
         self._attempts: dict[_Key, list[Attempt]] = {}
+        # Of a copy whose jobs were read, the worker and its version.
+        self._read: dict[_Key, tuple[str, str]] = {}
         # Commands that are not answered yet, and the Workload that each is about.
-        self._open: dict[ObjectKey, tuple[Create | Delete | Patch, _Key | None]] = {}
+        self._open: dict[ObjectKey, tuple[ObjectCommand, _Key | None]] = {}
         self._busy: dict[_Key, int] = {}
         self._nominations: set[int] = set()
         self._have_checks_changed = False
@@ -250,7 +264,7 @@ class Manager:
 
     # How commands went.
 
-    def confirm(self, command: Create | Delete | Patch, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
+    def confirm(self, command: ObjectCommand, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
         """A command was carried out.
 
         Args:
@@ -268,7 +282,7 @@ class Manager:
         if isinstance(command, Delete):
             if answer is None:
                 store.drop(command.kind, command.name, namespace=command.namespace, uid=command.uid)
-        else:
+        elif not isinstance(command, Read):
             answer = answer or self._expected(command)
         if answer is not None:
             store.put(answer)
@@ -277,7 +291,7 @@ class Manager:
 
     def refuse(
         self,
-        command: Create | Delete | Patch,
+        command: ObjectCommand,
         newest: JsonObject | None = None,
         *,
         now: TimeLike,
@@ -301,13 +315,13 @@ class Manager:
         if newest is not None:
             store.put(newest)
         elif gone and not isinstance(command, Create):
-            uid = command.uid if isinstance(command, Delete) else text_at(command.patch, "metadata", "uid")
+            uid = command.uid if isinstance(command, Delete) else ""
             store.drop(command.kind, command.name, namespace=command.namespace, uid=uid)
         self._close(command, at, has_failed=newest is None and not gone)
         return True
 
     @property
-    def open_commands(self) -> tuple[Create | Delete | Patch, ...]:
+    def open_commands(self) -> tuple[ObjectCommand, ...]:
         """The commands of which nobody has said yet how they went; connecting is none of them."""
         return tuple(command for command, _ in self._open.values())
 
@@ -350,6 +364,7 @@ class Manager:
             at,
             nominated_at=self._nominated_at.get(key),
             attempts=tuple(self._attempts.get(key, ())),
+            read=self._read.get(key),
         )
         if is_deleted:
             # What is on workers that are away is left to the collection of garbage.
@@ -375,6 +390,8 @@ class Manager:
             self._nominated_at.pop(key, None)
         if result.attempt is not None and result.commands:
             self._attempts.setdefault(key, []).append(result.attempt)
+        if result.reads is not None:
+            self._read[key] = result.reads
         commands = self._opened(result.commands, key, at)
         if result.nominates and commands:
             self._nominations.add(commands[0].number)
@@ -386,6 +403,7 @@ class Manager:
         self._gone.pop(key, None)
         self._nominated_at.pop(key, None)
         self._attempts.pop(key, None)
+        self._read.pop(key, None)
 
     # What else is looked at.
 
@@ -531,11 +549,11 @@ class Manager:
             opened.append(command)
         return opened
 
-    def _is_open(self, command: Create | Delete | Patch) -> bool:
+    def _is_open(self, command: ObjectCommand) -> bool:
         found = self._open.get((command.cluster, command.kind, command.namespace, command.name))
         return found is not None and found[0].number == command.number
 
-    def _close(self, command: Create | Delete | Patch, at: int, *, has_failed: bool = False) -> None:
+    def _close(self, command: ObjectCommand, at: int, *, has_failed: bool = False) -> None:
         _, about = self._open.pop((command.cluster, command.kind, command.namespace, command.name))
         was_nomination = command.number in self._nominations
         self._nominations.discard(command.number)
@@ -546,13 +564,14 @@ class Manager:
         if not self._busy[about]:
             del self._busy[about]
         if has_failed:
+            self._read.pop(about, None)
             self._workloads.failed(about, at)
         else:
             if was_nomination:
                 self._nominated_at[about] = at
             self._workloads.add(about, at)
 
-    def _look_again_at(self, command: Create | Delete | Patch, at: int) -> None:
+    def _look_again_at(self, command: ObjectCommand, at: int) -> None:
         if command.kind == "AdmissionCheck":
             self._have_checks_changed = True
         elif command.kind == "MultiKueueCluster":

@@ -63,12 +63,26 @@ def _finish(group: Group) -> Result | None:
         return group.retry(f"{told}, resetting for re-dispatch", Outcome.OUT_OF_SYNC, event_type="Warning")
     if problem := _foreign_job(group, cluster):
         return Result(problem=problem)
+    # Its last status may still be on its way.
+    if reading := group.reading(cluster):
+        return reading
     commands, _ = _synced(group, cluster, creates=False)
     if not commands:
         status = with_condition(group.local, "Finished", is_true=True, reason=reason, message=message, now=group.now)
         finished = status_patch(MANAGER, group.local, status)
         commands = [finished] if finished is not None else []
     return Result(commands)
+
+
+def _drop_latecomers(group: Group) -> Result | None:
+    """A worker that was away while its workload went elsewhere must not win it back from who runs it now.
+
+    Kueue takes the worker that admitted it first, away from the one in `clusterName`, and then fails for ever.
+    """
+    if group.state != "Ready" or not group.cluster:
+        return None
+    removals = group.removals(but=group.cluster)
+    return Result(removals) if removals else None
 
 
 def _handle_eviction(group: Group) -> Result | None:
@@ -133,7 +147,7 @@ def _has_shrunk(workload: JsonObject, copy: JsonObject) -> bool:
 
 def _retry_lost(group: Group) -> Result | None:
     """6a. The worker that had won is away, or has not got the Workload any more (rules/06 §4.4)."""
-    if group.state != "Ready" or group.first_with(group.settings.win_condition):
+    if group.state != "Ready" or group.winner:
         return None
     if group.cluster in group.unavailable:
         lost_at = group.unavailable[group.cluster]
@@ -147,7 +161,7 @@ def _retry_lost(group: Group) -> Result | None:
 
 def _settle(group: Group) -> Result | None:
     """6b. The first worker that admits it has won: all others lose it, then the job goes there (rules/06 §4.3)."""
-    winner = group.first_with(group.settings.win_condition)
+    winner = group.winner
     if not winner:
         return None
     if losers := group.removals(but=winner):
@@ -290,6 +304,7 @@ _STEPS: tuple[Callable[[Group], Result | None], ...] = (
     _leave_slices,
     _clean_up,
     _finish,
+    _drop_latecomers,
     _handle_eviction,
     _mend_copies,
     _retry_lost,

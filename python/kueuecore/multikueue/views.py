@@ -49,6 +49,7 @@ class Views:
         *,
         nominated_at: int | None = None,
         attempts: tuple[Attempt, ...] = (),
+        read: tuple[str, str] | None = None,
     ) -> Group:
         """The group of a Workload.
 
@@ -61,6 +62,7 @@ class Views:
             now: The time.
             nominated_at: When the dispatcher nominated last.
             attempts: Which workers had won it before.
+            read: As in `Group`.
         """
         jobs = self._local_jobs(local, adapter, owner)
         workers: dict[str, Worker] = {}
@@ -91,6 +93,7 @@ class Views:
                 attempts=attempts,
             ),
             dispatcher=self._dispatcher,
+            read=read,
             settings=self._settings,
             now=now,
         )

@@ -14,7 +14,8 @@ from kueuecore.multikueue import (
     Dispatcher,
     Manager,
     MultiKueueSettings,
-    Patch,
+    ObjectCommand,
+    Read,
 )
 from kueuecore.testing import Cluster, RefusedError
 from kueuecore.times import format_time, nanoseconds
@@ -41,7 +42,7 @@ class Stage:
         self.api = {name: Cluster(now=START) for name in (MANAGER, *clusters)}
         self.seen = dict.fromkeys(self.api, 0)
         self.cut_off: set[str] = set()
-        self.done: list[Create | Delete | Patch] = []
+        self.done: list[ObjectCommand] = []
         self.problems: list[str] = []
         self.events: list[Event] = []
         self.settings, self.dispatcher = settings or MultiKueueSettings(), dispatcher
@@ -220,7 +221,7 @@ class Stage:
         self.seen[cluster] = self.api[cluster].version
         self.manager.connected(cluster, now=self.now)
 
-    def _carry_out(self, command: Create | Delete | Patch) -> None:
+    def _carry_out(self, command: ObjectCommand) -> None:
         api = self.api[command.cluster]
         answer: OBJECT | None = None
         try:
@@ -228,6 +229,8 @@ class Stage:
                 answer = api.create(command.manifest)
             elif isinstance(command, Delete):
                 api.delete(command.kind, command.name, namespace=command.namespace)
+            elif isinstance(command, Read):
+                answer = api.get(command.kind, command.name, namespace=command.namespace)
             else:
                 answer = api.patch(
                     command.kind,

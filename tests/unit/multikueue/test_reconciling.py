@@ -430,6 +430,23 @@ def test_rule_6b_places_that_the_worker_found_are_no_longer_waited_for() -> None
     assert workload["status"]["admission"]["podSetAssignments"] == [{**pods, "delayedTopologyRequest": "Ready"}]
 
 
+def test_a_worker_that_comes_back_does_not_win_a_workload_back_from_who_runs_it_now() -> None:
+    stage = admitted(on="west")
+    stage.cut("west")
+    stage.wait(16 * MINUTE)
+    # The scheduler of the manager evicts it, and gives it quota anew.
+    stage.check("job", "Pending")
+    stage.status("", "Workload", "job", {"clusterName": None})
+    stage.settle()
+    stage.condition("east", "job", "Admitted")
+    stage.settle()
+    assert stage.winner() == "east"
+    stage.mend("west")
+    stage.wait(10 * MINUTE)
+    assert stage.check_of()[0] == "Ready"
+    assert (stage.copies(), stage.copies(kind="Job")) == (["east"], ["east"])
+
+
 # Rules 8 and 9: who is nominated.
 
 

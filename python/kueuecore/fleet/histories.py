@@ -1,0 +1,219 @@
+"""Histories of fleets in which things go wrong, drawn by seed, and what holds nevertheless.
+
+Connections break and come back, requests and answers are lost, events come late, twice and out of order, the manager
+and the workers restart, jobs are deleted and preempted. `FleetInvariants` looks on all the time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from kueuecore._json import JsonObject, int_at, list_at
+from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.fleet.fleet import Fleet
+from kueuecore.fleet.invariants import FleetInvariants
+from kueuecore.fleet.links import LinkSettings
+from kueuecore.multikueue import AllAtOnce, Incremental, Manager, MultiKueueSettings
+from kueuecore.multikueue.settings import ORIGIN_LABEL
+
+__all__ = ["FleetHistory"]
+
+_START = "2026-01-01T00:00:00Z"
+_NAMESPACE = "ns"
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_MINUTE = 60.0
+_CHECK = "multikueue"
+
+MakeManager = Callable[[MultiKueueSettings, Any], Manager]
+
+
+def _manager(settings: MultiKueueSettings, dispatcher: Any) -> Manager:
+    return Manager(settings=settings, dispatcher=dispatcher)
+
+
+class FleetHistory:
+    """A fleet and what goes wrong in it.
+
+    Args:
+        seed: Everything follows from it.
+        make: Makes the state machine of a process that begins, of settings and a dispatcher.
+        n_steps: How many things happen before all is well again.
+
+    Example:
+        >>> happened = FleetHistory(1).play()
+        >>> happened["jobs"] > 0
+        True
+    """
+
+    def __init__(self, seed: int, *, make: MakeManager = _manager, n_steps: int = 14) -> None:
+        self.random = Random(seed)
+        self.n_steps = n_steps
+        self.happened: Counter[str] = Counter()
+        self.workers = ["west", "east", "north"][: self.random.choice((2, 2, 3))]
+        settings = MultiKueueSettings(worker_lost_timeout_ns=self.random.choice((60, 900)) * 10**9)
+        dispatcher = self.random.choice((AllAtOnce(), AllAtOnce(), Incremental(step_size=1, round_ns=30 * 10**9)))
+        self.invariants = FleetInvariants(grace_seconds=120)
+        self.fleet = Fleet(
+            self.workers,
+            now=_START,
+            seed=self.random.randrange(2**32),
+            links={name: self._way() for name in self.workers},
+            manager=lambda: make(settings, dispatcher),
+            watch=self.invariants,
+        )
+        self._create_queues()
+        self._create_of_others()
+
+    def play(self) -> Counter[str]:
+        """Play it.
+
+        Raises:
+            AssertionError: Something does not hold.
+
+        Returns:
+            What happened, and how often.
+        """
+        self.fleet.wait(3)
+        happenings = [self._submit] * 6 + [self._cut] * 3 + [self._mend] * 2
+        happenings += [self._delete, self._drop_watch, self._restart_manager, self._restart_worker, self._intrude]
+        for _ in range(self.n_steps):
+            self.random.choice(happenings)()
+            self.fleet.wait(self.random.choice((0.0, 0.1, 0.5, 2.0, 5.0, 20.0, 70.0, 16 * _MINUTE)))
+        self._end_well()
+        return self.happened
+
+    # What is there.
+
+    def _way(self) -> LinkSettings:
+        is_bad = self.random.random() < 0.5
+        return LinkSettings(
+            least_ms=5,
+            most_ms=self.random.choice((20, 400)),
+            lost_requests=50 if is_bad else 0,
+            lost_answers=50 if is_bad else 0,
+            repeated_events=100,
+            timeout_ms=2000,
+        )
+
+    def _create_queues(self) -> None:
+        self.quota: dict[str, int] = {name: self.random.randint(2, 5) for name in self.workers}
+        parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "config"}
+        check = {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters}
+        self.fleet.apply([self._object("AdmissionCheck", _CHECK, check)])
+        self.fleet.apply([self._object("MultiKueueConfig", "config", {"clusters": list(self.workers)})])
+        for name in self.workers:
+            source = {"kubeConfig": {"location": name, "locationType": "Secret"}}
+            self.fleet.apply([self._object("MultiKueueCluster", name, {"clusterSource": source})])
+            self.fleet.apply(self._queues(self.quota[name], {}), cluster=name)
+        # The manager may have less quota than its workers together, or more.
+        total = sum(self.quota.values()) + self.random.choice((-1, 0, 3))
+        strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": _CHECK}]}}
+        self.fleet.apply(self._queues(total, strategy))
+
+    def _queues(self, cpu: int, more: dict[str, Any]) -> list[dict[str, Any]]:
+        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": str(cpu)}]}
+        queue = {
+            "namespaceSelector": {},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+            **more,
+        }
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}}
+        return [
+            namespace,
+            self._object("ResourceFlavor", "default", {}),
+            self._object("ClusterQueue", "cq", queue),
+            self._object("LocalQueue", "lq", {"clusterQueue": "cq"}, _NAMESPACE),
+            self._object("WorkloadPriorityClass", "high", None) | {"value": 10},
+        ]
+
+    def _create_of_others(self) -> None:
+        """Objects on the workers that are none of the manager's business."""
+        for name in self.workers:
+            theirs = self._job("of-another", 1, "nobody")
+            theirs["metadata"]["labels"] = {ORIGIN_LABEL: "another"}
+            theirs["spec"]["suspend"] = True
+            self.fleet.apply(theirs, cluster=name)
+
+    def _object(self, kind: str, name: str, spec: dict[str, Any] | None, namespace: str = "") -> dict[str, Any]:
+        metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+        made: dict[str, Any] = {"apiVersion": _KUEUE, "kind": kind, "metadata": metadata}
+        return made if spec is None else made | {"spec": spec}
+
+    def _job(self, name: str, cpu: int, priority: str = "") -> dict[str, Any]:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        labels = {"kueue.x-k8s.io/queue-name": "lq"}
+        labels |= {"kueue.x-k8s.io/priority-class": priority} if priority else {}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        spec = {"parallelism": cpu, "completions": cpu, "template": template}
+        metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    # What happens.
+
+    def _submit(self) -> None:
+        self.happened["jobs"] += 1
+        name = f"job-{self.happened['jobs']}"
+        # Some are too large for every worker, and wait for ever.
+        cpu = self.random.choice((1, 1, 2, 2, 3, 9))
+        priority = self.random.choice(("", "", "high"))
+        self.fleet.submit(self._job(name, cpu, priority), run_seconds=self.random.choice((1, 10, 60, 300, 1500)))
+
+    def _delete(self) -> None:
+        names = [it["metadata"]["name"] for it in self.fleet.objects("Job")]
+        if names and not self.fleet.nodes[""].is_down:
+            self.happened["deletions"] += 1
+            self.fleet.delete("Job", self.random.choice(names), namespace=_NAMESPACE)
+
+    def _cut(self) -> None:
+        self.happened["cuts"] += 1
+        self.fleet.cut(self.random.choice(self.workers))
+
+    def _mend(self) -> None:
+        self.fleet.mend(self.random.choice(self.workers))
+
+    def _drop_watch(self) -> None:
+        self.happened["ended watches"] += 1
+        self.fleet.drop_watch(self.random.choice(self.workers))
+
+    def _restart_manager(self) -> None:
+        self.happened["restarts of the manager"] += 1
+        self.fleet.stop_manager()
+        self.fleet.wait(self.random.choice((0.0, 5.0, 60.0)))
+        self.fleet.start_manager()
+
+    def _restart_worker(self) -> None:
+        self.happened["restarts of workers"] += 1
+        self.fleet.restart_worker(self.random.choice(self.workers))
+
+    def _intrude(self) -> None:
+        """Somebody on a worker has a job of his own, more important than those of the manager."""
+        self.happened["jobs of others"] += 1
+        name = f"own-{self.happened['jobs of others']}"
+        worker = self.random.choice(self.workers)
+        self.fleet.submit(self._job(name, self.quota[worker], "high"), run_seconds=30, cluster=worker)
+
+    def _end_well(self) -> None:
+        """From here on nothing goes wrong, and there is time for everything."""
+        for name in self.workers:
+            self.fleet.mend(name)
+            self.fleet.links[name].settings = LinkSettings()
+        # Longer than anything that waits: attempts to connect, workers that were lost, and what all jobs take.
+        for _ in range(60):
+            self.fleet.wait(20 * _MINUTE)
+            if all(self._is_done(it) for it in self.fleet.objects("Workload")):
+                break
+        self.fleet.wait(20 * _MINUTE)
+        self.invariants.check_end(self.fleet)
+        self.happened["finished"] += sum(self._is_finished(it) for it in self.fleet.objects("Workload"))
+
+    def _is_finished(self, workload: JsonObject) -> bool:
+        return "Finished" in conditions_that_hold(workload)
+
+    def _is_done(self, workload: JsonObject) -> bool:
+        """Has it finished, or is it too large for every worker?"""
+        n_pods = int_at(list_at(workload, "spec", "podSets")[0], "count", default=1)
+        return n_pods > max(self.quota.values()) or self._is_finished(workload)

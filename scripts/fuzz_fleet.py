@@ -1,0 +1,63 @@
+"""Histories of fleets in which things go wrong between a manager and its workers, as many as asked for, on all cores.
+
+Each follows from a seed, and a failure names it: `make fuzz-fleet HISTORIES=1 SEED=...` plays it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+
+from kueuecore.fleet import FleetHistory
+
+OF_A_ROUND = 20
+
+
+def play_round(first: int, n: int) -> tuple[Counter[str], dict[int, str]]:
+    """Play the histories of some seeds; returns what happened in them, and by seed what failed."""
+    happened: Counter[str] = Counter()
+    failures = {}
+    for seed in range(first, first + n):
+        try:
+            happened += FleetHistory(seed).play()
+            happened["histories"] += 1
+        except Exception:
+            failures[seed] = traceback.format_exc()
+    return happened, failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--histories", type=int, default=10_000, help="how many")
+    parser.add_argument("--seed", type=int, help="seed of the first; drawn by default")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    arguments = parser.parse_args()
+    first = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed
+    print(f"seed {first}", flush=True)
+    begun = time.time()
+    happened: Counter[str] = Counter()
+    n_failures = 0
+    rounds = [
+        (first + done, min(OF_A_ROUND, arguments.histories - done))
+        for done in range(0, arguments.histories, OF_A_ROUND)
+    ]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for found, failures in pool.map(play_round, *zip(*rounds, strict=True)):
+            happened += found
+            n_failures += len(failures)
+            for seed, failed in failures.items():
+                print(f"\n{failed}\nagain: make fuzz-fleet HISTORIES=1 SEED={seed}\n", flush=True)
+    for name, n in sorted(happened.items()):
+        print(f"{n:9,}  {name}")
+    print(f"{time.time() - begun:.0f} s on {arguments.jobs} cores, {n_failures} failed")
+    return 1 if n_failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

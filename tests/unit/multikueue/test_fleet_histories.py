@@ -1,0 +1,90 @@
+"""Histories of fleets in which things go wrong; and that what looks on sees bugs that are put in on purpose."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kueuecore.controller.versions import Versions
+from kueuecore.fleet import FleetHistory
+from kueuecore.multikueue import Command, Create, Delete, Manager, Turn, reconciling, stores
+from kueuecore.multikueue.groups import Group, Result
+from kueuecore.times import TimeLike
+
+SEEDS = range(30)
+
+
+def test_no_job_starts_twice_none_is_lost_and_nothing_of_others_is_touched() -> None:
+    happened: Counter[str] = Counter()
+    for seed in SEEDS:
+        happened += FleetHistory(seed, n_steps=9).play()
+    # They are about something.
+    for what in ("cuts", "restarts of the manager", "restarts of workers", "jobs of others", "deletions", "finished"):
+        assert happened[what] > 5, happened
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    first, second = FleetHistory(3, n_steps=8), FleetHistory(3, n_steps=8)
+    assert first.play() == second.play()
+    histories = [[node.api.history for node in it.fleet.nodes.values()] for it in (first, second)]
+    assert histories[0] == histories[1]
+
+
+def caught(message: str) -> None:
+    """Some history sees a bug, and says what is wrong."""
+    found = []
+    for seed in SEEDS:
+        try:
+            FleetHistory(seed).play()
+        except AssertionError as error:
+            found.append(str(error))
+            if message in str(error):
+                return
+    pytest.fail(f"nobody noticed: {found}")
+
+
+def test_a_job_that_starts_on_every_worker_that_admits_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settle_everywhere(group: Group) -> Result | None:
+        result = original(group)
+        admitted = [name for name, it in group.workers.items() if it.workload is not None and name != group.winner]
+        if result is None or not admitted:
+            return result
+        # The losers get the job, too, instead of losing their copies.
+        copies = [Create(cluster=name, manifest=group.adapter.copy(group.jobs[0], group.sync)) for name in admitted]
+        there = [it for it in copies if it.name not in group.workers[it.cluster].jobs]
+        return Result([*there, *reconciling._synced(group, group.winner)[0]], 10**10)
+
+    original = reconciling._settle
+    steps = tuple(settle_everywhere if it is original else it for it in reconciling._STEPS)
+    monkeypatch.setattr(reconciling, "_STEPS", steps)
+    caught("runs on")
+
+
+def test_a_deletion_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(self: Manager, now: TimeLike) -> Turn:
+        turn = original(self, now)
+        kept: list[Command] = []
+        for command in turn.commands:
+            if isinstance(command, Delete) and command.kind == "Workload":
+                # It takes for done what it has not even sent.
+                self.confirm(command, now=now)
+            else:
+                kept.append(command)
+        return Turn(tuple(kept), turn.problems)
+
+    original = Manager.turn
+    monkeypatch.setattr(Manager, "turn", forgetful)
+    caught("is left on")
+
+
+def test_an_old_event_that_is_taken_for_news_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Credulous(Versions):
+        def is_news(self, key: object, version: object) -> bool:
+            return True
+
+        def is_gone(self, key: object, version: object) -> bool:
+            return True
+
+    monkeypatch.setattr(stores, "Versions", Credulous)
+    caught("")
