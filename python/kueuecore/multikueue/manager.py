@@ -467,6 +467,9 @@ class Manager:
                 else:
                     self._gone.pop(_key(after), None)
                 self._workloads.add(_key(manifest), at)
+                if not before:
+                    # The first of several Workloads of one job waits for the others.
+                    self._wake_components(_key(manifest), at)
             case "AdmissionCheck":
                 self._have_checks_changed = True
                 if after is not None and _parameters(before) != _parameters(after):
@@ -577,6 +580,7 @@ class Manager:
         elif command.kind == "MultiKueueCluster":
             self._have_checks_changed = True
             self._links.look_at(command.name, at)
+            self._quota.look_at_all(at + self.settings.batch_period_ns)
         elif command.kind == "ClusterQueue":
             self._quota.look_at_all(at)
 
