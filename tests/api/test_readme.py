@@ -13,6 +13,7 @@ PAGES = [
     ROOT / "docs/embed-in-a-controller.md",
     ROOT / "docs/admission-checks.md",
     ROOT / "docs/jobs.md",
+    ROOT / "docs/multikueue-policies.md",
     *sorted(ROOT.glob("examples/*/README.md")),
 ]
 EXAMPLES = [

@@ -76,6 +76,7 @@ def test_jobs_wait_for_one_another(simulate: Callable[..., Ran]) -> None:
             "evictions": 0,
             "copies": 0,
             "wastedCopies": 0,
+            "copyWaitSeconds": 0,
         }
     ]
 

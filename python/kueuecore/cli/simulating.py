@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.cli.documents import SCHEMA
@@ -19,7 +20,8 @@ __all__ = ["simulate"]
 
 # More jobs than these are told one by one only if somebody asks.
 _MOST_JOBS = 30
-_RIGHT = ("JOBS", "ADMITTED", "FINISHED", "MIN WAIT", "MEAN", "P95", "MAX", "EVICTIONS", "COPIES", "WASTED")
+_TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
+_RIGHT = ("JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", "COPIES", "WASTED", "COPIES WAITED")
 _JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", "COPIES")
 _SECOND_NS = 1_000_000_000
 
@@ -48,6 +50,7 @@ def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
         parts.append(_jobs(outcome, style.wide() if wide else style))
     for title, groups in _groups(outcome):
         parts.append(_waits(title, groups, style, is_fleet=outcome.is_fleet))
+    parts.append(_quotas(outcome, style))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -62,7 +65,8 @@ def _summary(outcome: ScenarioOutcome) -> str:
         told = f"waited {_seconds(waits.mean)} in the mean, 95 of 100 no more than {_seconds(waits.p95)}"
         lines.append(f"{told}; {waits.n_evictions} evictions")
     if outcome.is_fleet:
-        lines.append(f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted")
+        told = f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted"
+        lines.append(f"{told}; there they waited {_seconds(waits.copy_wait)} in all")
     return "\n".join(lines)
 
 
@@ -97,15 +101,28 @@ def _groups(outcome: ScenarioOutcome) -> list[tuple[str, tuple[Waits, ...]]]:
 def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool) -> str:
     if not groups:
         return ""
-    extra = ["COPIES", "WASTED"] if is_fleet else []
-    header = [title, "JOBS", "ADMITTED", "FINISHED", "MIN WAIT", "MEAN", "P95", "MAX", "EVICTIONS", *extra]
+    extra = ["COPIES", "WASTED", "COPIES WAITED"] if is_fleet else []
+    header = [title, "JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", *extra]
     rows = []
     for it in groups:
         counts = [str(it.n_jobs), str(it.n_admitted), str(it.n_finished)]
         times = [_seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
-        copies = [str(it.n_copies), str(it.n_wasted_copies)] if is_fleet else []
+        copies = [str(it.n_copies), str(it.n_wasted_copies), _seconds(it.copy_wait)] if is_fleet else []
         rows.append([it.name, *counts, *times, str(it.n_evictions), *copies])
     return table(header, rows, style, right=_RIGHT)
+
+
+def _quotas(outcome: ScenarioOutcome, style: Style) -> str:
+    """The quota of a manager beside that of its workers."""
+    header = ["MANAGER QUEUE", "RESOURCE", "QUOTA", "OF WORKERS", "WHICH IS"]
+    rows = [
+        [it.cluster_queue, it.resource, _amount(it.manager), _amount(it.workers), it.verdict] for it in outcome.quotas
+    ]
+    return table(header, rows, style, right=("QUOTA", "OF WORKERS")) if rows else ""
+
+
+def _amount(units: Fraction | None) -> str:
+    return "unlimited" if units is None else f"{float(units):g}"
 
 
 def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
@@ -139,6 +156,15 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         "all": _waits_document(outcome.all),
         "clusterQueues": _documents(waits_by(outcome.jobs, lambda job: job.cluster_queue)),
         "clusters": _documents(waits_by(outcome.jobs, lambda job: job.cluster)) if outcome.is_fleet else [],
+        "managerQuota": [
+            {
+                "clusterQueue": it.cluster_queue,
+                "resource": it.resource,
+                "quota": None if it.manager is None else float(it.manager),
+                "ofWorkers": None if it.workers is None else float(it.workers),
+            }
+            for it in outcome.quotas
+        ],
         "work": _documents(waits_by(outcome.jobs, lambda job: job.work)),
     }
     return json.dumps(document, indent=2)
@@ -158,6 +184,7 @@ def _waits_document(waits: Waits) -> JsonObject:
         "evictions": waits.n_evictions,
         "copies": waits.n_copies,
         "wastedCopies": waits.n_wasted_copies,
+        "copyWaitSeconds": waits.copy_wait,
     }
 
 

@@ -250,9 +250,8 @@ class Fleet:
         api = self.nodes[MANAGER].api
         has_news = api.version > self._seen[MANAGER]
         if has_news:
-            for version, event in api.history:
-                if version > self._seen[MANAGER]:
-                    self.manager.observe(event, now=self.now)
+            for event in api.since(self._seen[MANAGER]):
+                self.manager.observe(event, now=self.now)
             self._seen[MANAGER] = api.version
             self._manager_wake = self.manager.next_wake(self.now)
         if self._manager_wake is None or self._manager_wake > self.now:
@@ -379,8 +378,8 @@ class Fleet:
             if api.version == self._seen[cluster]:
                 continue
             if not link.is_cut and not self.nodes[MANAGER].is_down and self.manager.is_connected(cluster):
-                for version, event in api.history:
-                    if version > self._seen[cluster] and _is_watched(event["object"]):
+                for event in api.since(self._seen[cluster]):
+                    if _is_watched(event["object"]):
                         self._send_event(cluster, link, event)
             self._seen[cluster] = api.version
 

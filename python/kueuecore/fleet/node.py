@@ -49,6 +49,8 @@ class Node:
         self.api = Cluster(now=now)
         self.is_down = False
         """Is Kueue on it down? The API server answers, and Jobs that run go on running."""
+        self.starts_pods = True
+        """Do pods get ready here? Without, the cluster has quota for what it can not run."""
         self.controller = Controller(configuration)
         self._configuration = configuration
         self._seen = 0
@@ -145,7 +147,7 @@ class Node:
 
     def _run_jobs(self, now: int) -> None:
         for job in self.objects("Job"):
-            status = next_status(job, now)
+            status = next_status(job, now, starts_pods=self.starts_pods)
             if status != object_at(job, "status"):
                 # The status as a whole, as an update of the subresource writes it.
                 self.api.update({**job, "status": status}, subresource="status")
@@ -154,9 +156,7 @@ class Node:
         if self._seen == self.api.version:
             return
         has_news = False
-        for version, event in self.api.history:
-            if version <= self._seen:
-                continue
+        for event in self.api.since(self._seen):
             manifest = event["object"]
             match text_at(manifest, "kind"):
                 case "Job":
@@ -174,8 +174,20 @@ class Node:
     def _turn(self, now: int) -> None:
         for write in self.controller.turn(now).writes:
             self._write(write, now)
+        self._write_queues()
         self._observe(now)
         self._wake = self.controller.next_wake(now)
+
+    def _write_queues(self) -> None:
+        """What Kueue tells in the statuses of ClusterQueues: how much of their quota is reserved, and who waits.
+
+        The manager watches those of its workers; its own are read by nobody.
+        """
+        for queue in self.objects("ClusterQueue") if self.name else ():
+            _, name = _key(queue)
+            told = self.controller.engine.cluster_queue(name).status
+            status: JsonObject = {key: it for key, it in told.items() if key != "conditions"}
+            self.api.patch("ClusterQueue", name, {"status": status}, subresource="status")
 
     def _write(self, write: WorkloadWrite, now: int) -> None:
         try:

@@ -29,13 +29,19 @@ def ends_at(job: JsonObject) -> int | None:
     """When the pods of a Job end; None if they do not run, or run for ever."""
     seconds = texts_at(job, "metadata", "annotations").get(RUN_SECONDS)
     started = text_at(job, "status", "startTime")
-    if seconds is None or not started or not is_running(job):
+    if seconds is None or not started or not is_running(job) or not int_at(job, "status", "ready"):
         return None
     return nanoseconds(started) + int(float(seconds) * _SECOND_NS)
 
 
-def next_status(job: JsonObject, now: int) -> JsonObject:
-    """The status of a Job as its controller makes it at a time."""
+def next_status(job: JsonObject, now: int, *, starts_pods: bool = True) -> JsonObject:
+    """The status of a Job as its controller makes it at a time.
+
+    Args:
+        job: The Job.
+        now: The time.
+        starts_pods: Do its pods get ready?
+    """
     status = dict(object_at(job, "status"))
     if not runs_here(job) or BATCH_JOB.finished(job) is not None:
         return status
@@ -50,7 +56,7 @@ def next_status(job: JsonObject, now: int) -> JsonObject:
             status.pop(key, None)
         status |= {"succeeded": n_pods, "completionTime": _time(now)}
         return _with(status, "Complete", "True", "CompletionsReached", "Reached expected number of succeeded pods", now)
-    status |= {"active": n_pods, "ready": n_pods}
+    status |= {"active": n_pods, "ready": n_pods if starts_pods else 0}
     status.setdefault("startTime", _time(now))
     if any(text_at(it, "type") == "Suspended" for it in list_at(status, "conditions")):
         status = _with(status, "Suspended", "False", "JobResumed", "Job resumed", now)

@@ -78,6 +78,7 @@ class KnownCluster:
         labels: Labels of the MultiKueueCluster.
         annotations: Its annotations.
         workload: The copy of the workload on it; None if there is none, or it is not connected.
+        job: The copy of its job; of a group of pods, the first pod.
         local_queue: The LocalQueue on it that the workload would be in; None if the manager has not seen it.
         cluster_queue: Its ClusterQueue, with quota in `spec` and usage in `status`; None if it has not been seen.
     """
@@ -88,6 +89,7 @@ class KnownCluster:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     workload: JsonObject | None = None
+    job: JsonObject | None = None
     local_queue: JsonObject | None = None
     cluster_queue: JsonObject | None = None
 
@@ -98,6 +100,7 @@ class Dispatch:
 
     Args:
         workload: The Workload on the manager, as it is stored. It has quota, and its check is Pending.
+        job: Its job; of a group of pods, the first pod.
         clusters: The workers of its MultiKueueConfig, in the order of the config.
         now: The time, in nanoseconds since 1970.
         nominated: `status.nominatedClusterNames`.
@@ -109,6 +112,7 @@ class Dispatch:
     workload: JsonObject
     clusters: tuple[KnownCluster, ...]
     now: int
+    job: JsonObject = field(default_factory=dict)
     nominated: tuple[str, ...] = ()
     nominated_at: int | None = None
     attempts: tuple[Attempt, ...] = ()
@@ -139,12 +143,16 @@ class Nomination:
         look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: then not.
         overrides: What is otherwise on a worker, by cluster. It counts for copies that are made from then on.
         problem: What is wrong; the manager tells it, and tries again later.
+        withdrawn: A worker that has got no further with its copy and loses it: from then on it is among the attempts.
+        rejection: Why no worker will ever do: the check is Rejected, which ends the workload. Empty: it is not.
     """
 
     clusters: tuple[str, ...]
     look_again: int | None = None
     overrides: Mapping[str, Override] = field(default_factory=dict)
     problem: str = ""
+    withdrawn: str = ""
+    rejection: str = ""
 
 
 class Dispatcher(Protocol):

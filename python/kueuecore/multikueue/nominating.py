@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.jobs.model import annotations_of
 from kueuecore.multikueue.commands import MANAGER, Command, Create
 from kueuecore.multikueue.copies import copy_of
-from kueuecore.multikueue.dispatching import Nomination, Override
+from kueuecore.multikueue.dispatching import Attempt, Nomination, Outcome, Override
 from kueuecore.multikueue.groups import Group, Result, ownership_problem, status_patch
 
 __all__ = ["nominate"]
@@ -23,6 +23,8 @@ def nominate(group: Group) -> Result:
     result = Result()
     if not group.dispatcher.waits_for_checks:
         nomination = group.dispatcher.nominate(group.dispatch)
+        if nomination.rejection:
+            return _rejected(group, nomination.rejection)
         result = _written(group, nomination)
     is_complete = group.n_components is None or len(group.components) >= group.n_components
     if result.commands or not _are_others_ready(group) or not is_complete:
@@ -45,12 +47,21 @@ def _of_job(group: Group, nomination: Nomination | None) -> Result:
         # A slice goes where the one was that it replaces.
         return _copies(group, [group.cluster])
     nomination = nomination or group.dispatcher.nominate(group.dispatch)
+    if nomination.rejection:
+        return _rejected(group, nomination.rejection)
     written = _written(group, nomination)
     if written.commands:
         return written
     copies = _copies(group, nomination.clusters, nomination.overrides)
     problem = "; ".join(it for it in (written.problem, copies.problem) if it)
-    return replace(written, commands=copies.commands, problem=problem)
+    withdrawn = nomination.withdrawn
+    attempt = Attempt(withdrawn, Outcome.RECALLED, group.now) if withdrawn else None
+    return replace(written, commands=copies.commands, problem=problem, attempt=attempt)
+
+
+def _rejected(group: Group, reason: str) -> Result:
+    """No worker will ever do: the check says so, and the scheduler of the manager ends the workload (rules/07 §3)."""
+    return group.set_check("Rejected", f'{reason}, Previously: "{group.state}"', event_type="Warning")
 
 
 def _written(group: Group, nomination: Nomination) -> Result:

@@ -86,6 +86,7 @@ class Views:
             n_components=n_workloads(jobs[0]) if n_workloads is not None and components and jobs else None,
             dispatch=Dispatch(
                 workload=local,
+                job=jobs[0] if jobs else {},
                 clusters=tuple(self._known(name, local, workers.get(name)) for name in clusters),
                 now=now,
                 nominated=tuple(map(str, list_at(local, "status", "nominatedClusterNames"))),
@@ -161,6 +162,7 @@ class Views:
             labels=texts_at(manifest, "metadata", "labels"),
             annotations=texts_at(manifest, "metadata", "annotations"),
             workload=worker.workload if worker is not None else None,
+            job=next(iter(worker.jobs.values()), None) if worker is not None else None,
             local_queue=local_queue,
             cluster_queue=cluster_queue,
         )

@@ -6,20 +6,26 @@ Example:
     (60, 60)
 """
 
-from kueuecore.scenarios.outcomes import JobOutcome, ScenarioOutcome, Waits, waits_by
+from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
+from kueuecore.scenarios.outcomes import JobOutcome, QuotaOutcome, ScenarioOutcome, Waits, waits_by
 from kueuecore.scenarios.running import run_scenario
-from kueuecore.scenarios.scenario import ClusterPart, Scenario, read_scenario
+from kueuecore.scenarios.scenario import Scenario, read_scenario
 from kueuecore.scenarios.work import Arrival, Span, Work
 
 __all__ = [
     "Arrival",
     "ClusterPart",
+    "Disconnection",
+    "FleetPart",
     "JobOutcome",
+    "QuotaOutcome",
     "Scenario",
     "ScenarioOutcome",
     "Span",
     "Waits",
     "Work",
+    "WorkerPart",
     "read_scenario",
     "run_scenario",
     "waits_by",

@@ -69,6 +69,23 @@ class Fields:
             return default
         return value
 
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A number."""
+        value = self.value(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        if value is not None:
+            self.complain(name, f"a number is needed, not {_what(value)}", "write a number without quotes")
+        return default
+
+    def truth(self, name: str, *, default: bool) -> bool:
+        """A truth value."""
+        value = self.value(name)
+        if value is None or isinstance(value, bool):
+            return default if value is None else value
+        self.complain(name, f"a truth value is needed, not {_what(value)}", "write true or false")
+        return default
+
     def seconds(self, name: str, default: float | None = None) -> float | None:
         """A span of time in seconds."""
         value = self.value(name)

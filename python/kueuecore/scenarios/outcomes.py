@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 __all__ = ["JobOutcome", "ScenarioOutcome", "Waits", "waits_by"]
 
@@ -25,8 +26,10 @@ class JobOutcome:
         created: When it came, in nanoseconds since 1970.
         admitted: When it was admitted for the first time; None: never.
         finished: When it ended; None: not yet.
+        n_admissions: How often it was admitted.
         n_evictions: How often it was evicted.
         n_copies: How many copies of its Workload were made on workers.
+        copy_wait_ns: How long copies were there without being admitted, all together.
         message: Why it waits, or what it was refused for.
     """
 
@@ -39,9 +42,16 @@ class JobOutcome:
     created: int
     admitted: int | None = None
     finished: int | None = None
+    n_admissions: int = 0
     n_evictions: int = 0
     n_copies: int = 0
+    copy_wait_ns: int = 0
     message: str = ""
+
+    @property
+    def n_wasted_copies(self) -> int:
+        """Copies that led to no admission: they took a place in the queue of a worker for nothing."""
+        return max(self.n_copies - self.n_admissions, 0)
 
     @property
     def wait_ns(self) -> int | None:
@@ -64,6 +74,8 @@ class Waits:
         most: The longest wait.
         n_evictions: How often any was evicted.
         n_copies: How many copies were made of them on workers.
+        n_wasted_copies: How many of these led to no admission.
+        copy_wait: For how many seconds copies were there without being admitted, all together.
     """
 
     name: str
@@ -76,11 +88,8 @@ class Waits:
     most: float | None
     n_evictions: int
     n_copies: int = 0
-
-    @property
-    def n_wasted_copies(self) -> int:
-        """Copies that did not lead to an admission: they kept workers busy, and were taken away."""
-        return max(self.n_copies - self.n_admitted, 0)
+    n_wasted_copies: int = 0
+    copy_wait: float = 0.0
 
     @classmethod
     def of(cls, name: str, jobs: Sequence[JobOutcome]) -> Waits:
@@ -105,7 +114,35 @@ class Waits:
             most=waits[-1] if waits else None,
             n_evictions=sum(job.n_evictions for job in jobs),
             n_copies=sum(job.n_copies for job in jobs),
+            n_wasted_copies=sum(job.n_wasted_copies for job in jobs),
+            copy_wait=sum(job.copy_wait_ns for job in jobs) / _SECOND_NS,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaOutcome:
+    """The quota of a ClusterQueue that dispatches, beside that of the workers (rules/00 G4), in whole units.
+
+    Args:
+        cluster_queue: The ClusterQueue on the manager.
+        resource: The resource.
+        manager: What it may use; None: without a limit.
+        workers: What the workers have behind it; None: without a limit.
+    """
+
+    cluster_queue: str
+    resource: str
+    manager: Fraction | None
+    workers: Fraction | None
+
+    @property
+    def verdict(self) -> str:
+        """What that means, in a few words."""
+        if self.manager == self.workers:
+            return "equal"
+        if self.workers is None or (self.manager is not None and self.manager < self.workers):
+            return "below: the workers have more than it lets through"
+        return "above: it lets through more than the workers have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +156,7 @@ class ScenarioOutcome:
         is_fleet: Were there several clusters?
         is_cut: Was it cut off because it did not come to an end?
         notes: What else is to be told, in sentences.
+        quotas: The quota of a fleet's manager beside that of its workers.
     """
 
     start: int
@@ -127,6 +165,7 @@ class ScenarioOutcome:
     is_fleet: bool = False
     is_cut: bool = False
     notes: tuple[str, ...] = ()
+    quotas: tuple[QuotaOutcome, ...] = ()
 
     @property
     def all(self) -> Waits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kueuecore.scenarios.fleets import simulate_fleet
 from kueuecore.scenarios.outcomes import ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.single import simulate_cluster
@@ -15,4 +16,6 @@ def run_scenario(scenario: Scenario) -> ScenarioOutcome:
     Raises:
         ManifestError: Everything that is wrong with the objects or the jobs.
     """
-    return simulate_cluster(scenario)
+    if scenario.fleet is not None:
+        return simulate_fleet(scenario, scenario.fleet)
+    return simulate_cluster(scenario, scenario.cluster)

@@ -11,11 +11,13 @@ from kueuecore.configuration import Configuration
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fields import Fields
+from kueuecore.scenarios.fleet_part import FleetPart, read_fleet
 from kueuecore.scenarios.work import Span, Work
 from kueuecore.times import nanoseconds
 
-__all__ = ["API_VERSION", "KIND", "ClusterPart", "Scenario", "read_scenario"]
+__all__ = ["API_VERSION", "KIND", "Scenario", "read_scenario"]
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
@@ -24,31 +26,20 @@ _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPart:
-    """One cluster.
-
-    Args:
-        objects: What is there from the beginning.
-        configuration: Kueue's Configuration.
-    """
-
-    objects: tuple[Manifest, ...] = ()
-    configuration: Configuration = field(default_factory=Configuration)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """What is to be simulated.
 
     Args:
-        cluster: The cluster.
+        cluster: The cluster, unless it is a fleet.
+        fleet: The fleet, if there are several.
         work: What comes to it.
         seed: Where everything comes from that is drawn.
         start: The time of the beginning, in nanoseconds since 1970.
         until_seconds: When it ends at the latest, in seconds from the beginning; None: when nothing is left to happen.
     """
 
-    cluster: ClusterPart
+    cluster: ClusterPart = field(default_factory=ClusterPart)
+    fleet: FleetPart | None = None
     work: tuple[Work, ...] = ()
     seed: int = 0
     start: int = 0
@@ -98,12 +89,14 @@ class _Reader:
         except ValueError:
             top.complain("start", f"Invalid value: {start}", f'write a time such as "{_START}"')
             start_ns = 0
-        section = top.part("cluster")
+        section, fleet_section = top.part("cluster"), top.part("fleet")
         cluster = ClusterPart()
-        if section is None:
-            top.complain("cluster", "Required value", "say `cluster: {objects: [queues.yaml]}`")
-        else:
+        if (section is None) == (fleet_section is None):
+            top.complain("cluster", "Required value", "say `cluster: {objects: [queues.yaml]}`, or `fleet:` of several")
+        elif section is not None:
             cluster = self._cluster(section)
+            section.end()
+        fleet = None if fleet_section is None else read_fleet(fleet_section, self._cluster)
         work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
         names: set[str] = set()
         for index, it in enumerate(work):
@@ -111,12 +104,10 @@ class _Reader:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
             names.add(it.name)
         top.end()
-        return Scenario(cluster=cluster, work=work, seed=seed, start=start_ns, until_seconds=until)
+        return Scenario(cluster=cluster, fleet=fleet, work=work, seed=seed, start=start_ns, until_seconds=until)
 
     def _cluster(self, section: Fields) -> ClusterPart:
-        part = ClusterPart(objects=self._objects(section), configuration=self._configuration(section))
-        section.end()
-        return part
+        return ClusterPart(objects=self._objects(section), configuration=self._configuration(section))
 
     def _objects(self, section: Fields) -> tuple[Manifest, ...]:
         """Objects of files and directories, and those that stand in the scenario itself."""

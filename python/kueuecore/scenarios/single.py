@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from kueuecore._json import text_at
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.runs import Happening, Operation, Run, RunEnding
+from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.outcomes import JobOutcome, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
-from kueuecore.scenarios.work import Arrival
+from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.simulation import simulate
 from kueuecore.virtual import VirtualCluster
 from kueuecore.world import World
@@ -19,15 +20,15 @@ __all__ = ["simulate_cluster"]
 _MOST_CYCLES = 1_000_000
 
 
-def simulate_cluster(scenario: Scenario) -> ScenarioOutcome:
+def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcome:
     """Run a scenario of one cluster to its end.
 
     Raises:
         ManifestError: Everything that is wrong with the objects or the jobs.
     """
-    arrivals = sorted((it for work in scenario.work for it in work.arrivals(scenario.seed)), key=lambda it: it.at)
+    arrivals = arrivals_of(scenario.work, scenario.seed)
     jobs = [it.job for it in arrivals]
-    world = World.of([*scenario.cluster.objects, *jobs], configuration=scenario.cluster.configuration)
+    world = World.of([*cluster.objects, *jobs], configuration=cluster.configuration)
     by_key = {it.key: it for it in arrivals}
     made = {id(it): by_key.get(_key(world.jobs[_place(it)])) for it in world.made}
     objects: list[Manifest] = []
@@ -39,7 +40,7 @@ def simulate_cluster(scenario: Scenario) -> ScenarioOutcome:
         elif text_at(manifest.object, "kind") == "Workload":
             coming.append((arrival, manifest))
     coming.sort(key=lambda it: it[0].at)
-    run = _run(scenario, objects, [_happening(*it) for it in coming])
+    run = _run(scenario, cluster, objects, [_happening(*it) for it in coming])
     notes = tuple(f"{it}; it gets no Workload" for it in world.ignored)
     return ScenarioOutcome(
         start=run.start,
@@ -50,8 +51,8 @@ def simulate_cluster(scenario: Scenario) -> ScenarioOutcome:
     )
 
 
-def _run(scenario: Scenario, objects: Sequence[Manifest], events: Sequence[Happening]) -> Run:
-    configuration = scenario.cluster.configuration
+def _run(scenario: Scenario, part: ClusterPart, objects: Sequence[Manifest], events: Sequence[Happening]) -> Run:
+    configuration = part.configuration
     if scenario.until_seconds is None:
         return simulate(objects, events, configuration=configuration, now=scenario.start, max_cycles=_MOST_CYCLES)
     cluster = VirtualCluster(objects, configuration=configuration, now=scenario.start, max_cycles=_MOST_CYCLES)
@@ -86,6 +87,7 @@ def _outcomes(run: Run, coming: Sequence[tuple[Arrival, Manifest]]) -> tuple[Job
                 created=int(row["created"]),
                 admitted=None if admitted < 0 else admitted,
                 finished=None if finished < 0 else finished,
+                n_admissions=int(row["admissions"]),
                 n_evictions=int(row["evictions"]),
                 message="" if admitted >= 0 else state.message,
             )

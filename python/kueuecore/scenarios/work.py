@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -10,7 +10,7 @@ from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.manifests import Manifest
 from kueuecore.world import DEFAULT_NAMESPACE
 
-__all__ = ["Arrival", "Span", "Work"]
+__all__ = ["Arrival", "Span", "Work", "arrivals_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +94,13 @@ class Work:
         name = text_at(metadata, "name") if self.count == 1 else f"{text_at(metadata, 'name')}-{number}"
         placed: JsonObject = {"namespace": DEFAULT_NAMESPACE, **metadata, "name": name}
         return replace(self.job, object={**self.job.object, "metadata": placed})
+
+
+def arrivals_of(work: Iterable[Work], seed: int) -> tuple[Arrival, ...]:
+    """The jobs of all work in the order in which they come.
+
+    Args:
+        work: The work.
+        seed: Where everything comes from that is drawn.
+    """
+    return tuple(sorted((it for each in work for it in each.arrivals(seed)), key=lambda it: it.at))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -137,9 +137,13 @@ class Cluster:
         """
         if since < self._compacted:
             raise RefusedError(410, f"too old resource version: {since} ({self._compacted})")
-        for version, event in self.history:
-            if version > since and text_at(event, "object", "kind") == kind:
-                yield event
+        yield from (it for it in self.since(since) if text_at(it, "object", "kind") == kind)
+
+    def since(self, version: int) -> Sequence[_Object]:
+        """What happened to objects of all kinds after a version, as far as it is not forgotten, in order."""
+        # Each version has one event.
+        n_new = self.version - version
+        return [event for _, event in self.history[-n_new:]] if n_new > 0 else []
 
     def compact(self) -> None:
         """Forget the events so far: who watches from an older version has to list again."""

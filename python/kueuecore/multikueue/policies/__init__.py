@@ -1,0 +1,66 @@
+"""Policies of dispatching that Kueue does not have (rules/00 H1 to H5). Each is a dispatcher, or stands around one.
+
+Example:
+    >>> policy = TakingBack(inner=Filtered(Scored(score=by_cost({"west": 3, "east": 1}), prefers_room=True)))
+    >>> clusters = tuple(KnownCluster(name=name, is_connected=True) for name in ("west", "east"))
+    >>> policy.nominate(Dispatch(workload={}, clusters=clusters, now=0)).clusters
+    ('east',)
+"""
+
+from kueuecore.multikueue.dispatching import Dispatch, KnownCluster
+from kueuecore.multikueue.policies.constraints import CLUSTERS, SELECTOR, Filtered, Refusal, not_allowed
+from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch
+from kueuecore.multikueue.policies.overflow import Overflow, Overflowing
+from kueuecore.multikueue.policies.overrides import Overridden, override_of
+from kueuecore.multikueue.policies.quota import FlavorQuota, WorkerQuota, cannot_hold, has_room, requests_of
+from kueuecore.multikueue.policies.scoring import (
+    COST,
+    DATA,
+    PRIORITY,
+    WEIGHT,
+    Score,
+    Scored,
+    by_cost,
+    by_data,
+    by_free_quota,
+    by_priority,
+    by_weight,
+    job_annotations,
+    weighed,
+)
+from kueuecore.multikueue.policies.taking_back import TakingBack
+
+__all__ = [
+    "CLUSTERS",
+    "COST",
+    "DATA",
+    "PRIORITY",
+    "SELECTOR",
+    "WEIGHT",
+    "Dispatch",
+    "Filtered",
+    "FlavorQuota",
+    "JsonPatchError",
+    "KnownCluster",
+    "Overflow",
+    "Overflowing",
+    "Overridden",
+    "Refusal",
+    "Score",
+    "Scored",
+    "TakingBack",
+    "WorkerQuota",
+    "apply_json_patch",
+    "by_cost",
+    "by_data",
+    "by_free_quota",
+    "by_priority",
+    "by_weight",
+    "cannot_hold",
+    "has_room",
+    "job_annotations",
+    "not_allowed",
+    "override_of",
+    "requests_of",
+    "weighed",
+]

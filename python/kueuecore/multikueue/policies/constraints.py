@@ -1,0 +1,79 @@
+"""Workers that will not do: those that the job does not allow, and those that can never hold it (rules/00 H1, H2).
+
+Example:
+    >>> from kueuecore.multikueue import AllAtOnce
+    >>> job = {"metadata": {"annotations": {CLUSTERS: "west"}}}
+    >>> clusters = tuple(KnownCluster(name=name, is_connected=True) for name in ("west", "east"))
+    >>> Filtered(AllAtOnce()).nominate(Dispatch(workload={}, job=job, clusters=clusters, now=0)).clusters
+    ('west',)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, KnownCluster, Nomination, Recall
+from kueuecore.multikueue.policies.quota import cannot_hold
+from kueuecore.multikueue.policies.scoring import job_annotations
+from kueuecore.multikueue.policies.wrapping import among, inner_recall
+
+__all__ = ["CLUSTERS", "SELECTOR", "Filtered", "Refusal", "not_allowed"]
+
+CLUSTERS = "multikueue.kueuecore/clusters"
+"""Annotation of a job: the workers on which it may run, with commas between; without it, on all."""
+SELECTOR = "multikueue.kueuecore/cluster-selector"
+"""Annotation of a job: labels that the MultiKueueCluster has to have, such as `region=eu,tier=gold`."""
+
+Refusal: TypeAlias = Callable[[Dispatch, KnownCluster], str]
+"""Why a worker will never do for a workload; empty if it does. Pure."""
+
+
+def not_allowed(dispatch: Dispatch, cluster: KnownCluster) -> str:
+    """Why the job itself does not allow a worker: by its name, or by the labels of its MultiKueueCluster."""
+    annotations = job_annotations(dispatch)
+    if (allowed := annotations.get(CLUSTERS)) is not None and cluster.name not in _parts(allowed):
+        return f"the job allows {allowed}"
+    for wanted in _parts(annotations.get(SELECTOR, "")):
+        key, _, value = wanted.partition("=")
+        if cluster.labels.get(key.strip()) != value.strip():
+            return f"the job asks for {wanted}"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """Leaves workers out that will not do; a workload for which none will do is given up, and its check says why.
+
+    Args:
+        inner: Who chooses among the others.
+        refusals: Why a worker will not do; by default what the job allows, and what can never fit.
+    """
+
+    inner: Dispatcher
+    refusals: tuple[Refusal, ...] = (not_allowed, cannot_hold)
+
+    @property
+    def waits_for_checks(self) -> bool:
+        """As the dispatcher inside."""
+        return self.inner.waits_for_checks
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """What the dispatcher inside says of the workers that will do."""
+        why = {it.name: self._why_not(dispatch, it) for it in dispatch.clusters}
+        if why and all(why.values()):
+            told = "; ".join(f"{name}: {reason}" for name, reason in why.items())
+            return Nomination((), rejection=f"No worker can run the workload: {told}")
+        return among(self.inner, dispatch, lambda it: not why[it.name])
+
+    def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
+        """As the dispatcher inside."""
+        return inner_recall(self, dispatch, cluster)
+
+    def _why_not(self, dispatch: Dispatch, cluster: KnownCluster) -> str:
+        return next(filter(None, (refusal(dispatch, cluster) for refusal in self.refusals)), "")
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

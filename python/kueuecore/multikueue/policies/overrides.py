@@ -1,0 +1,102 @@
+"""What is otherwise on one worker, an image registry of its own say, as JSON patches of the job (rules/00 H5).
+
+Kueue copies jobs as they are. Here a worker gets them patched; what a patch does to a pod template it does to that of
+the Workload, too, so that both fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.controller.patches import merge_patch
+from kueuecore.jobs import Surroundings, integration_of
+from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination, Override, Recall
+from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch
+from kueuecore.multikueue.policies.wrapping import inner_recall
+
+__all__ = ["Overridden", "override_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overridden:
+    """Jobs are otherwise on some workers. A worker whose patch can not be applied is left out, and that is told.
+
+    Args:
+        inner: Who chooses.
+        patches: A JSON patch (RFC 6902) of the job for each worker that has one.
+    """
+
+    inner: Dispatcher
+    patches: Mapping[str, Sequence[JsonObject]]
+
+    @property
+    def waits_for_checks(self) -> bool:
+        """As the dispatcher inside."""
+        return self.inner.waits_for_checks
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """What the dispatcher inside says, with the overrides of those that it nominates."""
+        nomination = self.inner.nominate(dispatch)
+        overrides, problems = dict(nomination.overrides), [nomination.problem] if nomination.problem else []
+        failed = set()
+        for name in nomination.clusters:
+            if name not in self.patches:
+                continue
+            try:
+                overrides[name] = override_of(dispatch.job, dispatch.workload, self.patches[name])
+            except JsonPatchError as error:
+                problems.append(f"cluster {name}: its override does not fit the job: {error}")
+                failed.add(name)
+        kept = tuple(name for name in nomination.clusters if name not in failed)
+        return replace(nomination, clusters=kept, overrides=overrides, problem="; ".join(problems))
+
+    def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
+        """As the dispatcher inside."""
+        return inner_recall(self, dispatch, cluster)
+
+
+def override_of(job: JsonObject, workload: JsonObject, operations: Sequence[JsonObject]) -> Override:
+    """A JSON patch of a job as an override, for the job and for the pod templates of its Workload.
+
+    Args:
+        job: The job on the manager.
+        workload: Its Workload.
+        operations: The JSON patch.
+
+    Raises:
+        JsonPatchError: It can not be applied.
+    """
+    after = apply_json_patch(job, operations)
+    templates = _template_pointers(job)
+    pod_sets: list[JsonValue] = []
+    for pod_set in list_at(workload, "spec", "podSets"):
+        pointer = templates.get(text_at(pod_set, "name"))
+        inside = [] if pointer is None else [it for each in operations if (it := _inside(each, pointer)) is not None]
+        template = apply_json_patch(object_at(pod_set, "template"), inside)
+        pod_sets.append({**object_at(pod_set), "template": template})
+    patch: JsonObject = {"spec": {"podSets": pod_sets}} if pod_sets != list_at(workload, "spec", "podSets") else {}
+    return Override(workload=patch, job=object_at(merge_patch(job, after)))
+
+
+def _template_pointers(job: JsonObject) -> dict[str, str]:
+    """Where the pod template of each pod set stands in a job, as a JSON pointer."""
+    integration = integration_of(job)
+    if integration is None:
+        return {}
+    pod_sets = integration.pod_sets(job, Surroundings())
+    return {it.name.lower(): "".join(f"/{step}" for step in it.path) for it in pod_sets if it.path is not None}
+
+
+def _inside(operation: JsonObject, pointer: str) -> JsonObject | None:
+    """An operation on a job as one on the template at a pointer; None if it is about something else."""
+    moved: JsonObject = dict(operation)
+    for key in ("path", "from"):
+        if key not in operation:
+            continue
+        path = text_at(operation, key)
+        if path != pointer and not path.startswith(f"{pointer}/"):
+            return None
+        moved[key] = path[len(pointer) :]
+    return moved

@@ -1,0 +1,155 @@
+"""What the manager knows of the quota of each worker: what there is, what is free, what can never fit (rules/00 H2).
+
+Kueue only sums the nominal quotas of all workers (rules/06 §9). Here they stay apart.
+
+Example:
+    >>> queue = {
+    ...     "spec": {"resourceGroups": [{"flavors": [
+    ...         {"name": "spot", "resources": [{"name": "cpu", "nominalQuota": "8"}]}]}]},
+    ...     "status": {"flavorsReservation": [{"name": "spot", "resources": [{"name": "cpu", "total": "5500m"}]}]},
+    ... }
+    >>> quota = WorkerQuota.of(KnownCluster(name="west", is_connected=True, cluster_queue=queue))
+    >>> float(quota.free("cpu"))
+    2.5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore._quantities import number
+from kueuecore.multikueue.dispatching import Dispatch, KnownCluster
+
+__all__ = ["FlavorQuota", "WorkerQuota", "cannot_hold", "has_room", "requests_of"]
+
+_PODS = "pods"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorQuota:
+    """Quota of one flavor and resource, in whole units.
+
+    Args:
+        flavor: The flavor.
+        resource: The resource.
+        nominal: `nominalQuota`.
+        used: What is reserved.
+        most: What could be used at most, with all that may be borrowed; None: nobody knows, for the cohort is not seen.
+    """
+
+    flavor: str
+    resource: str
+    nominal: Fraction
+    used: Fraction
+    most: Fraction | None
+
+    @property
+    def free(self) -> Fraction:
+        """What is left of the nominal quota."""
+        return max(self.nominal - self.used, Fraction())
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerQuota:
+    """Quota of the ClusterQueue on a worker that a workload would be in.
+
+    Args:
+        flavors: By flavor and resource.
+    """
+
+    flavors: tuple[FlavorQuota, ...]
+
+    @classmethod
+    def of(cls, cluster: KnownCluster) -> WorkerQuota | None:
+        """What is known of a worker; None if its ClusterQueue has not been seen.
+
+        What is reserved is what the worker has told last: it is as old as its message.
+        """
+        queue = cluster.cluster_queue
+        if queue is None:
+            return None
+        used = {
+            (text_at(flavor, "name"), text_at(it, "name")): number(object_at(it).get("total")) or Fraction()
+            for flavor in list_at(queue, "status", "flavorsReservation")
+            for it in list_at(flavor, "resources")
+        }
+        can_borrow = bool(text_at(queue, "spec", "cohortName"))
+        found = []
+        for group in list_at(queue, "spec", "resourceGroups"):
+            for flavor in list_at(group, "flavors"):
+                name = text_at(flavor, "name")
+                for it in list_at(flavor, "resources"):
+                    resource, nominal = text_at(it, "name"), number(object_at(it).get("nominalQuota")) or Fraction()
+                    limit = number(object_at(it).get("borrowingLimit")) if can_borrow else Fraction()
+                    most = None if limit is None else nominal + limit
+                    reserved = used.get((name, resource), Fraction())
+                    found.append(FlavorQuota(flavor=name, resource=resource, nominal=nominal, used=reserved, most=most))
+        return cls(tuple(found))
+
+    def of_resource(self, resource: str) -> tuple[FlavorQuota, ...]:
+        """All flavors that have a resource."""
+        return tuple(it for it in self.flavors if it.resource == resource)
+
+    def free(self, resource: str) -> Fraction:
+        """What is left of the nominal quota of a resource, over all flavors."""
+        return sum((it.free for it in self.of_resource(resource)), Fraction())
+
+
+def requests_of(workload: JsonObject) -> tuple[Mapping[str, Fraction], ...]:
+    """What each pod set asks for at least, as the quota that the workload holds on the manager counts it."""
+    counts = {
+        text_at(it, "name"): (int_at(it, "count", default=1), int_at(it, "minCount"))
+        for it in list_at(workload, "spec", "podSets")
+    }
+    found = []
+    for it in list_at(workload, "status", "admission", "podSetAssignments"):
+        asked, least = counts.get(text_at(it, "name"), (1, 0))
+        n_pods = int_at(it, "count", default=asked)
+        part = Fraction(least, n_pods) if least and n_pods > least else Fraction(1)
+        usage = {name: number(amount) or Fraction() for name, amount in object_at(it, "resourceUsage").items()}
+        found.append({name: amount * part for name, amount in {_PODS: Fraction(n_pods), **usage}.items()})
+    return tuple(found)
+
+
+def cannot_hold(dispatch: Dispatch, cluster: KnownCluster) -> str:
+    """Why a worker could not hold a workload even if it were idle; empty if it could, or if nobody knows."""
+    quota = WorkerQuota.of(cluster)
+    if quota is None:
+        return ""
+    requests = requests_of(dispatch.workload)
+    totals: dict[str, Fraction] = {}
+    for request in requests:
+        for resource, amount in request.items():
+            totals[resource] = totals.get(resource, Fraction()) + amount
+    for resource, total in totals.items():
+        flavors = quota.of_resource(resource)
+        if not flavors and total and resource != _PODS:
+            return f"it has no quota of {resource}"
+        if not flavors or any(it.most is None for it in flavors):
+            continue
+        # All pods of a pod set get one flavor (rules/03).
+        largest = max(request.get(resource, Fraction()) for request in requests)
+        one, every = (how(it.most or Fraction() for it in flavors) for how in (max, sum))
+        if largest > one or total > every:
+            return f"{_text(total)} of {resource} are asked for, and it has {_text(Fraction(every))} at most"
+    return ""
+
+
+def has_room(dispatch: Dispatch, cluster: KnownCluster) -> bool:
+    """Is enough quota free on a worker right now, as far as is known? Where it may borrow, what is its own counts."""
+    quota = WorkerQuota.of(cluster)
+    if quota is None:
+        return True
+    for request in requests_of(dispatch.workload):
+        for resource, amount in request.items():
+            flavors = quota.of_resource(resource)
+            if flavors and amount > max(it.free for it in flavors):
+                return False
+    return True
+
+
+def _text(amount: Fraction) -> str:
+    return f"{float(amount):g}"

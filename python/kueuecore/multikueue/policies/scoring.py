@@ -1,0 +1,163 @@
+"""Choosing among workers: priorities, weights, free quota, cost, data, or a score of your own (rules/00 H1).
+
+With Kueue's own dispatcher all workers get a copy, and whoever is quickest wins. Here the best gets one first, and the
+next best only if it has not admitted it after a while.
+
+Example:
+    >>> prices = {"west": 3.0, "east": 1.0}
+    >>> cheapest = Scored(score=by_cost(prices))
+    >>> clusters = tuple(KnownCluster(name=name, is_connected=True) for name in prices)
+    >>> cheapest.nominate(Dispatch(workload={}, clusters=clusters, now=0)).clusters
+    ('east',)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kueuecore._json import text_at, texts_at
+from kueuecore.multikueue.dispatching import Dispatch, KnownCluster, Nomination
+from kueuecore.multikueue.policies.quota import WorkerQuota, has_room
+
+__all__ = [
+    "COST",
+    "DATA",
+    "PRIORITY",
+    "WEIGHT",
+    "Score",
+    "Scored",
+    "by_cost",
+    "by_data",
+    "by_free_quota",
+    "by_priority",
+    "by_weight",
+    "job_annotations",
+    "weighed",
+]
+
+PRIORITY = "multikueue.kueuecore/priority"
+"""Annotation of a MultiKueueCluster: its priority, a number; the highest goes first."""
+WEIGHT = "multikueue.kueuecore/weight"
+"""Annotation of a MultiKueueCluster: its share of the workloads, a number."""
+COST = "multikueue.kueuecore/cost"
+"""Annotation of a MultiKueueCluster: what it costs, a number; the lowest goes first."""
+DATA = "multikueue.kueuecore/data"
+"""Annotation of a MultiKueueCluster: what data it has; of a job: what it reads. Names with commas between."""
+
+Score: TypeAlias = Callable[[Dispatch, KnownCluster], float]
+"""How well a worker suits a workload: the highest goes first. Pure: the same in, the same out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """Nominates the best workers, and the next best ones if none has admitted the workload after a while.
+
+    Among equal scores the order of the MultiKueueConfig counts. Workers that are not connected are left out.
+
+    Args:
+        score: How well a worker suits a workload.
+        step_size: How many a round adds.
+        round_ns: How long a round lasts.
+        prefers_room: Do workers go first whose free quota is known to be enough (rules/00 H2)?
+        waits_for_checks: Is it asked only once all other checks are Ready?
+    """
+
+    score: Score
+    step_size: int = 1
+    round_ns: int = 300_000_000_000
+    prefers_room: bool = False
+    waits_for_checks: bool = True
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """What is nominated, and the next best workers if the round is over."""
+        there = [it for it in dispatch.clusters if it.is_connected]
+        names = {it.name for it in there}
+        nominated = tuple(name for name in dispatch.nominated if name in names)
+        begun = dispatch.nominated_at
+        if nominated and begun is not None and dispatch.now - begun < self.round_ns:
+            return Nomination(nominated, begun + self.round_ns)
+        left = [it for it in there if it.name not in nominated]
+        left.sort(key=lambda it: (self.prefers_room and not has_room(dispatch, it), -self.score(dispatch, it)))
+        more = tuple(it.name for it in left[: self.step_size])
+        return Nomination((*nominated, *more))
+
+
+def by_priority(priorities: Mapping[str, float] | None = None) -> Score:
+    """The worker with the highest priority; by default annotation `multikueue.kueuecore/priority`, without one 0."""
+    return lambda _, cluster: _number(cluster, priorities, PRIORITY, 0.0)
+
+
+def by_cost(costs: Mapping[str, float] | None = None) -> Score:
+    """The cheapest worker; by default annotation `multikueue.kueuecore/cost`, without one 0."""
+    return lambda _, cluster: -_number(cluster, costs, COST, 0.0)
+
+
+def by_free_quota(resource: str) -> Score:
+    """The worker with the most free quota of a resource, as far as the manager knows (rules/00 H2)."""
+
+    def score(_: Dispatch, cluster: KnownCluster) -> float:
+        quota = WorkerQuota.of(cluster)
+        return 0.0 if quota is None else float(quota.free(resource))
+
+    return score
+
+
+def by_data() -> Score:
+    """The worker that has most of the data that the job reads: annotation `multikueue.kueuecore/data` of both."""
+
+    def score(dispatch: Dispatch, cluster: KnownCluster) -> float:
+        wanted = _names(job_annotations(dispatch).get(DATA, ""))
+        return float(len(wanted & _names(cluster.annotations.get(DATA, ""))))
+
+    return score
+
+
+def by_weight(weights: Mapping[str, float] | None = None) -> Score:
+    """Workloads are spread by weights; by default annotation `multikueue.kueuecore/weight`, without one 1.
+
+    Which worker goes first depends on the workload alone (rendezvous hashing): another worker in the config takes over
+    its share, and moves no other workload.
+    """
+
+    def score(dispatch: Dispatch, cluster: KnownCluster) -> float:
+        weight = _number(cluster, weights, WEIGHT, 1.0)
+        who = f"{text_at(dispatch.workload, 'metadata', 'uid')}/{cluster.name}"
+        drawn = int.from_bytes(hashlib.sha256(who.encode()).digest()[:6], "big")
+        return weight / -math.log((drawn + 1) / (2**48 + 1)) if weight > 0 else 0.0
+
+    return score
+
+
+def weighed(parts: Mapping[Score, float]) -> Score:
+    """Several scores, each times its weight.
+
+    Example:
+        >>> score = weighed({by_priority({"west": 2}): 10.0, by_cost({"west": 3}): 1.0})
+        >>> score(Dispatch(workload={}, clusters=(), now=0), KnownCluster(name="west", is_connected=True))
+        17.0
+    """
+    return lambda dispatch, cluster: sum(weight * score(dispatch, cluster) for score, weight in parts.items())
+
+
+def job_annotations(dispatch: Dispatch) -> dict[str, str]:
+    """The annotations of the job, and of its Workload where it has none of that name."""
+    of_workload, of_job = (texts_at(it, "metadata", "annotations") for it in (dispatch.workload, dispatch.job))
+    return {**of_workload, **of_job}
+
+
+def _number(cluster: KnownCluster, given: Mapping[str, float] | None, annotation: str, default: float) -> float:
+    if given is not None:
+        return given.get(cluster.name, default)
+    try:
+        value = float(cluster.annotations.get(annotation, default))
+    except ValueError:
+        return default
+    return value if math.isfinite(value) else default
+
+
+def _names(text: str) -> set[str]:
+    return {name.strip() for name in text.split(",") if name.strip()}

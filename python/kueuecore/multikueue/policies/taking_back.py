@@ -1,0 +1,108 @@
+"""Taking a workload back from a worker that does not get on with it (rules/00 H4).
+
+Kueue leaves a workload on the worker that has admitted it, whether its pods ever start or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.jobs import integration_of
+from kueuecore.multikueue.conditions import condition, is_true
+from kueuecore.multikueue.dispatching import Attempt, Dispatch, Dispatcher, KnownCluster, Nomination, Outcome, Recall
+from kueuecore.multikueue.policies.wrapping import among, inner_recall
+from kueuecore.times import nanoseconds
+
+__all__ = ["TakingBack"]
+
+_MINUTE_NS = 60_000_000_000
+_COUNTED = (Outcome.RECALLED, Outcome.EVICTED, Outcome.LOST)
+# From here on an exclusion does not double any more.
+_MOST_DOUBLINGS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakingBack:
+    """Takes workloads back that do not get on, and leaves such a worker out for a while, twice as long each time.
+
+    Args:
+        inner: Who chooses among the other workers.
+        admit_ns: How long a worker may hold quota for a copy without admitting it, because its checks do not get ready
+            say; then it loses the copy if another worker may have one. None: as long as it likes.
+        start_ns: How long the job may take to start once it is admitted there. None: as long as it likes.
+        exclude_ns: How long a worker is left out after its first failure with a workload.
+        most_attempts: After so many failures the workload is given up. None: never.
+    """
+
+    inner: Dispatcher
+    admit_ns: int | None = 5 * _MINUTE_NS
+    start_ns: int | None = 5 * _MINUTE_NS
+    exclude_ns: int = 10 * _MINUTE_NS
+    most_attempts: int | None = None
+
+    @property
+    def waits_for_checks(self) -> bool:
+        """As the dispatcher inside."""
+        return self.inner.waits_for_checks
+
+    def nominate(self, dispatch: Dispatch) -> Nomination:
+        """What the dispatcher inside says of the workers that are not left out."""
+        failed = [it for it in dispatch.attempts if it.outcome in _COUNTED]
+        if self.most_attempts is not None and len(failed) >= self.most_attempts:
+            told = ", ".join(f"{it.cluster} ({it.outcome})" for it in failed)
+            return Nomination((), rejection=f"Given up after {len(failed)} attempts: {told}")
+        until = {it.name: self._excluded_until(failed, it.name) for it in dispatch.clusters}
+        left = [it for it in dispatch.clusters if until[it.name] <= dispatch.now]
+        times = [time for time in until.values() if time > dispatch.now]
+        stuck = ""
+        for it in left:
+            since = self._stuck_since(it)
+            if since is None or self.admit_ns is None:
+                continue
+            if dispatch.now < since + self.admit_ns:
+                times.append(since + self.admit_ns)
+            elif not stuck and any(other.is_connected and other is not it for other in left):
+                stuck = it.name
+        names = {it.name for it in left if it.name != stuck}
+        nomination = among(self.inner, dispatch, lambda it: it.name in names) if names else Nomination(())
+        if nomination.look_again is not None:
+            times.append(nomination.look_again)
+        return replace(nomination, look_again=min(times, default=None), withdrawn=stuck or nomination.withdrawn)
+
+    def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
+        """Is the job to have started by now?"""
+        inner = inner_recall(self, dispatch, cluster)
+        if inner.message or self.start_ns is None:
+            return inner
+        known = next((it for it in dispatch.clusters if it.name == cluster), None)
+        since = _since(known.workload if known is not None else None, "Admitted")
+        if known is None or since is None or _has_started(known):
+            return inner
+        if dispatch.now >= since + self.start_ns:
+            seconds = self.start_ns // 1_000_000_000
+            return Recall(f'The job has not started on "{cluster}" within {seconds}s')
+        times = [since + self.start_ns, *([inner.look_again] if inner.look_again is not None else [])]
+        return Recall(look_again=min(times))
+
+    def _excluded_until(self, failed: list[Attempt], cluster: str) -> int:
+        times = [it.at for it in failed if it.cluster == cluster]
+        return times[-1] + self.exclude_ns * 2 ** min(len(times) - 1, _MOST_DOUBLINGS) if times else 0
+
+    def _stuck_since(self, cluster: KnownCluster) -> int | None:
+        """Since when a worker has held quota for the copy without admitting it."""
+        return None if is_true(cluster.workload, "Admitted") else _since(cluster.workload, "QuotaReserved")
+
+
+def _since(workload: JsonObject | None, kind: str) -> int | None:
+    if workload is None or not is_true(workload, kind):
+        return None
+    return nanoseconds(text_at(condition(workload, kind), "lastTransitionTime"))
+
+
+def _has_started(cluster: KnownCluster) -> bool:
+    """Are all pods of the job ready, or is it over? By the Workload if its worker watches that, else by the job."""
+    if is_true(cluster.workload, "PodsReady") or is_true(cluster.workload, "Finished"):
+        return True
+    integration = integration_of(cluster.job) if cluster.job is not None else None
+    return cluster.job is not None and integration is not None and integration.pods_ready(cluster.job)

@@ -1,0 +1,31 @@
+"""Policies around another dispatcher: what they do not decide themselves is left to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, KnownCluster, Nomination, Recall, RecallingDispatcher
+
+__all__ = ["among", "inner_recall"]
+
+
+def among(inner: Dispatcher, dispatch: Dispatch, is_kept: Callable[[KnownCluster], bool]) -> Nomination:
+    """What a dispatcher says if it is told of some workers only."""
+    clusters = tuple(it for it in dispatch.clusters if is_kept(it))
+    names = {it.name for it in clusters}
+    nominated = tuple(name for name in dispatch.nominated if name in names)
+    # Where nothing is left of a round, the next one begins.
+    begun = dispatch.nominated_at if nominated else None
+    return inner.nominate(replace(dispatch, clusters=clusters, nominated=nominated, nominated_at=begun))
+
+
+class _Wrapping(Protocol):
+    @property
+    def inner(self) -> Dispatcher: ...
+
+
+def inner_recall(policy: _Wrapping, dispatch: Dispatch, cluster: str) -> Recall:
+    """Whether the dispatcher inside takes a workload back."""
+    return policy.inner.recall(dispatch, cluster) if isinstance(policy.inner, RecallingDispatcher) else Recall()

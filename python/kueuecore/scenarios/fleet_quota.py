@@ -1,0 +1,55 @@
+"""The quota of a manager beside that of its workers: too little starves them, too much fills them (rules/00 G4)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from kueuecore._json import JsonObject, list_at, text_at
+from kueuecore._quantities import number
+from kueuecore.fleet import Fleet, Node
+from kueuecore.multikueue import MANAGER
+from kueuecore.multikueue.configs import is_of_multikueue
+from kueuecore.scenarios.outcomes import QuotaOutcome
+
+__all__ = ["quotas_of"]
+
+
+def quotas_of(fleet: Fleet, workers: tuple[str, ...]) -> tuple[QuotaOutcome, ...]:
+    """What each ClusterQueue of the manager that dispatches may use, and what its workers have behind it.
+
+    What counts is what could be used if everything were idle: with all that may be borrowed of a cohort.
+    """
+    checks = {text_at(it, "metadata", "name") for it in fleet.objects("AdmissionCheck") if is_of_multikueue(it)}
+    manager, found = fleet.nodes[MANAGER], []
+    for queue in fleet.objects("ClusterQueue"):
+        strategy = list_at(queue, "spec", "admissionChecksStrategy", "admissionChecks")
+        if not checks & {text_at(it, "name") for it in strategy}:
+            continue
+        name = text_at(queue, "metadata", "name")
+        keys = {_key(it) for it in fleet.objects("LocalQueue") if text_at(it, "spec", "clusterQueue") == name}
+        there = [_usable(fleet.nodes[it], _targets(fleet.nodes[it], keys)) for it in workers]
+        for resource, amount in _usable(manager, {name}).items():
+            sums = [it.get(resource, Fraction()) for it in there]
+            total = None if None in sums else sum((it for it in sums if it is not None), Fraction())
+            found.append(QuotaOutcome(cluster_queue=name, resource=resource, manager=amount, workers=total))
+    return tuple(found)
+
+
+def _targets(node: Node, keys: set[tuple[str, str]]) -> set[str]:
+    """The ClusterQueues behind some LocalQueues."""
+    return {text_at(it, "spec", "clusterQueue") for it in node.objects("LocalQueue") if _key(it) in keys}
+
+
+def _usable(node: Node, queues: set[str]) -> dict[str, Fraction | None]:
+    """What some ClusterQueues could use together of each resource; None: without a limit."""
+    amounts: dict[str, Fraction | None] = {}
+    for row in node.controller.engine.quota():
+        if row.kind == "ClusterQueue" and row.name in queues:
+            before = amounts.get(row.resource, Fraction())
+            amount = number(row.potential_available)
+            amounts[row.resource] = None if before is None or amount is None else before + amount
+    return amounts
+
+
+def _key(local_queue: JsonObject) -> tuple[str, str]:
+    return text_at(local_queue, "metadata", "namespace"), text_at(local_queue, "metadata", "name")

@@ -1,0 +1,154 @@
+"""What is seen of the jobs of a fleet while time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.fleet import Fleet
+from kueuecore.multikueue import MANAGER
+from kueuecore.multikueue.conditions import condition, has_quota, is_true
+from kueuecore.scenarios.outcomes import JobOutcome
+from kueuecore.scenarios.work import Arrival
+
+__all__ = ["ON_MANAGER", "FleetWatch"]
+
+ON_MANAGER = "(manager)"
+"""What is said of jobs that ran on the manager itself, in place of the name of a worker."""
+_JobKey = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """One job so far."""
+
+    arrival: Arrival
+    workload: JsonObject = field(default_factory=dict)
+    created: int | None = None
+    admitted: int | None = None
+    finished: int | None = None
+    cluster: str = ""
+    is_admitted: bool = False
+    is_evicted: bool = False
+    n_admissions: int = 0
+    n_evictions: int = 0
+    n_copies: int = 0
+    copy_wait_ns: int = 0
+    rejection: str = ""
+    # Since when there has been a copy on a worker that has not admitted it.
+    waiting_copies: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Has it ended, or been given up?"""
+        return self.finished is not None or object_at(self.workload, "spec").get("active") is False
+
+    def take(self, workload: JsonObject, now: int) -> None:
+        """Its Workload has changed."""
+        self.workload = workload
+        self.created = now if self.created is None else self.created
+        is_admitted, is_evicted = is_true(workload, "Admitted"), is_true(workload, "Evicted")
+        if is_admitted and not self.is_admitted:
+            self.n_admissions += 1
+            self.admitted = now if self.admitted is None else self.admitted
+            self.cluster = text_at(workload, "status", "clusterName") or ON_MANAGER
+        # Kueue resets the check once it has ended the workload.
+        checks = list_at(workload, "status", "admissionChecks")
+        rejections = (text_at(it, "message") for it in checks if text_at(it, "state") == "Rejected")
+        self.rejection = next(rejections, self.rejection)
+        self.n_evictions += is_evicted and not self.is_evicted
+        self.is_admitted, self.is_evicted = is_admitted, is_evicted
+        if self.finished is None and is_true(workload, "Finished"):
+            self.finished = now
+
+    def take_copy(self, cluster: str, happened: str, copy: JsonObject, now: int) -> None:
+        """Its copy on a worker has changed."""
+        if happened == "ADDED":
+            self.n_copies += 1
+            self.waiting_copies[cluster] = now
+        elif happened == "DELETED" or is_true(copy, "Admitted"):
+            self.copy_wait_ns += now - self.waiting_copies.pop(cluster, now)
+
+    @property
+    def message(self) -> str:
+        """Why it waits, or was given up; empty if neither."""
+        if self.is_admitted or self.finished is not None:
+            return ""
+        if self.rejection:
+            return self.rejection
+        checks = list_at(self.workload, "status", "admissionChecks")
+        told = (text_at(it, "message") for it in checks if text_at(it, "state") != "Ready")
+        return next(filter(None, told), text_at(condition(self.workload, "QuotaReserved"), "message"))
+
+
+class FleetWatch:
+    """Looks at what has happened on all clusters.
+
+    Args:
+        fleet: The fleet.
+        arrivals: The jobs that come.
+    """
+
+    def __init__(self, fleet: Fleet, arrivals: Sequence[Arrival]) -> None:
+        self._fleet = fleet
+        self._jobs = {(it.key[1], it.key[2]): _Seen(it) for it in arrivals}
+        self._names: dict[_JobKey, _Seen] = {}
+        self._versions = {name: node.api.version for name, node in fleet.nodes.items()}
+
+    def look(self) -> None:
+        """Take in what has happened since the last look."""
+        for name, node in self._fleet.nodes.items():
+            for event in node.api.since(self._versions[name]):
+                if text_at(event, "object", "kind") == "Workload":
+                    self._take(name, event["type"], event["object"])
+            self._versions[name] = node.api.version
+
+    @property
+    def is_over(self) -> bool:
+        """Have all jobs come, and ended?"""
+        return all(it.is_over for it in self._jobs.values())
+
+    def waiting(self) -> Iterator[tuple[_JobKey, JsonObject]]:
+        """The jobs that have no quota, by namespace and name, with their Workloads."""
+        for key, seen in self._jobs.items():
+            if seen.workload and not seen.is_over and not has_quota(seen.workload):
+                yield key, seen.workload
+
+    def outcomes(self) -> tuple[JobOutcome, ...]:
+        """What has become of the jobs that have come, in their order."""
+        return tuple(self._outcome(seen, seen.created) for seen in self._jobs.values() if seen.created is not None)
+
+    def _take(self, cluster: str, happened: str, workload: JsonObject) -> None:
+        namespace, name = text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
+        if cluster != MANAGER:
+            seen = self._names.get((namespace, name))
+            if seen is not None:
+                seen.take_copy(cluster, happened, workload, self._fleet.now)
+            return
+        owners = list_at(workload, "metadata", "ownerReferences")
+        seen = self._jobs.get((namespace, text_at(owners[0], "name"))) if owners else None
+        if seen is not None and happened != "DELETED":
+            self._names[namespace, name] = seen
+            seen.take(workload, self._fleet.now)
+
+    def _outcome(self, seen: _Seen, created: int) -> JobOutcome:
+        kind, namespace, name = seen.arrival.key
+        queue = text_at(seen.workload, "spec", "queueName")
+        local_queue = self._fleet.get("LocalQueue", queue, namespace=namespace)
+        return JobOutcome(
+            work=seen.arrival.work,
+            job=f"{kind}/{name}",
+            namespace=namespace,
+            workload=text_at(seen.workload, "metadata", "name"),
+            cluster_queue=text_at(local_queue, "spec", "clusterQueue"),
+            cluster=seen.cluster,
+            created=created,
+            admitted=seen.admitted,
+            finished=seen.finished,
+            n_admissions=seen.n_admissions,
+            n_evictions=seen.n_evictions,
+            n_copies=seen.n_copies,
+            copy_wait_ns=seen.copy_wait_ns + sum(self._fleet.now - it for it in seen.waiting_copies.values()),
+            message=seen.message,
+        )
