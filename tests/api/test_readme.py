@@ -14,6 +14,7 @@ PAGES = [
     ROOT / "docs/admission-checks.md",
     ROOT / "docs/jobs.md",
     ROOT / "docs/multikueue-policies.md",
+    ROOT / "docs/multikueue.md",
     *sorted(ROOT.glob("examples/*/README.md")),
 ]
 EXAMPLES = [
