@@ -112,7 +112,7 @@ def test_quota_is_kept_and_nothing_runs_before_its_checks_are_ready(seed: int) -
         configuration=Configuration.trusted({}, feature_gates=case["featureGates"]),
         now=case["config"]["now"],
         checks=[Whims(seed), provisioning],
-        max_cycles=40,
+        max_cycles=25,
         eviction_seconds=case["config"]["evictionSeconds"],
     )
     cluster.schedule(it for it in case["input"]["events"] if it["op"] != "update")

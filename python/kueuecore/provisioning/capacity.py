@@ -85,8 +85,8 @@ class CapacityProvider(Protocol):
     def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
         """How does it stand with a request?
 
-        It is asked when the request has come, whenever it asked for it, when the pods have come, and after every
-        `release`; those that have come first are asked first.
+        It is asked when the request has come, whenever it asked for it, when the pods have come, and, as long as it is
+        neither provisioned nor failed, after every `release`; those that have come first are asked first.
 
         Args:
             request: The request.

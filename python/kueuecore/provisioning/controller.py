@@ -58,7 +58,6 @@ class _Of:
         sent: What is on its way to which requests.
         entries: What its checks said when they were last reviewed.
         n_refused: How often in a row a write was refused.
-        not_before: Nothing is created before this time, because a write was refused.
     """
 
     requests: dict[str, JsonObject] = field(default_factory=dict)
@@ -66,7 +65,6 @@ class _Of:
     sent: set[tuple[ObjectWriteKind, str]] = field(default_factory=set)
     entries: dict[str, CheckAnswer] = field(default_factory=dict)
     n_refused: int = 0
-    not_before: int | None = None
 
 
 class ProvisioningController(CheckController):
@@ -111,6 +109,9 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         self._flavors: dict[str, JsonObject] = {}
         self._checks: dict[str, JsonObject] = {}
         self._workloads: dict[WorkloadKey, _Of] = {}
+        # Whose writes were refused, and before when nothing more is created.
+        self._refused: dict[WorkloadKey, int] = {}
+        self._owners: dict[ObjectRef, WorkloadKey] = {}
 
     # What is there.
 
@@ -137,7 +138,9 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 of = self._workloads.setdefault(key, _Of())
                 of.requests[ref.name] = manifest
                 of.sent.discard((ObjectWriteKind.CREATE, ref.name))
-                of.n_refused, of.not_before = 0, None
+                of.n_refused = 0
+                self._refused.pop(key, None)
+                self._owners[ref] = key
                 return (key,)
         return ()
 
@@ -151,12 +154,13 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             case "ResourceFlavor":
                 self._flavors.pop(deleted.name, None)
             case "Workload":
-                self._workloads.pop((deleted.namespace, deleted.name), None)
+                self._forget((deleted.namespace, deleted.name))
             case "ProvisioningRequest":
-                for key, of in self._workloads.items():
-                    if key[0] == deleted.namespace and of.requests.pop(deleted.name, None) is not None:
-                        of.sent.discard((ObjectWriteKind.DELETE, deleted.name))
-                        return (key,)
+                key = self._owners.pop(deleted, ("", ""))
+                if (of := self._workloads.get(key)) is not None:
+                    of.requests.pop(deleted.name, None)
+                    of.sent.discard((ObjectWriteKind.DELETE, deleted.name))
+                    return (key,)
         return ()
 
     def activity(self, check: JsonObject, *, now: int) -> Activity | None:
@@ -189,6 +193,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             return Review()
         of = self._workloads.setdefault(key, _Of())
         if "Finished" in held or ("Evicted" in held and self._deletes_on_eviction):
+            if "Finished" in held and not of.requests:
+                self._forget(key)
             return Review(writes=self._deletions(of, key, keep=()))
         if "Evicted" in held:
             return Review()
@@ -211,7 +217,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         if write.object.kind == _TEMPLATE and not is_there:
             of.templates.discard(write.object.name)
         of.n_refused += 1
-        of.not_before = now + min(_FIRST_DELAY_NS << min(of.n_refused - 1, 30), _LONGEST_DELAY_NS)
+        self._refused[write.workload] = now + min(_FIRST_DELAY_NS << min(of.n_refused - 1, 30), _LONGEST_DELAY_NS)
         entry = of.entries.get(write.check)
         if write.kind is not ObjectWriteKind.CREATE or is_there or entry is None:
             return Review()
@@ -219,15 +225,14 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
 
     def next_wake(self, *, after: int) -> int | None:
         """When a write that was refused is to be made again."""
-        times = (of.not_before for of in self._workloads.values() if of.not_before is not None)
-        return min((time for time in times if time > after), default=None)
+        return min((time for time in self._refused.values() if time > after), default=None)
 
     def due(self, now: int) -> Collection[WorkloadKey]:
         """The workloads for which a write that was refused is to be made again."""
-        due = [key for key, of in self._workloads.items() if of.not_before is not None and of.not_before <= now]
+        due = tuple(key for key, time in self._refused.items() if time <= now)
         for key in due:
-            self._workloads[key].not_before = None
-        return tuple(due)
+            del self._refused[key]
+        return due
 
     def _reviewed(
         self, workload: JsonObject, of: _Of, key: WorkloadKey, current: dict[str, _Current], now: int
@@ -300,7 +305,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             attempt = int_at(check_states(workload)[current.check], "retryCount") + 1
         ref = object_ref(workload)
         name = request_name(ref.name, current.check, attempt)
-        if (ObjectWriteKind.CREATE, name) in of.sent or (of.not_before is not None and now < of.not_before):
+        if (ObjectWriteKind.CREATE, name) in of.sent or now < self._refused.get((ref.namespace, ref.name), now):
             return ()
         return self._creations(workload, of, current.check, name, config)
 
@@ -358,6 +363,12 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         answer = replace(entry, message=_cut(message, _LONGEST_MESSAGE))
         event = _event(key, "FailedCreate", message, kind="Warning")
         return Review(answers=() if answer == entry else (answer,), events=() if answer == entry else (event,))
+
+    def _forget(self, key: WorkloadKey) -> None:
+        of = self._workloads.pop(key, _Of())
+        self._refused.pop(key, None)
+        for name in of.requests:
+            self._owners.pop(ObjectRef(KIND, name, key[0]), None)
 
     def _users(self, check: str) -> tuple[WorkloadKey, ...]:
         return tuple(key for key, of in self._workloads.items() if check in of.entries)

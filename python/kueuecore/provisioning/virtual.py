@@ -20,6 +20,7 @@ from kueuecore.times import format_time
 __all__ = ["RequestStep", "VirtualProvisioning"]
 
 _MOST_REVIEWS = 100
+_DECIDED = frozenset({RequestCondition.PROVISIONED, RequestCondition.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class VirtualProvisioning(CheckController):
         self._templates: dict[ObjectRef, JsonObject] = {}
         self._wakes: dict[ObjectRef, int] = {}
         self._used: set[WorkloadKey] = set()
-        # Stock has come free, so that all are looked at.
+        self._waiting: set[ObjectRef] = set()
+        # Stock has come free, so that all are looked at that wait for some.
         self._is_free = False
         self._steps: list[RequestStep] = []
 
@@ -125,9 +127,9 @@ class VirtualProvisioning(CheckController):
         """The workloads of the requests of which something has become."""
         found: dict[WorkloadKey, None] = dict.fromkeys(self._controller.due(now))
         while self._is_free or any(time <= now for time in self._wakes.values()):
-            due = list(self._requests) if self._is_free else [ref for ref, at in self._wakes.items() if at <= now]
+            is_due = {ref for ref, at in self._wakes.items() if at <= now} | (self._waiting if self._is_free else set())
             self._is_free = False
-            for ref in due:
+            for ref in [ref for ref in self._requests if ref in is_due]:
                 found |= dict.fromkeys(self._look(ref, now))
         return tuple(found)
 
@@ -138,7 +140,7 @@ class VirtualProvisioning(CheckController):
         if is_used != (key in self._used):
             (self._used.add if is_used else self._used.discard)(key)
             # Bookings may no longer expire.
-            self._is_free = True
+            self._wakes |= {ref: 0 for ref, request in self._requests.items() if request.workload == key}
 
     def _carry_out(self, write: ObjectWrite, now: int) -> None:
         ref = write.object
@@ -160,6 +162,7 @@ class VirtualProvisioning(CheckController):
         self._capacity.release(self._requests.pop(ref), now=now)
         del self._manifests[ref]
         self._wakes.pop(ref, None)
+        self._waiting.discard(ref)
         self._is_free = True
         self._steps.append(RequestStep(now, ref.key, "Deleted"))
 
@@ -190,6 +193,10 @@ class VirtualProvisioning(CheckController):
             if state.look_again <= now:
                 raise ValueError(f"who looks at {ref.key} again has to do so later than now")
             self._wakes[ref] = state.look_again
+        if state.conditions.keys() & _DECIDED:
+            self._waiting.discard(ref)
+        else:
+            self._waiting.add(ref)
         status = _status(object_at(old, "status"), state, format_time(now))
         if status == object_at(old, "status") and "status" in old:
             return ()

@@ -34,7 +34,8 @@ class Stored:
     def __init__(self, engine: Engine, *, trusted: bool) -> None:
         self._engine = engine
         self.trusted = trusted
-        self._objects: dict[ObjectRef, JsonObject] = {}
+        # By kind, so that many Workloads are in nobody's way.
+        self._kinds: dict[str, dict[ObjectRef, JsonObject]] = {}
         self._patience: int | None = None
 
     def apply(self, manifests: tuple[Manifest, ...], *, now: int) -> tuple[Manifest, ...]:
@@ -47,14 +48,15 @@ class Stored:
         self._engine.apply(completed, now=now, trusted=self.trusted)
         for manifest in completed:
             ref = object_ref(manifest.object)
-            self._objects[ref] = _without_status(manifest.object) if ref.kind == "Workload" else manifest.object
+            kept = _without_status(manifest.object) if ref.kind == "Workload" else manifest.object
+            self._kinds.setdefault(ref.kind, {})[ref] = kept
             if ref.kind == "ClusterQueue":
                 self._patience = None
         return completed
 
     def delete(self, ref: ObjectRef, *, now: int) -> bool:
         """Delete an object; was it there?"""
-        if self._objects.pop(ref, None) is None:
+        if self._kinds.get(ref.kind, {}).pop(ref, None) is None:
             return False
         if ref.kind == "ClusterQueue":
             self._patience = None
@@ -64,25 +66,25 @@ class Stored:
 
     def get(self, ref: ObjectRef) -> JsonObject | None:
         """An object; of a Workload without its status."""
-        return self._objects.get(ref)
+        return self._kinds.get(ref.kind, {}).get(ref)
 
     def of_kind(self, kind: str) -> tuple[JsonObject, ...]:
         """All objects of a kind, in the order in which they came."""
-        return tuple(it for ref, it in self._objects.items() if ref.kind == kind)
+        return tuple(self._kinds.get(kind, {}).values())
 
     def others(self) -> tuple[JsonObject, ...]:
         """All objects but the Workloads."""
-        return tuple(it for ref, it in self._objects.items() if ref.kind != "Workload")
+        return tuple(it for kind, of_kind in self._kinds.items() if kind != "Workload" for it in of_kind.values())
 
     def workload(self, state: WorkloadState) -> JsonObject:
         """A Workload with its status."""
         ref = ObjectRef("Workload", state.name, state.namespace)
-        stored = self._objects[ref]
+        stored = self._kinds["Workload"][ref]
         if not state.is_active and object_at(stored, "spec").get("active") is not False:
             # Kueue has deactivated it.
             metadata = {**object_at(stored, "metadata"), "generation": int_at(stored, "metadata", "generation") + 1}
             stored = {**stored, "metadata": metadata, "spec": {**object_at(stored, "spec"), "active": False}}
-            self._objects[ref] = stored
+            self._kinds["Workload"][ref] = stored
         return {**stored, "status": dict(state.status)}
 
     def write_status(self, state: WorkloadState, status: JsonObject, *, now: int) -> None:
@@ -104,7 +106,7 @@ class Stored:
         Of a Workload the spec changes, labels and annotations, and `status.reclaimablePods` if there are any.
         """
         ref = object_ref(manifest.object)
-        old = self._objects.get(ref)
+        old = self.get(ref)
         if ref.kind == "Workload":
             return None if old is None else replace(manifest, object=self._updated_workload(ref, old, manifest.object))
         is_same = old is not None and old.get("spec") == manifest.object.get("spec")
