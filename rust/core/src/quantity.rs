@@ -6,6 +6,7 @@
 mod decimal;
 mod parse;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -262,19 +263,20 @@ impl fmt::Display for Quantity {
             return f.pad(text);
         }
         let Canonical { number, suffix } = self.canonical();
+        let suffix = match suffix {
+            Suffix::None => Cow::Borrowed(""),
+            Suffix::Text(suffix) => Cow::Borrowed(suffix),
+            Suffix::Exponent(exponent) => Cow::Owned(format!("e{exponent}")),
+        };
         if f.width().is_some() || f.precision().is_some() {
-            return f.pad(&self.to_string());
+            return f.pad(&format!("{number}{suffix}"));
         }
         // 64 bits are written much faster, and nearly every number has no more.
         match i64::try_from(number) {
             Ok(number) => fmt::Display::fmt(&number, f)?,
             Err(_) => fmt::Display::fmt(&number, f)?,
         }
-        match suffix {
-            Suffix::None => Ok(()),
-            Suffix::Text(suffix) => f.write_str(suffix),
-            Suffix::Exponent(exponent) => write!(f, "e{exponent}"),
-        }
+        f.write_str(&suffix)
     }
 }
 

@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::config::FairSharing;
 use crate::gates::{Gate, Gates};
-use crate::objects::{ClusterQueue, Meta, PodSet, Preemption, PreemptionPolicy, StopPolicy, TopologyRequest, Workload};
+use crate::objects::{
+    ClusterQueue, Cohort, Meta, PodSet, Preemption, PreemptionPolicy, StopPolicy, TopologyRequest, Workload,
+};
 use crate::testing::{World, cluster_queue, flavor, local_queue, meta, resource_group, workload};
 
 fn world() -> World {
@@ -248,4 +250,39 @@ fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
     let queue = world.engine.state.find_queue("cq").expect("it exists");
     let pending = &world.engine.state.queues[queue].pending;
     assert!(pending.is_inadmissible(world.id("second")) && pending.is_active(world.id("stays")));
+}
+
+#[test]
+fn fewer_pods_are_only_admitted_with_the_gate_for_it() {
+    for (is_on, count) in [(true, Some(10)), (false, None)] {
+        let gates = Gates::default().with(Gate::PartialAdmission, is_on);
+        let mut world = World::new(Config { gates, ..Config::default() });
+        let mut large = workload("large", "1");
+        (large.pod_sets[0].count, large.pod_sets[0].min_count) = (12, Some(1));
+        world.submit(large);
+        let decision = world.cycle();
+        let counts: Vec<_> = decision.admissions.iter().map(|it| it.admission.pod_set_assignments[0].count).collect();
+        assert_eq!(counts, count.map(Some).into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_cluster_queue_on_a_cycle_of_cohorts_stands_alone() {
+    let mut world = world();
+    let below =
+        |name: &str, parent: &str| Cohort { meta: meta(name), parent_name: parent.to_owned(), ..Cohort::default() };
+    world.change_cluster_queue(|queue| queue.cohort_name = "a".to_owned());
+    let next = ClusterQueue { cohort_name: "a".to_owned(), ..cluster_queue("next", "1") };
+    world.apply([Object::Cohort(below("a", "b")), Object::ClusterQueue(next)]);
+    let rows = |world: &World| {
+        let state = &world.engine.state;
+        let node = state.queues[state.find_queue("cq").expect("it exists")].node.expect("it has an object");
+        let (tree, _) = state.forest.locate(node);
+        state.forest.tree(tree).n_rows()
+    };
+    assert_eq!(rows(&world), 4, "two ClusterQueues and two Cohorts");
+    world.apply([Object::Cohort(below("b", "a"))]);
+    assert_eq!(rows(&world), 1);
+    world.apply([Object::Cohort(below("b", ""))]);
+    assert_eq!(rows(&world), 4);
 }

@@ -193,6 +193,20 @@ fn a_workload_that_is_parked_unseen_gets_the_reason_of_its_kind() {
 }
 
 #[test]
+fn without_observability_who_is_parked_unseen_is_told_nothing_of_quota() {
+    let gates = Gates::default()
+        .with(Gate::UnadmittedWorkloadsExplicitStatus, true)
+        .with(Gate::UnadmittedWorkloadsObservability, false);
+    let mut world = World::new(Config { gates, ..Config::default() });
+    world.submit(workload("first", "11"));
+    world.submit(workload("second", "11"));
+    world.cycle();
+    world.reconcile();
+    assert_eq!(world.condition("first", QUOTA_RESERVED), format!("False Pending: {DOES_NOT_FIT}"));
+    assert_eq!(world.condition("second", QUOTA_RESERVED), "");
+}
+
+#[test]
 fn an_admission_gate_is_told_and_its_end_too() {
     let mut world = world();
     let mut gated = workload("w", "1");

@@ -159,3 +159,22 @@ fn a_reservation_that_was_not_written_leaves_the_old_slice_running() {
     assert_eq!(world.cycle().replaced.len(), 1);
     assert_eq!(usage(&world), 10_000);
 }
+
+#[test]
+fn a_larger_slice_preempts_only_for_what_it_takes_beyond_the_old_one() {
+    let mut world = World::new(Config::default());
+    world.change_cluster_queue(|queue| {
+        let within_cluster_queue = PreemptionPolicy::LowerPriority;
+        queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+    });
+    world.submit(slice("old", 2, ""));
+    world.submit(Workload { priority: Some(-1), ..workload("low", "2") });
+    world.submit(Workload { priority: Some(1), ..workload("high", "6") });
+    for _ in 0..3 {
+        assert_eq!(world.cycle().admissions.len(), 1);
+    }
+    world.submit(slice("new", 4, "old"));
+    let decision = world.cycle();
+    let preempted: Vec<&str> = decision.preemptions.iter().map(|it| it.key.1.as_str()).collect();
+    assert_eq!(preempted, ["low"], "two CPUs more, not four");
+}
