@@ -244,6 +244,30 @@ def test_f3_a_check_holds_for_its_flavors() -> None:
     assert run.engine.workload("second", namespace="ns").flavors == {"main": {"cpu": "spot"}}
 
 
+def test_f3_a_multikueue_check_can_not_be_limited_to_flavors() -> None:
+    objects = world("a", flavors=("reserved", "spot"), on={"a": ["spot"]}).replace(NAME, "kueue.x-k8s.io/multikueue")
+
+    class Manager(Decides):
+        controller_name = "kueue.x-k8s.io/multikueue"
+
+    run = simulate(objects, [job("first")], now=NOW, checks=[Manager({})])
+    assert run.n_cycles == 0
+    queue = run.engine.cluster_queue("cluster-queue")
+    assert (queue.is_active, queue.reason) == (False, "MultiKueueAdmissionCheckAppliedPerFlavor")
+
+
+def test_f3_a_check_of_some_flavors_forgets_its_retries() -> None:
+    """With the reservation goes the check, and with that its count: the limit is never reached."""
+    objects = queued(flavors=("reserved", "spot"), on={"dws": ["spot"]})
+    provisioning = VirtualProvisioning(ScriptedCapacity({"queued-provisioning.gke.io": [Outcome(10, FAILED)]}))
+    jobs = [job("first", seconds=None), job("second", seconds=None)]
+    run = simulate(objects, jobs, now=NOW, checks=[provisioning], max_cycles=30)
+    assert run.ending is RunEnding.CYCLE_LIMIT
+    created = [it.name for it in provisioning.steps if it.what == "Created"]
+    assert len(created) > 10
+    assert set(created) == {"ns/second-dws-1"}
+
+
 def test_checks_on_which_nobody_decides_are_ready_at_once() -> None:
     class Nobody(CheckController):
         controller_name = "example.com/nobody"
