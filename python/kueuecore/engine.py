@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy.typing as npt
 
 from kueuecore import _core
 from kueuecore._arguments import number, text
+from kueuecore._json import JsonObject, int_at, object_at
 from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Event, WhatIf
 from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.journal import Journal, digest_of
 from kueuecore.manifests import Manifest, ManifestLike, located, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
@@ -22,6 +24,7 @@ from kueuecore.times import TimeLike, nanoseconds
 __all__ = ["Applied", "Engine", "Objects"]
 
 _T = TypeVar("_T")
+_FORMAT = "kueuecore.engine/1"
 Objects: TypeAlias = str | bytes | bytearray | memoryview | ManifestLike | Iterable[ManifestLike]
 """Objects for `Engine.apply`: YAML or JSON text, JSON bytes, one object or many in any form."""
 
@@ -46,6 +49,7 @@ class Engine:
         configuration: Kueue's Configuration; by default what Kueue does without a file.
         models_readiness: Do pods become ready here? Otherwise `waitForPodsReady`, which Kueue has on by default, only
             counts if the Configuration names it (rules/11 §2.1).
+        keeps_journal: Remember every call, so that `save` can give it back? That grows with all that happens.
 
     Example:
         >>> engine = Engine()
@@ -86,13 +90,27 @@ class Engine:
         1
     """
 
-    def __init__(self, configuration: Configuration | None = None, *, models_readiness: bool = False) -> None:
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        *,
+        models_readiness: bool = False,
+        keeps_journal: bool = False,
+    ) -> None:
         if not isinstance(configuration, Configuration | None):
             raise TypeError(f"configuration is a Configuration or None, not {type(configuration).__name__}")
         self._configuration = configuration or Configuration()
-        self._core = _core.Engine(self._configuration._core, models_readiness)
+        self._models_readiness = models_readiness
+        self._keep(_core.Engine(self._configuration._core, models_readiness), None)
+        if keeps_journal:
+            self._keep(self._core, Journal(self._core))
         self._now = 0
         self._lock = threading.Lock()
+
+    def _keep(self, core: _core.Engine, journal: Journal | None) -> None:
+        self._journal = journal
+        # It has all methods of the engine, and writes their calls down.
+        self._core = core if journal is None else cast("_core.Engine", journal)
 
     @property
     def configuration(self) -> Configuration:
@@ -423,10 +441,67 @@ class Engine:
         """A copy that shares nothing that changes: what happens to one is not seen by the other."""
         copy = Engine.__new__(Engine)
         copy._configuration = self._configuration
-        copy._core = self._core.fork()
+        copy._models_readiness = self._models_readiness
+        if self._journal is None:
+            copy._keep(self._core.fork(), None)
+        else:
+            copy._keep(self._core, self._journal.fork())
         copy._now = self._now
         copy._lock = threading.Lock()
         return copy
+
+    # Across a restart.
+
+    def save(self) -> JsonObject:
+        """All of it as plain data for JSON: what it was told since it was made. `load` tells it once more.
+
+        Unlike what `Controller.save` keeps, nothing is lost: which flavor a workload would try next, which are parked,
+        who waits for victims, a cycle that waits for pods. It grows with every call: for tests, for reports of bugs,
+        and for what lives for hours rather than months.
+
+        Raises:
+            ValueError: It was made without `keeps_journal`.
+
+        Example:
+            >>> engine = Engine(keeps_journal=True)
+            >>> _ = engine.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}})
+            >>> Engine.load(engine.save()).save() == engine.save()
+            True
+        """
+        if self._journal is None:
+            raise ValueError("this engine remembers no calls: make it with keeps_journal=True")
+        with self._lock:
+            saved: JsonObject = {
+                "format": _FORMAT,
+                "configuration": self._configuration.to_dict(),
+                "modelsReadiness": self._models_readiness,
+                "now": self._now,
+                "calls": self._journal.to_json(),
+            }
+        return {**saved, "digest": digest_of(saved)}
+
+    @classmethod
+    def load(cls, saved: JsonObject, *, configuration: Configuration | None = None) -> Engine:
+        """The engine that was saved: from then on it decides as the other one does. It goes on with its journal.
+
+        Args:
+            saved: What `save` gave, of the same version of kueuecore.
+            configuration: The Configuration of the engine that was saved.
+
+        Raises:
+            ValueError: It was saved in another format, is not what was saved, or the Configuration is another.
+        """
+        if (found := object_at(saved).get("format")) != _FORMAT:
+            raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
+        if saved.get("digest") != digest_of(saved):
+            raise ValueError("this is not what was saved: its digest is another")
+        engine = cls(configuration, models_readiness=saved["modelsReadiness"] is True, keeps_journal=True)
+        if saved["configuration"] != engine._configuration.to_dict():
+            raise ValueError("the engine that was saved had another Configuration: give that one")
+        assert engine._journal is not None, "it keeps one"
+        engine._journal.replay(saved)
+        engine._now = int_at(saved, "now")
+        return engine
 
     # What it holds.
 

@@ -96,7 +96,7 @@ class Problem:
 
     def __str__(self) -> str:
         about = "" if self.object is None else str(self.object)
-        if self.index is not None and not (self.object is not None and self.object.name):
+        if self.index is not None and not self.place and not (self.object is not None and self.object.name):
             about = f"{about or 'object'} at index {self.index}"
         parts = [self.place, about, self.field, self.message]
         text = ": ".join(part for part in parts if part)

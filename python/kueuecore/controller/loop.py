@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +26,7 @@ from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hol
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, ObjectRef, Problem
+from kueuecore.journal import digest_of
 from kueuecore.manifests import to_json_lines
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, format_time, nanoseconds
@@ -448,7 +447,7 @@ class Controller:
             "versions": self._versions.to_json(),
             "told": told,
         }
-        return {**saved, "digest": _digest(saved)}
+        return {**saved, "digest": digest_of(saved)}
 
     @classmethod
     def load(
@@ -480,7 +479,7 @@ class Controller:
         """
         if (found := object_at(saved).get("format")) != _FORMAT:
             raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
-        if saved.get("digest") != _digest({name: value for name, value in saved.items() if name != "digest"}):
+        if saved.get("digest") != digest_of(saved):
             raise ValueError("this is not what was saved: its digest is another; list all objects anew instead")
         controller = cls(
             configuration, models_readiness=models_readiness, considered=considered, metrics=metrics, checks=checks
@@ -685,8 +684,3 @@ class Controller:
 
 def _group(api_version: str) -> str:
     return api_version.rpartition("/")[0]
-
-
-def _digest(saved: JsonObject) -> str:
-    """Tells apart what was saved from all else."""
-    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
