@@ -32,6 +32,7 @@ from kueuecore.multikueue.dispatching import (
     RecallingDispatcher,
 )
 from kueuecore.multikueue.kinds import adapters_of
+from kueuecore.multikueue.kubeconfigs import connection_problem, kubeconfig_problem
 from kueuecore.multikueue.manager import Manager
 from kueuecore.multikueue.settings import MultiKueueSettings, WinCondition
 
@@ -66,5 +67,7 @@ __all__ = [
     "Turn",
     "WinCondition",
     "adapters_of",
+    "connection_problem",
     "dispatcher_of",
+    "kubeconfig_problem",
 ]
