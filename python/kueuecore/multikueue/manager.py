@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
@@ -19,7 +18,6 @@ from kueuecore.multikueue.commands import (
     Create,
     Delete,
     ObjectCommand,
-    ObjectKey,
     Patch,
     Problem,
     Read,
@@ -40,6 +38,7 @@ from kueuecore.multikueue.dispatching import Attempt, Dispatcher
 from kueuecore.multikueue.garbage import garbage_on
 from kueuecore.multikueue.groups import Result, delete, status_patch
 from kueuecore.multikueue.kinds import adapters_of
+from kueuecore.multikueue.ledger import Ledger, WorkloadKey
 from kueuecore.multikueue.links import Links
 from kueuecore.multikueue.queues import WorkQueue
 from kueuecore.multikueue.quota import QuotaAutomation
@@ -51,7 +50,6 @@ from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Manager"]
 
-_Key = tuple[str, str]
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _MANAGER_KINDS = ("MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck", "ClusterQueue", "LocalQueue", "Workload")
 _WORKER_KINDS = ("ClusterQueue", "LocalQueue", "Workload")
@@ -102,20 +100,17 @@ class Manager:
         self._links = Links(self._stores[MANAGER], self.settings)
         self._quota = QuotaAutomation(self._stores, self._links.connections, self.settings)
         self._views = Views(self._stores, self._links.connections, self.settings, self.dispatcher)
-        self._workloads: WorkQueue[_Key] = WorkQueue()
+        self._workloads: WorkQueue[WorkloadKey] = WorkQueue()
         # Workloads that have gone, as they were last, until nothing is left of them on the workers.
-        self._gone: dict[_Key, JsonObject] = {}
-        self._nominated_at: dict[_Key, int] = {}
-        self._attempts: dict[_Key, list[Attempt]] = {}
+        self._gone: dict[WorkloadKey, JsonObject] = {}
+        self._nominated_at: dict[WorkloadKey, int] = {}
+        self._attempts: dict[WorkloadKey, list[Attempt]] = {}
         # Of a copy whose jobs were read, the worker and its version.
-        self._read: dict[_Key, tuple[str, str]] = {}
-        # Commands that are not answered yet, and the Workload that each is about.
-        self._open: dict[ObjectKey, tuple[ObjectCommand, _Key | None]] = {}
-        self._busy: dict[_Key, int] = {}
+        self._read: dict[WorkloadKey, tuple[str, str]] = {}
+        self._ledger = Ledger()
         self._nominations: set[int] = set()
         self._have_checks_changed = False
         self._gc_at: int | None = None
-        self._n_commands = 0
 
     # What is watched.
 
@@ -243,7 +238,7 @@ class Manager:
         commands += self._opened(self._garbage(at), None, at)
         for key in self._workloads.take(at):
             # One with commands that are not answered is looked at again once they are.
-            if not self._busy.get(key):
+            if not self._ledger.is_busy(key):
                 result = self._look(key, at)
                 problems += [Problem("/".join(key), result.problem)] if result.problem else []
                 commands += self._noted(key, result, at)
@@ -276,7 +271,7 @@ class Manager:
             False if it does not matter any more, because its cluster was lost meanwhile.
         """
         at = nanoseconds(now)
-        if not self._is_open(command):
+        if not self._ledger.is_open(command):
             return False
         store = self._stores[command.cluster]
         if isinstance(command, Delete):
@@ -309,7 +304,7 @@ class Manager:
             False if it does not matter any more, because its cluster was lost meanwhile.
         """
         at = nanoseconds(now)
-        if not self._is_open(command):
+        if not self._ledger.is_open(command):
             return False
         store = self._stores[command.cluster]
         if newest is not None:
@@ -323,7 +318,7 @@ class Manager:
     @property
     def open_commands(self) -> tuple[ObjectCommand, ...]:
         """The commands of which nobody has said yet how they went; connecting is none of them."""
-        return tuple(command for command, _ in self._open.values())
+        return self._ledger.commands
 
     def attempts(self, name: str, *, namespace: str) -> tuple[Attempt, ...]:
         """Which workers had won a Workload before and what became of it there, since the manager started."""
@@ -331,7 +326,7 @@ class Manager:
 
     # One look at a Workload.
 
-    def _look(self, key: _Key, at: int) -> Result:
+    def _look(self, key: WorkloadKey, at: int) -> Result:
         """What to do about a Workload (rules/06 §4.1)."""
         store = self._stores[MANAGER]
         stored = store.get("Workload", key[1], namespace=key[0])
@@ -378,7 +373,7 @@ class Manager:
             return _rejection(local, name, f"The owner is not managed by Kueue: {reason}", at)
         return Result(problem=problem) if problem else reconcile(group)
 
-    def _noted(self, key: _Key, result: Result, at: int) -> list[Command]:
+    def _noted(self, key: WorkloadKey, result: Result, at: int) -> list[Command]:
         """The commands of a look; what it says besides is noted."""
         if result.problem:
             self._workloads.failed(key, at)
@@ -399,7 +394,7 @@ class Manager:
             self._wake_components(key, at)
         return commands
 
-    def _forget(self, key: _Key) -> None:
+    def _forget(self, key: WorkloadKey) -> None:
         self._gone.pop(key, None)
         self._nominated_at.pop(key, None)
         self._attempts.pop(key, None)
@@ -521,7 +516,7 @@ class Manager:
             if text_at(owner, "kind") == kind and text_at(owner, "name") == name and _key(workload)[0] == namespace:
                 self._workloads.add(_key(workload), at)
 
-    def _wake_components(self, key: _Key, at: int) -> None:
+    def _wake_components(self, key: WorkloadKey, at: int) -> None:
         workload = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
         annotations = texts_at(workload, "metadata", "annotations")
         adapter = self.adapters.get(annotations.get(OWNER_GVK, ""))
@@ -531,42 +526,20 @@ class Manager:
 
     # Which commands are open.
 
-    def _opened(self, commands: Iterable[Command], about: _Key | None, at: int) -> list[Command]:
-        """Number commands; what somebody else is writing just now is decided anew after that."""
-        opened: list[Command] = []
-        for command in commands:
-            if isinstance(command, Connect):
-                self._n_commands += 1
-                opened.append(replace(command, number=self._n_commands))
-                continue
-            key = (command.cluster, command.kind, command.namespace, command.name)
-            if key in self._open:
-                if about is not None:
-                    self._workloads.add(about, at + self.settings.batch_period_ns)
-                continue
-            self._n_commands += 1
-            command = replace(command, number=self._n_commands)
-            self._open[key] = command, about
-            if about is not None:
-                self._busy[about] = self._busy.get(about, 0) + 1
-            opened.append(command)
+    def _opened(self, commands: Iterable[Command], about: WorkloadKey | None, at: int) -> list[Command]:
+        """Commands with their numbers; what somebody else is writing just now is decided anew after that."""
+        opened, left_out = self._ledger.open(commands, about)
+        if left_out and about is not None:
+            self._workloads.add(about, at + self.settings.batch_period_ns)
         return opened
 
-    def _is_open(self, command: ObjectCommand) -> bool:
-        found = self._open.get((command.cluster, command.kind, command.namespace, command.name))
-        return found is not None and found[0].number == command.number
-
     def _close(self, command: ObjectCommand, at: int, *, has_failed: bool = False) -> None:
-        _, about = self._open.pop((command.cluster, command.kind, command.namespace, command.name))
+        about = self._ledger.close(command)
         was_nomination = command.number in self._nominations
         self._nominations.discard(command.number)
         if about is None:
             self._look_again_at(command, at)
-            return
-        self._busy[about] -= 1
-        if not self._busy[about]:
-            del self._busy[about]
-        if has_failed:
+        elif has_failed:
             self._read.pop(about, None)
             self._workloads.failed(about, at)
         else:
@@ -596,7 +569,7 @@ class Manager:
         return patched(stored, command.patch) if stored is not None else None
 
 
-def _key(manifest: JsonObject) -> _Key:
+def _key(manifest: JsonObject) -> WorkloadKey:
     return text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
 
 
