@@ -25,6 +25,7 @@ from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.jobs.model import JobsConfiguration
 from kueuecore.jobs.names import owner_reference
 from kueuecore.jobs.validation import prebuilt_workload
+from kueuecore.multikueue.affected import key_of
 from kueuecore.testing.cluster import Cluster, RefusedError
 
 __all__ = ["Node"]
@@ -103,7 +104,7 @@ class Node:
         version, running, end = self._pods_of
         if version != self.api.version:
             jobs = [job for job in self.objects("Job") if is_running(job)]
-            running = frozenset(_key(job) for job in jobs)
+            running = frozenset(key_of(job) for job in jobs)
             end = min((it for job in jobs if (it := ends_at(job)) is not None), default=None)
             self._pods_of = self.api.version, running, end
         return running, end
@@ -117,7 +118,7 @@ class Node:
         for kind in WATCHED:
             objects, version = self.api.list(kind)
             self.controller.resync(kind, objects, resource_version=version, now=self.api.now)
-        self._todo = dict.fromkeys(_key(job) for job in self.objects("Job"))
+        self._todo = dict.fromkeys(key_of(job) for job in self.objects("Job"))
         self._seen, self._wake = self.api.version, self.api.now
 
     def next_wake(self) -> int | None:
@@ -160,12 +161,12 @@ class Node:
             manifest = event["object"]
             match text_at(manifest, "kind"):
                 case "Job":
-                    self._todo[_key(manifest)] = None
+                    self._todo[key_of(manifest)] = None
                 case "Workload":
-                    namespace, name = _key(manifest)
+                    namespace, name = key_of(manifest)
                     owners = list_at(manifest, "metadata", "ownerReferences")
                     self._todo |= {(namespace, text_at(it, "name")): None for it in owners}
-                    self._todo |= {_key(job): None for job in self.objects("Job") if self._prebuilt(job) == name}
+                    self._todo |= {key_of(job): None for job in self.objects("Job") if self._prebuilt(job) == name}
             has_news |= self.controller.observe(event, now=now)
         self._seen = self.api.version
         if has_news:
@@ -184,7 +185,7 @@ class Node:
         The manager watches those of its workers; its own are read by nobody.
         """
         for queue in self.objects("ClusterQueue") if self.name else ():
-            _, name = _key(queue)
+            _, name = key_of(queue)
             told = self.controller.engine.cluster_queue(name).status
             status: JsonObject = {key: it for key, it in told.items() if key != "conditions"}
             self.api.patch("ClusterQueue", name, {"status": status}, subresource="status")
@@ -230,19 +231,19 @@ class Node:
         """The garbage collector of Kubernetes: what nobody owns any more goes."""
         for workload in self.objects("Workload"):
             owners = list_at(workload, "metadata", "ownerReferences")
-            if _key(workload)[0] == namespace and any(text_at(it, "name") == name for it in owners):
-                self.api.delete("Workload", _key(workload)[1], namespace=namespace)
+            if key_of(workload)[0] == namespace and any(text_at(it, "name") == name for it in owners):
+                self.api.delete("Workload", key_of(workload)[1], namespace=namespace)
 
     def _follow(self, job: JsonObject, now: int) -> None:
         """Do for a Job what its Workload says, and tell the scheduler what the Job has done."""
-        namespace, _ = _key(job)
+        namespace, _ = key_of(job)
         workload = self._workload_of(job)
         if workload is None:
             return
-        name = _key(workload)[1]
+        name = key_of(workload)[1]
         if self.controller.workload(name, namespace=namespace) is None:
             # It has just been made.
-            self._todo[_key(job)] = None
+            self._todo[key_of(job)] = None
             self._observe(now)
         holds, finished = conditions_that_hold(workload), BATCH_JOB.finished(job)
         if finished is not None:
@@ -264,14 +265,14 @@ class Node:
 
     def _workload_of(self, job: JsonObject) -> JsonObject | None:
         """The Workload of a Job: the one that it names, or its own, which is made if it is not there."""
-        namespace, _ = _key(job)
+        namespace, _ = key_of(job)
         prebuilt = self._prebuilt(job)
         if prebuilt:
             workload = self.get("Workload", prebuilt, namespace=namespace)
             return None if workload is None else self._adopted(job, workload)
         for workload in self.objects("Workload"):
             uids = [text_at(it, "uid") for it in list_at(workload, "metadata", "ownerReferences")]
-            if _key(workload)[0] == namespace and text_at(job, "metadata", "uid") in uids:
+            if key_of(workload)[0] == namespace and text_at(job, "metadata", "uid") in uids:
                 return workload
         if BATCH_JOB.finished(job) is None:
             for manifest in workloads_for([job, *self._around()]).workloads:
@@ -283,14 +284,14 @@ class Node:
 
     def _adopted(self, job: JsonObject, workload: JsonObject) -> JsonObject | None:
         """A Workload that was there before, which the Job owns from now on; None if the two do not fit."""
-        namespace, name = _key(workload)
+        namespace, name = key_of(workload)
         if not list_at(workload, "metadata", "ownerReferences"):
             owner = owner_reference(job, controller=True)
             patch: JsonObject = {"metadata": {"ownerReferences": [owner]}}
             workload = self.api.patch("Workload", name, patch, namespace=namespace)
         if "Finished" in conditions_that_hold(workload):
             return workload
-        flavors = {_key(it)[1]: it for it in self.objects("ResourceFlavor")}
+        flavors = {key_of(it)[1]: it for it in self.objects("ResourceFlavor")}
         try:
             fits = fits_workload(job, workload, flavors=flavors)
         except (ManifestError, NoWorkload):
@@ -304,11 +305,11 @@ class Node:
     def _start(self, job: JsonObject, workload: JsonObject, now: int) -> None:
         if not BATCH_JOB.is_suspended(job):
             return
-        flavors = {_key(it)[1]: it for it in self.objects("ResourceFlavor")}
+        flavors = {key_of(it)[1]: it for it in self.objects("ResourceFlavor")}
         try:
             self._put(start_job(job, workload, flavors=flavors))
         except StartError as error:
-            namespace, name = _key(workload)
+            namespace, name = key_of(workload)
             self._tell(self.controller.finished, name, namespace, now, "FailedToStart", str(error))
 
     def _put(self, writes: Iterable[Any]) -> None:
@@ -316,7 +317,3 @@ class Node:
             subresource = "status" if write.kind is WriteKind.UPDATE_STATUS else ""
             metadata = {key: it for key, it in write.manifest["metadata"].items() if key != "resourceVersion"}
             self.api.update({**write.manifest, "metadata": metadata}, subresource=subresource)
-
-
-def _key(manifest: JsonObject) -> tuple[str, str]:
-    return text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")

@@ -8,7 +8,15 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.multikueue.conditions import is_true, with_condition
 from kueuecore.multikueue.settings import MULTIKUEUE
 
-__all__ = ["ConfigError", "check_status", "clusters_of", "config_of_check", "is_of_multikueue", "multikueue_check"]
+__all__ = [
+    "ConfigError",
+    "check_status",
+    "clusters_of",
+    "config_of_check",
+    "is_of_multikueue",
+    "multikueue_check",
+    "parameters_of",
+]
 
 _GROUP = "kueue.x-k8s.io"
 _KIND = "MultiKueueConfig"
@@ -25,6 +33,11 @@ class ConfigError(Exception):
 def is_of_multikueue(check: JsonObject | None) -> bool:
     """Is an AdmissionCheck one of MultiKueue?"""
     return text_at(check, "spec", "controllerName") == MULTIKUEUE
+
+
+def parameters_of(check: JsonObject) -> JsonObject:
+    """The parameters of an AdmissionCheck of MultiKueue; empty if it is another's, or has none."""
+    return object_at(check, "spec", "parameters") if is_of_multikueue(check) else {}
 
 
 def multikueue_check(workload: JsonObject, checks: Mapping[str, JsonObject]) -> str:

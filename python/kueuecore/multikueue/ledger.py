@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.commands import Command, Connect, ObjectCommand, ObjectKey
 
-__all__ = ["Ledger", "WorkloadKey"]
-
-WorkloadKey = tuple[str, str]
-"""Namespace and name of a Workload."""
+__all__ = ["Ledger"]
 
 
 class Ledger:

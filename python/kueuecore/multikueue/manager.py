@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, int_at, text_at
+from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller import WatchError
 from kueuecore.controller.patches import patched
 from kueuecore.jobs.model import group_of
-from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for, gvk_text, prebuilt_name
+from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text, prebuilt_name
+from kueuecore.multikueue.affected import Affected, key_of
 from kueuecore.multikueue.commands import (
     MANAGER,
     Command,
@@ -31,6 +33,7 @@ from kueuecore.multikueue.configs import (
     config_of_check,
     is_of_multikueue,
     multikueue_check,
+    parameters_of,
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatchers import dispatcher_of
@@ -38,7 +41,7 @@ from kueuecore.multikueue.dispatching import Attempt, Dispatcher
 from kueuecore.multikueue.garbage import garbage_on
 from kueuecore.multikueue.groups import Result, delete, status_patch
 from kueuecore.multikueue.kinds import adapters_of
-from kueuecore.multikueue.ledger import Ledger, WorkloadKey
+from kueuecore.multikueue.ledger import Ledger
 from kueuecore.multikueue.links import Links
 from kueuecore.multikueue.queues import WorkQueue
 from kueuecore.multikueue.quota import QuotaAutomation
@@ -101,6 +104,7 @@ class Manager:
         self._quota = QuotaAutomation(self._stores, self._links.connections, self.settings)
         self._views = Views(self._stores, self._links.connections, self.settings, self.dispatcher)
         self._workloads: WorkQueue[WorkloadKey] = WorkQueue()
+        self._affected = Affected(self._stores[MANAGER], self.adapters, self._workloads)
         # Workloads that have gone, as they were last, until nothing is left of them on the workers.
         self._gone: dict[WorkloadKey, JsonObject] = {}
         self._nominated_at: dict[WorkloadKey, int] = {}
@@ -183,7 +187,7 @@ class Manager:
         at = nanoseconds(now)
         self._links.connected(cluster, at)
         for workload in self._stores[MANAGER].of_kind("Workload"):
-            self._workloads.add(_key(workload), at + self.settings.batch_period_ns)
+            self._workloads.add(key_of(workload), at + self.settings.batch_period_ns)
         self._quota.look_at_all(at + self.settings.batch_period_ns)
 
     def connection_failed(
@@ -391,7 +395,8 @@ class Manager:
         if result.nominates and commands:
             self._nominations.add(commands[0].number)
         if result.wakes_components:
-            self._wake_components(key, at)
+            stored = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
+            self._affected.by_sibling(stored, at + self.settings.batch_period_ns)
         return commands
 
     def _forget(self, key: WorkloadKey) -> None:
@@ -458,22 +463,22 @@ class Manager:
         match kind:
             case "Workload":
                 if after is None:
-                    self._gone[_key(before)] = before
+                    self._gone[key_of(before)] = before
                 else:
-                    self._gone.pop(_key(after), None)
-                self._workloads.add(_key(manifest), at)
+                    self._gone.pop(key_of(after), None)
+                self._workloads.add(key_of(manifest), at)
                 if not before:
                     # The first of several Workloads of one job waits for the others.
-                    self._wake_components(_key(manifest), at)
+                    self._affected.by_sibling(manifest, soon)
             case "AdmissionCheck":
                 self._have_checks_changed = True
-                if after is not None and _parameters(before) != _parameters(after):
-                    self._look_at_checks({text_at(manifest, "metadata", "name")}, soon)
+                if after is not None and parameters_of(before) != parameters_of(after):
+                    self._affected.by_checks({text_at(manifest, "metadata", "name")}, soon)
                 self._quota.look_at_all(soon)
             case "MultiKueueConfig":
                 self._have_checks_changed = True
                 if before and (after is None or clusters_of(before) != clusters_of(after)):
-                    self._look_at_config(text_at(manifest, "metadata", "name"), soon)
+                    self._affected.by_config(text_at(manifest, "metadata", "name"), soon)
                 self._quota.look_at_all(soon)
             case "MultiKueueCluster":
                 self._have_checks_changed = True
@@ -483,46 +488,19 @@ class Manager:
             case "ClusterQueue" | "LocalQueue":
                 self._quota.look_at_all(soon)
             case _ if before.get("spec") != manifest.get("spec"):
-                self._look_at_owned(manifest, soon)
+                self._affected.by_job(manifest, soon)
 
     def _note_there(self, manifest: JsonObject, soon: int) -> None:
         kind, namespace = text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace")
         if kind in ("ClusterQueue", "LocalQueue"):
             self._quota.look_at_all(soon)
         elif kind == "Workload":
-            self._workloads.add(_key(manifest), soon)
+            self._workloads.add(key_of(manifest), soon)
         elif self._kinds[kind].is_named_after_workload:
             if name := prebuilt_name(manifest, self.settings):
                 self._workloads.add((namespace, name), soon)
         else:
-            self._look_at_owned(manifest, soon)
-
-    def _look_at_config(self, config: str, at: int) -> None:
-        checks = self._stores[MANAGER].of_kind("AdmissionCheck")
-        using = {text_at(it, "metadata", "name") for it in checks if text_at(_parameters(it), "name") == config}
-        self._look_at_checks(using, at)
-
-    def _look_at_checks(self, names: set[str], at: int) -> None:
-        for workload in self._stores[MANAGER].of_kind("Workload"):
-            states = list_at(workload, "status", "admissionChecks")
-            if any(text_at(it, "name") in names for it in states):
-                self._workloads.add(_key(workload), at)
-
-    def _look_at_owned(self, job: JsonObject, at: int) -> None:
-        """Look at the Workloads of a job."""
-        kind, namespace, name = text_at(job, "kind"), *_key(job)
-        for workload in self._stores[MANAGER].of_kind("Workload"):
-            owner = adapter_for(workload, self.adapters)[1]
-            if text_at(owner, "kind") == kind and text_at(owner, "name") == name and _key(workload)[0] == namespace:
-                self._workloads.add(_key(workload), at)
-
-    def _wake_components(self, key: WorkloadKey, at: int) -> None:
-        workload = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
-        annotations = texts_at(workload, "metadata", "annotations")
-        adapter = self.adapters.get(annotations.get(OWNER_GVK, ""))
-        if adapter is not None and (name := annotations.get(OWNER_NAME)):
-            job: JsonObject = {"kind": adapter.kind, "metadata": {"namespace": key[0], "name": name}}
-            self._look_at_owned(job, at + self.settings.batch_period_ns)
+            self._affected.by_job(manifest, soon)
 
     # Which commands are open.
 
@@ -567,14 +545,6 @@ class Manager:
             return command.manifest
         stored = self._stores[command.cluster].get(command.kind, command.name, namespace=command.namespace)
         return patched(stored, command.patch) if stored is not None else None
-
-
-def _key(manifest: JsonObject) -> WorkloadKey:
-    return text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
-
-
-def _parameters(check: JsonObject) -> JsonObject:
-    return object_at(check, "spec", "parameters") if is_of_multikueue(check) else {}
 
 
 def _rejection(local: JsonObject, check: str, reason: str, at: int) -> Result:

@@ -1,0 +1,63 @@
+"""Which Workloads of the manager something concerns, so that they are looked at (rules/06 §4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kueuecore._json import JsonObject, list_at, text_at, texts_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for
+from kueuecore.multikueue.configs import parameters_of
+from kueuecore.multikueue.queues import WorkQueue
+from kueuecore.multikueue.stores import Store
+
+__all__ = ["Affected", "key_of"]
+
+
+class Affected:
+    """Puts Workloads into the queue of a manager.
+
+    Args:
+        store: What was seen of the manager.
+        adapters: Adapters by group, version and kind.
+        queue: The queue.
+    """
+
+    def __init__(self, store: Store, adapters: Mapping[str, Adapter], queue: WorkQueue[WorkloadKey]) -> None:
+        self._store = store
+        self._adapters = adapters
+        self._queue = queue
+
+    def by_config(self, config: str, at: int) -> None:
+        """Those whose check names a MultiKueueConfig."""
+        checks = self._store.of_kind("AdmissionCheck")
+        using = {text_at(it, "metadata", "name") for it in checks if text_at(parameters_of(it), "name") == config}
+        self.by_checks(using, at)
+
+    def by_checks(self, names: set[str], at: int) -> None:
+        """Those that have one of some checks."""
+        for workload in self._store.of_kind("Workload"):
+            if any(text_at(it, "name") in names for it in list_at(workload, "status", "admissionChecks")):
+                self._queue.add(key_of(workload), at)
+
+    def by_job(self, job: JsonObject, at: int) -> None:
+        """Those of a job."""
+        self._of_job(text_at(job, "kind"), *key_of(job), at)
+
+    def by_sibling(self, workload: JsonObject | None, at: int) -> None:
+        """Those of the same job, if that has several."""
+        annotations = texts_at(workload, "metadata", "annotations")
+        adapter = self._adapters.get(annotations.get(OWNER_GVK, ""))
+        if workload is not None and adapter is not None and (name := annotations.get(OWNER_NAME)):
+            self._of_job(adapter.kind, key_of(workload)[0], name, at)
+
+    def _of_job(self, kind: str, namespace: str, name: str, at: int) -> None:
+        for workload in self._store.of_kind("Workload"):
+            owner = adapter_for(workload, self._adapters)[1]
+            if text_at(owner, "kind") == kind and text_at(owner, "name") == name and key_of(workload)[0] == namespace:
+                self._queue.add(key_of(workload), at)
+
+
+def key_of(manifest: JsonObject) -> WorkloadKey:
+    """Namespace and name of an object."""
+    return text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
