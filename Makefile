@@ -108,7 +108,8 @@ format: $(STAMPS)/tools ## write the formatting that lint asks for
 
 .PHONY: types
 types: $(STAMPS)/extension ## mypy --strict over package and tests; the stub against the built extension
-	$(PY) -m mypy python/kueuecore tests scripts benches examples/*/*.py
+	$(PY) -m mypy python/kueuecore tests scripts benches
+	for example in examples/*/*.py; do $(PY) -m mypy "$$example" || exit 1; done
 	$(PY) -m mypy.stubtest kueuecore._core --mypy-config-file pyproject.toml
 
 .PHONY: conformance
