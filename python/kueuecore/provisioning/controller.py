@@ -22,14 +22,14 @@ from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.jobs import StartError
 from kueuecore.manifests import object_ref
 from kueuecore.objects import ProvisioningRequestConfig
-from kueuecore.provisioning.config import CONTROLLER_NAME, config_of, delay_seconds, reference_problem
+from kueuecore.provisioning.answers import Current, answer_of, is_admitted, is_true
+from kueuecore.provisioning.config import CONTROLLER_NAME, config_of, reference_problem
 from kueuecore.provisioning.pod_sets import UnassignedPodSetError, is_request_needed, requested_pods, template_of
 from kueuecore.provisioning.requests import (
     API_VERSION,
     KIND,
     RequestCondition,
     attempt_of,
-    condition_of,
     is_as_configured,
     parameters_of,
     request_name,
@@ -41,7 +41,6 @@ __all__ = ["ProvisioningController"]
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _CONFIG, _FLAVOR, _TEMPLATE = "ProvisioningRequestConfig", "ResourceFlavor", "PodTemplate"
 _MANAGED = "kueue.x-k8s.io/managed"
-_CONSUME, _CLASS = "autoscaling.x-k8s.io/consume-provisioning-request", "autoscaling.x-k8s.io/provisioning-class-name"
 # Bytes of an event's message, and of what a check says.
 _LONGEST_EVENT, _LONGEST_MESSAGE = 1024, 32 * 1024
 # After the n-th refusal in a row: twice as long as before, as a controller's queue does.
@@ -235,7 +234,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return due
 
     def _reviewed(
-        self, workload: JsonObject, of: _Of, key: WorkloadKey, current: dict[str, _Current], now: int
+        self, workload: JsonObject, of: _Of, key: WorkloadKey, current: dict[str, Current], now: int
     ) -> Review:
         answers = self._answers(workload, of, current)
         changed = tuple(it for name, it in answers.items() if it != of.entries[name])
@@ -255,17 +254,17 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         ]
         return Review(answers=changed, writes=tuple(writes), events=tuple(events))
 
-    def _current(self, workload: JsonObject, of: _Of, checks: Sequence[str]) -> dict[str, _Current]:
+    def _current(self, workload: JsonObject, of: _Of, checks: Sequence[str]) -> dict[str, Current]:
         """For each check its config, whether it needs a request, and the request that counts: that of the last attempt.
 
         Raises:
             UnassignedPodSetError: The admission does not fit the workload.
         """
         name, annotations = text_at(workload, "metadata", "name"), texts_at(workload, "metadata", "annotations")
-        found: dict[str, _Current] = {}
+        found: dict[str, Current] = {}
         for check in checks:
             config = self._configs.get(text_at(self._checks[check], "spec", "parameters", "name"))
-            it = found[check] = _Current(check, config)
+            it = found[check] = Current(check, config)
             if config is None:
                 continue
             it.is_needed = is_request_needed(workload, config)
@@ -275,27 +274,27 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                     it.request, it.attempt = request, attempt
         return found
 
-    def _answers(self, workload: JsonObject, of: _Of, current: Mapping[str, _Current]) -> dict[str, CheckAnswer]:
+    def _answers(self, workload: JsonObject, of: _Of, current: Mapping[str, Current]) -> dict[str, CheckAnswer]:
         if any(it.is_needed and it.request is None for it in current.values()):
             # `[code quirk]` As long as one of them has no request, nothing is said of any.
             return {}
         retries = {name: int_at(entry, "retryCount") for name, entry in check_states(workload).items()}
         seed = None if self._seed is None else f"{self._seed}/{text_at(workload, 'metadata', 'name')}"
         return {
-            name: _answer(workload, of.entries[name], it, n_retries=retries[name], seed=seed)
+            name: answer_of(workload, of.entries[name], it, n_retries=retries[name], seed=seed)
             for name, it in current.items()
         }
 
     def _creation(
-        self, workload: JsonObject, of: _Of, current: _Current, answer: CheckAnswer, now: int
+        self, workload: JsonObject, of: _Of, current: Current, answer: CheckAnswer, now: int
     ) -> Sequence[ObjectWrite] | Review:
         """What is to be created for a check, or what it says because that is not possible."""
         config, request = current.config, current.request
         if config is None or not current.is_needed or answer.state is CheckState.READY:
             return ()
         if request is not None:
-            is_over = _is_true(request, RequestCondition.FAILED) or (
-                _is_true(request, RequestCondition.BOOKING_EXPIRED) and not _is_admitted(workload)
+            is_over = is_true(request, RequestCondition.FAILED) or (
+                is_true(request, RequestCondition.BOOKING_EXPIRED) and not is_admitted(workload)
             )
             # While the check says Retry, the eviction is to come first.
             if not is_over or answer.state is not CheckState.PENDING:
@@ -378,95 +377,6 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return tuple({key: None for check in checks for key in self._users(check)})
 
 
-@dataclass(slots=True)
-class _Current:
-    """How it stands with one check of a workload."""
-
-    check: str
-    config: ProvisioningRequestConfig | None
-    is_needed: bool = False
-    request: JsonObject | None = None
-    attempt: int = 0
-
-
-def _answer(
-    workload: JsonObject, entry: CheckAnswer, current: _Current, *, n_retries: int, seed: str | None
-) -> CheckAnswer:
-    """What a check is to say: the first row of rules/07 §4.2 that fits."""
-    config, request = current.config, current.request
-    if config is None:
-        return replace(entry, state=CheckState.PENDING, message="the check is not active")
-    if request is None:
-        if entry.state is CheckState.READY:
-            return entry
-        message = "the provisioning request is not needed"
-        return replace(entry, state=CheckState.READY, message=message, pod_set_updates=())
-    if _is_true(request, RequestCondition.FAILED):
-        reason, why = "failure", _message(request, RequestCondition.FAILED)
-    elif _is_true(request, RequestCondition.CAPACITY_REVOKED):
-        if object_at(workload, "spec").get("active") is False:
-            return entry
-        message = _message(request, RequestCondition.CAPACITY_REVOKED)
-        return replace(entry, state=CheckState.REJECTED, message=message)
-    elif _is_true(request, RequestCondition.BOOKING_EXPIRED):
-        if _is_admitted(workload):
-            return entry
-        reason, why = "booking expired", _message(request, RequestCondition.BOOKING_EXPIRED)
-    else:
-        return _progress(workload, entry, request, config)
-    if current.attempt > config.retry_strategy.backoff_limit_count:
-        return replace(entry, state=CheckState.REJECTED, message=why)
-    entry = replace(entry, message=f"Retrying after {reason}: {why}")
-    if current.attempt <= n_retries:
-        # It was evicted for this one before.
-        return entry
-    seconds = delay_seconds(config.retry_strategy, n_retries + 1, seed=seed and f"{seed}/{current.check}")
-    return replace(entry, state=CheckState.RETRY, requeue_after_seconds=seconds)
-
-
-def _progress(
-    workload: JsonObject, entry: CheckAnswer, request: JsonObject, config: ProvisioningRequestConfig
-) -> CheckAnswer:
-    """What a check is to say while a request has not come to an end."""
-    provisioned = condition_of(request, RequestCondition.PROVISIONED)
-    if _is_true(request, RequestCondition.PROVISIONED):
-        if entry.state is CheckState.READY:
-            return entry
-        updates = _pod_set_updates(workload, request, config)
-        return replace(entry, state=CheckState.READY, message=text_at(provisioned, "message"), pod_set_updates=updates)
-    if _is_true(request, RequestCondition.ACCEPTED):
-        if provisioned is None:
-            return entry
-        return replace(entry, state=CheckState.PENDING, message=text_at(provisioned, "message"))
-    return replace(entry, state=CheckState.PENDING, message="")
-
-
-def _pod_set_updates(
-    workload: JsonObject, request: JsonObject, config: ProvisioningRequestConfig
-) -> tuple[JsonObject, ...]:
-    """What pods have to carry to get the capacity; of those that were asked for as one the first pod set alone."""
-    name, details = text_at(request, "metadata", "name"), texts_at(request, "status", "provisioningClassDetails")
-    pod_sets = (text_at(it, "name") for it in list_at(workload, "spec", "podSets"))
-    of_template = {template_name(name, it): it for it in pod_sets}
-    updates: list[JsonObject] = []
-    for pods in list_at(request, "spec", "podSets"):
-        template = text_at(pods, "podTemplateRef", "name")
-        class_name = text_at(request, "spec", "provisioningClassName")
-        update: JsonObject = {
-            "name": of_template.get(template, ""),
-            "annotations": {_CONSUME: name, _CLASS: class_name},
-        }
-        selector: JsonObject = {
-            it.key: details[it.value_from_provisioning_class_detail]
-            for it in config.node_selector_updates
-            if it.value_from_provisioning_class_detail in details
-        }
-        if selector:
-            update["nodeSelector"] = selector
-        updates.append(update)
-    return tuple(updates)
-
-
 def _owner(request: JsonObject) -> WorkloadKey:
     """The workload for which a request was made."""
     owners = list_at(request, "metadata", "ownerReferences")
@@ -490,19 +400,6 @@ def _metadata(workload: JsonObject, name: str) -> JsonObject:
         "labels": {_MANAGED: "true"},
         "ownerReferences": [owner],
     }
-
-
-def _is_true(request: JsonObject, kind: RequestCondition) -> bool:
-    return text_at(condition_of(request, kind), "status") == "True"
-
-
-def _message(request: JsonObject, kind: RequestCondition) -> str:
-    return text_at(condition_of(request, kind), "message")
-
-
-def _is_admitted(workload: JsonObject) -> bool:
-    conditions = list_at(workload, "status", "conditions")
-    return any(text_at(it, "type") == "Admitted" and text_at(it, "status") == "True" for it in conditions)
 
 
 def _update(before: CheckAnswer, after: CheckAnswer) -> str:

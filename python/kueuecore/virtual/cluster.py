@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._json import JsonObject, text_at
 from kueuecore.checking import Checking, with_activity
 from kueuecore.checks import CheckController, ObjectWriteKind, Review, applied_review
 from kueuecore.configuration import Configuration
@@ -17,11 +17,11 @@ from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError
 from kueuecore.jobs import workloads_for
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 from kueuecore.runs import Happening, Operation, Run, RunEnding, Step, StepKind
-from kueuecore.states import Stage, WorkloadState
+from kueuecore.states import WorkloadState
 from kueuecore.times import TimeLike, format_time, nanoseconds
-from kueuecore.virtual.happenings import happening_of, job_plan, span_ns
-from kueuecore.virtual.jobs import Job, Jobs, TimerKind
+from kueuecore.virtual.happenings import happening_of, span_ns
 from kueuecore.virtual.record import Record
+from kueuecore.virtual.running import Running, has_quota
 from kueuecore.virtual.stored import Stored, manifests_of
 from kueuecore.world import jobs_configuration
 
@@ -109,21 +109,18 @@ class VirtualCluster:
         """The time of the beginning, in nanoseconds since 1970."""
         settings = self.engine.configuration
         self._now = self._reconciled_at = self.start
-        self._waits_for_pods = settings.names_wait_for_pods_ready and not settings.is_enabled("DisableWaitForPodsReady")
         self._samples_usage = "admissionFairSharing" in settings.to_dict()
         self._cycle_ns = span_ns(cycle_seconds, "cycle_seconds")
-        self._eviction_ns = span_ns(eviction_seconds, "eviction_seconds")
         self._quiet_cycles, self._max_cycles = quiet_cycles, max_cycles
         self._messages = messages
-        self._jobs = Jobs()
         self._record = Record(messages)
+        self._running = Running(self.engine, self._record, eviction_ns=span_ns(eviction_seconds, "eviction_seconds"))
         self._events: list[tuple[int, Event]] = []
         self._stored = Stored(self.engine, trusted=trusted)
         self._checking = Checking(checks)
         self._has_checks = bool(checks)
         self._happenings: deque[tuple[int, Happening, int | None]] = deque()
         self._n_quiet = 0
-        self._has_released = False
         # Decisions of the cycle that waits for pods, and when it began.
         self._parts: list[Decision] = []
         self._began = self.start
@@ -208,7 +205,7 @@ class VirtualCluster:
     ) -> bool:
         """The job of a workload ends, whether it runs or not; False if it has ended before, or there is none."""
         self._go_to(now)
-        found = self._finish(f"{namespace}/{name}", reason, message)
+        found = self._running.finish(f"{namespace}/{name}", reason, message, now=self._now)
         self._happened()
         return found
 
@@ -285,7 +282,7 @@ class VirtualCluster:
         if self._wants_cycle():
             self._began = self._now
             self._record.n_cycles += 1
-            self._has_released = False
+            self._running.has_released = False
             self._take(self.engine.cycle(self._now))
             return True
         time = self._next_time()
@@ -352,7 +349,7 @@ class VirtualCluster:
 
     def is_running(self, name: str, *, namespace: str) -> bool:
         """May the job of a workload run?"""
-        return self._jobs.get(f"{namespace}/{name}").is_running
+        return self._running.is_running(f"{namespace}/{name}")
 
     # Objects.
 
@@ -382,7 +379,7 @@ class VirtualCluster:
     def _create(self, workload: Manifest, plan: Happening, number: int | None) -> None:
         key = object_ref(workload.object).key
         self._put((workload,))
-        self._jobs.add(key, job_plan(plan, waits_for_pods=self._waits_for_pods))
+        self._running.add(key, plan)
         if number is not None:
             self._record.note_number(key, number)
         self._record.note(self._now, StepKind.CREATED, key)
@@ -392,17 +389,8 @@ class VirtualCluster:
             return False
         if ref.kind == "Workload":
             self._record.note(self._now, StepKind.DELETED, ref.key)
-            self._jobs.remove(ref.key)
+            self._running.remove(ref.key)
         self._checking.forget(ref, now=self._now)
-        return True
-
-    def _finish(self, key: str, reason: str, message: str) -> bool:
-        namespace, _, name = key.partition("/")
-        if self._stored.get(ObjectRef("Workload", name, namespace)) is None:
-            return False
-        if not self.engine.finish(name, namespace=namespace, now=self._now, reason=reason, message=message):
-            return False
-        self._record.note(self._now, StepKind.FINISHED, key)
         return True
 
     # Instants.
@@ -410,7 +398,7 @@ class VirtualCluster:
     def _next_time(self) -> int | None:
         times = [
             self._happenings[0][0] if self._happenings else None,
-            self._jobs.next_time(),
+            self._running.next_time(),
             self.engine.next_wake(since=self._reconciled_at),
             self._checking.next_wake(after=self._reconciled_at),
         ]
@@ -427,10 +415,7 @@ class VirtualCluster:
             _, happening, number = self._happenings.popleft()
             self._happen(happening, number)
             self._settle()
-        while due := self._jobs.take_due(time):
-            kind, job, is_there = due
-            if is_there:
-                self._ring(kind, job)
+        while self._running.ring(time, now=self._now):
             self._settle()
         self._settle()
 
@@ -439,7 +424,7 @@ class VirtualCluster:
         given = None if happening.object is None else manifests_of((happening.object,))[0]
         match happening.op:
             case Operation.FINISH:
-                self._finish(happening.key or "", "Succeeded", "done")
+                self._running.finish(happening.key or "", "Succeeded", "done", now=self._now)
             case Operation.DELETE:
                 namespace, _, name = (happening.key or "").partition("/")
                 self._delete(ObjectRef("Workload", name, namespace))
@@ -450,17 +435,6 @@ class VirtualCluster:
                 self._create(given, happening, number)
             case Operation.CREATE if given is not None:
                 self._put((given,))
-
-    def _ring(self, kind: TimerKind, job: Job) -> None:
-        match kind:
-            case TimerKind.STOPPED:
-                self._stop(job)
-            case TimerKind.FINISHED:
-                self._finish(job.key, "Succeeded", "done")
-            case TimerKind.PODS_READY:
-                self._change_pods(job, are_ready=True)
-            case TimerKind.POD_FAILED:
-                self._change_pods(job, are_ready=False)
 
     # Cycles.
 
@@ -483,7 +457,7 @@ class VirtualCluster:
         if decision.waits_for_pods is not None and not gives_up:
             return
         parts, self._parts = tuple(self._parts), []
-        has_changed = self._has_released or any(it.has_changed_something for it in parts)
+        has_changed = self._running.has_released or any(it.has_changed_something for it in parts)
         self._n_quiet = 0 if has_changed else self._n_quiet + 1
         self._record.note_cycle(self._began, parts)
         self.engine._core._flush(self._now)
@@ -525,29 +499,10 @@ class VirtualCluster:
 
     def _play(self, state: WorkloadState) -> bool:
         """What the job of a workload and its checks do about its status; has a check said anything?"""
-        job = self._jobs.get(state.key)
-        evicted = _condition(state, "Evicted")
-        is_over = state.stage is Stage.FINISHED
-        holds_quota = not is_over and _condition(state, "QuotaReserved") is not None
-        was_running, job.is_running = job.is_running, state.stage is Stage.ADMITTED and evicted is None
-        if job.is_running and not was_running:
-            self._record.note(self._now, StepKind.ADMITTED, job.key)
-            self._start(job)
-        elif was_running and not job.is_running:
-            self._jobs.set(job, TimerKind.FINISHED, None)
-            # What its pods were about to do happens after its end, too; nobody is told.
-            for kind in () if is_over else (TimerKind.PODS_READY, TimerKind.POD_FAILED):
-                self._jobs.set(job, kind, None)
-        if not is_over and self._tell_readiness(job):
+        if self._running.follow(state, now=self._now):
             # The rest follows when the controllers have seen that.
             return False
-        is_stopping = evicted is not None and holds_quota
-        if is_stopping and self._eviction_ns == 0:
-            self._stop(job)
-            return False
-        stopped_at = nanoseconds(text_at(evicted, "lastTransitionTime")) + self._eviction_ns if is_stopping else None
-        self._jobs.set(job, TimerKind.STOPPED, stopped_at)
-        if holds_quota and evicted is None and self._apply_review(state, self._checking.at_once(dict(state.status))):
+        if has_quota(state) and self._apply_review(state, self._checking.at_once(dict(state.status))):
             return True
         review = self._checking.review(self._stored.workload(state), now=self._now) if self._has_checks else None
         return review is not None and self._apply_review(state, review)
@@ -565,59 +520,6 @@ class VirtualCluster:
                 self._put((Manifest(write.manifest),))
         self._note_events(review.events if self._messages else ())
         return bool(review)
-
-    # Jobs.
-
-    def _after(self, job: Job, kind: TimerKind, span: int | None) -> None:
-        self._jobs.set(job, kind, None if span is None else self._now + span)
-
-    def _start(self, job: Job) -> None:
-        """A job starts: its pods are to become ready, and it is to end."""
-        index, ready = job.n_admissions, job.plan.ready_ns
-        job.n_admissions += 1
-        job.was_ready = False
-        job.are_pods_ready = not ready
-        if ready:
-            self._after(job, TimerKind.PODS_READY, ready[min(index, len(ready) - 1)])
-        else:
-            self._run_on(job)
-
-    def _run_on(self, job: Job) -> None:
-        """The pods of a job are ready for the first time since its admission."""
-        job.was_ready = True
-        self._after(job, TimerKind.FINISHED, job.plan.run_ns)
-        self._after(job, TimerKind.POD_FAILED, job.plan.fails_ns)
-
-    def _change_pods(self, job: Job, *, are_ready: bool) -> None:
-        """All pods of a running job have become ready, or one of them has failed."""
-        job.are_pods_ready = are_ready
-        if are_ready and not job.was_ready:
-            self._run_on(job)
-        elif not are_ready:
-            self._after(job, TimerKind.PODS_READY, job.plan.recovers_ns)
-        self._tell_readiness(job)
-
-    def _tell_readiness(self, job: Job) -> bool:
-        """Writes condition PodsReady where somebody waits for it; was it anything new?"""
-        namespace, _, name = job.key.partition("/")
-        return self._waits_for_pods and self.engine.note_readiness(
-            name, namespace=namespace, now=self._now, are_ready=job.are_pods_ready
-        )
-
-    def _stop(self, job: Job) -> None:
-        """The job of an evicted workload has stopped: it gives its quota back."""
-        job.are_pods_ready = False
-        namespace, _, name = job.key.partition("/")
-        if self.engine.release(name, namespace=namespace, now=self._now):
-            self._has_released = True
-            self._record.note(self._now, StepKind.STOPPED, job.key)
-
-
-def _condition(state: WorkloadState, kind: str) -> JsonObject | None:
-    """A condition that holds."""
-    conditions = list_at(dict(state.status), "conditions")
-    held = (it for it in map(object_at, conditions) if it.get("type") == kind and it.get("status") == "True")
-    return next(held, None)
 
 
 def _creates_workload(happening: Happening) -> bool:
