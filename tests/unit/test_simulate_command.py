@@ -112,6 +112,34 @@ def test_a_scenario_ends_when_it_is_told_to(simulate: Callable[..., Ran]) -> Non
     assert simulate(SCENARIO, "--fail-on-pending").code == ExitCode.OK
 
 
+PROVISIONED = """
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: cloud}
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: cloud}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ProvisioningRequestConfig
+metadata: {name: cloud}
+spec: {provisioningClassName: queued-provisioning.gke.io, managedResources: [cpu]}
+"""
+
+
+@pytest.mark.parametrize("until", ["", "until: 1h\n"])
+def test_checks_of_provisioning_wait_for_capacity(simulate: Callable[..., Ran], until: str) -> None:
+    strategy = "  admissionChecksStrategy: {admissionChecks: [{name: cloud}]}\n"
+    checked = QUEUES.replace("  resourceGroups", f"{strategy}  resourceGroups")
+    located = "metadata: {name: default}, spec: {nodeLabels: {topology.kubernetes.io/region: tokyo}}}"
+    Path("cloud.yaml").write_text(checked.replace("metadata: {name: default}}", located) + PROVISIONED)
+    capacity = "cluster: {objects: [cloud.yaml], capacity: {tokyo: {amounts: {cpu: 2}, delay: 1m}}}\n"
+    told = document(simulate(SCENARIO.replace("cluster: {objects: [queues.yaml]}\n", capacity) + until, "-o", "json"))
+    # A minute until nodes come, for each of them.
+    assert [job["waitSeconds"] for job in told["jobs"]] == [60, 170, 280]
+
+
 def test_everything_wrong_with_a_scenario_is_told_with_a_remedy(simulate: Callable[..., Ran]) -> None:
     ran = simulate(
         HEAD
@@ -137,6 +165,46 @@ work:
         "scenario.yaml:4: sed: unknown field; write seed",
         "kueuecore: 9 problems, nothing was decided",
     ]
+
+
+def test_everything_wrong_with_a_fleet_is_told_with_a_remedy(simulate: Callable[..., Ran]) -> None:
+    ran = simulate(
+        HEAD
+        + """
+fleet:
+  workers:
+    west: {objects: [queues.yaml], startsPods: maybe, link: {leastMs: 9, mostMs: 5}}
+  policy: {choose: chance, values: {north: 1}, overrides: {south: []}, round: {}}
+  overflow: {patience: 1m}
+  disconnections: [{worker: east}]
+cluster: {}
+"""
+    )
+    assert ran.code == ExitCode.BAD_INPUT
+    choices = "all-at-once, incremental, priority, cost, weight, data, free-quota"
+    assert [line.partition(": ")[2] for line in ran.err.splitlines()[:-1]] == [
+        "cluster: there is a fleet, too; remove one of the two",
+        "fleet.manager: Required value; say `manager: {objects: [manager.yaml]}`",
+        "fleet.workers.west.link.mostMs: Invalid value: 5; write at least leastMs, which is 9",
+        "fleet.workers.west.startsPods: a truth value is needed, not a text; write true or false",
+        'fleet.disconnections[0].worker: Unsupported value: "east"; write one of west',
+        f'fleet.policy.choose: Unsupported value: "chance"; write one of {choices}',
+        "fleet.policy.values.north: no worker of this name; name one of west",
+        "fleet.policy.round: no span of time; write seconds such as 90, or a duration such as 1m30s",
+        "fleet.policy.overrides.south: no worker of this name; name one of west",
+        "fleet.overflow.queues: Required value; say `queues: {here: workers}`: from which LocalQueue to which",
+    ]
+
+
+def test_a_fleet_tells_of_copies_and_of_the_quota_of_its_manager(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert main(["simulate", "examples/multikueue/overflow.yaml", "-o", "json"]) == ExitCode.OK
+    told = json.loads(capsys.readouterr().out)
+    assert told["managerQuota"] == [{"clusterQueue": "dispatch", "resource": "cpu", "quota": 12.0, "ofWorkers": 12.0}]
+    assert {job["cluster"] for job in told["jobs"]} == {"(manager)", "east"}
+    assert (told["all"]["finished"], told["all"]["evictions"]) == (8, 4)
 
 
 def test_a_file_that_is_no_scenario_is_refused(simulate: Callable[..., Ran]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kueuecore.configuration import Configuration
 from kueuecore.manifests import Manifest
+from kueuecore.provisioning import Stock
 
 __all__ = ["ClusterPart"]
 
@@ -17,7 +19,9 @@ class ClusterPart:
     Args:
         objects: What is there from the beginning.
         configuration: Kueue's Configuration.
+        capacity: What ProvisioningRequests can get, by region; without any, checks of provisioning are ready at once.
     """
 
     objects: tuple[Manifest, ...] = ()
     configuration: Configuration = field(default_factory=Configuration)
+    capacity: Mapping[str, Stock] = field(default_factory=dict)

@@ -150,7 +150,7 @@ def _link(section: Fields) -> LinkSettings:
 def _disconnection(section: Fields, workers: Mapping[str, WorkerPart]) -> Disconnection:
     worker = section.text("worker", one_of=list(workers))
     found = Disconnection(worker=worker, at=section.seconds("at") or 0.0, lasts=section.seconds("lasts"))
-    if not worker:
+    if section.plain.get("worker") is None:
         section.complain("worker", "Required value", f"name one of {', '.join(workers)}")
     section.end()
     return found

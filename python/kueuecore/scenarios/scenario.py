@@ -11,6 +11,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.provisioning import Stock
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fields import Fields
 from kueuecore.scenarios.fleet_part import FleetPart, read_fleet
@@ -91,10 +92,12 @@ class _Reader:
             start_ns = 0
         section, fleet_section = top.part("cluster"), top.part("fleet")
         cluster = ClusterPart()
-        if (section is None) == (fleet_section is None):
+        if section is None and fleet_section is None:
             top.complain("cluster", "Required value", "say `cluster: {objects: [queues.yaml]}`, or `fleet:` of several")
+        elif section is not None and fleet_section is not None:
+            top.complain("cluster", "there is a fleet, too", "remove one of the two")
         elif section is not None:
-            cluster = self._cluster(section)
+            cluster = replace(self._cluster(section), capacity=_capacity(section))
             section.end()
         fleet = None if fleet_section is None else read_fleet(fleet_section, self._cluster)
         work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
@@ -170,6 +173,29 @@ class _Reader:
         )
         section.end()
         return work
+
+
+def _capacity(section: Fields) -> dict[str, Stock]:
+    """What there is in each region, and how it is handed out."""
+    stocks = {}
+    for region, fields in section.named_parts("capacity"):
+        amounts, delay = fields.part("amounts"), _span(fields, "delay") or Span()
+        if delay.mean is not None:
+            fields.complain("delay", "no span of time", "write seconds, a duration, or {from: 1m, to: 3m}")
+        given = {} if amounts is None else {name: it for name, it in amounts.plain.items() if isinstance(it, str | int)}
+        refused, patience, booking = fields.number("refused"), fields.seconds("patience"), fields.seconds("booking")
+        fields.end()
+        try:
+            stocks[region] = Stock(
+                amounts=given,
+                delay_seconds=(delay.least, delay.least if delay.most is None else delay.most),
+                refused=refused,
+                patience_seconds=patience,
+                booking_seconds=booking,
+            )
+        except ValueError as error:
+            fields.complain("", str(error), "see docs/cli.md for the fields")
+    return stocks
 
 
 def _span(section: Fields, name: str) -> Span | None:

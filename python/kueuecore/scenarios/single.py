@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kueuecore._json import text_at
 from kueuecore.manifests import Manifest, object_ref
+from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.runs import Happening, Operation, Run, RunEnding
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.outcomes import JobOutcome, ScenarioOutcome
@@ -52,10 +53,11 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
 
 
 def _run(scenario: Scenario, part: ClusterPart, objects: Sequence[Manifest], events: Sequence[Happening]) -> Run:
-    configuration = part.configuration
+    settings, now, stocks = part.configuration, scenario.start, part.capacity
+    checks = [VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else []
     if scenario.until_seconds is None:
-        return simulate(objects, events, configuration=configuration, now=scenario.start, max_cycles=_MOST_CYCLES)
-    cluster = VirtualCluster(objects, configuration=configuration, now=scenario.start, max_cycles=_MOST_CYCLES)
+        return simulate(objects, events, configuration=settings, checks=checks, now=now, max_cycles=_MOST_CYCLES)
+    cluster = VirtualCluster(objects, configuration=settings, checks=checks, now=now, max_cycles=_MOST_CYCLES)
     cluster.schedule(events)
     cluster.advance(scenario.start + round(scenario.until_seconds * 1e9))
     return cluster.run()

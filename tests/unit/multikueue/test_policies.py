@@ -1,0 +1,241 @@
+"""The policies by themselves: what they say in which situation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kueuecore._json import JsonObject
+from kueuecore.multikueue import AllAtOnce, Attempt, Dispatch, KnownCluster, Outcome
+from kueuecore.multikueue.policies import (
+    JsonPatchError,
+    Overflow,
+    Overridden,
+    Scored,
+    TakingBack,
+    apply_json_patch,
+    by_priority,
+    cannot_hold,
+    has_room,
+    override_of,
+)
+from kueuecore.times import format_time
+from tests.unit.multikueue.stage import MINUTE, SECOND, START, Stage
+from tests.unit.multikueue.worlds import job
+
+POD_SET: JsonObject = {"name": "main", "count": 1}
+
+
+def cluster(name: str, **fields: Any) -> KnownCluster:
+    return KnownCluster(name=name, is_connected=True, **fields)
+
+
+def dispatch(*clusters: KnownCluster, **fields: Any) -> Dispatch:
+    return Dispatch(clusters=clusters, **{"workload": {}, "now": START, **fields})
+
+
+def queue(*flavors: tuple[str, dict[str, Any]], cohort: str = "", used: int = 0) -> dict[str, Any]:
+    """A ClusterQueue with flavors, and so much of the first one reserved."""
+    resources = [{"name": name, "resources": [{"name": "cpu", **quota}]} for name, quota in flavors]
+    spec: dict[str, Any] = {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": resources}]}
+    if cohort:
+        spec["cohortName"] = cohort
+    reserved = [{"name": flavors[0][0], "resources": [{"name": "cpu", "total": str(used)}]}]
+    return {"spec": spec, "status": {"flavorsReservation": reserved}}
+
+
+def asks(*cpus: int, **pod_set: Any) -> dict[str, Any]:
+    """A Workload that holds quota on the manager, with so many cpus for each of its pod sets."""
+    names = [f"set-{index}" for index in range(len(cpus))]
+    return {
+        "spec": {"podSets": [{"name": name, "count": cpu, **pod_set} for name, cpu in zip(names, cpus, strict=True)]},
+        "status": {
+            "admission": {
+                "podSetAssignments": [
+                    {"name": name, "count": cpu, "resourceUsage": {"cpu": str(cpu)}}
+                    for name, cpu in zip(names, cpus, strict=True)
+                ]
+            }
+        },
+    }
+
+
+# What is known of quota.
+
+
+@pytest.mark.parametrize(
+    ("cpus", "cluster_queue", "reason"),
+    [
+        ((4,), queue(("a", {"nominalQuota": 4})), ""),
+        ((5,), queue(("a", {"nominalQuota": 4})), "5 of cpu are asked for, and it has 4 at most"),
+        # What is in use now may be free later.
+        ((4,), queue(("a", {"nominalQuota": 4}), used=4), ""),
+        # A pod set gets one flavor, several pod sets may get several.
+        (
+            (5,),
+            queue(("a", {"nominalQuota": 4}), ("b", {"nominalQuota": 4})),
+            "5 of cpu are asked for, and it has 8 at most",
+        ),
+        ((4, 4), queue(("a", {"nominalQuota": 4}), ("b", {"nominalQuota": 4})), ""),
+        # In a cohort nobody knows, unless there is a limit to borrowing.
+        ((9,), queue(("a", {"nominalQuota": 4}), cohort="all"), ""),
+        (
+            (9,),
+            queue(("a", {"nominalQuota": 4, "borrowingLimit": 4}), cohort="all"),
+            "9 of cpu are asked for, and it has 8 at most",
+        ),
+        ((1,), {"spec": {}}, "it has no quota of cpu"),
+        ((1,), None, ""),
+    ],
+)
+def test_h2_what_a_worker_can_never_hold(cpus: tuple[int, ...], cluster_queue: Any, reason: str) -> None:
+    assert cannot_hold(dispatch(workload=asks(*cpus)), cluster("west", cluster_queue=cluster_queue)) == reason
+
+
+def test_h2_partial_admission_asks_for_less() -> None:
+    small = cluster("west", cluster_queue=queue(("a", {"nominalQuota": 4})))
+    assert cannot_hold(dispatch(workload=asks(8)), small)
+    assert cannot_hold(dispatch(workload=asks(8, minCount=4)), small) == ""
+
+
+def test_h2_room_is_what_is_free_now() -> None:
+    quota = queue(("a", {"nominalQuota": "4"}), used=2)
+    assert has_room(dispatch(workload=asks(2)), cluster("west", cluster_queue=quota))
+    assert not has_room(dispatch(workload=asks(3)), cluster("west", cluster_queue=quota))
+
+
+# Rounds of the one that scores.
+
+
+def test_h1_a_round_adds_the_next_best_and_keeps_the_others() -> None:
+    policy = Scored(score=by_priority({"a": 1, "b": 3, "c": 2}), round_ns=MINUTE)
+    told = dispatch(cluster("a"), cluster("b"), cluster("c"))
+    assert policy.nominate(told).clusters == ("b",)
+    during = replace(told, nominated=("b",), nominated_at=START, now=START + MINUTE - 1)
+    assert (policy.nominate(during).clusters, policy.nominate(during).look_again) == (("b",), START + MINUTE)
+    assert policy.nominate(replace(during, now=START + MINUTE)).clusters == ("b", "c")
+
+
+# Taking back.
+
+
+def stuck(name: str, since: int) -> KnownCluster:
+    """A worker that holds quota for its copy, and does not admit it."""
+    reserved = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": format_time(since)}
+    return cluster(name, workload={"status": {"conditions": [reserved]}})
+
+
+def test_h4_a_copy_that_holds_quota_and_is_not_admitted_is_withdrawn() -> None:
+    policy = TakingBack(inner=AllAtOnce(), admit_ns=MINUTE)
+    early = policy.nominate(dispatch(stuck("a", START), cluster("b"), now=START + MINUTE - 1))
+    assert (early.clusters, early.withdrawn, early.look_again) == (("a", "b"), "", START + MINUTE)
+    late = policy.nominate(dispatch(stuck("a", START), cluster("b"), now=START + MINUTE))
+    assert (late.clusters, late.withdrawn) == (("b",), "a")
+    # Where it has nowhere else to go, it stays.
+    assert policy.nominate(dispatch(stuck("a", START), now=START + MINUTE)).clusters == ("a",)
+
+
+def test_h4_a_worker_is_left_out_twice_as_long_each_time() -> None:
+    policy = TakingBack(inner=AllAtOnce(), exclude_ns=MINUTE)
+    attempts = (Attempt("a", Outcome.RECALLED, START), Attempt("a", Outcome.EVICTED, START + 2 * MINUTE))
+    told = dispatch(cluster("a"), cluster("b"), attempts=attempts)
+    until = START + 4 * MINUTE
+    assert policy.nominate(replace(told, now=until - 1)).clusters == ("b",)
+    assert policy.nominate(replace(told, now=until)).clusters == ("a", "b")
+    alone = policy.nominate(dispatch(cluster("a"), attempts=attempts, now=until - 1))
+    assert (alone.clusters, alone.look_again) == ((), until)
+
+
+def test_h4_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
+    stage = Stage("a", "b", dispatcher=TakingBack(inner=AllAtOnce(), admit_ns=MINUTE, exclude_ns=10 * MINUTE))
+    stage.job()
+    stage.settle()
+    stage.condition("a", "job", "QuotaReserved")
+    stage.wait(MINUTE + 5 * SECOND)
+    assert (stage.copies(), stage.nominated()) == (["b"], ["b"])
+    (attempt,) = stage.manager.attempts("job", namespace="ns")
+    assert (attempt.cluster, attempt.outcome) == ("a", Outcome.RECALLED)
+    stage.wait(10 * MINUTE)
+    assert stage.copies() == ["a", "b"]
+
+
+# Here first.
+
+
+def test_h3_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
+    overflow = Overflow({"here": "workers"}, patience_ns=MINUTE)
+    waiting = job(queue="here", managedBy="kubernetes.io/job-controller") | {"status": {"active": 0}}
+
+    def looked(reason: str, at: int, **condition: str) -> Any:
+        reserved: Any = {"type": "QuotaReserved", "status": "False", "reason": reason, **condition}
+        created: Any = {"creationTimestamp": format_time(START)}
+        return overflow.look(waiting, {"metadata": created, "status": {"conditions": [reserved]}}, now=START + at)
+
+    assert looked("WaitingForQuota", 0).look_again == START + MINUTE
+    moved = looked("WaitingForQuota", MINUTE).job
+    assert moved["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "workers"
+    assert "managedBy" not in moved["spec"]
+    assert "status" not in moved
+    # What is never going to fit here need not wait.
+    assert looked("ExceedsMaxQuota", 0).job is not None
+    for reason, status in (("Suspended", "False"), ("Misconfigured", "False"), ("QuotaReserved", "True")):
+        assert looked(reason, MINUTE, status=status).job is None
+
+
+# Overrides.
+
+
+def test_h5_an_override_is_for_the_job_and_for_the_template_of_its_workload() -> None:
+    template: JsonObject = {"spec": {"containers": [{"image": "i", "own": 1}]}}
+    workload: JsonObject = {"spec": {"podSets": [{**POD_SET, "template": template}]}}
+    image: JsonObject = {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "eu/i"}
+    label: JsonObject = {"op": "add", "path": "/metadata/labels/region", "value": "eu"}
+    override = override_of(job(), workload, [image, label])
+    assert override.job["metadata"] == {"labels": {"region": "eu"}}
+    # What the Workload has beside its job stays.
+    changed: Any = {**POD_SET, "template": {"spec": {"containers": [{"image": "eu/i", "own": 1}]}}}
+    assert override.workload == {"spec": {"podSets": [changed]}}
+    assert override_of(job(), workload, [label]).workload == {}
+
+
+def test_h5_a_worker_whose_override_does_not_fit_is_left_out() -> None:
+    absent: dict[str, Any] = {"op": "remove", "path": "/spec/nothing"}
+    nomination = Overridden(AllAtOnce(), {"a": [absent]}).nominate(dispatch(cluster("a"), cluster("b"), job=job()))
+    assert nomination.clusters == ("b",)
+    assert nomination.problem == "cluster a: its override does not fit the job: there is nothing at '/spec/nothing'"
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "after"),
+    [
+        # The examples of RFC 6902, appendix A.
+        ({"foo": "bar"}, {"op": "add", "path": "/baz", "value": "qux"}, {"baz": "qux", "foo": "bar"}),
+        ({"foo": ["bar", "baz"]}, {"op": "add", "path": "/foo/1", "value": "qux"}, {"foo": ["bar", "qux", "baz"]}),
+        ({"baz": "qux", "foo": "bar"}, {"op": "remove", "path": "/baz"}, {"foo": "bar"}),
+        ({"foo": ["bar", "qux", "baz"]}, {"op": "remove", "path": "/foo/1"}, {"foo": ["bar", "baz"]}),
+        ({"baz": "qux"}, {"op": "replace", "path": "/baz", "value": "boo"}, {"baz": "boo"}),
+        ({"a": {"b": 1}, "c": {}}, {"op": "move", "from": "/a/b", "path": "/c/d"}, {"a": {}, "c": {"d": 1}}),
+        ({"foo": ["a", "b", "c"]}, {"op": "move", "from": "/foo/1", "path": "/foo/2"}, {"foo": ["a", "c", "b"]}),
+        ({"baz": "qux"}, {"op": "test", "path": "/baz", "value": "qux"}, {"baz": "qux"}),
+        ({"baz": "qux"}, {"op": "test", "path": "/baz", "value": "bar"}, None),
+        ({"baz": 1}, {"op": "test", "path": "/baz", "value": True}, None),
+        ({"foo": "bar"}, {"op": "add", "path": "/baz/bat", "value": "qux"}, None),
+        ({"/": 9, "~1": 10}, {"op": "test", "path": "/~01", "value": 10}, {"/": 9, "~1": 10}),
+        ({"foo": ["bar"]}, {"op": "add", "path": "/foo/-", "value": ["abc"]}, {"foo": ["bar", ["abc"]]}),
+        ({"foo": ["bar"]}, {"op": "add", "path": "/foo/2", "value": 1}, None),
+        ({"foo": ["bar"]}, {"op": "replace", "path": "/foo/01", "value": 1}, None),
+        ({"a": {}}, {"op": "move", "from": "/a", "path": "/a/b"}, None),
+        ({"a": [1]}, {"op": "copy", "from": "/a", "path": "/b"}, {"a": [1], "b": [1]}),
+        ({"a": 1}, {"op": "replace", "path": "", "value": {"b": 2}}, {"b": 2}),
+        ({"a": 1}, {"op": "shout", "path": "/a"}, None),
+        ({"a": 1}, {"op": "remove", "path": "a"}, None),
+    ],
+)
+def test_h5_json_patches(before: dict[str, Any], operation: dict[str, Any], after: dict[str, Any] | None) -> None:
+    if after is None:
+        with pytest.raises(JsonPatchError):
+            apply_json_patch(before, [operation])
+    else:
+        assert apply_json_patch(before, [operation]) == after
