@@ -10,11 +10,12 @@ from kueuecore.multikueue import connection_problem, kubeconfig_problem
 
 def kubeconfig(cluster: JsonObject | None = None, user: JsonObject | None = None) -> JsonObject:
     server: JsonObject = {"server": "https://West.example.com:6443", "certificate-authority-data": "eA=="}
+    credentials: JsonObject = {"token": "t"}
     return {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "west", "user": "manager"}}],
         "clusters": [{"name": "west", "cluster": server | (cluster or {})}],
-        "users": [{"name": "manager", "user": {"token": "t"} | (user or {})}],
+        "users": [{"name": "manager", "user": credentials | (user or {})}],
     }
 
 
