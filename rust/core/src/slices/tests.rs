@@ -167,14 +167,14 @@ fn a_larger_slice_preempts_only_for_what_it_takes_beyond_the_old_one() {
         let within_cluster_queue = PreemptionPolicy::LowerPriority;
         queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
     });
-    world.submit(slice("old", 2, ""));
+    world.submit(slice("old", 1, ""));
     world.submit(Workload { priority: Some(-1), ..workload("low", "2") });
-    world.submit(Workload { priority: Some(1), ..workload("high", "6") });
+    world.submit(Workload { priority: Some(1), ..workload("high", "7") });
     for _ in 0..3 {
         assert_eq!(world.cycle().admissions.len(), 1);
     }
-    world.submit(slice("new", 4, "old"));
+    world.submit(slice("new", 3, "old"));
     let decision = world.cycle();
     let preempted: Vec<&str> = decision.preemptions.iter().map(|it| it.key.1.as_str()).collect();
-    assert_eq!(preempted, ["low"], "two CPUs more, not four");
+    assert_eq!(preempted, ["low"], "two CPUs more, not three");
 }
