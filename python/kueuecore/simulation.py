@@ -14,7 +14,7 @@ from kueuecore.manifests import to_json_lines
 from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
 from kueuecore.times import TimeLike, nanoseconds
 from kueuecore.virtual import VirtualCluster
-from kueuecore.virtual.happenings import span_ns, submitted
+from kueuecore.virtual.happenings import cycles_of, span_ns, submitted
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
 
@@ -126,8 +126,8 @@ def simulate(
             checks=checks,
             trusted=trusted,
             cycle_seconds=cycle_seconds,
-            quiet_cycles=_count(quiet_cycles, "quiet_cycles"),
-            max_cycles=_count(max_cycles, "max_cycles"),
+            quiet_cycles=quiet_cycles,
+            max_cycles=max_cycles,
             eviction_seconds=eviction_seconds,
             messages=messages,
         )
@@ -138,8 +138,8 @@ def simulate(
     engine.apply(objects, now=start, trusted=trusted)
     options = (
         span_ns(cycle_seconds, "cycle_seconds"),
-        _count(quiet_cycles, "quiet_cycles"),
-        _count(max_cycles, "max_cycles"),
+        cycles_of(quiet_cycles, "quiet_cycles"),
+        cycles_of(max_cycles, "max_cycles"),
         span_ns(eviction_seconds, "eviction_seconds"),
         bool(messages),
     )
@@ -147,17 +147,6 @@ def simulate(
     core = engine._core.simulate(columns, b"\n".join(map(_line, events)), bool(trusted), start, options)
     engine._now = core.end
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
-
-
-def _count(cycles: object, name: str) -> int | None:
-    """A number of cycles."""
-    if cycles is None:
-        return None
-    if not isinstance(cycles, int) or isinstance(cycles, bool):
-        raise TypeError(f"{name} is a number of cycles or None, not {type(cycles).__name__}")
-    if not 0 <= cycles < 2**63:
-        raise ValueError(f"{name} is {cycles}; give a number from 0 to {2**63 - 1}")
-    return cycles
 
 
 def _line(event: Happening | Mapping[str, object]) -> bytes:

@@ -19,7 +19,7 @@ from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 from kueuecore.runs import Happening, Operation, Run, RunEnding, Step, StepKind
 from kueuecore.states import WorkloadState
 from kueuecore.times import TimeLike, format_time, nanoseconds
-from kueuecore.virtual.happenings import happening_of, span_ns
+from kueuecore.virtual.happenings import cycles_of, happening_of, span_ns
 from kueuecore.virtual.record import Record
 from kueuecore.virtual.running import Running, has_quota
 from kueuecore.virtual.stored import Stored, manifests_of
@@ -35,10 +35,11 @@ _IDLE_ROUNDS = 2
 class VirtualCluster:
     """A cluster in virtual time: an engine, the jobs behind its workloads, and who decides on their checks.
 
-    Around the scheduler stands what a cluster has, as in `kueuecore.simulate`, which tells the same of a world without
-    check controllers: workloads run as long as they are said to and then finish, evicted ones stop and wait again, and
-    after each cycle those are tried again for which something may have changed. Backoffs and timeouts of Kueue are
-    acted on when they are due, also between two cycles that follow one another, where `simulate` ends the round first.
+    Around the scheduler stands what a cluster has, as in `kueuecore.simulate`: workloads run as long as they are said
+    to and then finish, evicted ones stop and wait again, and after each cycle those are tried again for which something
+    may have changed. Without check controllers the two tell the same to the step, where neither `waitForPodsReady` nor
+    maximum execution times are used: Kueue's own timers are acted on here when they are due, also between two cycles
+    that follow one another, where `simulate` ends the round of cycles first.
 
     Nothing happens but through `step` and `advance`, and nothing depends on a clock or on chance. Several clusters go
     through one time if whoever holds them lets the one step whose `next_event_time` comes first.
@@ -111,7 +112,8 @@ class VirtualCluster:
         self._now = self._reconciled_at = self.start
         self._samples_usage = "admissionFairSharing" in settings.to_dict()
         self._cycle_ns = span_ns(cycle_seconds, "cycle_seconds")
-        self._quiet_cycles, self._max_cycles = quiet_cycles, max_cycles
+        self._quiet_cycles = cycles_of(quiet_cycles, "quiet_cycles")
+        self._max_cycles = cycles_of(max_cycles, "max_cycles")
         self._messages = messages
         self._record = Record(messages)
         self._running = Running(self.engine, self._record, eviction_ns=span_ns(eviction_seconds, "eviction_seconds"))

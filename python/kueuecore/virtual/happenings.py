@@ -15,7 +15,7 @@ from kueuecore.runs import Happening, Operation
 from kueuecore.times import format_time
 from kueuecore.virtual.jobs import JobPlan
 
-__all__ = ["happening_of", "job_plan", "span_ns", "submitted"]
+__all__ = ["cycles_of", "happening_of", "job_plan", "span_ns", "submitted"]
 
 _SECOND_NS = 1_000_000_000
 _NAMES = {
@@ -39,6 +39,22 @@ def span_ns(seconds: object, name: str) -> int:
     if not 0 <= seconds < 2**63 / _SECOND_NS or math.isnan(seconds):
         raise ValueError(f"{name} is {seconds!r}; give seconds from 0 to 292 years")
     return round(seconds * _SECOND_NS)
+
+
+def cycles_of(cycles: object, name: str) -> int | None:
+    """A number of cycles, or no limit.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is negative, or beyond 64 bits.
+    """
+    if cycles is None:
+        return None
+    if not isinstance(cycles, int) or isinstance(cycles, bool):
+        raise TypeError(f"{name} is a number of cycles or None, not {type(cycles).__name__}")
+    if not 0 <= cycles < 2**63:
+        raise ValueError(f"{name} is {cycles}; give a number from 0 to {2**63 - 1}")
+    return cycles
 
 
 def happening_of(event: Happening | Mapping[str, object]) -> Happening:
