@@ -31,6 +31,7 @@ dev: $(STAMPS)/extension ## make .venv with the locked tools and build the exten
 demo: $(STAMPS)/extension ## build, then run every example
 	@for example in examples/*/; do \
 		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
+		elif [ -f "$$example/orders.py" ]; then set -- $(PY) "$${example}orders.py"; \
 		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/test_example_controller.py; \
 		elif [ -f "$$example/scenario.yaml" ]; then set -- $(VENV)/bin/kueuecore simulate "$${example}scenario.yaml"; \
 		else set -- $(VENV)/bin/kueuecore run "$${example%/}"; fi; \
