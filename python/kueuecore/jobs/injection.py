@@ -17,6 +17,7 @@ POD_SET_LABEL = f"{PREFIX}podset"
 TOPOLOGY_GATE = f"{PREFIX}topology"
 WORKLOAD_ANNOTATION = f"{PREFIX}workload"
 SLICE_NAME_ANNOTATION = f"{PREFIX}workload-slice-name"
+SLICE_REPLACEMENT_ANNOTATION = f"{PREFIX}workload-slice-replacement-for"
 
 _UNCONSTRAINED_ANNOTATION = f"{PREFIX}podset-unconstrained-topology"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

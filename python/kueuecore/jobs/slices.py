@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
-from kueuecore.jobs.model import PREFIX, annotations_of
+from kueuecore.jobs.injection import SLICE_REPLACEMENT_ANNOTATION
+from kueuecore.jobs.model import annotations_of
 from kueuecore.jobs.paths import with_value
 from kueuecore.jobs.status import has_condition
 from kueuecore.jobs.steps import Action, WorkloadStep
 
 __all__ = ["ChosenSlice", "chosen_slice"]
-
-_REPLACEMENT_FOR = f"{PREFIX}workload-slice-replacement-for"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +62,7 @@ def _normalized(live: Sequence[JsonObject]) -> tuple[JsonObject | None, list[Wor
     there = [it for it in live if not has_condition(it, "Evicted")]
     replacements: dict[str, JsonObject] = {}
     for it in there:
-        old = annotations_of(it).get(_REPLACEMENT_FOR)
+        old = annotations_of(it).get(SLICE_REPLACEMENT_ANNOTATION)
         if old is not None and (old not in replacements or (_holds(it) and not _holds(replacements[old]))):
             replacements[old] = it
     reserved = [it for it in there if _holds(it) and not _holds(replacements.get(_key(it), {}))]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.group_syncing import NotMatching, fits_group, match_group, prepared_group
-from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, infos_of_workload
+from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION, infos_of_workload
 from kueuecore.jobs.integration import Integration, NoWorkload, Write
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.matching import fits_workload
@@ -15,7 +15,6 @@ from kueuecore.jobs.model import (
     ADMISSION_GATED_BY,
     JOB_UID_LABEL,
     MOST_POD_SETS,
-    PREFIX,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     JobsConfiguration,
@@ -26,6 +25,7 @@ from kueuecore.jobs.model import (
 )
 from kueuecore.jobs.names import owner_reference
 from kueuecore.jobs.paths import value_at, with_value, without_value
+from kueuecore.jobs.pod import SERVING
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.running import StopReason, check_workload, known_integration
 from kueuecore.jobs.slices import chosen_slice
@@ -38,8 +38,6 @@ from kueuecore.manifests import ManifestLike, object_ref
 from kueuecore.times import TimeLike, format_time, nanoseconds
 
 __all__ = ["sync_workloads"]
-
-_REPLACEMENT_FOR = f"{PREFIX}workload-slice-replacement-for"
 
 
 def sync_workloads(
@@ -131,7 +129,7 @@ class _Syncing:
         if self._integration is not POD_GROUP and not self._controls(workload):
             workload = self._owned(workload)
             self._steps.append(WorkloadStep(Action.UPDATE, workload))
-        is_replacement = self._is_elastic and _REPLACEMENT_FOR in annotations_of(workload)
+        is_replacement = self._is_elastic and SLICE_REPLACEMENT_ANNOTATION in annotations_of(workload)
         if is_replacement or self._fits(workload):
             return self._result(workload)
         message = "The prebuilt workload is out of sync with its user job"
@@ -281,7 +279,9 @@ class _Syncing:
         for old in replaced:
             origin = annotations_of(old).get(SLICE_NAME_ANNOTATION) or _name(old)
             made = with_value(made, ("metadata", "annotations", SLICE_NAME_ANNOTATION), origin)
-            made = with_value(made, ("metadata", "annotations", _REPLACEMENT_FOR), f"{self._namespace}/{_name(old)}")
+            made = with_value(
+                made, ("metadata", "annotations", SLICE_REPLACEMENT_ANNOTATION), f"{self._namespace}/{_name(old)}"
+            )
         self._steps.append(WorkloadStep(Action.CREATE, made))
         return self._result(made)
 
@@ -317,7 +317,7 @@ class _Syncing:
 
     def _in_its_queue(self, workload: JsonObject) -> JsonObject:
         """The Workload in the queue that the job names, if it has not been admitted."""
-        is_serving_group = annotations_of(self._job).get(f"{PREFIX}pod-group-serving") == "true"
+        is_serving_group = annotations_of(self._job).get(SERVING) == "true"
         if not self._is_suspended() or has_condition(workload, "Admitted") or is_serving_group:
             return workload
         queue = labels_of(self._job).get(QUEUE_LABEL, "")
