@@ -202,7 +202,15 @@ def test_a_fleet_tells_of_copies_and_of_the_quota_of_its_manager(
     monkeypatch.chdir(Path(__file__).parents[2])
     assert main(["simulate", "examples/multikueue/overflow.yaml", "-o", "json"]) == ExitCode.OK
     told = json.loads(capsys.readouterr().out)
-    assert told["managerQuota"] == [{"clusterQueue": "dispatch", "resource": "cpu", "quota": 12.0, "ofWorkers": 12.0}]
+    assert told["managerQuota"] == [
+        {
+            "clusterQueue": "dispatch",
+            "resource": "cpu",
+            "quota": 12.0,
+            "ofWorkers": 12.0,
+            "byWorker": {"east": 8.0, "west": 4.0},
+        }
+    ]
     assert {job["cluster"] for job in told["jobs"]} == {"(manager)", "east"}
     assert (told["all"]["finished"], told["all"]["evictions"]) == (8, 4)
 

@@ -114,11 +114,16 @@ def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool)
 
 def _quotas(outcome: ScenarioOutcome, style: Style) -> str:
     """The quota of a manager beside that of its workers."""
-    header = ["MANAGER QUEUE", "RESOURCE", "QUOTA", "OF WORKERS", "WHICH IS"]
-    rows = [
-        [it.cluster_queue, it.resource, _amount(it.manager), _amount(it.workers), it.verdict] for it in outcome.quotas
-    ]
+    header = ["MANAGER QUEUE", "RESOURCE", "QUOTA", "OF WORKERS", "EACH", "WHICH IS"]
+    rows = []
+    for it in outcome.quotas:
+        each = ", ".join(f"{worker} {_amount(amount)}" for worker, amount in it.by_worker.items())
+        rows.append([it.cluster_queue, it.resource, _amount(it.manager), _amount(it.workers), each, it.verdict])
     return table(header, rows, style, right=("QUOTA", "OF WORKERS")) if rows else ""
+
+
+def _number(units: Fraction | None) -> float | None:
+    return None if units is None else float(units)
 
 
 def _amount(units: Fraction | None) -> str:
@@ -160,8 +165,9 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
             {
                 "clusterQueue": it.cluster_queue,
                 "resource": it.resource,
-                "quota": None if it.manager is None else float(it.manager),
-                "ofWorkers": None if it.workers is None else float(it.workers),
+                "quota": _number(it.manager),
+                "ofWorkers": _number(it.workers),
+                "byWorker": {worker: _number(amount) for worker, amount in it.by_worker.items()},
             }
             for it in outcome.quotas
         ],

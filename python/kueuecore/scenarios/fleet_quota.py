@@ -27,11 +27,10 @@ def quotas_of(fleet: Fleet, workers: tuple[str, ...]) -> tuple[QuotaOutcome, ...
             continue
         name = text_at(queue, "metadata", "name")
         keys = {_key(it) for it in fleet.objects("LocalQueue") if text_at(it, "spec", "clusterQueue") == name}
-        there = [_usable(fleet.nodes[it], _targets(fleet.nodes[it], keys)) for it in workers]
+        there = {it: _usable(fleet.nodes[it], _targets(fleet.nodes[it], keys)) for it in workers}
         for resource, amount in _usable(manager, {name}).items():
-            sums = [it.get(resource, Fraction()) for it in there]
-            total = None if None in sums else sum((it for it in sums if it is not None), Fraction())
-            found.append(QuotaOutcome(cluster_queue=name, resource=resource, manager=amount, workers=total))
+            by_worker = {worker: it.get(resource, Fraction()) for worker, it in there.items()}
+            found.append(QuotaOutcome(cluster_queue=name, resource=resource, manager=amount, by_worker=by_worker))
     return tuple(found)
 
 

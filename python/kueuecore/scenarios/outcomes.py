@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -127,13 +127,19 @@ class QuotaOutcome:
         cluster_queue: The ClusterQueue on the manager.
         resource: The resource.
         manager: What it may use; None: without a limit.
-        workers: What the workers have behind it; None: without a limit.
+        by_worker: What each worker has behind it; None: without a limit.
     """
 
     cluster_queue: str
     resource: str
     manager: Fraction | None
-    workers: Fraction | None
+    by_worker: Mapping[str, Fraction | None]
+
+    @property
+    def workers(self) -> Fraction | None:
+        """What the workers have together; None: without a limit."""
+        known = [it for it in self.by_worker.values() if it is not None]
+        return sum(known, Fraction()) if len(known) == len(self.by_worker) else None
 
     @property
     def verdict(self) -> str:
