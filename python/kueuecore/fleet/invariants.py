@@ -19,9 +19,9 @@ _SECOND_NS = 1_000_000_000
 class FleetInvariants:
     """Shown a fleet after everything that happens (`Fleet(watch=...)`), and at its end.
 
-    1. **No job starts twice.** When the pods of a job start on a worker, none of the same job run on another one that
-       the manager can reach. One that it could not reach for `workerLostTimeout` may still run them: that is how Kueue
-       gives a worker up. Once it is reachable again they end within the grace.
+    1. **No job starts twice.** When the pods of a job start on a worker that the manager can reach, none of the same
+       job run on another one that it can reach. One that it could not reach for `workerLostTimeout` may still run them,
+       and start them again: that is how Kueue gives a worker up. Once it can be reached they end within the grace.
     2. **No job is lost.** In the end each job has finished, or waits and says why (`check_end`).
     3. **Nothing is left.** In the end workers have nothing of ours for jobs that finished or went (`check_end`).
     4. **Nothing of anybody else is touched**: objects on workers with another origin, or none, stay as they were made.
@@ -39,6 +39,8 @@ class FleetInvariants:
         self._grace_ns = int(grace_seconds * _SECOND_NS)
         self._running: dict[str, frozenset[_Key]] = {}
         self._reachable_since: dict[str, int] = {}
+        # Workers that the manager had reached and lost; of the others nothing can run that it does not know.
+        self._was_lost: set[str] = set()
         self._version = -1
         self._theirs: dict[tuple[str, str, str, str], JsonObject] = {}
 
@@ -72,26 +74,29 @@ class FleetInvariants:
     def _note_reach(self, fleet: Fleet) -> None:
         for name, link in fleet.links.items():
             if link.is_cut or fleet.nodes[MANAGER].is_down or not fleet.manager.is_connected(name):
-                self._reachable_since.pop(name, None)
+                if self._reachable_since.pop(name, None) is not None:
+                    self._was_lost.add(name)
             else:
-                self._reachable_since.setdefault(name, fleet.now)
+                self._reachable_since.setdefault(name, fleet.now if name in self._was_lost else 0)
 
     def _check_runs(self, fleet: Fleet) -> None:
         running = {name: node.running() for name, node in fleet.nodes.items()}
         for name, jobs in running.items():
+            if not self._is_known(fleet, name, self._grace_ns):
+                # It may still run, and even start, what was given up while nobody could tell it.
+                continue
             for key in jobs:
-                others = [other for other in running if other != name and key in running[other]]
                 has_started = key not in self._running.get(name, frozenset())
-                for other in others:
-                    reach = self._reachable_since.get(other)
-                    is_known = reach is not None and fleet.now - reach > (0 if has_started else self._grace_ns)
-                    both = has_started or self._has_been_reachable(fleet, name)
-                    assert not (is_known and both), f"{'/'.join(key)} runs on {name} and on {other}"
+                grace_ns = 0 if has_started else self._grace_ns
+                others = [it for it in running if it != name and key in running[it]]
+                known = [it for it in others if self._is_known(fleet, it, grace_ns)]
+                assert not known, f"{'/'.join(key)} runs on {name} and on {known[0]}"
         self._running = running
 
-    def _has_been_reachable(self, fleet: Fleet, name: str) -> bool:
-        since = self._reachable_since.get(name)
-        return since is not None and fleet.now - since > self._grace_ns
+    def _is_known(self, fleet: Fleet, cluster: str, longer_than_ns: int) -> bool:
+        """Has the manager been able to reach a worker for longer than a time?"""
+        since = self._reachable_since.get(cluster)
+        return since is not None and fleet.now - since > longer_than_ns
 
     # What belongs to others.
 

@@ -27,6 +27,14 @@ class Affected:
         self._store = store
         self._adapters = adapters
         self._queue = queue
+        self._of_owner: dict[tuple[str, str, str], dict[WorkloadKey, None]] = {}
+
+    def note(self, before: JsonObject, after: JsonObject | None) -> None:
+        """A Workload is there, has changed, or has gone."""
+        if before and (owned := self._of_owner.get(self._owner(before))) is not None:
+            owned.pop(key_of(before), None)
+        if after is not None:
+            self._of_owner.setdefault(self._owner(after), {})[key_of(after)] = None
 
     def by_config(self, config: str, at: int) -> None:
         """Those whose check names a MultiKueueConfig."""
@@ -52,10 +60,13 @@ class Affected:
             self._of_job(adapter.kind, key_of(workload)[0], name, at)
 
     def _of_job(self, kind: str, namespace: str, name: str, at: int) -> None:
-        for workload in self._store.of_kind("Workload"):
-            owner = adapter_for(workload, self._adapters)[1]
-            if text_at(owner, "kind") == kind and text_at(owner, "name") == name and key_of(workload)[0] == namespace:
-                self._queue.add(key_of(workload), at)
+        for key in self._of_owner.get((kind, namespace, name), ()):
+            self._queue.add(key, at)
+
+    def _owner(self, workload: JsonObject) -> tuple[str, str, str]:
+        """Kind, namespace and name of the job of a Workload."""
+        owner = adapter_for(workload, self._adapters)[1]
+        return text_at(owner, "kind"), key_of(workload)[0], text_at(owner, "name")
 
 
 def key_of(manifest: JsonObject) -> WorkloadKey:

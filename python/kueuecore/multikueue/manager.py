@@ -462,6 +462,7 @@ class Manager:
         kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
         match kind:
             case "Workload":
+                self._affected.note(before, after)
                 if after is None:
                     self._gone[key_of(before)] = before
                 else:

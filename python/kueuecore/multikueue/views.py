@@ -117,8 +117,8 @@ class Views:
         name, origin = text_at(local, "metadata", "name"), self._settings.origin
         wanted = dict.fromkeys([owner, *(text_at(job, "metadata", "name") for job in jobs)])
         found = {it: job for it in wanted if (job := store.get(adapter.kind, it, namespace=namespace)) is not None}
-        if adapter.has_members:
-            # The pods here may have gone by now.
+        if adapter.has_members and not jobs:
+            # The pods here have gone, and with them the names of those there.
             for job in store.of_kind(adapter.kind):
                 if text_at(job, "metadata", "namespace") == namespace and prebuilt_name(job, self._settings) == name:
                     found[text_at(job, "metadata", "name")] = job
