@@ -103,6 +103,21 @@ def test_other_work_does_not_change_what_is_drawn(simulate: Callable[..., Ran]) 
     assert created == [job["created"] for job in alone["jobs"]]
 
 
+def test_jobs_are_called_after_their_work(simulate: Callable[..., Ran]) -> None:
+    entry = SCENARIO.partition("work:\n")[2]
+    named = SCENARIO + entry.replace("- job:", "- name: other\n  job:")
+    told = document(simulate(named, "-o", "json"))
+    assert sorted({job["job"] for job in told["jobs"]})[::3] == ["Job/both-1", "Job/other-1"]
+    assert [(it["name"], it["jobs"]) for it in told["work"]] == [("both", 3), ("other", 3)]
+
+
+def test_two_jobs_of_one_name_are_refused(simulate: Callable[..., Ran]) -> None:
+    entry = SCENARIO.partition("work:\n")[2]
+    ran = simulate(SCENARIO + entry.replace("- job:", "- name: both-2\n  job:").replace("  count: 3\n", ""))
+    assert ran.code == ExitCode.BAD_INPUT
+    assert "metadata.name: work both-2 and work both both have a job of this name" in ran.err
+
+
 def test_a_scenario_ends_when_it_is_told_to(simulate: Callable[..., Ran]) -> None:
     ran = simulate(SCENARIO + "until: 65s\n", "-o", "json")
     told = document(ran)
@@ -157,8 +172,8 @@ work:
         'scenario.yaml:5: start: Invalid value: today; write a time such as "2026-01-01T00:00:00Z"',
         "nothing.yaml: there is no such file; check the name",
         "scenario.yaml:6: cluster.objects[1]: neither a file nor an object; name a file, or write an object",
-        "scenario.yaml:8: work[0].job: it has no name; give it a `metadata.name`",
-        "scenario.yaml:8: work[0].count: Invalid value: 0; write a whole number from 1 on",
+        "scenario.yaml:8: work[0].name: Required value; say what the jobs are to be called",
+        "scenario.yaml:8: work[0].count: Invalid value: 0; write a whole number from 1 to 1000000",
         "scenario.yaml:8: work[0].runs: no span of time; write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}",
         "scenario.yaml:9: work[1].job: Required value; name a file with a job, or write the job itself",
         "scenario.yaml:9: work[1].every: no span of time; write seconds such as 90, or a duration such as 1m30s",

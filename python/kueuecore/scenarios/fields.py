@@ -58,14 +58,14 @@ class Fields:
             return default
         return value
 
-    def whole(self, name: str, default: int, *, least: int = 0) -> int:
+    def whole(self, name: str, default: int, *, least: int = 0, most: int = 2**53) -> int:
         """A whole number."""
         value = self.value(name)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             what = value if isinstance(value, int | float) else _what(value)
-            self.complain(name, f"Invalid value: {what}", f"write a whole number from {least} on")
+            self.complain(name, f"Invalid value: {what}", f"write a whole number from {least} to {most}")
             return default
         return value
 

@@ -22,6 +22,7 @@ __all__ = ["API_VERSION", "KIND", "Scenario", "read_scenario"]
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
+_MOST_JOBS = 1_000_000
 _START = "2026-01-01T00:00:00Z"
 _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
@@ -160,13 +161,13 @@ class _Reader:
         elif len(found) > 1:
             section.complain("job", f"{len(found)} objects", "name a file with one job")
         job = found[0] if found else Manifest({})
-        name = text_at(job.object, "metadata", "name")
+        name = section.text("name") or text_at(job.object, "metadata", "name")
         if found and not name:
-            section.complain("job", "it has no name", "give it a `metadata.name`")
+            section.complain("name", "Required value", "say what the jobs are to be called")
         work = Work(
-            name=section.text("name", name or str(index)),
+            name=name or str(index),
             job=job,
-            count=section.whole("count", 1, least=1),
+            count=section.whole("count", 1, least=1, most=_MOST_JOBS),
             at=section.seconds("at", 0.0) or 0.0,
             every=_span(section, "every") or Span(),
             runs=_span(section, "runs"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
 from kueuecore.world import DEFAULT_NAMESPACE
 
@@ -66,8 +67,8 @@ class Work:
     """Jobs of one kind.
 
     Args:
-        name: What it is called.
-        job: The job or the Workload. Of several, each gets its number after the name: `small-1`, `small-2`.
+        name: What it is called, and its jobs; of several, each gets its number after the name: `small-1`, `small-2`.
+        job: The job or the Workload.
         count: How many.
         at: When the first comes, in seconds from the beginning.
         every: How long after one comes the next.
@@ -91,7 +92,7 @@ class Work:
 
     def _numbered(self, number: int) -> Manifest:
         metadata = object_at(self.job.object, "metadata")
-        name = text_at(metadata, "name") if self.count == 1 else f"{text_at(metadata, 'name')}-{number}"
+        name = self.name if self.count == 1 else f"{self.name}-{number}"
         placed: JsonObject = {"namespace": DEFAULT_NAMESPACE, **metadata, "name": name}
         return replace(self.job, object={**self.job.object, "metadata": placed})
 
@@ -102,5 +103,15 @@ def arrivals_of(work: Iterable[Work], seed: int) -> tuple[Arrival, ...]:
     Args:
         work: The work.
         seed: Where everything comes from that is drawn.
+
+    Raises:
+        ManifestError: Two jobs have the same name.
     """
-    return tuple(sorted((it for each in work for it in each.arrivals(seed)), key=lambda it: it.at))
+    arrivals = sorted((it for each in work for it in each.arrivals(seed)), key=lambda it: it.at)
+    taken: dict[tuple[str, str, str], str] = {}
+    for it in arrivals:
+        other = taken.setdefault(it.key, it.work)
+        if other != it.work:
+            detail = f"work {other} and work {it.work} both have a job of this name"
+            raise ManifestError([it.job.problem(detail, field="metadata.name", remedy="give one of them another name")])
+    return tuple(arrivals)
