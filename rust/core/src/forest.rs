@@ -321,15 +321,16 @@ impl Forest {
     pub fn charge(&mut self, id: NodeId, usage: &[(FlavorResourceId, Amount)], add: bool, names: &impl ResourceNames) {
         self.flush(names);
         let (tree, _) = self.locate(id);
-        let missing: Vec<_> = usage.iter().map(|u| u.0).filter(|fr| self.tree(tree).column(*fr).is_none()).collect();
-        if !missing.is_empty() {
-            self.rebuild(&[id], &missing, names);
+        if usage.iter().any(|(fr, _)| self.tree(tree).column(*fr).is_none()) {
+            // All of them: a column of which nothing is used does not outlive a rebuild by itself.
+            let columns: Vec<_> = usage.iter().map(|u| u.0).collect();
+            self.rebuild(&[id], &columns, names);
         }
         self.note_change(id);
         let (tree, row) = self.locate(id);
         let tree = self.tree_mut(tree);
         for &(fr, amount) in usage {
-            let column = tree.column(fr).expect("added above");
+            let column = tree.column(fr).expect("there, or added above");
             if add {
                 tree.add_usage(row, column, amount);
             } else {

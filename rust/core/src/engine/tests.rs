@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::conditions::{QUOTA_RESERVED, condition};
 use crate::config::FairSharing;
 use crate::gates::{Gate, Gates};
 use crate::objects::{
-    ClusterQueue, Cohort, Meta, PodSet, Preemption, PreemptionPolicy, StopPolicy, TopologyRequest, Workload,
+    Admission, ClusterQueue, Cohort, ConditionStatus, Meta, PodSet, PodSetAssignment, Preemption, PreemptionPolicy,
+    StopPolicy, TopologyRequest, Workload,
 };
-use crate::testing::{World, cluster_queue, flavor, local_queue, meta, resource_group, workload};
+use crate::testing::{World, cluster_queue, flavor, local_queue, meta, quantity, resource_group, workload};
 
 fn world() -> World {
     World::new(Config::default())
@@ -285,4 +287,32 @@ fn a_cluster_queue_on_a_cycle_of_cohorts_stands_alone() {
     assert_eq!(rows(&world), 1);
     world.apply([Object::Cohort(below("b", ""))]);
     assert_eq!(rows(&world), 4);
+}
+
+#[test]
+fn usage_of_nothing_in_a_flavor_without_quota_is_charged_beside_that_of_others() {
+    let mut world = world();
+    for (name, flavor) in [("first", "gone"), ("second", "other")] {
+        let mut reserved = workload(name, "1");
+        reserved.pod_sets.push(PodSet { name: "idle".to_owned(), ..reserved.pod_sets[0].clone() });
+        let used = |pod_set: &str, flavor: &str, cpu: &str| PodSetAssignment {
+            name: pod_set.to_owned(),
+            count: Some(1),
+            flavors: [("cpu".to_owned(), flavor.to_owned())].into(),
+            resource_usage: [("cpu".to_owned(), quantity(cpu))].into(),
+            ..PodSetAssignment::default()
+        };
+        let pod_set_assignments = vec![used("main", flavor, "2"), used("idle", "unused", "0")];
+        let admission = Admission { cluster_queue: "cq".to_owned(), pod_set_assignments };
+        reserved.status.admission = Some(admission.into());
+        let status = ConditionStatus::True;
+        reserved.status.conditions.push(condition(QUOTA_RESERVED, status, "QuotaReserved", "", world.now, 1));
+        world.submit(reserved);
+    }
+    let state = &world.engine.state;
+    let node = state.queues[state.find_queue("cq").expect("it exists")].node.expect("it has an object");
+    let (tree, row) = state.forest.locate(node);
+    let tree = state.forest.tree(tree);
+    let used: i64 = (0..tree.columns().len()).map(|column| tree.usage(row, column).get()).sum();
+    assert_eq!(used, 4_000);
 }
