@@ -64,11 +64,11 @@ fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60, or so many WORLDS=, o
 HISTORIES ?= 10000
 .PHONY: fuzz-controller
 fuzz-controller: $(STAMPS)/extension ## HISTORIES=10000 in which events are lost, writes refused, processes killed; SEED=... plays them again
-	$(PY) scripts/fuzz_controller.py --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
+	$(PY) scripts/fuzz_histories.py controller --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-fleet
 fuzz-fleet: $(STAMPS)/extension ## HISTORIES=10000 of a manager of MultiKueue and its workers, with losses, breaks and restarts; SEED=...
-	$(PY) scripts/fuzz_fleet.py --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
+	$(PY) scripts/fuzz_histories.py fleet --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-bytes
 fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECONDS=60 a target; SEED=... does the same again

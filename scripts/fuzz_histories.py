@@ -1,6 +1,7 @@
-"""Histories in which things go wrong around a controller, as many as asked for, on all cores.
+"""Histories in which things go wrong around a controller or in a fleet, as many as asked for, on all cores.
 
-Each follows from a seed, and a failure names it: `make fuzz-controller HISTORIES=1 SEED=...` plays it again.
+Each follows from a seed, and a failure names it: `make fuzz-controller HISTORIES=1 SEED=...` plays it again, and
+`make fuzz-fleet` those of fleets.
 """
 
 from __future__ import annotations
@@ -13,19 +14,22 @@ import time
 import traceback
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
+from kueuecore.fleet import FleetHistory
 from kueuecore.testing import FaultyHistory
 
-OF_A_ROUND = 100
+HISTORIES = {"controller": FaultyHistory, "fleet": FleetHistory}
+OF_A_ROUND = 20
 
 
-def play_round(first: int, n: int) -> tuple[Counter[str], dict[int, str]]:
+def play_round(kind: str, first: int, n: int) -> tuple[Counter[str], dict[int, str]]:
     """Play the histories of some seeds; returns what happened in them, and by seed what failed."""
     happened: Counter[str] = Counter()
     failures = {}
     for seed in range(first, first + n):
         try:
-            happened += FaultyHistory(seed).play()
+            happened += HISTORIES[kind](seed).play()
             happened["histories"] += 1
         except Exception:
             failures[seed] = traceback.format_exc()
@@ -34,6 +38,7 @@ def play_round(first: int, n: int) -> tuple[Counter[str], dict[int, str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=HISTORIES, help="of what")
     parser.add_argument("--histories", type=int, default=10_000, help="how many")
     parser.add_argument("--seed", type=int, help="seed of the first; drawn by default")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
@@ -48,11 +53,11 @@ def main() -> int:
         for done in range(0, arguments.histories, OF_A_ROUND)
     ]
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for found, failures in pool.map(play_round, *zip(*rounds, strict=True)):
+        for found, failures in pool.map(partial(play_round, arguments.kind), *zip(*rounds, strict=True)):
             happened += found
             n_failures += len(failures)
             for seed, failed in failures.items():
-                print(f"\n{failed}\nagain: make fuzz-controller HISTORIES=1 SEED={seed}\n", flush=True)
+                print(f"\n{failed}\nagain: make fuzz-{arguments.kind} HISTORIES=1 SEED={seed}\n", flush=True)
     for name, n in sorted(happened.items()):
         print(f"{n:9,}  {name}")
     print(f"{time.time() - begun:.0f} s on {arguments.jobs} cores, {n_failures} failed")
