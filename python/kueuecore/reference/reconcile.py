@@ -90,7 +90,9 @@ class _Pass:
         return None if written is None else times.moment(written)
 
     def _retry_time(self) -> bool:
-        """Checks ask to wait (rules/07 §3)."""
+        """Checks ask to wait (rules/07 §3). Of one that is inactive Kueue writes that and takes it back for ever."""
+        if not conditions.is_active(self.workload):
+            return False
         moments = [
             times.moment(state["lastTransitionTime"]) + state["requeueAfterSeconds"] * times.SECOND
             for state in conditions.check_states(self.workload)
@@ -133,11 +135,14 @@ class _Pass:
         """Nobody wants it to run (rules/07 §9)."""
         workload, message, cause = self.workload, "The workload is deactivated", ""
         had_state = workload["status"].pop("requeueState", None) is not None
-        if conditions.is_true(workload, "Evicted"):
-            return had_state and self._write()
+        is_evicted = conditions.is_true(workload, "Evicted")
+        if is_evicted and not had_state:
+            return False
         if target := conditions.find(workload, "DeactivationTarget"):
             cause, message = target["reason"], f"{message} due to {target['message']}"
             workload["status"]["conditions"].remove(target)
+        if is_evicted:
+            return self._write()
         return self._evict("Deactivated", message, cause)
 
     def _restarted(self) -> bool:
