@@ -31,7 +31,6 @@ dev: $(STAMPS)/extension ## make .venv with the locked tools and build the exten
 demo: $(STAMPS)/extension ## build, then run every example
 	@for example in examples/*/; do \
 		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
-		elif [ -f "$$example/orders.py" ]; then set -- $(PY) "$${example}orders.py"; \
 		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/test_example_controller.py; \
 		elif [ -f "$$example/scenario.yaml" ]; then set -- $(VENV)/bin/kueuecore simulate "$${example}scenario.yaml"; \
 		else set -- $(VENV)/bin/kueuecore run "$${example%/}"; fi; \
@@ -147,6 +146,7 @@ bench: $(STAMPS)/extension ## how long single steps, whole runs and calls from P
 	for trust in '' --trusted; do echo && PYTHONPATH=python $(PY) benches/load.py --keep $$trust || exit 1; done
 	$(PY) -m pytest benches --quiet --override-ini addopts=--import-mode=importlib --benchmark-only \
 		--benchmark-timer=time.process_time --benchmark-columns=min,median,rounds --benchmark-json=.benchmarks/python.json
+	PYTHONPATH=python $(PY) benches/threads.py --seconds 5
 
 BASE ?= main
 .PHONY: bench-compare

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._patches import patched
 from kueuecore.checks import CheckController, ObjectWrite, applied_review
 from kueuecore.configuration import Configuration
 from kueuecore.controller.checked import check, check_version, checked_answer, event_of, plain_object
@@ -17,7 +18,6 @@ from kueuecore.controller.deciding import Deciding
 from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
 from kueuecore.controller.known import Known
 from kueuecore.controller.metrics import Metrics
-from kueuecore.controller.patches import patched
 from kueuecore.controller.told import NOTHING, Told
 from kueuecore.controller.usage import next_sampling, with_usage
 from kueuecore.controller.versions import Key, Version, Versions, key_of

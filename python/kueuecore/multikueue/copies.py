@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
-from kueuecore.controller.patches import patched
+from kueuecore._patches import patched
 from kueuecore.jobs.model import JOB_UID_LABEL
 from kueuecore.multikueue.adapters import clone_metadata, with_text
 from kueuecore.multikueue.dispatching import Override

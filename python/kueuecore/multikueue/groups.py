@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.controller.patches import merge_patch
+from kueuecore._patches import merge_patch
 from kueuecore.decisions import Event
 from kueuecore.jobs.model import ELASTIC_JOB, annotations_of
 from kueuecore.multikueue.adapters import Adapter, SyncContext, is_owned

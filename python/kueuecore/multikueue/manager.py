@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kueuecore._json import JsonObject, int_at, text_at
+from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller import WatchError
-from kueuecore.controller.patches import patched
 from kueuecore.jobs.model import group_of
 from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text, prebuilt_name
 from kueuecore.multikueue.affected import Affected, key_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.controller.patches import merge_patch, patched
+from kueuecore._patches import merge_patch, patched
 from kueuecore.decisions import Event
 from kueuecore.multikueue.adapters import Status
 from kueuecore.multikueue.commands import MANAGER, Command, Create, Patch

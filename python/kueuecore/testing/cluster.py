@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from kueuecore._json import object_at, text_at
-from kueuecore.controller.patches import merge_patch, patched
+from kueuecore._patches import merge_patch, patched
 from kueuecore.times import format_time
 
 __all__ = ["Cluster", "RefusedError"]

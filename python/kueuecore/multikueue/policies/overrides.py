@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.controller.patches import merge_patch
+from kueuecore._patches import merge_patch
 from kueuecore.jobs import Surroundings, integration_of
 from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination, Override, Recall
 from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch
