@@ -25,8 +25,8 @@ ROOT = Path(__file__).parent.parent
 SURVIVORS = ROOT / "tests" / "mutants" / "survivors.toml"
 # What is changed is a copy, which stays, with what was built of it.
 COPY = ROOT / "target" / "mutants" / "tree"
-# Most are noticed by the recorded worlds; what is not, the unit tests look at. Less has to be built so.
-PACKAGES = ("kueuecore-worlds", "kueuecore")
+# Most are noticed by the unit tests, which are built soonest; the recorded worlds look at what is not.
+PACKAGES = ("kueuecore", "kueuecore-worlds")
 # Of a test, in seconds; a busy machine takes many times as long as an idle one.
 TIMEOUT = 100
 WANTED = 0.9
