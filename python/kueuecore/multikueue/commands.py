@@ -35,13 +35,11 @@ class Create:
     Args:
         cluster: The worker.
         manifest: The object.
-        events: Events on the manager's Workload to emit once it is done.
         number: Number of the command, from 1.
     """
 
     cluster: str
     manifest: JsonObject = field(repr=False)
-    events: tuple[Event, ...] = ()
     number: int = 0
 
     @property
@@ -76,7 +74,6 @@ class Delete:
         namespace: Its namespace.
         name: Its name.
         uid: Its UID, a precondition: another object of that name is not meant.
-        events: Events on the manager's Workload to emit once it is done.
         number: Number of the command, from 1.
     """
 
@@ -86,7 +83,6 @@ class Delete:
     namespace: str
     name: str
     uid: str
-    events: tuple[Event, ...] = ()
     number: int = 0
 
 
@@ -128,7 +124,6 @@ class Read:
         kind: Its kind.
         namespace: Its namespace.
         name: Its name.
-        events: None.
         number: Number of the command, from 1.
     """
 
@@ -137,7 +132,6 @@ class Read:
     kind: str
     namespace: str
     name: str
-    events: tuple[Event, ...] = ()
     number: int = 0
 
 

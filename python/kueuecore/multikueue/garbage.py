@@ -6,12 +6,56 @@ from collections.abc import Iterator, Mapping
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.adapters import Adapter, gvk_text, is_owned, owner_of
+from kueuecore.multikueue.commands import MANAGER, Delete
+from kueuecore.multikueue.connections import Connection
+from kueuecore.multikueue.groups import delete
+from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.stores import Store
 
-__all__ = ["garbage_on"]
+__all__ = ["Garbage"]
 
 
-def garbage_on(store: Store, local: Store, adapters: Mapping[str, Adapter], origin: str) -> Iterator[JsonObject]:
+class Garbage:
+    """Looks every so often for what can go.
+
+    Args:
+        stores: What was seen, by cluster.
+        connections: The connections, by cluster; of the others nothing is collected.
+        adapters: Adapters by group, version and kind.
+        settings: Whose origin and interval count.
+    """
+
+    def __init__(
+        self,
+        stores: Mapping[str, Store],
+        connections: Mapping[str, Connection],
+        adapters: Mapping[str, Adapter],
+        settings: MultiKueueSettings,
+    ) -> None:
+        self._stores = stores
+        self._connections = connections
+        self._adapters = adapters
+        self._settings = settings
+        self.next: int | None = None
+        """When to look again; None: nobody has looked yet, or never."""
+
+    def commands(self, now: int) -> list[Delete]:
+        """What is to be deleted, if it is time to look; the first interval begins with the first call."""
+        if not self._settings.gc_interval_ns or (self.next is not None and self.next > now):
+            return []
+        is_first, self.next = self.next is None, now + self._settings.gc_interval_ns
+        if is_first:
+            return []
+        local, origin = self._stores[MANAGER], self._settings.origin
+        return [
+            delete(cluster, it)
+            for cluster, connection in sorted(self._connections.items())
+            if connection.is_connected
+            for it in _garbage_on(self._stores[cluster], local, self._adapters, origin)
+        ]
+
+
+def _garbage_on(store: Store, local: Store, adapters: Mapping[str, Adapter], origin: str) -> Iterator[JsonObject]:
     """Jobs and Workloads to delete on a worker: ours, and whose Workload here is not there or is being deleted.
 
     Args:

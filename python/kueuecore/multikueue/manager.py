@@ -13,6 +13,7 @@ from kueuecore.controller import WatchError
 from kueuecore.jobs.model import group_of
 from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text, prebuilt_name
 from kueuecore.multikueue.affected import Affected, key_of
+from kueuecore.multikueue.checks import ActiveChecks
 from kueuecore.multikueue.commands import (
     MANAGER,
     Command,
@@ -28,18 +29,16 @@ from kueuecore.multikueue.commands import (
 from kueuecore.multikueue.conditions import check_state, with_check_state
 from kueuecore.multikueue.configs import (
     ConfigError,
-    check_status,
     clusters_of,
     config_of_check,
-    is_of_multikueue,
     multikueue_check,
     parameters_of,
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatchers import dispatcher_of
 from kueuecore.multikueue.dispatching import Attempt, Dispatcher
-from kueuecore.multikueue.garbage import garbage_on
-from kueuecore.multikueue.groups import Result, delete, status_patch
+from kueuecore.multikueue.garbage import Garbage
+from kueuecore.multikueue.groups import Result, status_patch
 from kueuecore.multikueue.kinds import adapters_of
 from kueuecore.multikueue.ledger import Ledger
 from kueuecore.multikueue.links import Links
@@ -102,6 +101,8 @@ class Manager:
         self._stores: dict[str, Store] = {MANAGER: Store()}
         self._links = Links(self._stores[MANAGER], self.settings)
         self._quota = QuotaAutomation(self._stores, self._links.connections, self.settings)
+        self._checks = ActiveChecks(self._stores[MANAGER])
+        self._garbage = Garbage(self._stores, self._links.connections, self.adapters, self.settings)
         self._views = Views(self._stores, self._links.connections, self.settings, self.dispatcher)
         self._workloads: WorkQueue[WorkloadKey] = WorkQueue()
         self._affected = Affected(self._stores[MANAGER], self.adapters, self._workloads)
@@ -113,8 +114,6 @@ class Manager:
         self._read: dict[WorkloadKey, tuple[str, str]] = {}
         self._ledger = Ledger()
         self._nominations: set[int] = set()
-        self._have_checks_changed = False
-        self._gc_at: int | None = None
 
     # What is watched.
 
@@ -239,14 +238,14 @@ class Manager:
             if isinstance(command, Connect):
                 # What was seen of it before may be of another cluster by now.
                 self._stores[command.cluster] = Store()
-        commands += self._opened(self._garbage(at), None, at)
+        commands += self._opened(self._garbage.commands(at), None, at)
         for key in self._workloads.take(at):
             # One with commands that are not answered is looked at again once they are.
             if not self._ledger.is_busy(key):
                 result = self._look(key, at)
                 problems += [Problem("/".join(key), result.problem)] if result.problem else []
                 commands += self._noted(key, result, at)
-        commands += self._opened(self._check_patches(at), None, at)
+        commands += self._opened(self._checks.commands(at), None, at)
         commands += self._opened(self._quota.commands(at), None, at)
         return Turn(tuple(commands), tuple(problems))
 
@@ -257,8 +256,7 @@ class Manager:
             now: The time.
         """
         at = nanoseconds(now)
-        times = [self._workloads.next, self._links.next, self._gc_at, self._quota.next]
-        times.append(at if self._have_checks_changed else None)
+        times = [it.next for it in (self._workloads, self._links, self._garbage, self._checks, self._quota)]
         return min((max(at, time) for time in times if time is not None), default=None)
 
     # How commands went.
@@ -405,38 +403,6 @@ class Manager:
         self._attempts.pop(key, None)
         self._read.pop(key, None)
 
-    # What else is looked at.
-
-    def _garbage(self, at: int) -> list[Command]:
-        """Every so often: what is on connected workers and has nothing here any more."""
-        if not self.settings.gc_interval_ns:
-            return []
-        if self._gc_at is None or self._gc_at > at:
-            self._gc_at = self._gc_at or at + self.settings.gc_interval_ns
-            return []
-        self._gc_at = at + self.settings.gc_interval_ns
-        local, origin = self._stores[MANAGER], self.settings.origin
-        return [
-            delete(cluster, it)
-            for cluster in sorted(self._links.connections)
-            if self.is_connected(cluster)
-            for it in garbage_on(self._stores[cluster], local, self.adapters, origin)
-        ]
-
-    def _check_patches(self, at: int) -> list[Command]:
-        """The checks whose condition Active is to be another one."""
-        if not self._have_checks_changed:
-            return []
-        self._have_checks_changed = False
-        store = self._stores[MANAGER]
-        configs, clusters = store.named("MultiKueueConfig"), store.named("MultiKueueCluster")
-        patches = [
-            status_patch(MANAGER, check, check_status(check, configs, clusters, at))
-            for check in store.of_kind("AdmissionCheck")
-            if is_of_multikueue(check)
-        ]
-        return [patch for patch in patches if patch is not None]
-
     # What has come.
 
     def _store(self, cluster: str) -> Store:
@@ -472,17 +438,17 @@ class Manager:
                     # The first of several Workloads of one job waits for the others.
                     self._affected.by_sibling(manifest, soon)
             case "AdmissionCheck":
-                self._have_checks_changed = True
+                self._checks.look_at_all(at)
                 if after is not None and parameters_of(before) != parameters_of(after):
                     self._affected.by_checks({text_at(manifest, "metadata", "name")}, soon)
                 self._quota.look_at_all(soon)
             case "MultiKueueConfig":
-                self._have_checks_changed = True
+                self._checks.look_at_all(at)
                 if before and (after is None or clusters_of(before) != clusters_of(after)):
                     self._affected.by_config(text_at(manifest, "metadata", "name"), soon)
                 self._quota.look_at_all(soon)
             case "MultiKueueCluster":
-                self._have_checks_changed = True
+                self._checks.look_at_all(at)
                 if not before or after is None or before.get("spec") != after.get("spec"):
                     self._links.look_at(text_at(manifest, "metadata", "name"), at)
                 self._quota.look_at_all(soon)
@@ -528,9 +494,9 @@ class Manager:
 
     def _look_again_at(self, command: ObjectCommand, at: int) -> None:
         if command.kind == "AdmissionCheck":
-            self._have_checks_changed = True
+            self._checks.look_at_all(at)
         elif command.kind == "MultiKueueCluster":
-            self._have_checks_changed = True
+            self._checks.look_at_all(at)
             self._links.look_at(command.name, at)
             self._quota.look_at_all(at + self.settings.batch_period_ns)
         elif command.kind == "ClusterQueue":

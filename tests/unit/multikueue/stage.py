@@ -15,6 +15,7 @@ from kueuecore.multikueue import (
     Manager,
     MultiKueueSettings,
     ObjectCommand,
+    Patch,
     Read,
 )
 from kueuecore.testing import Cluster, RefusedError
@@ -243,5 +244,5 @@ class Stage:
             newest = None if refused.code == 404 else api.get(command.kind, command.name, namespace=command.namespace)
             self.manager.refuse(command, newest, gone=refused.code == 404, now=self.now)
         else:
-            self.events += command.events
+            self.events += command.events if isinstance(command, Patch) else ()
             self.manager.confirm(command, answer, now=self.now)
