@@ -24,6 +24,7 @@ from kueuecore.multikueue import (
     Manager,
     MultiKueueSettings,
     ObjectCommand,
+    OverflowPolicy,
     Read,
 )
 from kueuecore.multikueue.adapters import with_text
@@ -55,6 +56,7 @@ class Fleet:
         worker_configuration: That on the workers.
         settings: Settings of MultiKueue that no Configuration has.
         dispatcher: Who gets copies; by default the one that the Configuration names.
+        overflow: Which jobs that wait for quota of the manager itself go on to its workers.
         links: How good the ways are; by default short and without losses.
         manager: Makes the state machine of a process that begins.
         watch: Is shown the fleet after everything that happens: for invariants.
@@ -76,6 +78,7 @@ class Fleet:
         worker_configuration: Configuration | None = None,
         settings: MultiKueueSettings | None = None,
         dispatcher: Dispatcher | None = None,
+        overflow: OverflowPolicy | None = None,
         links: Mapping[str, LinkSettings] | None = None,
         manager: Callable[[], Manager] | None = None,
         watch: Observer | None = None,
@@ -90,7 +93,9 @@ class Fleet:
         ways = links or {}
         self.links = {name: Link(ways.get(name, LinkSettings()), self.random) for name in names}
         """The ways to the workers, by name."""
-        self._make = manager or (lambda: Manager(configuration, settings=settings, dispatcher=dispatcher))
+        self._make = manager or (
+            lambda: Manager(configuration, settings=settings, dispatcher=dispatcher, overflow=overflow)
+        )
         self.manager = self._make()
         """The state machine of MultiKueue of the process that runs now."""
         self.problems: list[str] = []
@@ -298,7 +303,7 @@ class Fleet:
                 return node.create(command.manifest), None, False, True
             if isinstance(command, Delete):
                 there = node.api.get(command.kind, command.name, namespace=command.namespace)
-                if command.uid and text_at(there, "metadata", "uid") != command.uid:
+                if not _is_meant(command, there):
                     return None, there, False, False
                 node.api.delete(command.kind, command.name, namespace=command.namespace)
                 return None, None, False, True
@@ -392,6 +397,12 @@ class Fleet:
         if process == self._process and epoch == self.links[cluster].epoch:
             self.manager.observe(event, cluster=cluster, now=self.now)
             self._manager_wake = self.manager.next_wake(self.now)
+
+
+def _is_meant(command: Delete, there: JsonObject) -> bool:
+    """Do the preconditions of a deletion hold?"""
+    wanted = {"uid": command.uid, "resourceVersion": command.resource_version}
+    return all(text_at(there, "metadata", key) == value for key, value in wanted.items() if value)
 
 
 def _is_watched(manifest: JsonObject) -> bool:

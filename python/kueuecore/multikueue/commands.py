@@ -30,10 +30,10 @@ ObjectKey: TypeAlias = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Create an object on a worker. If there is one of that name, `refuse` it and hand over what is there.
+    """Create an object. If there is one of that name, `refuse` it and hand over what is there.
 
     Args:
-        cluster: The worker.
+        cluster: The worker; `MANAGER` for the manager itself, where only overflow creates anything.
         manifest: The object.
         number: Number of the command, from 1.
     """
@@ -65,15 +65,16 @@ class Create:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
-    """Delete an object on a worker, what it owns in the background.
+    """Delete an object, what it owns in the background.
 
     Args:
-        cluster: The worker.
+        cluster: The worker; `MANAGER` for the manager itself, where only overflow deletes anything.
         api_version: Group and version of the object.
         kind: Its kind.
         namespace: Its namespace.
         name: Its name.
         uid: Its UID, a precondition: another object of that name is not meant.
+        resource_version: Its version, another precondition, unless it is empty.
         number: Number of the command, from 1.
     """
 
@@ -83,6 +84,7 @@ class Delete:
     namespace: str
     name: str
     uid: str
+    resource_version: str = ""
     number: int = 0
 
 

@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from kueuecore._json import JsonObject
+from kueuecore.times import TimeLike
 
 __all__ = [
     "Attempt",
@@ -31,6 +32,8 @@ __all__ = [
     "KnownCluster",
     "Nomination",
     "Outcome",
+    "OverflowPolicy",
+    "Overflowing",
     "Override",
     "Recall",
     "RecallingDispatcher",
@@ -185,3 +188,29 @@ class RecallingDispatcher(Dispatcher, Protocol):
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
         """Is the workload to be taken back? Asked whenever it is looked at while `cluster` runs it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overflowing:
+    """What is to become of a job that waits in a queue of the manager itself.
+
+    Args:
+        queue: The LocalQueue to which it goes; empty: it stays.
+        look_again: When to look again if nothing happens before, in nanoseconds since 1970; None: then not.
+    """
+
+    queue: str = ""
+    look_again: int | None = None
+
+
+class OverflowPolicy(Protocol):
+    """Which jobs that wait for quota of the manager itself go on to a queue that dispatches (rules/00 H3)."""
+
+    def look(self, job: JsonObject, workload: JsonObject, *, now: TimeLike) -> Overflowing:
+        """What is to become of a job. Asked whenever its Workload is looked at.
+
+        Args:
+            job: The job.
+            workload: Its Workload.
+            now: The time.
+        """

@@ -36,12 +36,13 @@ from kueuecore.multikueue.configs import (
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatchers import dispatcher_of
-from kueuecore.multikueue.dispatching import Attempt, Dispatcher
+from kueuecore.multikueue.dispatching import Attempt, Dispatcher, OverflowPolicy
 from kueuecore.multikueue.garbage import Garbage
 from kueuecore.multikueue.groups import Result, status_patch
 from kueuecore.multikueue.kinds import adapters_of
 from kueuecore.multikueue.ledger import Ledger
 from kueuecore.multikueue.links import Links
+from kueuecore.multikueue.moving import Moves, moved_workload
 from kueuecore.multikueue.queues import WorkQueue
 from kueuecore.multikueue.quota import QuotaAutomation
 from kueuecore.multikueue.reconciling import reconcile
@@ -70,6 +71,7 @@ class Manager:
         settings: Settings that no Configuration has; by default those of the Configuration.
         dispatcher: Who gets copies; by default the dispatcher that the Configuration names.
         adapters: How kinds of jobs are delegated, by group, version and kind; by default all that Kueue knows.
+        overflow: Which jobs that wait for quota of the manager itself go on to one that dispatches; by default none.
 
     Example:
         >>> manager = Manager()
@@ -90,15 +92,20 @@ class Manager:
         settings: MultiKueueSettings | None = None,
         dispatcher: Dispatcher | None = None,
         adapters: Mapping[str, Adapter] | None = None,
+        overflow: OverflowPolicy | None = None,
     ) -> None:
         self.settings = settings or MultiKueueSettings.of(configuration or Configuration())
         self.dispatcher = dispatcher or dispatcher_of(self.settings)
         self.adapters = dict(adapters_of(self.settings) if adapters is None else adapters)
         self._kinds = {adapter.kind: adapter for adapter in self.adapters.values()}
+        self._stores: dict[str, Store] = {MANAGER: Store()}
         jobs = {it.kind: it.api_version for it in self.adapters.values()}
         self._manager_kinds = {**dict.fromkeys(_MANAGER_KINDS, _KUEUE), **jobs}
+        self._moves: Moves | None = None
+        if overflow is not None:
+            self._manager_kinds["ConfigMap"] = "v1"
+            self._moves = Moves(self._stores[MANAGER], self.adapters, overflow, self.settings)
         self._worker_kinds = {**dict.fromkeys(_WORKER_KINDS, _KUEUE), **jobs}
-        self._stores: dict[str, Store] = {MANAGER: Store()}
         self._links = Links(self._stores[MANAGER], self.settings)
         self._quota = QuotaAutomation(self._stores, self._links.connections, self.settings)
         self._checks = ActiveChecks(self._stores[MANAGER])
@@ -119,7 +126,10 @@ class Manager:
 
     @property
     def manager_kinds(self) -> dict[str, str]:
-        """What to list and watch on the manager: kinds with their apiVersion; list the first ones first."""
+        """What to list and watch on the manager: kinds with their apiVersion; list the first ones first.
+
+        With overflow ConfigMaps are among them; those with the label `multikueue.kueuecore/moving` are enough.
+        """
         return dict(self._manager_kinds)
 
     @property
@@ -330,6 +340,8 @@ class Manager:
 
     def _look(self, key: WorkloadKey, at: int) -> Result:
         """What to do about a Workload (rules/06 §4.1)."""
+        if self._moves is not None and (moved := self._moves.look(key, at)) is not None:
+            return moved
         store = self._stores[MANAGER]
         stored = store.get("Workload", key[1], namespace=key[0])
         local = stored or self._gone.get(key)
@@ -454,6 +466,11 @@ class Manager:
                 self._quota.look_at_all(soon)
             case "ClusterQueue" | "LocalQueue":
                 self._quota.look_at_all(soon)
+            case "ConfigMap":
+                self._workloads.add(moved_workload(manifest), at)
+            case _ if after is None:
+                for key in self._moves.under_way(text_at(manifest, "metadata", "namespace")) if self._moves else ():
+                    self._workloads.add(key, at)
             case _ if before.get("spec") != manifest.get("spec"):
                 self._affected.by_job(manifest, soon)
 

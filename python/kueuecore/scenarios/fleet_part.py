@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kueuecore._json import JsonObject
 from kueuecore.configuration import Configuration
 from kueuecore.fleet import LinkSettings
-from kueuecore.multikueue import AllAtOnce, Dispatcher, Incremental
+from kueuecore.multikueue import AllAtOnce, Dispatcher, Incremental, OverflowPolicy
 from kueuecore.multikueue.policies import (
     Filtered,
     Overflow,
@@ -83,7 +83,7 @@ class FleetPart:
     workers: Mapping[str, WorkerPart]
     worker_configuration: Configuration = field(default_factory=Configuration)
     dispatcher: Dispatcher | None = None
-    overflow: Overflow | None = None
+    overflow: OverflowPolicy | None = None
     disconnections: tuple[Disconnection, ...] = ()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.fleet import Fleet
 from kueuecore.multikueue import MANAGER
-from kueuecore.multikueue.conditions import condition, has_quota, is_true
+from kueuecore.multikueue.conditions import condition, is_true
 from kueuecore.scenarios.outcomes import JobOutcome
 from kueuecore.scenarios.work import Arrival
 
@@ -108,12 +108,6 @@ class FleetWatch:
     def is_over(self) -> bool:
         """Have all jobs come, and ended?"""
         return all(it.is_over for it in self._jobs.values())
-
-    def waiting(self) -> Iterator[tuple[_JobKey, JsonObject]]:
-        """The jobs that have no quota, by namespace and name, with their Workloads."""
-        for key, seen in self._jobs.items():
-            if seen.workload and not seen.is_over and not has_quota(seen.workload):
-                yield key, seen.workload
 
     def outcomes(self) -> tuple[JobOutcome, ...]:
         """What has become of the jobs that have come, in their order."""

@@ -11,7 +11,6 @@ from kueuecore.errors import ManifestError
 from kueuecore.fleet import Fleet
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue import MANAGER
-from kueuecore.multikueue.policies import Overflow
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
@@ -45,10 +44,10 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
     end = last + _LONGEST_NS if until is None else scenario.start + round(until * _SECOND_NS)
     for time, happen in happenings:
         if time <= end:
-            _advance(fleet, watch, part.overflow, until=time)
+            _advance(fleet, watch, until=time)
             happen()
             watch.look()
-    _advance(fleet, watch, part.overflow, until=end, stops=until is None)
+    _advance(fleet, watch, until=end, stops=until is None)
     return ScenarioOutcome(
         start=scenario.start,
         end=fleet.now,
@@ -68,6 +67,7 @@ def _fleet(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> Fle
         configuration=part.manager.configuration,
         worker_configuration=part.worker_configuration,
         dispatcher=part.dispatcher,
+        overflow=part.overflow,
         links={name: it.link for name, it in part.workers.items()},
     )
     for name, cluster in {**workers, MANAGER: part.manager}.items():
@@ -100,29 +100,12 @@ def _disconnections(fleet: Fleet, scenario: Scenario, part: FleetPart) -> Iterat
             yield begin + round(it.lasts * _SECOND_NS), partial(fleet.mend, it.worker)
 
 
-def _advance(fleet: Fleet, watch: FleetWatch, overflow: Overflow | None, *, until: int, stops: bool = False) -> None:
+def _advance(fleet: Fleet, watch: FleetWatch, *, until: int, stops: bool = False) -> None:
     """Let time pass up to a time, or only until all jobs are over."""
-    wake: int | None = fleet.now
     while not (stops and watch.is_over):
-        times = [it for it in (fleet.next_event_time(), wake) if it is not None and it <= until]
-        if not times:
+        time = fleet.next_event_time()
+        if time is None or time > until:
             fleet.advance(until)
             return
-        fleet.advance(max(min(times), fleet.now))
+        fleet.advance(max(time, fleet.now))
         watch.look()
-        wake = None if overflow is None else _overflow(fleet, watch, overflow)
-
-
-def _overflow(fleet: Fleet, watch: FleetWatch, overflow: Overflow) -> int | None:
-    """Make jobs anew in the queue for the workers, if quota here has been short for too long; when to look again?"""
-    times = []
-    for (namespace, name), workload in watch.waiting():
-        job = fleet.get("Job", name, namespace=namespace)
-        result = overflow.look(job or {}, workload, now=fleet.now)
-        if result.look_again is not None:
-            times.append(result.look_again)
-        if result.job is not None:
-            fleet.delete("Job", name, namespace=namespace)
-            fleet.submit(result.job)
-            watch.look()
-    return min(times, default=None)

@@ -15,6 +15,7 @@ from kueuecore.multikueue import (
     Manager,
     MultiKueueSettings,
     ObjectCommand,
+    OverflowPolicy,
     Patch,
     Read,
 )
@@ -37,6 +38,7 @@ class Stage:
         *clusters: str,
         settings: MultiKueueSettings | None = None,
         dispatcher: Dispatcher | None = None,
+        overflow: OverflowPolicy | None = None,
         start: bool = True,
     ) -> None:
         self.now = START
@@ -46,8 +48,8 @@ class Stage:
         self.done: list[ObjectCommand] = []
         self.problems: list[str] = []
         self.events: list[Event] = []
-        self.settings, self.dispatcher = settings or MultiKueueSettings(), dispatcher
-        self.manager = Manager(settings=self.settings, dispatcher=dispatcher)
+        self.settings, self.dispatcher, self.overflow = settings or MultiKueueSettings(), dispatcher, overflow
+        self.manager = self.process()
         for name in clusters:
             source = {"kubeConfig": {"location": f"{name}-secret", "locationType": "Secret"}}
             self.create("MultiKueueCluster", name, {"clusterSource": source})
@@ -180,11 +182,24 @@ class Stage:
 
     def restart(self) -> None:
         """Another process takes over the manager: it knows nothing but what it lists."""
-        self.manager = Manager(settings=self.settings, dispatcher=self.dispatcher)
+        self.manager = self.process()
         self.seen = dict.fromkeys(self.api, self.api[MANAGER].version)
         for kind in self.manager.manager_kinds:
             objects, version = self.api[MANAGER].list(kind)
             self.manager.resync(kind, objects, resource_version=version, now=self.now)
+
+    def process(self) -> Manager:
+        """A manager that knows nothing yet."""
+        return Manager(settings=self.settings, dispatcher=self.dispatcher, overflow=self.overflow)
+
+    def do(self, n_commands: int) -> None:
+        """Carry so many commands out, one after the other; the others of their turns are lost."""
+        for _ in range(n_commands):
+            self._watch()
+            command = self.manager.turn(self.now).commands[0]
+            assert not isinstance(command, Connect)
+            self.done.append(command)
+            self.carry_out(command)
 
     def _move(self, now: int) -> None:
         self.now = now
@@ -208,7 +223,7 @@ class Stage:
                 self._connect(command)
             else:
                 self.done.append(command)
-                self._carry_out(command)
+                self.carry_out(command)
 
     def _connect(self, command: Connect) -> None:
         cluster = command.cluster
@@ -222,13 +237,16 @@ class Stage:
         self.seen[cluster] = self.api[cluster].version
         self.manager.connected(cluster, now=self.now)
 
-    def _carry_out(self, command: ObjectCommand) -> None:
+    def carry_out(self, command: ObjectCommand) -> None:
         api = self.api[command.cluster]
         answer: OBJECT | None = None
         try:
             if isinstance(command, Create):
                 answer = api.create(command.manifest)
             elif isinstance(command, Delete):
+                there = api.get(command.kind, command.name, namespace=command.namespace)
+                if command.resource_version not in ("", there["metadata"]["resourceVersion"]):
+                    raise RefusedError(409, "another version")
                 api.delete(command.kind, command.name, namespace=command.namespace)
             elif isinstance(command, Read):
                 answer = api.get(command.kind, command.name, namespace=command.namespace)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kueuecore._json import JsonObject
-from kueuecore.multikueue import AllAtOnce, Attempt, Dispatch, KnownCluster, Outcome
+from kueuecore.multikueue import AllAtOnce, Attempt, Dispatch, KnownCluster, Outcome, Overflowing
 from kueuecore.multikueue.policies import (
     JsonPatchError,
     Overflow,
@@ -166,7 +166,7 @@ def test_h4_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
 
 def test_h3_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
     overflow = Overflow({"here": "workers"}, patience_ns=MINUTE)
-    waiting = job(queue="here", managedBy="kubernetes.io/job-controller") | {"status": {"active": 0}}
+    waiting = job(queue="here")
 
     def looked(reason: str, at: int, **condition: str) -> Any:
         reserved: Any = {"type": "QuotaReserved", "status": "False", "reason": reason, **condition}
@@ -174,14 +174,11 @@ def test_h3_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
         return overflow.look(waiting, {"metadata": created, "status": {"conditions": [reserved]}}, now=START + at)
 
     assert looked("WaitingForQuota", 0).look_again == START + MINUTE
-    moved = looked("WaitingForQuota", MINUTE).job
-    assert moved["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "workers"
-    assert "managedBy" not in moved["spec"]
-    assert "status" not in moved
+    assert looked("WaitingForQuota", MINUTE).queue == "workers"
     # What is never going to fit here need not wait.
-    assert looked("ExceedsMaxQuota", 0).job is not None
+    assert looked("ExceedsMaxQuota", 0).queue == "workers"
     for reason, status in (("Suspended", "False"), ("Misconfigured", "False"), ("QuotaReserved", "True")):
-        assert looked(reason, MINUTE, status=status).job is None
+        assert looked(reason, MINUTE, status=status) == Overflowing()
 
 
 # Overrides.

@@ -10,7 +10,7 @@ Example:
 from kueuecore.multikueue.dispatching import Dispatch, KnownCluster
 from kueuecore.multikueue.policies.constraints import CLUSTERS, SELECTOR, Filtered, Refusal, not_allowed
 from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch
-from kueuecore.multikueue.policies.overflow import Overflow, Overflowing
+from kueuecore.multikueue.policies.overflow import Overflow
 from kueuecore.multikueue.policies.overrides import Overridden, override_of
 from kueuecore.multikueue.policies.quota import FlavorQuota, WorkerQuota, cannot_hold, has_room, requests_of
 from kueuecore.multikueue.policies.scoring import (
@@ -43,7 +43,6 @@ __all__ = [
     "JsonPatchError",
     "KnownCluster",
     "Overflow",
-    "Overflowing",
     "Overridden",
     "Refusal",
     "Score",

@@ -1,18 +1,19 @@
 """Running here first: only what finds no quota here for a while goes to the workers (rules/00 H3).
 
 In Kueue the LocalQueue decides whether a job is dispatched, once and for all. Here a job waits in a queue without the
-check of MultiKueue; when the quota there has been short for long enough, it is made anew in a queue that has the check.
-It has not run yet, so nothing is lost; it is made anew because `spec.managedBy` can not be changed.
+check of MultiKueue; when the quota there has been short for long enough, `Manager(overflow=...)` makes it anew in a
+queue that has the check. It has not run yet, so nothing is lost; it is made anew because `spec.managedBy` can not be
+changed.
 
 Example:
     >>> job = {"kind": "Job", "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": "here"}}, "spec": {}}
     >>> short = {"type": "QuotaReserved", "status": "False", "reason": "WaitingForQuota"}
     >>> workload = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"conditions": [short]}}
     >>> overflow = Overflow({"here": "workers"}, patience_ns=60_000_000_000)
-    >>> overflow.look(job, workload, now="2026-01-01T00:00:30Z").job is None
-    True
-    >>> overflow.look(job, workload, now="2026-01-01T00:01:00Z").job["metadata"]["labels"]
-    {'kueue.x-k8s.io/queue-name': 'workers'}
+    >>> overflow.look(job, workload, now="2026-01-01T00:00:30Z").queue
+    ''
+    >>> overflow.look(job, workload, now="2026-01-01T00:01:00Z").queue
+    'workers'
 """
 
 from __future__ import annotations
@@ -22,29 +23,15 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
 from kueuecore.multikueue.conditions import condition, has_quota
+from kueuecore.multikueue.dispatching import Overflowing
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["Overflow", "Overflowing"]
+__all__ = ["Overflow"]
 
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _NEVER = "ExceedsMaxQuota"
 # Why a Workload waits if quota is short; empty: nothing is said of it yet.
 _SHORT = ("WaitingForQuota", _NEVER, "")
-# What the API server gives an object.
-_GIVEN = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "finalizers", "ownerReferences")
-
-
-@dataclass(frozen=True, slots=True)
-class Overflowing:
-    """What is to become of a job that waits here.
-
-    Args:
-        job: The job as it is to be created once it has been deleted; None: it stays.
-        look_again: When to look again if nothing happens before, in nanoseconds since 1970; None: then not.
-    """
-
-    job: JsonObject | None = None
-    look_again: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +61,7 @@ class Overflow:
         short = condition(workload, "QuotaReserved")
         is_over = condition(workload, "Finished") is not None or object_at(workload, "spec").get("active") is False
         reason = text_at(short, "reason")
-        if target is None or has_quota(workload) or is_over or reason not in _SHORT:
+        if not target or has_quota(workload) or is_over or reason not in _SHORT:
             return Overflowing()
         was_evicted = condition(workload, "Evicted") is not None
         since = text_at(short, "lastTransitionTime") if was_evicted else ""
@@ -82,8 +69,4 @@ class Overflow:
         due += 0 if reason == _NEVER else self.patience_ns
         if nanoseconds(now) < due:
             return Overflowing(look_again=due)
-        metadata = {key: it for key, it in object_at(job, "metadata").items() if key not in _GIVEN}
-        labels: JsonObject = {**object_at(metadata, "labels"), _QUEUE: target}
-        spec = {key: it for key, it in object_at(job, "spec").items() if key != "managedBy"}
-        moved: JsonObject = {key: it for key, it in job.items() if key != "status"}
-        return Overflowing({**moved, "metadata": {**metadata, "labels": labels}, "spec": spec})
+        return Overflowing(queue=target)

@@ -1,0 +1,133 @@
+"""Jobs that go from a queue of the manager to one that dispatches: deleted there, and made anew (rules/00 H3).
+
+In between a job would be nowhere. So it is written down before, in a ConfigMap beside it, which goes last: a manager
+that starts anew goes on where the one before was.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.jobs.paths import without_value
+from kueuecore.multikueue.adapters import Adapter, adapter_for, clone_metadata, prebuilt_name, with_text
+from kueuecore.multikueue.commands import MANAGER, Create
+from kueuecore.multikueue.dispatching import OverflowPolicy
+from kueuecore.multikueue.groups import Result, delete
+from kueuecore.multikueue.settings import MultiKueueSettings
+from kueuecore.multikueue.stores import Store
+
+__all__ = ["MOVING_LABEL", "Moves", "moved_workload"]
+
+MOVING_LABEL = "multikueue.kueuecore/moving"
+"""The label of the ConfigMaps in which jobs are written down that are under way."""
+_QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+class Moves:
+    """Carries jobs on for which an overflow policy says so, a step at a time.
+
+    A job stays if it belongs to another object, which would make it again; if it names a Workload that somebody else
+    has made; if it has several Workloads, or is a group of pods.
+
+    Args:
+        store: What was seen of the manager.
+        adapters: Adapters by group, version and kind.
+        policy: Says which jobs go.
+        settings: The settings of the manager.
+    """
+
+    def __init__(
+        self, store: Store, adapters: dict[str, Adapter], policy: OverflowPolicy, settings: MultiKueueSettings
+    ) -> None:
+        self._store = store
+        self._adapters = adapters
+        self._policy = policy
+        self._settings = settings
+
+    def look(self, key: WorkloadKey, now: int) -> Result | None:
+        """The next step for the job of a Workload; None if it stays, and is not to be looked at again.
+
+        Args:
+            key: Namespace and name of the Workload.
+            now: The time, in nanoseconds since 1970.
+        """
+        workload = self._store.get("Workload", key[1], namespace=key[0])
+        record = next((it for it in self._store.of_kind("ConfigMap") if moved_workload(it) == key), None)
+        if record is not None:
+            return self._go_on(record, workload, now)
+        adapter, job = self._job_of(workload)
+        if workload is None or adapter is None or job is None:
+            return None
+        overflowing = self._policy.look(job, workload, now=now)
+        if overflowing.queue:
+            manifest = _made_anew(job, adapter, overflowing.queue)
+            return Result([Create(cluster=MANAGER, manifest=_record(key, job, manifest))])
+        again = overflowing.look_again
+        return None if again is None else Result(wake_in_ns=max(again - now, 1))
+
+    def under_way(self, namespace: str) -> list[WorkloadKey]:
+        """The Workloads in a namespace whose jobs are under way."""
+        keys = map(moved_workload, self._store.of_kind("ConfigMap"))
+        return [key for key in keys if key[0] == namespace and key[1]]
+
+    def _go_on(self, record: JsonObject, workload: JsonObject | None, now: int) -> Result:
+        try:
+            manifest = json.loads(text_at(record, "data", "job"))
+        except ValueError as error:
+            return Result(problem=f'ConfigMap "{text_at(record, "metadata", "name")}" holds no job: {error}')
+        namespace, name = (text_at(manifest, "metadata", key) for key in ("namespace", "name"))
+        there = self._store.get(text_at(manifest, "kind"), name, namespace=namespace)
+        if there is None:
+            return Result([Create(cluster=MANAGER, manifest=manifest)])
+        if text_at(there, "metadata", "uid") != text_at(record, "data", "uid"):
+            return Result([delete(MANAGER, record)])
+        if text_at(there, "metadata", "deletionTimestamp"):
+            # It is looked at again when its finalizers are off, and it is gone.
+            return Result()
+        if workload is None or not self._policy.look(there, workload, now=now).queue:
+            # It has found quota here after all.
+            return Result([delete(MANAGER, record)])
+        # A job that has been started since is another version.
+        return Result([replace(delete(MANAGER, there), resource_version=text_at(there, "metadata", "resourceVersion"))])
+
+    def _job_of(self, workload: JsonObject | None) -> tuple[Adapter | None, JsonObject | None]:
+        """The job of a Workload, if it is one that can be made anew."""
+        if workload is None or text_at(workload, "metadata", "deletionTimestamp"):
+            return None, None
+        adapter, owner = adapter_for(workload, self._adapters)
+        if adapter is None or adapter.has_members or adapter.n_workloads is not None:
+            return None, None
+        namespace = text_at(workload, "metadata", "namespace")
+        job = self._store.get(adapter.kind, text_at(owner, "name"), namespace=namespace)
+        if job is None or text_at(owner, "uid") not in ("", text_at(job, "metadata", "uid")):
+            return None, None
+        is_owned = any(object_at(it).get("controller") is True for it in list_at(job, "metadata", "ownerReferences"))
+        stays = is_owned or prebuilt_name(job, self._settings) or text_at(job, "metadata", "deletionTimestamp")
+        return (None, None) if stays else (adapter, job)
+
+
+def moved_workload(record: JsonObject) -> WorkloadKey:
+    """The Workload whose job is written down in a ConfigMap; without a name if none is."""
+    is_ours = MOVING_LABEL in object_at(record, "metadata", "labels")
+    return text_at(record, "metadata", "namespace"), text_at(record, "data", "workload") if is_ours else ""
+
+
+def _record(key: WorkloadKey, job: JsonObject, manifest: JsonObject) -> JsonObject:
+    uid = text_at(job, "metadata", "uid")
+    metadata: JsonObject = {"namespace": key[0], "name": f"moving-{uid}", "labels": {MOVING_LABEL: "true"}}
+    data: JsonObject = {"workload": key[1], "uid": uid, "job": json.dumps(manifest, sort_keys=True)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
+
+
+def _made_anew(job: JsonObject, adapter: Adapter, queue: str) -> JsonObject:
+    """A job as somebody submits it to another queue: without what its cluster gave it, and without `managedBy`."""
+    metadata: dict[str, JsonValue] = clone_metadata(job)
+    if owners := list_at(job, "metadata", "ownerReferences"):
+        metadata["ownerReferences"] = owners
+    result: JsonObject = {key: it for key, it in job.items() if key != "status"} | {"metadata": metadata}
+    if adapter.managed_by is not None:
+        result = without_value(result, adapter.managed_by)
+    return with_text(adapter.prepare(result), "labels", _QUEUE, queue)
