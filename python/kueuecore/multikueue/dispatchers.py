@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination
 from kueuecore.multikueue.settings import ALL_AT_ONCE, INCREMENTAL, MultiKueueSettings
 
-__all__ = ["AllAtOnce", "External", "Incremental", "dispatcher_of"]
+__all__ = ["AllAtOnce", "External", "Incremental", "dispatcher_of", "is_kueues"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,8 @@ def dispatcher_of(settings: MultiKueueSettings) -> Dispatcher:
             )
         case _:
             return External()
+
+
+def is_kueues(dispatcher: Dispatcher) -> bool:
+    """Is it one that Kueue has? Then nothing is written that Kueue would not write."""
+    return isinstance(dispatcher, AllAtOnce | Incremental | External)

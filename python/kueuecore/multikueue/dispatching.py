@@ -109,7 +109,8 @@ class Dispatch:
         nominated: `status.nominatedClusterNames`.
         nominated_at: When this dispatcher nominated last; None if it has not since the workload got its quota, or since
             the manager started.
-        attempts: Workers that had won it before, since the manager started; the oldest first.
+        attempts: Workers that had won it before, the oldest first. They stand in a condition of the Workload, so that
+            a manager that starts anew knows them.
     """
 
     workload: JsonObject

@@ -10,8 +10,10 @@ from kueuecore._patches import merge_patch
 from kueuecore.decisions import Event
 from kueuecore.jobs.model import ELASTIC_JOB, annotations_of
 from kueuecore.multikueue.adapters import Adapter, SyncContext, is_owned
+from kueuecore.multikueue.attempts import with_attempt
 from kueuecore.multikueue.commands import MANAGER, Command, Delete, Patch, Read
 from kueuecore.multikueue.conditions import check_state, condition, is_true, transition_time, with_check_state
+from kueuecore.multikueue.dispatchers import is_kueues
 from kueuecore.multikueue.dispatching import Attempt, Dispatch, Dispatcher, Outcome
 from kueuecore.multikueue.settings import ORIGIN_LABEL, MultiKueueSettings
 
@@ -164,12 +166,19 @@ class Group:
     def set_check(self, state: str, message: str, outcome: Outcome | None = None, *, event_type: str = "") -> Result:
         """Another state of the check, perhaps with an event of the same message."""
         status = with_check_state(self.local, self.check_name, state, message, self.now)
+        if outcome is not None:
+            status = self.after(status, self.cluster, outcome)
         shown = text_at(check_state({"status": status}, self.check_name), "message")
         command = status_patch(
             MANAGER, self.local, status, (event(self.local, event_type, shown),) if event_type else ()
         )
-        attempt = Attempt(self.cluster, outcome, self.now) if outcome is not None else None
-        return Result([command] if command is not None else [], attempt=attempt)
+        return Result([command] if command is not None else [])
+
+    def after(self, status: JsonObject, cluster: str, outcome: Outcome) -> JsonObject:
+        """A status that also says what became of the Workload on a worker, if the dispatcher goes by that."""
+        if not cluster or is_kueues(self.dispatcher):
+            return status
+        return with_attempt({**self.local, "status": status}, Attempt(cluster, outcome, self.now), self.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +189,6 @@ class Result:
         commands: What is to be carried out; each by itself, so the look is taken again after them.
         wake_in_ns: When to look again if nothing happens before; None: then not.
         problem: What could not be done.
-        attempt: What became of the worker that had won.
         nominates: Is one of the commands the nomination of the dispatcher?
         wakes_components: Are the other Workloads of the job to be looked at, too?
         forgets_round: Has the round of the dispatcher ended?
@@ -190,7 +198,6 @@ class Result:
     commands: list[Command] = field(default_factory=list)
     wake_in_ns: int | None = None
     problem: str = ""
-    attempt: Attempt | None = None
     nominates: bool = False
     wakes_components: bool = False
     forgets_round: bool = False

@@ -13,6 +13,7 @@ from kueuecore.controller import WatchError
 from kueuecore.jobs.model import group_of
 from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text, prebuilt_name
 from kueuecore.multikueue.affected import Affected, key_of
+from kueuecore.multikueue.attempts import attempts_of
 from kueuecore.multikueue.checks import ActiveChecks
 from kueuecore.multikueue.commands import (
     MANAGER,
@@ -116,7 +117,6 @@ class Manager:
         # Workloads that have gone, as they were last, until nothing is left of them on the workers.
         self._gone: dict[WorkloadKey, JsonObject] = {}
         self._nominated_at: dict[WorkloadKey, int] = {}
-        self._attempts: dict[WorkloadKey, list[Attempt]] = {}
         # Of a copy whose jobs were read, the worker and its version.
         self._read: dict[WorkloadKey, tuple[str, str]] = {}
         self._ledger = Ledger()
@@ -333,8 +333,8 @@ class Manager:
         return self._ledger.commands
 
     def attempts(self, name: str, *, namespace: str) -> tuple[Attempt, ...]:
-        """Which workers had won a Workload before and what became of it there, since the manager started."""
-        return tuple(self._attempts.get((namespace, name), ()))
+        """Which workers had won a Workload before and what became of it there; nothing with Kueue's own dispatchers."""
+        return attempts_of(self._stores[MANAGER].get("Workload", name, namespace=namespace))
 
     # One look at a Workload.
 
@@ -372,7 +372,6 @@ class Manager:
             clusters,
             at,
             nominated_at=self._nominated_at.get(key),
-            attempts=tuple(self._attempts.get(key, ())),
             read=self._read.get(key),
         )
         if is_deleted:
@@ -397,8 +396,6 @@ class Manager:
             self._workloads.add(key, at + result.wake_in_ns)
         if result.forgets_round:
             self._nominated_at.pop(key, None)
-        if result.attempt is not None and result.commands:
-            self._attempts.setdefault(key, []).append(result.attempt)
         if result.reads is not None:
             self._read[key] = result.reads
         commands = self._opened(result.commands, key, at)
@@ -412,7 +409,6 @@ class Manager:
     def _forget(self, key: WorkloadKey) -> None:
         self._gone.pop(key, None)
         self._nominated_at.pop(key, None)
-        self._attempts.pop(key, None)
         self._read.pop(key, None)
 
     # What has come.

@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.jobs.model import annotations_of
 from kueuecore.multikueue.commands import MANAGER, Command, Create
 from kueuecore.multikueue.copies import copy_of
-from kueuecore.multikueue.dispatching import Attempt, Nomination, Outcome, Override
+from kueuecore.multikueue.dispatching import Nomination, Outcome, Override
 from kueuecore.multikueue.groups import Group, Result, ownership_problem, status_patch
 
 __all__ = ["nominate"]
@@ -54,9 +54,7 @@ def _of_job(group: Group, nomination: Nomination | None) -> Result:
         return written
     copies = _copies(group, nomination.clusters, nomination.overrides)
     problem = "; ".join(it for it in (written.problem, copies.problem) if it)
-    withdrawn = nomination.withdrawn
-    attempt = Attempt(withdrawn, Outcome.RECALLED, group.now) if withdrawn else None
-    return replace(written, commands=copies.commands, problem=problem, attempt=attempt)
+    return replace(written, commands=copies.commands, problem=problem)
 
 
 def _rejected(group: Group, reason: str) -> Result:
@@ -69,7 +67,8 @@ def _written(group: Group, nomination: Nomination) -> Result:
     wake = None if nomination.look_again is None else max(nomination.look_again - group.now, 1)
     command = None
     if set(nomination.clusters) != set(group.dispatch.nominated):
-        command = _nomination(group, nomination.clusters)
+        loses = nomination.withdrawn in group.dispatch.nominated and nomination.withdrawn not in nomination.clusters
+        command = _nomination(group, nomination.clusters, withdrawn=nomination.withdrawn if loses else "")
     return Result([command] if command is not None else [], wake, nomination.problem, nominates=command is not None)
 
 
@@ -83,10 +82,11 @@ def _to_one(group: Group, cluster: str) -> Result:
     return _copies(group, [cluster], is_gated=False)
 
 
-def _nomination(group: Group, clusters: Sequence[str]) -> Command | None:
+def _nomination(group: Group, clusters: Sequence[str], *, withdrawn: str = "") -> Command | None:
     status = {key: it for key, it in object_at(group.local, "status").items() if key != "nominatedClusterNames"}
     if clusters:
         status["nominatedClusterNames"] = list(clusters)
+    status = group.after(status, withdrawn, Outcome.RECALLED)
     return status_patch(MANAGER, group.local, status)
 
 

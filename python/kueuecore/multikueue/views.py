@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, list_at, text_at, texts_at
 from kueuecore.multikueue.adapters import OWNER_GVK, Adapter, gvk_text, is_owned, prebuilt_name
+from kueuecore.multikueue.attempts import attempts_of
 from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.connections import Connection
-from kueuecore.multikueue.dispatching import Attempt, Dispatch, Dispatcher, KnownCluster
+from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, KnownCluster
 from kueuecore.multikueue.groups import Group, Worker
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.stores import Store
@@ -48,7 +49,6 @@ class Views:
         now: int,
         *,
         nominated_at: int | None = None,
-        attempts: tuple[Attempt, ...] = (),
         read: tuple[str, str] | None = None,
     ) -> Group:
         """The group of a Workload.
@@ -61,7 +61,6 @@ class Views:
             clusters: The workers of the config of the check.
             now: The time.
             nominated_at: When the dispatcher nominated last.
-            attempts: Which workers had won it before.
             read: As in `Group`.
         """
         jobs = self._local_jobs(local, adapter, owner)
@@ -91,7 +90,7 @@ class Views:
                 now=now,
                 nominated=tuple(map(str, list_at(local, "status", "nominatedClusterNames"))),
                 nominated_at=nominated_at,
-                attempts=attempts,
+                attempts=attempts_of(local),
             ),
             dispatcher=self._dispatcher,
             read=read,

@@ -9,6 +9,7 @@ import pytest
 
 from kueuecore._json import JsonObject
 from kueuecore.multikueue import AllAtOnce, Attempt, Dispatch, KnownCluster, Outcome, Overflowing
+from kueuecore.multikueue.attempts import ATTEMPTS, attempts_of, with_attempt
 from kueuecore.multikueue.policies import (
     JsonPatchError,
     Overflow,
@@ -159,6 +160,50 @@ def test_h4_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
     assert (attempt.cluster, attempt.outcome) == ("a", Outcome.RECALLED)
     stage.wait(10 * MINUTE)
     assert stage.copies() == ["a", "b"]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_h4_a_manager_that_starts_anew_leaves_the_worker_out_as_long(is_restarted: bool) -> None:
+    stage = Stage("a", "b", dispatcher=TakingBack(inner=AllAtOnce(), admit_ns=MINUTE, exclude_ns=10 * MINUTE))
+    stage.job()
+    stage.settle()
+    stage.condition("a", "job", "QuotaReserved")
+    stage.wait(MINUTE + 5 * SECOND)
+    if is_restarted:
+        stage.restart()
+    stage.wait(9 * MINUTE)
+    assert stage.copies() == ["b"]
+    stage.wait(MINUTE)
+    assert stage.copies() == ["a", "b"]
+
+
+def test_h4_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_write() -> None:
+    stage = Stage("a", "b")
+    stage.job()
+    stage.settle()
+    stage.condition("a", "job", "Admitted")
+    stage.settle()
+    stage.condition("a", "job", "Evicted")
+    stage.settle()
+    assert stage.check_of()[0] == "Retry"
+    workload = stage.get("Workload", "job")
+    assert workload is not None
+    assert {it["type"] for it in workload["status"]["conditions"]} == {"QuotaReserved"}
+    assert stage.manager.attempts("job", namespace="ns") == ()
+
+
+def test_h4_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() -> None:
+    workload: JsonObject = {"status": {}}
+    tried = [Attempt(f"w{index}", Outcome.LOST, START + index) for index in range(103)]
+    for attempt in tried:
+        workload = {"status": with_attempt(workload, attempt, attempt.at)}
+    assert attempts_of(workload) == tuple(tried[3:])
+    note: JsonObject = {
+        "type": ATTEMPTS,
+        "status": "True",
+        "message": "a, b Recalled soon, c Recalled 2026-01-01T00:00:00Z",
+    }
+    assert attempts_of({"status": {"conditions": [note]}}) == (Attempt("c", Outcome.RECALLED, START),)
 
 
 # Here first.
