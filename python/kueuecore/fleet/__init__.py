@@ -12,6 +12,17 @@ from kueuecore.fleet.invariants import FleetInvariants
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import RUN_SECONDS
+from kueuecore.fleet.settings import NodeSettings
 from kueuecore.fleet.tables import table
 
-__all__ = ["RUN_SECONDS", "Fleet", "FleetHistory", "FleetInvariants", "Link", "LinkSettings", "Node", "table"]
+__all__ = [
+    "RUN_SECONDS",
+    "Fleet",
+    "FleetHistory",
+    "FleetInvariants",
+    "Link",
+    "LinkSettings",
+    "Node",
+    "NodeSettings",
+    "table",
+]

@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 from kueuecore._json import JsonObject, text_at, texts_at
-from kueuecore.configuration import Configuration
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import RUN_SECONDS
+from kueuecore.fleet.settings import NodeSettings
 from kueuecore.manifests import ManifestLike, parse_manifests, plain_object
 from kueuecore.multikueue import (
     MANAGER,
@@ -52,8 +52,7 @@ class Fleet:
         workers: The names of the workers.
         now: The time of the beginning.
         seed: Where delays and losses come from.
-        configuration: Kueue's Configuration on the manager.
-        worker_configuration: That on the workers.
+        nodes: What makes single clusters others than the rest, by name; `MANAGER` is the manager.
         settings: Settings of MultiKueue that no Configuration has.
         dispatcher: Who gets copies; by default the one that the Configuration names.
         overflow: Which jobs that wait for quota of the manager itself go on to its workers.
@@ -74,8 +73,7 @@ class Fleet:
         *,
         now: TimeLike,
         seed: int = 0,
-        configuration: Configuration | None = None,
-        worker_configuration: Configuration | None = None,
+        nodes: Mapping[str, NodeSettings] | None = None,
         settings: MultiKueueSettings | None = None,
         dispatcher: Dispatcher | None = None,
         overflow: OverflowPolicy | None = None,
@@ -87,12 +85,13 @@ class Fleet:
         """The time, in nanoseconds since 1970."""
         self.random = Random(seed)
         names = tuple(workers)
-        self.nodes = {MANAGER: Node(MANAGER, configuration=configuration, now=self.now)}
+        given = {name: (nodes or {}).get(name, NodeSettings()) for name in (MANAGER, *names)}
+        self.nodes = {name: Node(name, settings=it, now=self.now) for name, it in given.items()}
         """The clusters by name; `MANAGER` is the manager."""
-        self.nodes |= {name: Node(name, configuration=worker_configuration, now=self.now) for name in names}
         ways = links or {}
         self.links = {name: Link(ways.get(name, LinkSettings()), self.random) for name in names}
         """The ways to the workers, by name."""
+        configuration = given[MANAGER].configuration
         self._make = manager or (
             lambda: Manager(configuration, settings=settings, dispatcher=dispatcher, overflow=overflow)
         )

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
-from kueuecore.configuration import Configuration
-from kueuecore.controller import WATCHED, Controller, WorkloadWrite
+from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
+from kueuecore.controller import Controller, WorkloadWrite
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ManifestError
-from kueuecore.fleet.runner import ends_at, is_running, next_status
+from kueuecore.fleet.kubernetes import Kubernetes
+from kueuecore.fleet.settings import NodeSettings
 from kueuecore.jobs import (
     NoWorkload,
     StartError,
@@ -26,6 +27,7 @@ from kueuecore.jobs.model import JobsConfiguration
 from kueuecore.jobs.names import owner_reference
 from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.multikueue.affected import key_of
+from kueuecore.provisioning import ProvisioningController
 from kueuecore.testing.cluster import Cluster, RefusedError
 
 __all__ = ["Node"]
@@ -41,23 +43,22 @@ class Node:
 
     Args:
         name: Its name; empty for the manager.
-        configuration: Kueue's Configuration on it.
+        settings: What makes it another than others.
         now: The time.
     """
 
-    def __init__(self, name: str, *, configuration: Configuration | None, now: int) -> None:
+    def __init__(self, name: str, *, settings: NodeSettings, now: int) -> None:
         self.name = name
         self.api = Cluster(now=now)
         self.is_down = False
         """Is Kueue on it down? The API server answers, and Jobs that run go on running."""
-        self.starts_pods = True
-        """Do pods get ready here? Without, the cluster has quota for what it can not run."""
-        self.controller = Controller(configuration)
-        self._configuration = configuration
+        self.kubernetes = Kubernetes(self.api, settings)
+        """What goes on beside Kueue."""
+        self._settings = settings
+        self.controller = self._begun()
+        """Kueue's scheduler of the process that runs now."""
         self._seen = 0
         self._wake: int | None = now
-        # For a version of the API server, what `_pods` found.
-        self._pods_of: tuple[int, frozenset[tuple[str, str]], int | None] = (-1, frozenset(), None)
         # Jobs to look at.
         self._todo: dict[tuple[str, str], None] = {}
 
@@ -97,34 +98,28 @@ class Node:
 
     def running(self) -> frozenset[tuple[str, str]]:
         """Namespace and name of the Jobs that have pods here."""
-        return self._pods()[0]
-
-    def _pods(self) -> tuple[frozenset[tuple[str, str]], int | None]:
-        """Which Jobs have pods here, and when the first of them end."""
-        version, running, end = self._pods_of
-        if version != self.api.version:
-            jobs = [job for job in self.objects("Job") if is_running(job)]
-            running = frozenset(key_of(job) for job in jobs)
-            end = min((it for job in jobs if (it := ends_at(job)) is not None), default=None)
-            self._pods_of = self.api.version, running, end
-        return running, end
+        return self.kubernetes.running()
 
     # What happens.
 
     def restart(self) -> None:
         """Another process takes over Kueue: it knows nothing but what it lists."""
         self.is_down = False
-        self.controller = Controller(self._configuration)
-        for kind in WATCHED:
+        self.controller = self._begun()
+        for kind in self.controller.kinds:
             objects, version = self.api.list(kind)
             self.controller.resync(kind, objects, resource_version=version, now=self.api.now)
         self._todo = dict.fromkeys(key_of(job) for job in self.objects("Job"))
         self._seen, self._wake = self.api.version, self.api.now
 
+    def _begun(self) -> Controller:
+        asking = [] if self._settings.capacity is None else [ProvisioningController()]
+        return Controller(self._settings.configuration, checks=[*asking, *self._settings.checks()])
+
     def next_wake(self) -> int | None:
-        """When something happens by itself: the scheduler has to look, or the pods of a Job end."""
-        end = self._pods()[1]
-        times = [] if end is None else [end]
+        """When something happens by itself: the scheduler has to look, or something goes on beside Kueue."""
+        wake = self.kubernetes.next_wake()
+        times = [] if wake is None else [wake]
         if self._wake is not None and not self.is_down:
             times.append(self._wake)
         if self.api.version > self._seen and not self.is_down:
@@ -136,7 +131,7 @@ class Node:
         self.api.now = now
         for _ in range(_MOST_ROUNDS):
             version = self.api.version
-            self._run_jobs(now)
+            self.kubernetes.run(now)
             if not self.is_down:
                 self._observe(now)
                 self._follow_jobs(now)
@@ -145,13 +140,6 @@ class Node:
             if self.api.version == version and (self.is_down or self._wake is None or self._wake > now):
                 return
         raise AssertionError(f"cluster {self.name or 'of the manager'} does not come to rest")
-
-    def _run_jobs(self, now: int) -> None:
-        for job in self.objects("Job"):
-            status = next_status(job, now, starts_pods=self.starts_pods)
-            if status != object_at(job, "status"):
-                # The status as a whole, as an update of the subresource writes it.
-                self.api.update({**job, "status": status}, subresource="status")
 
     def _observe(self, now: int) -> None:
         if self._seen == self.api.version:
@@ -173,8 +161,10 @@ class Node:
             self._wake = now
 
     def _turn(self, now: int) -> None:
-        for write in self.controller.turn(now).writes:
+        turn = self.controller.turn(now)
+        for write in turn.writes:
             self._write(write, now)
+        self._write_objects(turn.objects, now)
         self._write_queues()
         self._observe(now)
         self._wake = self.controller.next_wake(now)
@@ -201,6 +191,29 @@ class Node:
         else:
             self.controller.confirm(write, answer, now=now)
 
+    def _write_objects(self, writes: Iterable[ObjectWrite], now: int) -> None:
+        """What those want who decide on AdmissionChecks; after a refusal the rest for that Workload is left out."""
+        refused: set[WorkloadKey] = set()
+        for write in writes:
+            if write.workload in refused:
+                continue
+            try:
+                self._write_object(write)
+            except RefusedError as error:
+                if write.kind is not ObjectWriteKind.PATCH_STATUS:
+                    refused.add(write.workload)
+                self.controller.refuse_object(write, str(error), now=now, is_there=error.code == 409)
+
+    def _write_object(self, write: ObjectWrite) -> None:
+        ref = write.object
+        match write.kind:
+            case ObjectWriteKind.CREATE:
+                self.api.create(write.manifest)
+            case ObjectWriteKind.PATCH_STATUS:
+                self.api.update(write.manifest, subresource="status")
+            case ObjectWriteKind.DELETE if self.get(ref.kind, ref.name, namespace=ref.namespace) is not None:
+                self.api.delete(ref.kind, ref.name, namespace=ref.namespace)
+
     # What Kueue does about Jobs.
 
     def _defaulted(self, job: JsonObject) -> JsonObject:
@@ -222,17 +235,8 @@ class Node:
         todo, self._todo = self._todo, {}
         for namespace, name in todo:
             job = self.get("Job", name, namespace=namespace)
-            if job is None:
-                self._forget_workloads(namespace, name)
-            elif _QUEUE in texts_at(job, "metadata", "labels"):
+            if job is not None and _QUEUE in texts_at(job, "metadata", "labels"):
                 self._follow(job, now)
-
-    def _forget_workloads(self, namespace: str, name: str) -> None:
-        """The garbage collector of Kubernetes: what nobody owns any more goes."""
-        for workload in self.objects("Workload"):
-            owners = list_at(workload, "metadata", "ownerReferences")
-            if key_of(workload)[0] == namespace and any(text_at(it, "name") == name for it in owners):
-                self.api.delete("Workload", key_of(workload)[1], namespace=namespace)
 
     def _follow(self, job: JsonObject, now: int) -> None:
         """Do for a Job what its Workload says, and tell the scheduler what the Job has done."""

@@ -2,9 +2,10 @@
 
 `ProvisioningController` is Kueue's controller without its I/O, for a `kueuecore.controller.Controller`.
 `VirtualProvisioning` puts somebody behind it who makes capacity in virtual time: by a script (`ScriptedCapacity`), or
-of a finite stock for which orders queue up (`QueuedCapacity`).
+of a finite stock for which orders queue up (`QueuedCapacity`). `Autoscaler` is that half alone, if requests are stored.
 """
 
+from kueuecore.provisioning.autoscaler import Autoscaler, RequestStep
 from kueuecore.provisioning.capacity import (
     CapacityProvider,
     CapacityRequest,
@@ -17,9 +18,10 @@ from kueuecore.provisioning.config import config_of, delay_seconds
 from kueuecore.provisioning.controller import ProvisioningController
 from kueuecore.provisioning.queued import QueuedCapacity, Stock
 from kueuecore.provisioning.requests import RequestCondition, request_name, template_name
-from kueuecore.provisioning.virtual import RequestStep, VirtualProvisioning
+from kueuecore.provisioning.virtual import VirtualProvisioning
 
 __all__ = [
+    "Autoscaler",
     "CapacityProvider",
     "CapacityRequest",
     "CapacityState",

@@ -34,6 +34,7 @@ from kueuecore.provisioning.requests import (
     parameters_of,
     request_name,
     template_name,
+    workload_of,
 )
 
 __all__ = ["ProvisioningController"]
@@ -133,7 +134,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             case "ResourceFlavor":
                 self._flavors[ref.name] = manifest
             case "ProvisioningRequest":
-                key = _owner(manifest)
+                key = workload_of(manifest)
                 of = self._workloads.setdefault(key, _Of())
                 of.requests[ref.name] = manifest
                 of.sent.discard((ObjectWriteKind.CREATE, ref.name))
@@ -375,13 +376,6 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
     def _users_of_config(self, config: str) -> tuple[WorkloadKey, ...]:
         checks = [name for name, it in self._checks.items() if text_at(it, "spec", "parameters", "name") == config]
         return tuple({key: None for check in checks for key in self._users(check)})
-
-
-def _owner(request: JsonObject) -> WorkloadKey:
-    """The workload for which a request was made."""
-    owners = list_at(request, "metadata", "ownerReferences")
-    names = (text_at(it, "name") for it in owners if text_at(it, "kind") in ("Workload", ""))
-    return text_at(request, "metadata", "namespace"), next(names, "")
 
 
 def _metadata(workload: JsonObject, name: str) -> JsonObject:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from kueuecore._json import JsonObject, list_at, text_at, texts_at
+from kueuecore.checks import WorkloadKey
 from kueuecore.objects import ProvisioningRequestConfig
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "parameters_of",
     "request_name",
     "template_name",
+    "workload_of",
 ]
 
 API_VERSION = "autoscaling.x-k8s.io/v1"
@@ -90,6 +92,13 @@ def attempt_of(request: str, workload: str, check: str) -> int | None:
     if len(prefix) + 1 <= _LONGEST_PREFIX - _MOST_DIGITS:
         return None
     return next((n for n in range(1, _MOST_ATTEMPTS) if request_name(workload, check, n) == request), None)
+
+
+def workload_of(request: JsonObject) -> WorkloadKey:
+    """The workload for which a request was made."""
+    owners = list_at(request, "metadata", "ownerReferences")
+    names = (text_at(it, "name") for it in owners if text_at(it, "kind") in ("Workload", ""))
+    return text_at(request, "metadata", "namespace"), next(names, "")
 
 
 def condition_of(request: JsonObject, kind: RequestCondition) -> JsonObject | None:

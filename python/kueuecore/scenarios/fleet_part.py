@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject
-from kueuecore.configuration import Configuration
 from kueuecore.fleet import LinkSettings
 from kueuecore.multikueue import AllAtOnce, Dispatcher, Incremental, OverflowPolicy
 from kueuecore.multikueue.policies import (
@@ -73,7 +72,6 @@ class FleetPart:
     Args:
         manager: The manager.
         workers: The workers by name.
-        worker_configuration: Kueue's Configuration on all workers.
         dispatcher: Who gets copies; None: whom the Configuration of the manager names.
         overflow: Which jobs go on to workers when quota on the manager is short.
         disconnections: When nothing gets through.
@@ -81,7 +79,6 @@ class FleetPart:
 
     manager: ClusterPart
     workers: Mapping[str, WorkerPart]
-    worker_configuration: Configuration = field(default_factory=Configuration)
     dispatcher: Dispatcher | None = None
     overflow: OverflowPolicy | None = None
     disconnections: tuple[Disconnection, ...] = ()
@@ -109,7 +106,6 @@ def read_fleet(section: Fields, read_cluster: Callable[[Fields], ClusterPart]) -
     fleet = FleetPart(
         manager=manager,
         workers=workers,
-        worker_configuration=next((it.cluster.configuration for it in workers.values()), Configuration()),
         dispatcher=None if policy is None else _dispatcher(policy, workers),
         overflow=None if overflow is None else _overflow(overflow),
         disconnections=disconnections,

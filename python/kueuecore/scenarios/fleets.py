@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from random import Random
 
 from kueuecore._json import text_at
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
-from kueuecore.fleet import Fleet
+from kueuecore.fleet import Fleet, NodeSettings
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue import MANAGER
+from kueuecore.provisioning import QueuedCapacity, ScriptedCapacity
+from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
@@ -60,12 +63,13 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
 
 def _fleet(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> Fleet:
     workers = {name: it.cluster for name, it in part.workers.items()}
+    nodes = {name: _settings(scenario, name, it.cluster, it.starts_pods) for name, it in part.workers.items()}
+    nodes[MANAGER] = _settings(scenario, MANAGER, part.manager, starts_pods=True)
     fleet = Fleet(
         workers,
         now=scenario.start - _BEFORE_NS,
         seed=scenario.seed,
-        configuration=part.manager.configuration,
-        worker_configuration=part.worker_configuration,
+        nodes=nodes,
         dispatcher=part.dispatcher,
         overflow=part.overflow,
         links={name: it.link for name, it in part.workers.items()},
@@ -76,10 +80,15 @@ def _fleet(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> Fle
         world.apply_to(Engine(cluster.configuration), now=scenario.start)
         given = [it for it in world.manifests if text_at(it.object, "kind") not in ("Job", "Workload")]
         fleet.apply(given, cluster=name)
-    for name, worker in part.workers.items():
-        fleet.nodes[name].starts_pods = worker.starts_pods
     fleet.advance(scenario.start)
     return fleet
+
+
+def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: bool) -> NodeSettings:
+    """What a cluster has. Each draws for itself what becomes of orders; without stocks all come at once."""
+    seed = Random(f"{scenario.seed}/{name}").randrange(2**32)
+    capacity = QueuedCapacity(cluster.capacity, seed=seed) if cluster.capacity else ScriptedCapacity()
+    return NodeSettings(configuration=cluster.configuration, capacity=capacity, starts_pods=starts_pods)
 
 
 def _arrivals(

@@ -98,7 +98,7 @@ class _Reader:
         elif section is not None and fleet_section is not None:
             top.complain("cluster", "there is a fleet, too", "remove one of the two")
         elif section is not None:
-            cluster = replace(self._cluster(section), capacity=_capacity(section))
+            cluster = self._cluster(section)
             section.end()
         fleet = None if fleet_section is None else read_fleet(fleet_section, self._cluster)
         work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
@@ -111,7 +111,11 @@ class _Reader:
         return Scenario(cluster=cluster, fleet=fleet, work=work, seed=seed, start=start_ns, until_seconds=until)
 
     def _cluster(self, section: Fields) -> ClusterPart:
-        return ClusterPart(objects=self._objects(section), configuration=self._configuration(section))
+        return ClusterPart(
+            objects=self._objects(section),
+            configuration=self._configuration(section),
+            capacity=_capacity(section),
+        )
 
     def _objects(self, section: Fields) -> tuple[Manifest, ...]:
         """Objects of files and directories, and those that stand in the scenario itself."""

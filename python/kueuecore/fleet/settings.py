@@ -1,0 +1,35 @@
+"""What makes one cluster of a fleet another than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kueuecore.checks import CheckController
+from kueuecore.configuration import Configuration
+from kueuecore.provisioning import CapacityProvider
+
+__all__ = ["NodeSettings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """One cluster.
+
+    Args:
+        configuration: Kueue's Configuration on it.
+        checks: Makes those who decide on AdmissionChecks in a process of Kueue that begins.
+        capacity: Who makes capacity of ProvisioningRequests. With one, Kueue decides on checks of provisioning.
+        starts_pods: Do pods get ready? Without, the cluster has quota for what it can not run.
+
+    Example:
+        >>> from kueuecore.provisioning import QueuedCapacity, Stock
+        >>> tokyo = Stock(amounts={"nvidia.com/gpu": 8}, delay_seconds=90)
+        >>> NodeSettings(capacity=QueuedCapacity({"tokyo": tokyo})).starts_pods
+        True
+    """
+
+    configuration: Configuration | None = None
+    checks: Callable[[], Sequence[CheckController]] = tuple
+    capacity: CapacityProvider | None = None
+    starts_pods: bool = True

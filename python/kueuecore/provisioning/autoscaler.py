@@ -1,0 +1,221 @@
+"""Who looks after ProvisioningRequests: what a cluster autoscaler does with somebody who makes capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._quantities import number
+from kueuecore.checks import WorkloadKey
+from kueuecore.errors import ObjectRef
+from kueuecore.manifests import object_ref
+from kueuecore.provisioning.capacity import CapacityProvider, CapacityRequest, CapacityState, RequestedPodSet
+from kueuecore.provisioning.requests import RequestCondition, workload_of
+from kueuecore.times import format_time
+
+__all__ = ["Autoscaler", "RequestStep"]
+
+_DECIDED = frozenset({RequestCondition.PROVISIONED, RequestCondition.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStep:
+    """One moment in the life of a ProvisioningRequest.
+
+    Args:
+        time: When, in nanoseconds since 1970.
+        name: `namespace/name` of the request.
+        what: `Created`, `Deleted`, or the condition that holds from then on.
+        message: What the condition says.
+    """
+
+    time: int
+    name: str
+    what: str
+    message: str = ""
+
+
+class Autoscaler:
+    """Writes into the statuses of ProvisioningRequests what becomes of them.
+
+    Args:
+        capacity: Who makes capacity.
+
+    Example:
+        >>> from kueuecore.provisioning import ScriptedCapacity
+        >>> autoscaler = Autoscaler(ScriptedCapacity())
+        >>> request = {"kind": "ProvisioningRequest", "metadata": {"namespace": "ns", "name": "job-dws-1"}}
+        >>> autoscaler.create(request, {}, now=0)["status"]["conditions"][0]["type"]
+        'Provisioned'
+    """
+
+    def __init__(self, capacity: CapacityProvider) -> None:
+        self._capacity = capacity
+        # By namespace and name, in the order in which they were created.
+        self._requests: dict[ObjectRef, CapacityRequest] = {}
+        self._manifests: dict[ObjectRef, JsonObject] = {}
+        self._wakes: dict[ObjectRef, int] = {}
+        self._used: set[WorkloadKey] = set()
+        self._waiting: set[ObjectRef] = set()
+        # Stock has come free, so that all are looked at that wait for some.
+        self._is_free = False
+        self._steps: list[RequestStep] = []
+
+    @property
+    def steps(self) -> tuple[RequestStep, ...]:
+        """What became of the requests, in order of time."""
+        return tuple(self._steps)
+
+    @property
+    def requests(self) -> tuple[JsonObject, ...]:
+        """The ProvisioningRequests that are there, with their statuses, in the order in which they were created."""
+        return tuple(self._manifests.values())
+
+    def create(self, request: JsonObject, templates: Mapping[str, JsonObject], *, now: int) -> JsonObject:
+        """A request is there.
+
+        Args:
+            request: The ProvisioningRequest.
+            templates: The PodTemplates of its namespace by name; at least its own.
+            now: The time in nanoseconds since 1970.
+
+        Returns:
+            The same with its status.
+        """
+        ref = object_ref(request)
+        self._manifests[ref] = request
+        self._requests[ref] = _request_of(request, templates, now)
+        self._steps.append(RequestStep(now, ref.key, "Created"))
+        self._look(ref, now)
+        return self._manifests[ref]
+
+    def delete(self, request: ObjectRef, *, now: int) -> bool:
+        """A request has gone; was it there?"""
+        if request not in self._requests:
+            return False
+        self._capacity.release(self._requests.pop(request), now=now)
+        del self._manifests[request]
+        self._wakes.pop(request, None)
+        self._waiting.discard(request)
+        self._is_free = True
+        self._steps.append(RequestStep(now, request.key, "Deleted"))
+        return True
+
+    def note_workload(self, workload: JsonObject) -> None:
+        """This is how a Workload is now: its pods use what was made for it as long as it is admitted."""
+        conditions = list_at(workload, "status", "conditions")
+        held = {text_at(it, "type") for it in conditions if text_at(it, "status") == "True"}
+        ref = object_ref(workload)
+        self._note_use((ref.namespace, ref.name), is_used="Admitted" in held and not held & {"Evicted", "Finished"})
+
+    def forget_workload(self, workload: WorkloadKey, *, now: int) -> None:
+        """A Workload has gone, and its requests with it."""
+        self._used.discard(workload)
+        for ref in [ref for ref, request in self._requests.items() if request.workload == workload]:
+            self.delete(ref, now=now)
+
+    def next_wake(self, *, after: int = -1) -> int | None:
+        """When something becomes of a request; 0: at once; `None`: never."""
+        times = [*self._wakes.values(), *([0] if self._is_free and self._waiting else [])]
+        return min((time for time in times if time > after), default=None)
+
+    def due(self, now: int) -> tuple[JsonObject, ...]:
+        """The requests whose statuses have changed up to now, as they are after each change."""
+        changed: list[JsonObject] = []
+        while self._is_free or any(time <= now for time in self._wakes.values()):
+            is_due = {ref for ref, at in self._wakes.items() if at <= now} | (self._waiting if self._is_free else set())
+            self._is_free = False
+            changed += (self._manifests[ref] for ref in list(self._requests) if ref in is_due and self._look(ref, now))
+        return tuple(changed)
+
+    def _note_use(self, workload: WorkloadKey, *, is_used: bool) -> None:
+        if is_used != (workload in self._used):
+            (self._used.add if is_used else self._used.discard)(workload)
+            # Bookings may no longer expire.
+            self._wakes |= {ref: 0 for ref, request in self._requests.items() if request.workload == workload}
+
+    def _look(self, ref: ObjectRef, now: int) -> bool:
+        """See how it stands with a request; has that changed?"""
+        request, old = self._requests[ref], self._manifests[ref]
+        self._wakes.pop(ref, None)
+        state = self._capacity.look(request, is_used=request.workload in self._used, now=now)
+        if state.look_again is not None:
+            if state.look_again <= now:
+                raise ValueError(f"who looks at {ref.key} again has to do so later than now")
+            self._wakes[ref] = state.look_again
+        if state.conditions.keys() & _DECIDED:
+            self._waiting.discard(ref)
+        else:
+            self._waiting.add(ref)
+        status = _status(object_at(old, "status"), state, format_time(now))
+        if status == object_at(old, "status") and "status" in old:
+            return False
+        held = _held(old)
+        self._manifests[ref] = {**old, "status": status}
+        for kind, message in _held(self._manifests[ref]).items():
+            if kind not in held:
+                self._steps.append(RequestStep(now, ref.key, kind, message))
+                # What an order gives up, others may get.
+                self._is_free |= kind not in (RequestCondition.ACCEPTED, RequestCondition.PROVISIONED)
+        return True
+
+
+def _request_of(request: JsonObject, templates: Mapping[str, JsonObject], now: int) -> CapacityRequest:
+    pod_sets = []
+    for pods in list_at(request, "spec", "podSets"):
+        spec = object_at(templates[text_at(pods, "podTemplateRef", "name")], "template", "spec")
+        pod_sets.append(RequestedPodSet(int_at(pods, "count"), _amounts(spec), texts_at(spec, "nodeSelector")))
+    return CapacityRequest(
+        text_at(request, "metadata", "namespace"),
+        text_at(request, "metadata", "name"),
+        text_at(request, "spec", "provisioningClassName"),
+        texts_at(request, "spec", "parameters"),
+        tuple(pod_sets),
+        workload_of(request),
+        now,
+    )
+
+
+def _held(request: JsonObject) -> dict[str, str]:
+    conditions = list_at(request, "status", "conditions")
+    return {text_at(it, "type"): text_at(it, "message") for it in conditions if text_at(it, "status") == "True"}
+
+
+def _status(old: JsonObject, state: CapacityState, now: str) -> JsonObject:
+    """A status that says what a state says; conditions keep the time since which they hold."""
+    said = [(str(kind), "True", message) for kind, message in state.conditions.items()]
+    if state.expected is not None and RequestCondition.PROVISIONED not in state.conditions:
+        said.append((RequestCondition.PROVISIONED, "False", state.expected))
+    since = {(text_at(it, "type"), text_at(it, "status")): it for it in list_at(old, "conditions")}
+    conditions: list[JsonValue] = [
+        {
+            "type": kind,
+            "status": status,
+            "reason": kind if status == "True" else f"Not{kind}",
+            "message": message,
+            "lastTransitionTime": text_at(since.get((kind, status)), "lastTransitionTime") or now,
+        }
+        for kind, status, message in said
+    ]
+    details: JsonObject = dict(state.details)
+    return {"conditions": conditions, **({"provisioningClassDetails": details} if details else {})}
+
+
+def _amounts(pod: JsonObject) -> dict[str, Fraction]:
+    """What a pod requests: its containers together, or the greediest of those before them."""
+    total: dict[str, Fraction] = {}
+    for requests in _requests(list_at(pod, "containers")):
+        for resource, amount in requests.items():
+            total[resource] = total.get(resource, Fraction(0)) + amount
+    for requests in _requests(list_at(pod, "initContainers")):
+        for resource, amount in requests.items():
+            total[resource] = max(total.get(resource, Fraction(0)), amount)
+    return total
+
+
+def _requests(containers: Iterable[JsonValue]) -> Iterable[dict[str, Fraction]]:
+    for container in containers:
+        requests = object_at(container, "resources", "requests").items()
+        yield {name: number(quantity) or Fraction(0) for name, quantity in requests}
