@@ -159,6 +159,7 @@ class Nomination:
     rejection: str = ""
 
 
+@runtime_checkable
 class Dispatcher(Protocol):
     """Who gets a copy of a workload."""
 

@@ -4,35 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from kueuecore._json import JsonObject
 from kueuecore.fleet import LinkSettings
-from kueuecore.multikueue import AllAtOnce, Dispatcher, Incremental, OverflowPolicy
-from kueuecore.multikueue.policies import (
-    Filtered,
-    Overflow,
-    Overridden,
-    Score,
-    Scored,
-    TakingBack,
-    by_cost,
-    by_data,
-    by_free_quota,
-    by_priority,
-    by_weight,
-)
+from kueuecore.multikueue import Dispatcher, OverflowPolicy
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fields import Fields
+from kueuecore.scenarios.policy_part import read_overflow, read_policy
 
 __all__ = ["Disconnection", "FleetPart", "WorkerPart", "read_fleet"]
-
-_SECOND_NS = 1_000_000_000
-_VALUED: Mapping[str, Callable[[Mapping[str, float] | None], Score]] = {
-    "priority": by_priority,
-    "cost": by_cost,
-    "weight": by_weight,
-}
-_CHOICES = ("all-at-once", "incremental", *_VALUED, "data", "free-quota")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +64,13 @@ class FleetPart:
     disconnections: tuple[Disconnection, ...] = ()
 
 
-def read_fleet(section: Fields, read_cluster: Callable[[Fields], ClusterPart]) -> FleetPart:
+def read_fleet(section: Fields, read_cluster: Callable[[Fields], ClusterPart], folder: Path) -> FleetPart:
     """A fleet as it stands in the file.
 
     Args:
         section: Its fields.
         read_cluster: Reads the fields that every cluster has.
+        folder: Where the files are that it names.
     """
     manager = ClusterPart()
     part = section.part("manager")
@@ -106,8 +87,8 @@ def read_fleet(section: Fields, read_cluster: Callable[[Fields], ClusterPart]) -
     fleet = FleetPart(
         manager=manager,
         workers=workers,
-        dispatcher=None if policy is None else _dispatcher(policy, workers),
-        overflow=None if overflow is None else _overflow(overflow),
+        dispatcher=None if policy is None else read_policy(policy, list(workers), folder),
+        overflow=None if overflow is None else read_overflow(overflow),
         disconnections=disconnections,
     )
     section.end()
@@ -150,63 +131,3 @@ def _disconnection(section: Fields, workers: Mapping[str, WorkerPart]) -> Discon
         section.complain("worker", "Required value", f"name one of {', '.join(workers)}")
     section.end()
     return found
-
-
-def _overflow(section: Fields) -> Overflow:
-    queues = section.part("queues")
-    if queues is None:
-        section.complain("queues", "Required value", "say `queues: {here: workers}`: from which LocalQueue to which")
-    found = {} if queues is None else {name: queues.text(name) for name in queues.plain}
-    overflow = Overflow(found, patience_ns=_ns(section.seconds("patience", 0.0)) or 0)
-    section.end()
-    return overflow
-
-
-def _dispatcher(section: Fields, workers: Mapping[str, WorkerPart]) -> Dispatcher:
-    """Who chooses, and around it what it leaves to others: constraints, taking back, overrides."""
-    dispatcher = _choosing(section, workers)
-    if section.truth("constraints", default=False):
-        dispatcher = Filtered(dispatcher)
-    admit, start = section.seconds("admitWithin"), section.seconds("startWithin")
-    exclude, most = section.seconds("excludeFor", 600.0), section.whole("mostAttempts", 0)
-    if admit is not None or start is not None:
-        dispatcher = TakingBack(
-            inner=dispatcher,
-            admit_ns=_ns(admit),
-            start_ns=_ns(start),
-            exclude_ns=_ns(exclude) or 0,
-            most_attempts=most or None,
-        )
-    if overrides := section.part("overrides"):
-        patches: dict[str, list[JsonObject]] = {}
-        for name in overrides.plain:
-            if name not in workers:
-                overrides.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
-            patches[name] = [dict(it.plain) for it in overrides.parts(name)]
-        dispatcher = Overridden(dispatcher, patches)
-    section.end()
-    return dispatcher
-
-
-def _choosing(section: Fields, workers: Mapping[str, WorkerPart]) -> Dispatcher:
-    choose = section.text("choose", "all-at-once", one_of=_CHOICES)
-    values = section.part("values")
-    numbers = None if values is None else {name: values.number(name) for name in values.plain}
-    for name in numbers or ():
-        if values is not None and name not in workers:
-            values.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
-    resource, prefers_room = section.text("resource", "cpu"), section.truth("prefersRoom", default=False)
-    is_incremental = choose == "incremental"
-    step_size = section.whole("stepSize", 3 if is_incremental else 1, least=1)
-    round_ns = _ns(section.seconds("round", 300.0)) or 0
-    if is_incremental:
-        return Incremental(step_size=step_size, round_ns=round_ns)
-    if choose == "all-at-once":
-        return AllAtOnce()
-    scores: dict[str, Score] = {"data": by_data(), "free-quota": by_free_quota(resource)}
-    score = scores[choose] if choose in scores else _VALUED[choose](numbers)
-    return Scored(score=score, step_size=step_size, round_ns=round_ns, prefers_room=prefers_room)
-
-
-def _ns(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * _SECOND_NS)

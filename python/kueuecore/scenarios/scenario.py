@@ -100,7 +100,7 @@ class _Reader:
         elif section is not None:
             cluster = self._cluster(section)
             section.end()
-        fleet = None if fleet_section is None else read_fleet(fleet_section, self._cluster)
+        fleet = None if fleet_section is None else read_fleet(fleet_section, self._cluster, self._folder)
         work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
         names: set[str] = set()
         for index, it in enumerate(work):

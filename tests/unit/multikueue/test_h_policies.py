@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatch, KnownCluster
+from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatch, Dispatcher, KnownCluster
 from kueuecore.multikueue.policies import (
     COST,
     DATA,
@@ -56,14 +56,27 @@ def test_h1_the_next_worker_follows_if_the_first_has_no_room() -> None:
 
 
 def test_h1_cost_decides_by_annotations_of_the_clusters() -> None:
-    clusters = {"west": {"annotations": {COST: "0.3"}}, "east": {"annotations": {COST: "0.9"}}}
-    assert places(run(24, BOTH, clusters=clusters, dispatcher=Scored(score=by_cost()))) == {"west": 6}
+    prices = {"west": 0.9, "east": 0.3}
+    clusters = {name: {"annotations": {COST: str(price)}} for name, price in prices.items()}
+    default = run(24, BOTH, clusters=clusters)
+    policy = run(24, BOTH, clusters=clusters, dispatcher=Scored(score=by_cost()))
+    spent = [sum(prices[it.cluster] for it in outcome.jobs) for outcome in (default, policy)]
+    assert spent == pytest.approx([4.8, 1.8])
+    # Nobody waits any longer for it, and there are half as many copies.
+    assert default.all.most is not None
+    assert policy.all.most is not None
+    assert policy.all.most <= default.all.most
+    assert (default.all.n_copies, policy.all.n_copies) == (12, 6)
 
 
 def test_h1_data_decides_by_annotations_of_job_and_clusters() -> None:
     clusters = {"west": {"annotations": {DATA: "photos"}}, "east": {"annotations": {DATA: "films, photos"}}}
-    outcome = run(24, BOTH, clusters=clusters, dispatcher=Scored(score=by_data()), annotations={DATA: "photos,films"})
-    assert places(outcome) == {"east": 6}
+    reads = {DATA: "photos,films"}
+    default = run(24, BOTH, clusters=clusters, annotations=reads)
+    policy = run(24, BOTH, clusters=clusters, annotations=reads, dispatcher=Scored(score=by_data()))
+    # By default most jobs run where some of their data is not.
+    assert (places(default), places(policy)) == ({"west": 5, "east": 1}, {"east": 6})
+    assert policy.all.n_finished == default.all.n_finished == 6
 
 
 def test_h1_weights_share_the_work() -> None:
@@ -89,10 +102,11 @@ def test_h1_a_job_allows_some_workers_only() -> None:
 
 def test_h1_a_job_asks_for_labels_that_a_worker_has_to_have() -> None:
     clusters = {"west": {"labels": {"region": "us"}}, "east": {"labels": {"region": "eu"}}}
-    annotations = {"multikueue.kueuecore/cluster-selector": "region=eu"}
-    assert places(run(24, BOTH, clusters=clusters, annotations=annotations, dispatcher=Filtered(AllAtOnce()))) == {
-        "east": 6
-    }
+    wish = {"multikueue.kueuecore/cluster-selector": "region=eu"}
+    default = run(24, BOTH, clusters=clusters, annotations=wish)
+    policy = run(24, BOTH, clusters=clusters, annotations=wish, dispatcher=Filtered(AllAtOnce()))
+    assert (places(default)["west"], places(policy)["west"]) == (5, 0)
+    assert (places(policy)["east"], policy.all.n_wasted_copies) == (6, 0)
 
 
 # H2: know the quota of each worker.
@@ -178,21 +192,38 @@ def test_h4_a_workload_is_taken_back_from_a_worker_on_which_it_does_not_start() 
 
 
 def test_h4_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
+    work: dict[str, Any] = {"jobs": 1, "until": 7200, "dead": ("west", "east")}
+    default = run(24, BOTH, **work)
     dispatcher = TakingBack(inner=AllAtOnce(), start_ns=2 * MINUTE_NS, exclude_ns=10 * MINUTE_NS, most_attempts=3)
-    outcome = run(24, BOTH, jobs=1, until=7200, dead=("west", "east"), dispatcher=dispatcher)
-    (job,) = outcome.jobs
+    policy = run(24, BOTH, **work, dispatcher=dispatcher)
+    (stuck,), (given_up,) = default.jobs, policy.jobs
+    # It holds quota of a worker that can not run it, for ever and without a word.
+    assert (stuck.n_admissions, stuck.finished, stuck.message) == (1, None, "")
     # Both workers once, then the first again when its ten minutes are over.
-    assert job.n_admissions == 3
-    assert job.message.startswith("Given up after 3 attempts: ")
+    assert given_up.n_admissions == 3
+    assert given_up.message == (
+        'Given up after 3 attempts: west (Recalled), east (Recalled), west (Recalled), Previously: "Pending"'
+    )
 
 
 # H5: what is otherwise on one worker.
 
 
-@pytest.mark.parametrize("registry", ["", "registry.east.example/"])
-def test_h5_a_worker_has_an_image_registry_of_its_own(registry: str) -> None:
-    patch: dict[str, Any] = {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": f"{registry}i"}
-    fleet = fleet_of(8, {"west": 1, "east": 4}, dispatcher=Overridden(AllAtOnce(), {"east": [patch]}))
+def test_h5_a_worker_has_an_image_registry_of_its_own() -> None:
+    patch: dict[str, Any] = {
+        "op": "replace",
+        "path": "/spec/template/spec/containers/0/image",
+        "value": "registry.east/i",
+    }
+    default, policy = AllAtOnce(), Overridden(AllAtOnce(), {"east": [patch]})
+    assert ran_with(default) == ({MANAGER: "i", "east": "i"}, "Succeeded")
+    # Workload and job fit there, so it runs to its end.
+    assert ran_with(policy) == ({MANAGER: "i", "east": "registry.east/i"}, "Succeeded")
+
+
+def ran_with(dispatcher: Dispatcher) -> tuple[dict[str, str], str]:
+    """A job for which only the east has room: its image by cluster, and how it ended."""
+    fleet = fleet_of(8, {"west": 1, "east": 4}, dispatcher=dispatcher)
     fleet.submit(job(cpu=3), run_seconds=60)
     fleet.wait(10)
     images = {
@@ -200,9 +231,7 @@ def test_h5_a_worker_has_an_image_registry_of_its_own(registry: str) -> None:
         for cluster in (MANAGER, "east")
         for job in fleet.objects("Job", cluster=cluster)
     }
-    assert images == {MANAGER: "i", "east": f"{registry}i"}
-    # Workload and job fit, so it runs to its end.
     fleet.wait(70)
     (workload,) = fleet.objects("Workload")
     (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
-    assert finished["reason"] == "Succeeded"
+    return images, finished["reason"]

@@ -1,0 +1,96 @@
+"""Scenarios that name a dispatcher of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kueuecore.errors import ManifestError
+from kueuecore.scenarios import ScenarioOutcome, read_scenario, run_scenario
+
+EXAMPLES = Path(__file__).parents[3] / "examples/multikueue"
+SCENARIO = """apiVersion: kueuecore/v1
+kind: Scenario
+fleet:
+  manager: {{objects: [{folder}/manager.yaml]}}
+  workers:
+    east: {{objects: [{folder}/east.yaml]}}
+    west: {{objects: [{folder}/west.yaml]}}
+  policy: {policy}
+work: [{{job: {folder}/job.yaml, count: 2, every: 1m, runs: 10s}}]
+"""
+POLICIES = """
+from __future__ import annotations
+from dataclasses import dataclass
+from kueuecore.multikueue import Nomination
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    worker: str = "west"
+    waits_for_checks: bool = True
+
+    def nominate(self, dispatch):
+        return Nomination((self.worker,))
+
+in_the_east = Always("east")
+
+class Careless(Always):
+    def nominate(self, dispatch):
+        return [self.worker][1]
+
+class Chatty(Always):
+    def nominate(self, dispatch):
+        return "west"
+
+class Lazy:
+    pass
+"""
+
+
+def ran(folder: Path, policy: str) -> ScenarioOutcome:
+    (folder / "own.py").write_text(POLICIES, encoding="utf-8")
+    (folder / "scenario.yaml").write_text(SCENARIO.format(folder=EXAMPLES, policy=policy), encoding="utf-8")
+    return run_scenario(read_scenario(folder / "scenario.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "worker"),
+    [
+        ("{use: own:Always}", "west"),
+        ("{use: own:Always, arguments: {worker: east}}", "east"),
+        ("{use: own:in_the_east}", "east"),
+        # Other policies stand around it as around those that are there.
+        ("{use: own:in_the_east, constraints: true, startWithin: 2m}", "east"),
+    ],
+)
+def test_a_policy_beside_the_scenario_chooses(tmp_path: Path, policy: str, worker: str) -> None:
+    outcome = ran(tmp_path, policy)
+    assert [it.cluster for it in outcome.jobs] == [worker, worker]
+    assert outcome.all.n_copies == 2
+
+
+def test_a_policy_of_an_installed_module_chooses(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, "{use: 'kueuecore.multikueue:AllAtOnce'}")
+    assert outcome.all.n_copies == 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "problem"),
+    [
+        ("{use: Always}", 'use: Invalid value: "Always"; write MODULE:NAME, such as my_policies:OneByOne'),
+        ("{use: none:Always}", "use: there is no module none; put none.py beside the scenario"),
+        ("{use: own:Alway}", "use: own has no Alway; write own:Always"),
+        ("{use: own:Lazy}", "use: own:Lazy is no dispatcher; give it `waits_for_checks` and `nominate`"),
+        ("{use: own:Always, arguments: {place: 1}}", "use: own:Always can not be loaded: TypeError: "),
+        ("{use: own:Always, choose: cost}", "choose: unknown field; "),
+        ("{use: own:Careless}", "use: own:Careless failed: IndexError: list index out of range (own.py:18); mend it"),
+        ("{use: own:Chatty}", "use: own:Chatty answered with str; let it answer with a Nomination"),
+    ],
+)
+def test_what_is_wrong_with_a_policy_is_told_with_its_place(tmp_path: Path, policy: str, problem: str) -> None:
+    with pytest.raises(ManifestError) as error:
+        ran(tmp_path, policy)
+    (found,) = error.value.problems
+    assert (found.line, found.field.startswith("fleet.policy.")) == (8, True)
+    assert f"scenario.yaml:8: fleet.policy.{problem}" in str(found)
