@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FAMILIES", "bounds_of"]
+__all__ = ["FAMILIES", "bounds_of", "full_name"]
 
 _QUEUE = ("cluster_queue",)
 _QUEUE_CLASS = ("cluster_queue", "priority_class")
@@ -25,6 +25,8 @@ FAMILIES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     ),
     "admission_cycle_preemption_skips": ("gauge", _QUEUE, "Preemptions skipped in the last cycle."),
     "preemption_target_recomputations_total": ("counter", (*_QUEUE, "result"), "Entries assigned anew."),
+    "multikueue_workloads_dispatched_total": ("counter", (*_QUEUE, "cluster"), "Copies that were made on workers."),
+    "multikueue_workloads_admitted_total": ("counter", (*_QUEUE, "cluster"), "Workloads that a worker has admitted."),
     "preempted_workloads_total": ("counter", ("preempting_cluster_queue", "reason"), "Preempted workloads."),
     "replaced_workload_slices_total": ("counter", _QUEUE, "Slices that their replacements ended."),
     "quota_reserved_workloads_total": ("counter", _QUEUE_CLASS, "Reservations."),
@@ -84,6 +86,16 @@ FAMILIES: Mapping[str, tuple[str, tuple[str, ...], str]] = {
 """Name to type, labels and help; the word after `histogram` says which buckets it has."""
 
 _USUAL = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+def full_name(family: str) -> str:
+    """The name under which Prometheus knows a family: those of MultiKueue have no prefix.
+
+    Example:
+        >>> full_name("pending_workloads"), full_name("multikueue_workloads_admitted_total")
+        ('kueue_pending_workloads', 'multikueue_workloads_admitted_total')
+    """
+    return family if family.startswith("multikueue_") else f"kueue_{family}"
 
 
 def bounds_of(family: str) -> tuple[float, ...]:

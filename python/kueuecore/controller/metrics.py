@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.controller.families import FAMILIES, bounds_of
+from kueuecore.controller.families import FAMILIES, bounds_of, full_name
 from kueuecore.controller.gauges import gauges_of
 from kueuecore.controller.queues import Queues
 from kueuecore.controller.versions import Key
@@ -127,6 +127,16 @@ class Metrics:
         admitted = _seconds(holds["Admitted"])
         self._time("admitted_until_ready_wait_time_seconds", ready - admitted, queue, local, by_class)
 
+    # What a manager of MultiKueue tells.
+
+    def count_dispatched(self, cluster_queue: str, cluster: str) -> None:
+        """A copy of a workload was made on a worker."""
+        self._add("multikueue_workloads_dispatched_total", cluster_queue, cluster)
+
+    def count_admitted_on_worker(self, cluster_queue: str, cluster: str) -> None:
+        """A worker has admitted a workload, and its check has become Ready for it."""
+        self._add("multikueue_workloads_admitted_total", cluster_queue, cluster)
+
     # What only the caller knows.
 
     def time_attempt(self, decision: Decision, *, seconds: float) -> None:
@@ -176,22 +186,23 @@ class Metrics:
             values = gauges.get(name) or self._counted.get(name) or {}
             timed = self._timed.get(name, {})
             if values or timed:
-                lines += [f"# HELP kueue_{name} {about}", f"# TYPE kueue_{name} {kind.split()[0]}"]
+                shown = full_name(name)
+                lines += [f"# HELP {shown} {about}", f"# TYPE {shown} {kind.split()[0]}"]
             for key, value in sorted(values.items()):
-                lines.append(f"kueue_{name}{self._labels(labels, key)} {_number(value)}")
+                lines.append(f"{full_name(name)}{self._labels(labels, key)} {_number(value)}")
             for key, (total, counts) in sorted(timed.items()):
                 lines += self._histogram(name, labels, key, total, counts)
         return "".join(f"{line}\n" for line in lines)
 
     def _histogram(
-        self, name: str, labels: Sequence[str], key: Sequence[str], total: float, counts: Sequence[int]
+        self, family: str, labels: Sequence[str], key: Sequence[str], total: float, counts: Sequence[int]
     ) -> Iterator[str]:
-        so_far = 0
-        for bound, n in zip((*bounds_of(name), float("inf")), counts, strict=True):
+        so_far, name = 0, full_name(family)
+        for bound, n in zip((*bounds_of(family), float("inf")), counts, strict=True):
             so_far += n
-            yield f"kueue_{name}_bucket{self._labels((*labels, 'le'), (*key, _number(bound)))} {so_far}"
-        yield f"kueue_{name}_sum{self._labels(labels, key)} {_number(total)}"
-        yield f"kueue_{name}_count{self._labels(labels, key)} {so_far}"
+            yield f"{name}_bucket{self._labels((*labels, 'le'), (*key, _number(bound)))} {so_far}"
+        yield f"{name}_sum{self._labels(labels, key)} {_number(total)}"
+        yield f"{name}_count{self._labels(labels, key)} {so_far}"
 
     def _labels(self, names: Sequence[str], values: Sequence[str]) -> str:
         pairs = [*zip(names, values, strict=True), ("replica_role", self.replica_role)]

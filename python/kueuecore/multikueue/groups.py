@@ -189,6 +189,7 @@ class Result:
         commands: What is to be carried out; each by itself, so the look is taken again after them.
         wake_in_ns: When to look again if nothing happens before; None: then not.
         problem: What could not be done.
+        admits: The worker for which the last of the commands makes the check Ready; empty if none does.
         nominates: Is one of the commands the nomination of the dispatcher?
         wakes_components: Are the other Workloads of the job to be looked at, too?
         forgets_round: Has the round of the dispatcher ended?
@@ -198,6 +199,7 @@ class Result:
     commands: list[Command] = field(default_factory=list)
     wake_in_ns: int | None = None
     problem: str = ""
+    admits: str = ""
     nominates: bool = False
     wakes_components: bool = False
     forgets_round: bool = False

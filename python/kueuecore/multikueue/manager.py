@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
-from kueuecore.controller import WatchError
+from kueuecore.controller import Metrics, WatchError
 from kueuecore.jobs.model import group_of
 from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text, prebuilt_name
 from kueuecore.multikueue.affected import Affected, key_of
@@ -73,6 +74,7 @@ class Manager:
         dispatcher: Who gets copies; by default the dispatcher that the Configuration names.
         adapters: How kinds of jobs are delegated, by group, version and kind; by default all that Kueue knows.
         overflow: Which jobs that wait for quota of the manager itself go on to one that dispatches; by default none.
+        metrics: Counts what is dispatched and admitted; that of the `Controller` beside it, say.
 
     Example:
         >>> manager = Manager()
@@ -94,6 +96,7 @@ class Manager:
         dispatcher: Dispatcher | None = None,
         adapters: Mapping[str, Adapter] | None = None,
         overflow: OverflowPolicy | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self.settings = settings or MultiKueueSettings.of(configuration or Configuration())
         self.dispatcher = dispatcher or dispatcher_of(self.settings)
@@ -121,6 +124,9 @@ class Manager:
         self._read: dict[WorkloadKey, tuple[str, str]] = {}
         self._ledger = Ledger()
         self._nominations: set[int] = set()
+        # What commands count as once they are carried out, by their numbers.
+        self._metrics = metrics
+        self._counts: dict[int, Callable[[], None]] = {}
 
     # What is watched.
 
@@ -293,6 +299,8 @@ class Manager:
             answer = answer or self._expected(command)
         if answer is not None:
             store.put(answer)
+        if (count := self._counts.get(command.number)) is not None:
+            count()
         self._close(command, at)
         return True
 
@@ -401,10 +409,22 @@ class Manager:
         commands = self._opened(result.commands, key, at)
         if result.nominates and commands:
             self._nominations.add(commands[0].number)
+        if self._metrics is not None:
+            self._note_counts(self._metrics, key, commands, result)
         if result.wakes_components:
             stored = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
             self._affected.by_sibling(stored, at + self.settings.batch_period_ns)
         return commands
+
+    def _note_counts(self, metrics: Metrics, key: WorkloadKey, commands: list[Command], result: Result) -> None:
+        """Copies and admissions count once they are there (rules/06 §12)."""
+        local = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
+        queue = text_at(local, "status", "admission", "clusterQueue")
+        for command in commands:
+            if isinstance(command, Create) and command.kind == "Workload":
+                self._counts[command.number] = partial(metrics.count_dispatched, queue, command.cluster)
+        if result.admits and commands and commands[-1].cluster == MANAGER:
+            self._counts[commands[-1].number] = partial(metrics.count_admitted_on_worker, queue, result.admits)
 
     def _forget(self, key: WorkloadKey) -> None:
         self._gone.pop(key, None)
@@ -495,6 +515,7 @@ class Manager:
         about = self._ledger.close(command)
         was_nomination = command.number in self._nominations
         self._nominations.discard(command.number)
+        self._counts.pop(command.number, None)
         if about is None:
             self._look_again_at(command, at)
         elif has_failed:

@@ -187,6 +187,7 @@ def _accepted(group: Group, winner: str, commands: list[Command], wake: int) -> 
         return Result(commands, problem=changing)
     status = _with_topology_ready(object_at(group.local, "status"), group.copy_on(winner))
     events: tuple[Event, ...] = ()
+    admits = ""
     if group.state not in ("Retry", "Rejected"):
         message = f'The workload was admitted on "{winner}"'
         state = "Pending" if group.adapter.keeps_check_pending else "Ready"
@@ -194,11 +195,12 @@ def _accepted(group: Group, winner: str, commands: list[Command], wake: int) -> 
         if state == "Ready":
             status = {key: value for key, value in status.items() if key != "nominatedClusterNames"}
             status["clusterName"] = winner
+            admits = winner if group.state != "Ready" else ""
         events = (event(group.local, "Normal", message),)
     accepted = status_patch(MANAGER, group.local, status, events)
-    return Result(
-        [*commands, *([accepted] if accepted is not None else [])], wake, wakes_components=accepted is not None
-    )
+    if accepted is None:
+        return Result(commands, wake)
+    return Result([*commands, accepted], wake, admits=admits, wakes_components=True)
 
 
 def _with_topology_ready(status: JsonObject, copy: JsonObject) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kueuecore.controller import Metrics
 from kueuecore.decisions import Event
 from kueuecore.multikueue import (
     MANAGER,
@@ -39,6 +40,7 @@ class Stage:
         settings: MultiKueueSettings | None = None,
         dispatcher: Dispatcher | None = None,
         overflow: OverflowPolicy | None = None,
+        metrics: Metrics | None = None,
         start: bool = True,
     ) -> None:
         self.now = START
@@ -49,6 +51,7 @@ class Stage:
         self.problems: list[str] = []
         self.events: list[Event] = []
         self.settings, self.dispatcher, self.overflow = settings or MultiKueueSettings(), dispatcher, overflow
+        self.metrics = metrics
         self.manager = self.process()
         for name in clusters:
             source = {"kubeConfig": {"location": f"{name}-secret", "locationType": "Secret"}}
@@ -190,7 +193,7 @@ class Stage:
 
     def process(self) -> Manager:
         """A manager that knows nothing yet."""
-        return Manager(settings=self.settings, dispatcher=self.dispatcher, overflow=self.overflow)
+        return Manager(settings=self.settings, dispatcher=self.dispatcher, overflow=self.overflow, metrics=self.metrics)
 
     def do(self, n_commands: int) -> None:
         """Carry so many commands out, one after the other; the others of their turns are lost."""
