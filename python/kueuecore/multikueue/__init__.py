@@ -34,7 +34,7 @@ from kueuecore.multikueue.dispatching import (
     RecallingDispatcher,
 )
 from kueuecore.multikueue.kinds import adapters_of
-from kueuecore.multikueue.kubeconfigs import connection_problem, kubeconfig_problem
+from kueuecore.multikueue.kubeconfigs import connection_problem, kubeconfig_path_problem, kubeconfig_problem
 from kueuecore.multikueue.manager import Manager
 from kueuecore.multikueue.settings import MultiKueueSettings, WinCondition
 
@@ -73,5 +73,6 @@ __all__ = [
     "adapters_of",
     "connection_problem",
     "dispatcher_of",
+    "kubeconfig_path_problem",
     "kubeconfig_problem",
 ]

@@ -1,17 +1,21 @@
-"""Whether the credentials of a worker are safe to use (rules/06 §2 rule 1)."""
+"""Whether the credentials of a worker are safe to use, and where they are (rules/06 §2 rules 1 and 7)."""
 
 from __future__ import annotations
 
 import ipaddress
+import posixpath
 import re
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 
-__all__ = ["connection_problem", "kubeconfig_problem"]
+__all__ = ["connection_problem", "kubeconfig_path_problem", "kubeconfig_problem"]
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_HOST = 253
+_FOLDER = "/etc/multikueue/kubeconfigs"
+_OUTSIDE = "kubeconfig path is not under the allowed prefix"
 
 
 def kubeconfig_problem(kubeconfig: JsonObject) -> str:
@@ -43,6 +47,45 @@ def kubeconfig_problem(kubeconfig: JsonObject) -> str:
     context = contexts.get(current, {})
     user = users.get(text_at(context, "user"), {})
     return connection_problem(text_at(clusters.get(text_at(context, "cluster")), "server"), user)
+
+
+def kubeconfig_path_problem(path: str, *, resolve: Callable[[str], str], folder: str = _FOLDER) -> str:
+    """Why the file of a MultiKueueCluster with `locationType: Path` is not read, in Kueue's words; empty if it is.
+
+    Ask it while `MultiKueueSettings.validates_kubeconfig_paths`; without that gate any file is read.
+
+    Args:
+        path: `spec.clusterSource.kubeConfig.location`.
+        resolve: Follows symbolic links, and raises an OSError where nothing is; `realpath` of `os.path`, strict.
+        folder: Where the files have to be.
+
+    Example:
+        >>> kubeconfig_path_problem("kubeconfigs/west", resolve=lambda path: path)
+        'kubeconfig path is not under the allowed prefix: path must be absolute'
+    """
+    if not path:
+        return "kubeconfig path must not be empty"
+    cleaned = _cleaned(path)
+    if ".." in cleaned.split("/"):
+        return f'{_OUTSIDE}: path contains ".."'
+    if not cleaned.startswith("/"):
+        return f"{_OUTSIDE}: path must be absolute"
+    try:
+        allowed = resolve(folder)
+    except OSError:
+        return f'{_OUTSIDE}: "{cleaned}" is not under "{_cleaned(folder)}"'
+    try:
+        found = resolve(cleaned)
+    except OSError as error:
+        why = f"lstat {error.filename}: {(error.strerror or '').lower()}"
+        return f"cannot resolve kubeconfig path symlinks: {why}"
+    return "" if f"{found}/".startswith(f"{allowed}/") else f'{_OUTSIDE}: "{found}" is not under "{allowed}"'
+
+
+def _cleaned(path: str) -> str:
+    """A path without empty steps, `.` and what `..` takes back."""
+    cleaned = posixpath.normpath(path)
+    return f"/{cleaned.lstrip('/')}" if cleaned.startswith("/") else cleaned
 
 
 def connection_problem(server: str, user: JsonObject, *, allows_exec: bool = False) -> str:

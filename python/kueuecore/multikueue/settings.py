@@ -47,6 +47,7 @@ class MultiKueueSettings:
         has_orchestrated_preemption: Is the gate `MultiKueueOrchestratedPreemption` on?
         has_quota_automation: Is the gate `MultiKueueManagerQuotaAutomation` on?
         has_cluster_profiles: Is the gate `MultiKueueClusterProfile` on?
+        validates_kubeconfig_paths: Is the gate `MultiKueueKubeConfigPathValidation` on?
         has_custom_jobs: Is the gate `MultiKueueAdaptersForCustomJobs` on?
         syncs_remote_spec: Is the gate `MultiKueueRemoteSpecSync` on?
         has_identifier_annotations: Is the gate `WorkloadIdentifierAnnotations` on?
@@ -71,6 +72,7 @@ class MultiKueueSettings:
     has_orchestrated_preemption: bool = False
     has_quota_automation: bool = False
     has_cluster_profiles: bool = False
+    validates_kubeconfig_paths: bool = True
     has_custom_jobs: bool = True
     syncs_remote_spec: bool = True
     has_identifier_annotations: bool = True
@@ -106,6 +108,7 @@ class MultiKueueSettings:
             has_orchestrated_preemption=enabled("MultiKueueOrchestratedPreemption"),
             has_quota_automation=enabled("MultiKueueManagerQuotaAutomation"),
             has_cluster_profiles=enabled("MultiKueueClusterProfile"),
+            validates_kubeconfig_paths=enabled("MultiKueueKubeConfigPathValidation"),
             has_custom_jobs=enabled("MultiKueueAdaptersForCustomJobs"),
             syncs_remote_spec=enabled("MultiKueueRemoteSpecSync"),
             has_identifier_annotations=enabled("WorkloadIdentifierAnnotations"),

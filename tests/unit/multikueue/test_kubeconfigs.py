@@ -1,11 +1,15 @@
-"""Which credentials of workers are unsafe (rules/06 §2 rule 1)."""
+"""Which credentials of workers are unsafe, and which are not read (rules/06 §2 rules 1 and 7)."""
 
 from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from kueuecore._json import JsonObject
-from kueuecore.multikueue import connection_problem, kubeconfig_problem
+from kueuecore.multikueue import connection_problem, kubeconfig_path_problem, kubeconfig_problem
 
 
 def kubeconfig(cluster: JsonObject | None = None, user: JsonObject | None = None) -> JsonObject:
@@ -48,3 +52,47 @@ def test_what_is_unsafe_is_named(cluster: JsonObject, user: JsonObject, problem:
 
 def test_a_cluster_profile_may_have_a_program_fetch_its_credentials() -> None:
     assert connection_problem("https://west", {"exec": {}}, allows_exec=True) == ""
+
+
+# Where they are.
+
+OUTSIDE = "kubeconfig path is not under the allowed prefix: "
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of kubeconfigs, with one, and another one beside it."""
+    (tmp_path / "allowed").mkdir()
+    for name in ("allowed/west", "secret", "allowed-too"):
+        (tmp_path / name).write_text("x", encoding="utf-8")
+    (tmp_path / "allowed/link").symlink_to(tmp_path / "secret")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("{top}/allowed/west", ""),
+        ("{top}//allowed/./west", ""),
+        ("", "kubeconfig path must not be empty"),
+        ("allowed/west", OUTSIDE + "path must be absolute"),
+        ("../west", OUTSIDE + 'path contains ".."'),
+        ("{top}/allowed/../secret", OUTSIDE + '"{top}/secret" is not under "{top}/allowed"'),
+        ("{top}/allowed/link", OUTSIDE + '"{top}/secret" is not under "{top}/allowed"'),
+        ("{top}/allowed-too", OUTSIDE + '"{top}/allowed-too" is not under "{top}/allowed"'),
+        (
+            "{top}/allowed/no",
+            "cannot resolve kubeconfig path symlinks: lstat {top}/allowed/no: no such file or directory",
+        ),
+    ],
+)
+def test_a_kubeconfig_is_read_from_one_folder_alone(folder: Path, path: str, problem: str) -> None:
+    top, resolve = folder.resolve(), partial(os.path.realpath, strict=True)
+    found = kubeconfig_path_problem(path.format(top=top), resolve=resolve, folder=f"{top}/allowed")
+    assert found == problem.format(top=top)
+
+
+def test_without_the_folder_no_kubeconfig_is_read(tmp_path: Path) -> None:
+    resolve = partial(os.path.realpath, strict=True)
+    found = kubeconfig_path_problem("/etc/passwd", resolve=resolve, folder=f"{tmp_path}/none/")
+    assert found == OUTSIDE + f'"/etc/passwd" is not under "{tmp_path}/none"'
