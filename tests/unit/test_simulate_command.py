@@ -189,7 +189,7 @@ def test_everything_wrong_with_a_fleet_is_told_with_a_remedy(simulate: Callable[
 fleet:
   workers:
     west: {objects: [queues.yaml], startsPods: maybe, link: {leastMs: 9, mostMs: 5}}
-  policy: {choose: chance, values: {north: 1}, overrides: {south: []}, round: {}}
+  policy: {choose: chance, values: {north: 1}, overrides: {south: [], west: [{op: shout, path: /a}]}, round: {}}
   overflow: {patience: 1m}
   disconnections: [{worker: east}]
 cluster: {}
@@ -207,6 +207,8 @@ cluster: {}
         "fleet.policy.values.north: no worker of this name; name one of west",
         "fleet.policy.round: no span of time; write seconds such as 90, or a duration such as 1m30s",
         "fleet.policy.overrides.south: no worker of this name; name one of west",
+        "fleet.policy.overrides.west: Unknown operation 'shout'; "
+        "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902",
         "fleet.overflow.queues: Required value; say `queues: {here: workers}`: from which LocalQueue to which",
     ]
 

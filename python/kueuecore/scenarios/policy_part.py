@@ -9,6 +9,7 @@ from kueuecore._json import JsonObject
 from kueuecore.multikueue import AllAtOnce, Dispatcher, Incremental
 from kueuecore.multikueue.policies import (
     Filtered,
+    JsonPatchError,
     Overflow,
     Overridden,
     Score,
@@ -20,6 +21,7 @@ from kueuecore.multikueue.policies import (
     by_priority,
     by_weight,
 )
+from kueuecore.multikueue.policies.json_patch import check_json_patch
 from kueuecore.scenarios.fields import Fields
 from kueuecore.scenarios.own_policy import own_policy
 
@@ -71,7 +73,12 @@ def read_policy(section: Fields, workers: Sequence[str], folder: Path) -> Dispat
         for name in overrides.plain:
             if name not in workers:
                 overrides.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
-            patches[name] = [dict(it.plain) for it in overrides.parts(name)]
+            operations = [dict(it.plain) for it in overrides.parts(name)]
+            try:
+                check_json_patch(operations)
+                patches[name] = operations
+            except JsonPatchError as error:
+                overrides.complain(name, str(error), "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902")
         dispatcher = Overridden(dispatcher, patches)
     section.end()
     return dispatcher

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -246,38 +247,38 @@ def test_h5_a_worker_whose_override_does_not_fit_is_left_out() -> None:
     absent: dict[str, Any] = {"op": "remove", "path": "/spec/nothing"}
     nomination = Overridden(AllAtOnce(), {"a": [absent]}).nominate(dispatch(cluster("a"), cluster("b"), job=job()))
     assert nomination.clusters == ("b",)
-    assert nomination.problem == "cluster a: its override does not fit the job: there is nothing at '/spec/nothing'"
+    assert nomination.problem.startswith("cluster a: its override does not fit the job: ")
 
 
 @pytest.mark.parametrize(
-    ("before", "operation", "after"),
+    ("operation", "after"),
     [
-        # The examples of RFC 6902, appendix A.
-        ({"foo": "bar"}, {"op": "add", "path": "/baz", "value": "qux"}, {"baz": "qux", "foo": "bar"}),
-        ({"foo": ["bar", "baz"]}, {"op": "add", "path": "/foo/1", "value": "qux"}, {"foo": ["bar", "qux", "baz"]}),
-        ({"baz": "qux", "foo": "bar"}, {"op": "remove", "path": "/baz"}, {"foo": "bar"}),
-        ({"foo": ["bar", "qux", "baz"]}, {"op": "remove", "path": "/foo/1"}, {"foo": ["bar", "baz"]}),
-        ({"baz": "qux"}, {"op": "replace", "path": "/baz", "value": "boo"}, {"baz": "boo"}),
-        ({"a": {"b": 1}, "c": {}}, {"op": "move", "from": "/a/b", "path": "/c/d"}, {"a": {}, "c": {"d": 1}}),
-        ({"foo": ["a", "b", "c"]}, {"op": "move", "from": "/foo/1", "path": "/foo/2"}, {"foo": ["a", "c", "b"]}),
-        ({"baz": "qux"}, {"op": "test", "path": "/baz", "value": "qux"}, {"baz": "qux"}),
-        ({"baz": "qux"}, {"op": "test", "path": "/baz", "value": "bar"}, None),
-        ({"baz": 1}, {"op": "test", "path": "/baz", "value": True}, None),
-        ({"foo": "bar"}, {"op": "add", "path": "/baz/bat", "value": "qux"}, None),
-        ({"/": 9, "~1": 10}, {"op": "test", "path": "/~01", "value": 10}, {"/": 9, "~1": 10}),
-        ({"foo": ["bar"]}, {"op": "add", "path": "/foo/-", "value": ["abc"]}, {"foo": ["bar", ["abc"]]}),
-        ({"foo": ["bar"]}, {"op": "add", "path": "/foo/2", "value": 1}, None),
-        ({"foo": ["bar"]}, {"op": "replace", "path": "/foo/01", "value": 1}, None),
-        ({"a": {}}, {"op": "move", "from": "/a", "path": "/a/b"}, None),
-        ({"a": [1]}, {"op": "copy", "from": "/a", "path": "/b"}, {"a": [1], "b": [1]}),
-        ({"a": 1}, {"op": "replace", "path": "", "value": {"b": 2}}, {"b": 2}),
-        ({"a": 1}, {"op": "shout", "path": "/a"}, None),
-        ({"a": 1}, {"op": "remove", "path": "a"}, None),
+        ({"op": "add", "path": "/args/-", "value": 2}, {"args": [1, 2]}),
+        ({"op": "test", "path": "/args/0", "value": True}, None),
+        ({"op": "replace", "path": "/args/01", "value": 3}, None),
+        ({"op": "move", "from": "/args", "path": "/args/0"}, None),
+        ({"op": "replace", "path": "", "value": [1]}, None),
+        ({"op": "shout", "path": "/args"}, None),
+        ({"op": "remove", "path": "args"}, None),
+        ({"op": "add", "path": "/args"}, None),
     ],
 )
-def test_h5_json_patches(before: dict[str, Any], operation: dict[str, Any], after: dict[str, Any] | None) -> None:
+def test_h5_json_patches_are_those_of_the_standard(operation: dict[str, Any], after: JsonObject | None) -> None:
+    before: JsonObject = {"args": [1]}
     if after is None:
         with pytest.raises(JsonPatchError):
             apply_json_patch(before, [operation])
     else:
         assert apply_json_patch(before, [operation]) == after
+    assert before == {"args": [1]}
+
+
+def test_h5_what_is_no_patch_is_refused_before_any_job_comes() -> None:
+    with pytest.raises(JsonPatchError, match="Unknown operation"):
+        Overridden(AllAtOnce(), {"a": [{"op": "shout", "path": "/args"}]})
+
+
+def test_h5_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonpatch", None)
+    with pytest.raises(JsonPatchError, match=r"for overrides install 'kueuecore\[multikueue\]'"):
+        Overridden(AllAtOnce(), {"a": []})

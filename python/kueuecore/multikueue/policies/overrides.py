@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch
 from kueuecore.jobs import Surroundings, integration_of
 from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination, Override, Recall
-from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch
+from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch, check_json_patch
 from kueuecore.multikueue.policies.wrapping import inner_recall
 
 __all__ = ["Overridden", "override_of"]
@@ -26,10 +26,17 @@ class Overridden:
     Args:
         inner: Who chooses.
         patches: A JSON patch (RFC 6902) of the job for each worker that has one.
+
+    Raises:
+        JsonPatchError: One of them is none, or `kueuecore[multikueue]` is not installed.
     """
 
     inner: Dispatcher
     patches: Mapping[str, Sequence[JsonObject]]
+
+    def __post_init__(self) -> None:
+        for operations in self.patches.values():
+            check_json_patch(operations)
 
     @property
     def waits_for_checks(self) -> bool:
