@@ -12,7 +12,7 @@ from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Metrics, WatchError
 from kueuecore.jobs.model import group_of
-from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text, prebuilt_name
+from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text
 from kueuecore.multikueue.affected import Affected, key_of
 from kueuecore.multikueue.attempts import attempts_of
 from kueuecore.multikueue.checks import ActiveChecks
@@ -34,7 +34,6 @@ from kueuecore.multikueue.configs import (
     clusters_of,
     config_of_check,
     multikueue_check,
-    parameters_of,
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatchers import dispatcher_of
@@ -44,12 +43,13 @@ from kueuecore.multikueue.groups import Result, status_patch
 from kueuecore.multikueue.kinds import adapters_of
 from kueuecore.multikueue.ledger import Ledger
 from kueuecore.multikueue.links import Links
-from kueuecore.multikueue.moving import Moves, moved_workload
+from kueuecore.multikueue.moving import Moves
 from kueuecore.multikueue.queues import WorkQueue
 from kueuecore.multikueue.quota import QuotaAutomation
 from kueuecore.multikueue.reconciling import reconcile
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.triggers import Triggers
 from kueuecore.multikueue.views import Views
 from kueuecore.times import TimeLike, nanoseconds
 
@@ -101,7 +101,6 @@ class Manager:
         self.settings = settings or MultiKueueSettings.of(configuration or Configuration())
         self.dispatcher = dispatcher or dispatcher_of(self.settings)
         self.adapters = dict(adapters_of(self.settings) if adapters is None else adapters)
-        self._kinds = {adapter.kind: adapter for adapter in self.adapters.values()}
         self._stores: dict[str, Store] = {MANAGER: Store()}
         jobs = {it.kind: it.api_version for it in self.adapters.values()}
         self._manager_kinds = {**dict.fromkeys(_MANAGER_KINDS, _KUEUE), **jobs}
@@ -119,6 +118,17 @@ class Manager:
         self._affected = Affected(self._stores[MANAGER], self.adapters, self._workloads)
         # Workloads that have gone, as they were last, until nothing is left of them on the workers.
         self._gone: dict[WorkloadKey, JsonObject] = {}
+        self._triggers = Triggers(
+            settings=self.settings,
+            adapters={adapter.kind: adapter for adapter in self.adapters.values()},
+            workloads=self._workloads,
+            affected=self._affected,
+            gone=self._gone,
+            links=self._links,
+            checks=self._checks,
+            quota=self._quota,
+            moves=self._moves,
+        )
         self._nominated_at: dict[WorkloadKey, int] = {}
         # Of a copy whose jobs were read, the worker and its version.
         self._read: dict[WorkloadKey, tuple[str, str]] = {}
@@ -446,61 +456,10 @@ class Manager:
     def _note(self, cluster: str, before: JsonObject, after: JsonObject | None, at: int) -> None:
         """Something has changed: what is to be looked at because of it (rules/06 §4.7)?"""
         if cluster == MANAGER:
-            self._note_here(before, after, at)
+            self._triggers.here(before, after, at)
         elif self.is_connected(cluster):
             # What a list brings before is looked at when the worker is connected.
-            self._note_there(after or before, at + self.settings.batch_period_ns)
-
-    def _note_here(self, before: JsonObject, after: JsonObject | None, at: int) -> None:
-        manifest = after or before
-        kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
-        match kind:
-            case "Workload":
-                self._affected.note(before, after)
-                if after is None:
-                    self._gone[key_of(before)] = before
-                else:
-                    self._gone.pop(key_of(after), None)
-                self._workloads.add(key_of(manifest), at)
-                if not before:
-                    # The first of several Workloads of one job waits for the others.
-                    self._affected.by_sibling(manifest, soon)
-            case "AdmissionCheck":
-                self._checks.look_at_all(at)
-                if after is not None and parameters_of(before) != parameters_of(after):
-                    self._affected.by_checks({text_at(manifest, "metadata", "name")}, soon)
-                self._quota.look_at_all(soon)
-            case "MultiKueueConfig":
-                self._checks.look_at_all(at)
-                if before and (after is None or clusters_of(before) != clusters_of(after)):
-                    self._affected.by_config(text_at(manifest, "metadata", "name"), soon)
-                self._quota.look_at_all(soon)
-            case "MultiKueueCluster":
-                self._checks.look_at_all(at)
-                if not before or after is None or before.get("spec") != after.get("spec"):
-                    self._links.look_at(text_at(manifest, "metadata", "name"), at)
-                self._quota.look_at_all(soon)
-            case "ClusterQueue" | "LocalQueue":
-                self._quota.look_at_all(soon)
-            case "ConfigMap":
-                self._workloads.add(moved_workload(manifest), at)
-            case _ if after is None:
-                for key in self._moves.under_way(text_at(manifest, "metadata", "namespace")) if self._moves else ():
-                    self._workloads.add(key, at)
-            case _ if before.get("spec") != manifest.get("spec"):
-                self._affected.by_job(manifest, soon)
-
-    def _note_there(self, manifest: JsonObject, soon: int) -> None:
-        kind, namespace = text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace")
-        if kind in ("ClusterQueue", "LocalQueue"):
-            self._quota.look_at_all(soon)
-        elif kind == "Workload":
-            self._workloads.add(key_of(manifest), soon)
-        elif self._kinds[kind].is_named_after_workload:
-            if name := prebuilt_name(manifest, self.settings):
-                self._workloads.add((namespace, name), soon)
-        else:
-            self._affected.by_job(manifest, soon)
+            self._triggers.there(after or before, at)
 
     # Which commands are open.
 
@@ -517,7 +476,7 @@ class Manager:
         self._nominations.discard(command.number)
         self._counts.pop(command.number, None)
         if about is None:
-            self._look_again_at(command, at)
+            self._triggers.written(command, at)
         elif has_failed:
             self._read.pop(about, None)
             self._workloads.failed(about, at)
@@ -525,16 +484,6 @@ class Manager:
             if was_nomination:
                 self._nominated_at[about] = at
             self._workloads.add(about, at)
-
-    def _look_again_at(self, command: ObjectCommand, at: int) -> None:
-        if command.kind == "AdmissionCheck":
-            self._checks.look_at_all(at)
-        elif command.kind == "MultiKueueCluster":
-            self._checks.look_at_all(at)
-            self._links.look_at(command.name, at)
-            self._quota.look_at_all(at + self.settings.batch_period_ns)
-        elif command.kind == "ClusterQueue":
-            self._quota.look_at_all(at)
 
     def _drop_commands(self, cluster: str, at: int) -> None:
         for command in [it for it in self.open_commands if it.cluster == cluster]:

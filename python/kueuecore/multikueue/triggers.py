@@ -1,0 +1,112 @@
+"""What is to be looked at because something has changed (rules/06 §4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.multikueue.adapters import Adapter, prebuilt_name
+from kueuecore.multikueue.affected import Affected, key_of
+from kueuecore.multikueue.checks import ActiveChecks
+from kueuecore.multikueue.commands import ObjectCommand
+from kueuecore.multikueue.configs import clusters_of, parameters_of
+from kueuecore.multikueue.links import Links
+from kueuecore.multikueue.moving import Moves, moved_workload
+from kueuecore.multikueue.queues import WorkQueue
+from kueuecore.multikueue.quota import QuotaAutomation
+from kueuecore.multikueue.settings import MultiKueueSettings
+
+__all__ = ["Triggers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triggers:
+    """Puts what a change concerns into the queues of a manager.
+
+    Args:
+        settings: The settings of the manager.
+        adapters: Adapters by kind.
+        workloads: The queue of Workloads.
+        affected: Which of them something concerns.
+        gone: Workloads that have gone, as they were last.
+        links: The connections to workers.
+        checks: The AdmissionChecks.
+        quota: The ClusterQueues whose quota is kept.
+        moves: The jobs that go on to workers; None without overflow.
+    """
+
+    settings: MultiKueueSettings
+    adapters: Mapping[str, Adapter]
+    workloads: WorkQueue[WorkloadKey]
+    affected: Affected
+    gone: dict[WorkloadKey, JsonObject]
+    links: Links
+    checks: ActiveChecks
+    quota: QuotaAutomation
+    moves: Moves | None
+
+    def here(self, before: JsonObject, after: JsonObject | None, at: int) -> None:
+        """An object of the manager has changed, come (nothing before) or gone (nothing after)."""
+        manifest = after or before
+        kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
+        match kind:
+            case "Workload":
+                self.affected.note(before, after)
+                if after is None:
+                    self.gone[key_of(before)] = before
+                else:
+                    self.gone.pop(key_of(after), None)
+                self.workloads.add(key_of(manifest), at)
+                if not before:
+                    # The first of several Workloads of one job waits for the others.
+                    self.affected.by_sibling(manifest, soon)
+            case "AdmissionCheck":
+                self.checks.look_at_all(at)
+                if after is not None and parameters_of(before) != parameters_of(after):
+                    self.affected.by_checks({text_at(manifest, "metadata", "name")}, soon)
+                self.quota.look_at_all(soon)
+            case "MultiKueueConfig":
+                self.checks.look_at_all(at)
+                if before and (after is None or clusters_of(before) != clusters_of(after)):
+                    self.affected.by_config(text_at(manifest, "metadata", "name"), soon)
+                self.quota.look_at_all(soon)
+            case "MultiKueueCluster":
+                self.checks.look_at_all(at)
+                if not before or after is None or before.get("spec") != after.get("spec"):
+                    self.links.look_at(text_at(manifest, "metadata", "name"), at)
+                self.quota.look_at_all(soon)
+            case "ClusterQueue" | "LocalQueue":
+                self.quota.look_at_all(soon)
+            case "ConfigMap":
+                self.workloads.add(moved_workload(manifest), at)
+            case _ if after is None:
+                for key in self.moves.under_way(text_at(manifest, "metadata", "namespace")) if self.moves else ():
+                    self.workloads.add(key, at)
+            case _ if before.get("spec") != manifest.get("spec"):
+                self.affected.by_job(manifest, soon)
+
+    def there(self, manifest: JsonObject, at: int) -> None:
+        """An object of a worker that is connected has changed, come or gone."""
+        kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
+        if kind in ("ClusterQueue", "LocalQueue"):
+            self.quota.look_at_all(soon)
+        elif kind == "Workload":
+            self.workloads.add(key_of(manifest), soon)
+        elif self.adapters[kind].is_named_after_workload:
+            if name := prebuilt_name(manifest, self.settings):
+                self.workloads.add((text_at(manifest, "metadata", "namespace"), name), soon)
+        else:
+            self.affected.by_job(manifest, soon)
+
+    def written(self, command: ObjectCommand, at: int) -> None:
+        """A command that was about no Workload is through, one way or the other."""
+        if command.kind == "AdmissionCheck":
+            self.checks.look_at_all(at)
+        elif command.kind == "MultiKueueCluster":
+            self.checks.look_at_all(at)
+            self.links.look_at(command.name, at)
+            self.quota.look_at_all(at + self.settings.batch_period_ns)
+        elif command.kind == "ClusterQueue":
+            self.quota.look_at_all(at)
