@@ -26,9 +26,8 @@ impl Head<'_> {
 
     /// One search for the victims of an assignment.
     pub fn victims(&mut self, assignment: &Assignment) -> Vec<Target> {
-        let names = self.context.names;
-        let requests = assignment.requests_to_preempt_for(&self.candidate, names);
-        let demand = Demand::of_assignment(assignment, &requests, names, self.tree);
+        let requests = assignment.requests_to_preempt_for(&self.candidate);
+        let demand = Demand::of_assignment(assignment, &requests, self.tree);
         find_targets(&self.world, self.tree, &self.preemptor, &demand)
     }
 }

@@ -215,7 +215,7 @@ impl State {
         }
         if self.forest.tree(entry.tree).has_saturated() {
             // Kueue asks this of every entry, and where sums have saturated asking has an effect of its own.
-            self.fits(entry, &entry.usage(), cycle);
+            self.fits(entry, entry.usage(), cycle);
         }
         if cycle.takes_from_victims(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
             self.assign_again(entry, cycle);
@@ -250,25 +250,23 @@ impl State {
                 entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
                 entry.requeue = RequeueReason::PendingPreemption;
                 entry.starts_over = true;
-                let usage = entry.usage();
-                self.try_usage(entry, &usage, cycle);
+                self.try_usage(entry, entry.usage(), cycle);
                 return Fitting::Decided;
             }
             Mode::Preempt | Mode::Fit => {}
         }
-        let usage = entry.usage();
         if cycle.takes_from_victims(entry) {
             self.skip(entry, messages::OVERLAPPING_TARGETS, true, cycle);
             return Fitting::Decided;
         }
-        if !self.fits(entry, &usage, cycle) {
+        if !self.fits(entry, entry.usage(), cycle) {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
             return Fitting::Decided;
         }
         if !entry.targets.is_empty() {
             cycle.victims.entry(entry.tree).or_default().extend(entry.targets.iter().map(|t| t.workload));
         }
-        self.try_usage(entry, &usage, cycle);
+        self.try_usage(entry, entry.usage(), cycle);
         let slice = self.split_off_slice(entry.workload, &mut entry.targets);
         if mode == Mode::Preempt {
             let n = entry.targets.len();
@@ -338,7 +336,7 @@ impl State {
         entry.assignment = Some(Arc::new(assignment));
         entry.targets = targets;
         let fresh =
-            !entry.targets.is_empty() && !cycle.takes_from_victims(entry) && self.fits(entry, &entry.usage(), cycle);
+            !entry.targets.is_empty() && !cycle.takes_from_victims(entry) && self.fits(entry, entry.usage(), cycle);
         let result = if deferred {
             "deferred_fit"
         } else if fresh {
@@ -370,7 +368,7 @@ impl State {
     fn resources_to_reserve(&self, entry: &Entry) -> Vec<(FlavorResourceId, Amount)> {
         let tree = self.forest.tree(entry.tree);
         let borrows = entry.assignment.as_ref().is_some_and(|a| a.borrowing > 0);
-        let mut usage = entry.usage();
+        let mut usage = entry.usage().to_vec();
         for (fr, amount) in &mut usage {
             let Some(column) = tree.column(*fr) else { continue };
             let quota = tree.quota(entry.row, column);

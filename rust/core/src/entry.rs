@@ -78,10 +78,10 @@ pub struct Entry {
 
 impl Entry {
     /// What it would take: nothing if it holds quota already.
-    pub fn usage(&self) -> Vec<(FlavorResourceId, Amount)> {
+    pub fn usage(&self) -> &[(FlavorResourceId, Amount)] {
         match &self.assignment {
-            Some(assignment) if !self.has_reservation => assignment.usage.iter().map(|(f, a)| (*f, *a)).collect(),
-            _ => Vec::new(),
+            Some(assignment) if !self.has_reservation => &assignment.usage,
+            _ => &[],
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::amount::Amount;
-use crate::assign::{Assignment, Mode, PodSetAssignment, Reason};
+use crate::assign::{Assignment, Attempt, Mode, PodSetAssignment, Reason};
 use crate::gates::Gates;
 use crate::ids::ResourceId;
 use crate::names::Names;
@@ -265,12 +265,18 @@ pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -
     message
 }
 
+/// Attempts in the order of the flavors' names.
+pub fn by_flavor_name<'a>(names: &Names, attempts: &'a [Attempt]) -> Vec<&'a Attempt> {
+    let mut attempts: Vec<&Attempt> = attempts.iter().collect();
+    attempts.sort_by_key(|attempt| &names.flavors[attempt.flavor]);
+    attempts
+}
+
 /// The flavors that were passed over or that borrow, for the event of a reservation (rules/03 §7).
 pub fn considered_flavors(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> String {
     let per_pod_set = assignment.pod_sets.iter().filter_map(|pod_set| {
-        let attempts: Vec<String> = pod_set
-            .attempts
-            .iter()
+        let attempts: Vec<String> = by_flavor_name(names, &pod_set.attempts)
+            .into_iter()
             .filter(|a| a.mode != Mode::Fit || a.level != 0)
             .map(|a| {
                 let mode = match a.possibility {

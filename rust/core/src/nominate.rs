@@ -211,8 +211,8 @@ impl State {
         let mut oracle = Simulation { world, preemptor };
         let full = assign::assign(&context, &mut tree, &candidate, None, &mut oracle);
         let targets_of = |tree: &mut _, assignment: &Assignment| {
-            let requests = assignment.requests_to_preempt_for(&candidate, context.names);
-            let demand = Demand::of_assignment(assignment, &requests, context.names, tree);
+            let requests = assignment.requests_to_preempt_for(&candidate);
+            let demand = Demand::of_assignment(assignment, &requests, tree);
             find_targets(&world, tree, &preemptor, &demand)
         };
         let works = |tree: &mut _, assignment: &Assignment| match assignment.mode() {

@@ -120,12 +120,12 @@ impl State {
         decision: &mut Decision,
     ) {
         let gates = self.config.gates;
-        let preempted = self.preempted(target, preemptor, queue);
-        let message = preempted.message.clone();
-        let preemptor = self.workloads.get(preemptor);
         let victim = self.workloads.get(target.workload);
         // One that is on its way out already is only waited for.
         if !is_evicted(&victim.workload) {
+            let preempted = self.preempted(target, preemptor, queue);
+            let message = preempted.message.clone();
+            let preemptor = self.workloads.get(preemptor);
             let priorities = messages::priorities(&preemptor.workload, &victim.workload, gates);
             let (ns, name) = &*victim.key;
             let uid = &victim.workload.meta.uid;

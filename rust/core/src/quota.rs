@@ -1,7 +1,7 @@
 //! Quota mathematics on one tree (rules/02 §2): what is available, what adding and removing usage does.
 
 use crate::amount::Amount;
-use crate::tree::{Column, Quota, Row, Tree};
+use crate::tree::{Cell, Column, Quota, Row, Tree};
 
 impl Tree {
     /// What the node itself declares.
@@ -31,7 +31,8 @@ impl Tree {
 
     /// `LA(n)`: local quota that is still free.
     pub fn local_available(&self, row: Row, column: Column) -> Amount {
-        self.local_quota(row, column).minus(self.usage(row, column)).max(Amount::ZERO)
+        let (cell, usage) = self.cell_and_usage(row, column);
+        local_available(cell, usage)
     }
 
     /// Adds usage at a node and lets what exceeds its free local quota bubble up (rules/02 §2.1).
@@ -71,17 +72,15 @@ impl Tree {
     /// `avail(n)`, not clamped: negative where more is used than there is (rules/02 §2.2).
     pub fn available_unclamped(&self, row: Row, column: Column) -> Amount {
         // From the root down would need the path; the recursion depth is the depth of cohorts.
-        let Some(parent) = self.parent(row) else {
-            return self.subtree_quota(row, column).minus(self.usage(row, column));
-        };
+        let (cell, usage) = self.cell_and_usage(row, column);
+        let Some(parent) = self.parent(row) else { return cell.subtree.minus(usage) };
         let mut from_parent = self.available_unclamped(parent, column);
-        let cell = self.cell(row, column);
         if let Some(limit) = cell.quota.borrowing_limit {
             let stored = cell.subtree.minus(cell.local);
-            let used = self.usage(row, column).minus(cell.local).max(Amount::ZERO);
+            let used = usage.minus(cell.local).max(Amount::ZERO);
             from_parent = from_parent.min(stored.minus(used).plus(limit));
         }
-        self.local_available(row, column).plus(from_parent)
+        local_available(cell, usage).plus(from_parent)
     }
 
     /// What a ClusterQueue can still use: `max(0, avail)` (rules/02 §2.2).
@@ -102,28 +101,34 @@ impl Tree {
 
     /// Would `amount` more make the node borrow? For a ClusterQueue `S` is its nominal quota (rules/02 §2.4).
     pub fn borrowing_with(&self, row: Row, column: Column, amount: Amount) -> bool {
-        self.subtree_quota(row, column) < self.usage(row, column).plus(amount)
+        let (cell, usage) = self.cell_and_usage(row, column);
+        cell.subtree < usage.plus(amount)
     }
 
     /// Height of the lowest subtree that holds `amount` more, and whether that subtree is smaller than the whole tree
     /// (rules/02 §2.5). Height 0: no borrowing.
     pub fn borrowing_level(&self, row: Row, column: Column, amount: Amount) -> (u32, bool) {
         let Some(mut ancestor) = self.parent(row) else { return (0, false) };
-        if !self.borrowing_with(row, column, amount) {
+        let (cell, usage) = self.cell_and_usage(row, column);
+        if cell.subtree >= usage.plus(amount) {
             return (0, true);
         }
-        let mut remaining = amount.minus(self.local_available(row, column));
+        let mut remaining = amount.minus(local_available(cell, usage));
         loop {
-            if !self.borrowing_with(ancestor, column, remaining) {
-                return (self.height(ancestor), self.parent(ancestor).is_some());
+            let (cell, usage) = self.cell_and_usage(ancestor, column);
+            let parent = self.parent(ancestor);
+            if cell.subtree >= usage.plus(remaining) {
+                return (self.height(ancestor), parent.is_some());
             }
-            remaining = remaining.minus(self.local_available(ancestor, column));
-            match self.parent(ancestor) {
-                Some(parent) => ancestor = parent,
-                None => return (self.height(ancestor), false),
-            }
+            let Some(parent) = parent else { return (self.height(ancestor), false) };
+            remaining = remaining.minus(local_available(cell, usage));
+            ancestor = parent;
         }
     }
+}
+
+fn local_available(cell: &Cell, usage: Amount) -> Amount {
+    cell.local.minus(usage).max(Amount::ZERO)
 }
 
 #[cfg(test)]

@@ -324,12 +324,9 @@ impl State {
             .map(|group| {
                 let covered: Vec<_> = group.covered_resources.iter().map(|r| self.names.resource(r)).collect();
                 let flavors: Vec<_> = group.flavors.iter().map(|f| self.flavor(&f.name)).collect();
-                for &flavor in &flavors {
-                    for &resource in &covered {
-                        self.names.flavor_resource(flavor, resource);
-                    }
-                }
-                ResourceGroup { covered, flavors }
+                let pairs = flavors.iter().flat_map(|&flavor| covered.iter().map(move |&resource| (flavor, resource)));
+                let pairs = pairs.map(|(flavor, resource)| self.names.flavor_resource(flavor, resource)).collect();
+                ResourceGroup { covered, flavors, pairs }
             })
             .collect()
     }

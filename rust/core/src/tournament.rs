@@ -117,7 +117,7 @@ fn stand(forest: &mut Forest, entry: &Entry) -> Vec<Standing> {
     let tree = forest.tree_mut(entry.tree);
     let mark = tree.mark();
     let mut requested = Vec::new();
-    for &(fr, amount) in &usage {
+    for &(fr, amount) in usage {
         if let Some(column) = tree.column(fr) {
             tree.add_usage(entry.row, column, amount);
             if amount > Amount::ZERO {
@@ -138,7 +138,7 @@ fn stand(forest: &mut Forest, entry: &Entry) -> Vec<Standing> {
     let tree = forest.tree_mut(entry.tree);
     if tree.has_saturated() {
         tree.keep(mark);
-        for (fr, amount) in usage {
+        for &(fr, amount) in usage {
             if let Some(column) = tree.column(fr) {
                 tree.remove_usage(entry.row, column, amount);
             }

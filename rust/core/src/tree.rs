@@ -135,6 +135,12 @@ impl Tree {
         self.usage[self.at(row, column)]
     }
 
+    /// A cell with the usage stored there.
+    pub(crate) fn cell_and_usage(&self, row: Row, column: Column) -> (&Cell, Amount) {
+        let at = self.at(row, column);
+        (&self.cells[at], self.usage[at])
+    }
+
     /// The one place where usage is written.
     pub(crate) fn set_usage(&mut self, row: Row, column: Column, value: Amount) {
         let at = self.at(row, column);

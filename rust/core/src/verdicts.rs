@@ -7,10 +7,9 @@
 use std::sync::Arc;
 
 use crate::apply::ALLOWED_FLAVORS;
-use crate::assign::{Assignment, Mode, Resume, Totals};
+use crate::assign::{Assignment, Mode, Resume, ScanProgress, Totals};
 use crate::cycle::Cycle;
 use crate::entry::Entry;
-use crate::ids::ResourceId;
 use crate::messages;
 use crate::objects::Time;
 use crate::preempt::Target;
@@ -41,7 +40,7 @@ pub(crate) struct Question {
     priority: i64,
     time: Time,
     /// Where the scan of flavors goes on.
-    tried: Vec<Vec<(ResourceId, i32)>>,
+    tried: ScanProgress,
 }
 
 impl Question {
@@ -123,7 +122,7 @@ impl State {
             totals: Arc::clone(&record.totals),
             priority: entry.priority,
             time: entry.time,
-            tried: record.resume.as_ref().map_or_else(Vec::new, |resume| resume.tried.clone()),
+            tried: record.resume.as_ref().map_or_else(ScanProgress::new, |resume| resume.tried.clone()),
         })
     }
 }

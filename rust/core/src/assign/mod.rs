@@ -8,16 +8,20 @@ mod modes;
 mod partial;
 mod reasons;
 mod scan;
+mod usage;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use attempts::Attempt;
+use smallvec::SmallVec;
+
+pub use attempts::{Attempt, AttemptList};
 pub use modes::{GranularMode, Mode, Possibility, PreemptionMode};
 pub use partial::search_counts;
 pub use reasons::{NoFitReason, Reason};
 pub use scan::requests_topology;
+pub use usage::Usage;
 
 use crate::amount::Amount;
 use crate::config::Config;
@@ -25,8 +29,7 @@ use crate::gates::Gate;
 use crate::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
 use crate::names::Names;
 use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor};
-use crate::tree::{Row, Tree};
-use attempts::Attempts;
+use crate::tree::{Column, Row, Tree};
 
 /// A resource group by ids.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +38,15 @@ pub struct ResourceGroup {
     pub covered: Vec<ResourceId>,
     /// In order of preference.
     pub flavors: Vec<FlavorId>,
+    /// Each flavor with each covered resource, all of a flavor together.
+    pub pairs: Vec<FlavorResourceId>,
+}
+
+impl ResourceGroup {
+    /// The pair of a flavor and a covered resource, by their places in the group.
+    fn pair(&self, flavor: usize, covered: usize) -> FlavorResourceId {
+        self.pairs[flavor * self.covered.len() + covered]
+    }
 }
 
 /// What assignment reads of a ClusterQueue.
@@ -96,11 +108,14 @@ impl Totals {
     }
 }
 
+/// The index of the last tried flavor of each resource, per pod set.
+pub type ScanProgress = SmallVec<[SmallVec<[(ResourceId, i32); 4]>; 1]>;
+
 /// Where the scan of flavors stopped, to go on from there in a later cycle (rules/03 §6).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
     /// Per pod set: index of the last tried flavor of each resource; -1: all were tried.
-    pub tried: Vec<Vec<(ResourceId, i32)>>,
+    pub tried: ScanProgress,
     /// `AllocatableResourceGeneration` of the ClusterQueue then.
     pub generation: i64,
     /// The cycle.
@@ -199,17 +214,27 @@ impl Context<'_> {
 /// What a preemption for one flavor-resource could do (rules/04 §6). It may use the tree for its simulation, and leaves
 /// it as it was.
 pub trait Oracle {
-    /// For `amount` of `fr`: the possibility, and the borrowing level after the preemption.
-    fn simulate(&mut self, tree: &mut Tree, row: Row, fr: FlavorResourceId, amount: Amount) -> (Possibility, u32);
+    /// For `amount` in a column: the possibility, and the borrowing level after the preemption; `level` is that without
+    /// any.
+    fn simulate(&mut self, tree: &mut Tree, row: Row, column: Column, amount: Amount, level: u32)
+    -> (Possibility, u32);
 }
 
+/// What is asked for of each resource.
+pub type Requests = SmallVec<[(ResourceId, i64); 4]>;
+
+/// The flavors of resources.
+pub type Choices = SmallVec<[FlavorChoice; 4]>;
+
 /// The flavor of one resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlavorChoice {
     /// The resource.
     pub resource: ResourceId,
     /// Its flavor.
     pub flavor: FlavorId,
+    /// Both; `None`: no quota was ever declared for the pair.
+    pub pair: Option<FlavorResourceId>,
     /// How it can be had.
     pub mode: Mode,
     /// Borrowing level.
@@ -226,15 +251,15 @@ pub struct PodSetAssignment {
     /// Effective or reduced count.
     pub count: i32,
     /// Totals for that count, with `pods` where the ClusterQueue covers it.
-    pub requests: Vec<(ResourceId, i64)>,
+    pub requests: Requests,
     /// The chosen flavors; empty: none.
-    pub flavors: Vec<FlavorChoice>,
+    pub flavors: Choices,
     /// Why it does not fit (now); empty: it fits.
     pub reasons: Vec<Reason>,
     /// Why it could not be evaluated.
     pub error: Option<String>,
-    /// The flavors tried, shared by the pod sets of a group.
-    pub attempts: Arc<Vec<Attempt>>,
+    /// The flavors tried, in the order in which they were.
+    pub attempts: AttemptList,
 }
 
 impl PodSetAssignment {
@@ -259,11 +284,11 @@ impl PodSetAssignment {
 #[derive(Clone, Debug)]
 pub struct Assignment {
     /// The pod sets that were evaluated, by group in order of first appearance.
-    pub pod_sets: Vec<PodSetAssignment>,
+    pub pod_sets: SmallVec<[PodSetAssignment; 1]>,
     /// The highest borrowing level.
     pub borrowing: u32,
     /// What it takes, per flavor-resource.
-    pub usage: BTreeMap<FlavorResourceId, Amount>,
+    pub usage: Usage,
     /// Where the scans ended.
     pub resume: Resume,
     /// Why nothing fits; only of mode NoFit.
@@ -280,8 +305,8 @@ impl Assignment {
 
     /// The totals by flavor-resource that a preemption has to make room for: without `pods` and without zero
     /// quantities (rules/03 §8).
-    pub fn requests_to_preempt_for(&self, candidate: &Candidate<'_>, names: &Names) -> Vec<(FlavorResourceId, Amount)> {
-        let mut sum: BTreeMap<FlavorResourceId, Amount> = BTreeMap::new();
+    pub fn requests_to_preempt_for(&self, candidate: &Candidate<'_>) -> Usage {
+        let mut sum = Usage::default();
         for (i, totals) in candidate.totals.iter().enumerate() {
             let Some(assigned) = self.pod_sets.iter().find(|ps| ps.index == i) else { continue };
             let count = match candidate.replaced_slice {
@@ -290,13 +315,12 @@ impl Assignment {
             };
             for &(resource, value) in totals.scaled_to(count).requests.iter().filter(|r| r.1 != 0) {
                 let Some(choice) = assigned.flavors.iter().find(|f| f.resource == resource) else { continue };
-                if let Some(fr) = names.find_flavor_resource(choice.flavor, resource) {
-                    let total = sum.entry(fr).or_default();
-                    *total = total.plus_units(value);
+                if let Some(pair) = choice.pair {
+                    sum.add(pair, value);
                 }
             }
         }
-        sum.into_iter().collect()
+        sum
     }
 }
 
@@ -304,8 +328,8 @@ impl Assignment {
 struct PodSetRequest {
     index: usize,
     count: i32,
-    requests: Vec<(ResourceId, i64)>,
-    carried: Vec<FlavorChoice>,
+    requests: Requests,
+    carried: Choices,
 }
 
 /// Assigns flavors to a workload, at full or at reduced counts (rules/03 §3).
@@ -317,11 +341,11 @@ pub fn assign(
     oracle: &mut dyn Oracle,
 ) -> Assignment {
     let mut assignment = Assignment {
-        pod_sets: Vec::with_capacity(candidate.totals.len()),
+        pod_sets: SmallVec::with_capacity(candidate.totals.len()),
         borrowing: 0,
-        usage: BTreeMap::new(),
+        usage: Usage::default(),
         resume: Resume {
-            tried: Vec::new(),
+            tried: SmallVec::with_capacity(candidate.totals.len()),
             generation: context.generation,
             cycle: context.cycle,
             shape: candidate.shape,
@@ -362,23 +386,26 @@ fn pod_set_requests<'a>(
     let pods = context.names.find_resource("pods").filter(|pods| context.queue.group_of(*pods).is_some());
     candidate.totals.iter().enumerate().map(move |(index, totals)| {
         let totals = match counts {
-            Some(counts) => totals.scaled_to(counts[index]),
-            None => totals.clone(),
+            Some(counts) => Cow::Owned(totals.scaled_to(counts[index])),
+            None => Cow::Borrowed(totals),
         };
-        let mut requests = totals.requests;
+        let mut requests = Requests::from_slice(&totals.requests);
         if let Some(pods) = pods {
             set_request(context.names, &mut requests, pods, i64::from(totals.count));
         }
-        let carried = if context.gate(Gate::TopologyAwareScheduling) { totals.flavors } else { Vec::new() };
+        let carried = if context.gate(Gate::TopologyAwareScheduling) { totals.flavors.as_slice() } else { &[] };
         let carried = carried
-            .into_iter()
-            .map(|(resource, flavor)| FlavorChoice { resource, flavor, mode: Mode::Fit, level: 0, tried_index: 0 })
+            .iter()
+            .map(|&(resource, flavor)| {
+                let pair = context.names.find_flavor_resource(flavor, resource);
+                FlavorChoice { resource, flavor, pair, mode: Mode::Fit, level: 0, tried_index: 0 }
+            })
             .collect();
         PodSetRequest { index, count: totals.count, requests, carried }
     })
 }
 
-fn set_request(names: &Names, requests: &mut Vec<(ResourceId, i64)>, resource: ResourceId, value: i64) {
+fn set_request(names: &Names, requests: &mut Requests, resource: ResourceId, value: i64) {
     let key = names.canonical_key(resource);
     match requests.binary_search_by(|(r, _)| names.canonical_key(*r).cmp(&key)) {
         Ok(at) => requests[at].1 = value,
@@ -414,6 +441,7 @@ fn assign_group(
     oracle: &mut dyn Oracle,
 ) -> bool {
     let pod_sets = group.as_ref();
+    let n_pod_sets = pod_sets.len();
     // Each is in canonical order.
     let mut summed = Cow::Borrowed(&pod_sets[0].requests);
     for pod_set in &pod_sets[1..] {
@@ -422,45 +450,41 @@ fn assign_group(
             set_request(context.names, summed.to_mut(), resource, before.saturating_add(value));
         }
     }
-    let members: Vec<usize> = pod_sets.iter().map(|ps| ps.index).collect();
-    let mut chosen: Option<Vec<FlavorChoice>> = Some(Vec::new());
+    let members: SmallVec<[usize; 4]> = pod_sets.iter().map(|ps| ps.index).collect();
+    let mut chosen = Choices::new();
     for choice in pod_sets.iter().flat_map(|ps| &ps.carried) {
-        put(chosen.as_mut().expect("set above"), choice.clone());
+        put(&mut chosen, *choice);
     }
     let mut reasons = Vec::new();
     let mut error = None;
-    let mut attempts = Attempts::default();
+    let mut attempts = AttemptList::new();
     for &(resource, quantity) in summed.iter() {
         let resource_group = context.queue.group_of(resource);
         if resource_group.is_none() && (quantity == 0 || context.ignores_undeclared()) {
             continue;
         }
-        if chosen.as_ref().is_some_and(|c| c.iter().any(|f| f.resource == resource)) {
+        if chosen.iter().any(|choice| choice.resource == resource) {
             continue;
         }
         let found = scan::find_flavor(context, tree, candidate, &members, &summed, resource, &assignment.usage, oracle);
         if let Some(resource_group) = resource_group {
             let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
-            attempts.merge(found.attempts, resource, resource_group, observability);
+            attempts::merge(&mut attempts, found.attempts, resource, resource_group, observability);
         }
         if found.error.is_some() || found.flavors.is_empty() {
-            chosen = None;
+            chosen.clear();
             reasons = found.reasons;
             error = found.error;
             break;
         }
-        match chosen.as_mut().expect("only a failure empties it") {
-            chosen if chosen.is_empty() => *chosen = found.flavors,
-            chosen => found.flavors.into_iter().for_each(|choice| put(chosen, choice)),
-        }
-        reasons.extend(found.reasons);
+        found.flavors.into_iter().for_each(|choice| put(&mut chosen, choice));
+        append_all(&mut reasons, found.reasons);
     }
-    let chosen = chosen.unwrap_or_default();
-    let attempts = Arc::new(attempts.finish(context.names));
     let mut go_on = true;
-    for pod_set in group {
-        let flavors: Vec<FlavorChoice> =
-            chosen.iter().filter(|f| pod_set.requests.iter().any(|r| r.0 == f.resource)).cloned().collect();
+    for (at, pod_set) in group.into_iter().enumerate() {
+        let is_last = at + 1 == n_pod_sets;
+        let flavors: Choices =
+            chosen.iter().filter(|f| pod_set.requests.iter().any(|r| r.0 == f.resource)).copied().collect();
         if error.is_some() || (!pod_set.requests.is_empty() && flavors.is_empty()) {
             go_on = false;
         }
@@ -469,16 +493,25 @@ fn assign_group(
             count: pod_set.count,
             requests: pod_set.requests,
             flavors,
-            reasons: reasons.clone(),
+            reasons: if is_last { std::mem::take(&mut reasons) } else { reasons.clone() },
             error: error.clone(),
-            attempts: Arc::clone(&attempts),
+            attempts: if is_last { std::mem::take(&mut attempts) } else { attempts.clone() },
         };
         append(context, candidate, assignment, result);
     }
     go_on
 }
 
-fn put(chosen: &mut Vec<FlavorChoice>, choice: FlavorChoice) {
+/// Appends, without a copy where there is nothing yet.
+fn append_all(reasons: &mut Vec<Reason>, mut more: Vec<Reason>) {
+    if reasons.is_empty() {
+        *reasons = more;
+    } else {
+        reasons.append(&mut more);
+    }
+}
+
+fn put(chosen: &mut Choices, choice: FlavorChoice) {
     match chosen.iter_mut().find(|f| f.resource == choice.resource) {
         Some(known) => *known = choice,
         None => chosen.push(choice),
@@ -486,7 +519,7 @@ fn put(chosen: &mut Vec<FlavorChoice>, choice: FlavorChoice) {
 }
 
 fn append(context: &Context<'_>, candidate: &Candidate<'_>, assignment: &mut Assignment, pod_set: PodSetAssignment) {
-    let mut tried = Vec::with_capacity(pod_set.flavors.len());
+    let mut tried = SmallVec::with_capacity(pod_set.flavors.len());
     for choice in &pod_set.flavors {
         assignment.borrowing = assignment.borrowing.max(choice.level);
         let mut value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
@@ -497,9 +530,8 @@ fn append(context: &Context<'_>, candidate: &Candidate<'_>, assignment: &mut Ass
                 replaced.iter().find(|r| r.name == *name).map_or(0, |r| r.totals.request(choice.resource)),
             );
         }
-        if let Some(fr) = context.names.find_flavor_resource(choice.flavor, choice.resource) {
-            let total = assignment.usage.entry(fr).or_default();
-            *total = total.plus_units(value);
+        if let Some(pair) = choice.pair {
+            assignment.usage.add(pair, value);
         }
         tried.push((choice.resource, choice.tried_index));
     }
@@ -515,16 +547,11 @@ fn no_fit_reason(assignment: &Assignment, queue: &QueueRules) -> NoFitReason {
             overall = overall.max(NoFitReason::NoMatchingFlavor);
             continue;
         }
-        let no_fits: Vec<&Attempt> = pod_set.attempts.iter().filter(|a| a.mode == Mode::NoFit).collect();
-        let in_group = |a: &&&Attempt, group: &ResourceGroup| group.flavors.contains(&a.flavor);
-        let per_group = queue
-            .groups
-            .iter()
-            .filter_map(|g| no_fits.iter().filter(|a| in_group(a, g)).map(|a| a.no_fit_reason).min());
-        let homeless = no_fits
-            .iter()
-            .filter(|a| !queue.groups.iter().any(|g| g.flavors.contains(&a.flavor)))
-            .map(|a| a.no_fit_reason);
+        let no_fits = || pod_set.attempts.iter().filter(|a| a.mode == Mode::NoFit);
+        let is_in = |a: &Attempt, group: &ResourceGroup| group.flavors.contains(&a.flavor);
+        let per_group =
+            queue.groups.iter().filter_map(|g| no_fits().filter(|a| is_in(a, g)).map(|a| a.no_fit_reason).min());
+        let homeless = no_fits().filter(|a| !queue.groups.iter().any(|g| is_in(a, g))).map(|a| a.no_fit_reason);
         overall = overall.max(per_group.chain(homeless).max().unwrap_or_default());
     }
     overall

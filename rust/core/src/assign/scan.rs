@@ -1,11 +1,10 @@
 //! The scan over the flavors of one resource group for one group of pod sets (rules/03 §4, §5).
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
 
 use super::{
-    Amount, Attempt, Candidate, Context, FlavorChoice, FlavorResourceId, Gate, GranularMode, Mode, NoFitReason, Oracle,
-    PreemptionMode, Reason, ReplacedPodSet, ResourceId, Tree,
+    Amount, Attempt, AttemptList, Candidate, Choices, Context, FlavorChoice, FlavorResourceId, Gate, GranularMode,
+    Mode, NoFitReason, Oracle, PreemptionMode, Reason, ReplacedPodSet, ResourceGroup, ResourceId, Tree, Usage,
 };
 use crate::ids::FlavorId;
 use crate::objects::PodSet;
@@ -16,10 +15,10 @@ use crate::selectors;
 #[derive(Default)]
 pub(super) struct Found {
     /// The chosen flavor for each resource; empty: none.
-    pub flavors: Vec<FlavorChoice>,
+    pub flavors: Choices,
     pub reasons: Vec<Reason>,
     pub error: Option<String>,
-    pub attempts: Vec<Attempt>,
+    pub attempts: AttemptList,
 }
 
 /// The totals of the replaced slice, if the gate lets slices count.
@@ -36,7 +35,7 @@ pub(super) fn find_flavor(
     members: &[usize],
     requests: &[(ResourceId, i64)],
     lead: ResourceId,
-    assumed: &BTreeMap<FlavorResourceId, Amount>,
+    assumed: &Usage,
     oracle: &mut dyn Oracle,
 ) -> Found {
     let mut found = Found::default();
@@ -44,11 +43,13 @@ pub(super) fn find_flavor(
         found.reasons.push(Reason::ResourceUnavailable(lead));
         return found;
     };
-    let requests: Cow<'_, [(ResourceId, i64)]> = if requests.iter().all(|r| group.covered.contains(&r.0)) {
-        Cow::Borrowed(requests)
-    } else {
-        requests.iter().filter(|r| group.covered.contains(&r.0)).copied().collect()
-    };
+    let requests: SmallVec<[Request; 4]> = requests
+        .iter()
+        .filter_map(|&(resource, units)| {
+            let covered = group.covered.iter().position(|it| *it == resource)?;
+            Some(Request { resource, units, covered })
+        })
+        .collect();
     let fungible = context.gate(Gate::FlavorFungibility);
     let start = match candidate.resume {
         Some(resume) if fungible => resume.next_index(members[0], lead),
@@ -56,7 +57,7 @@ pub(super) fn find_flavor(
     };
     let (mut has_best, mut best) = (false, GranularMode::WORST);
     // What the best flavor gives, and what the one that is tried does.
-    let (mut choices, mut spare) = (Vec::new(), Vec::with_capacity(requests.len()));
+    let (mut choices, mut spare) = (Choices::new(), Choices::new());
     // Reasons to skip a flavor, each with the number of attempts before it.
     let mut skips: Vec<(usize, Reason)> = Vec::new();
     let mut last_index = None;
@@ -69,25 +70,26 @@ pub(super) fn find_flavor(
         match unsuitable(context, candidate, members, flavor, &group.covered) {
             Ok(None) => {}
             Ok(Some(reason)) => {
-                found.attempts.push(no_fit_attempt(context, flavor, vec![reason]));
+                push(&mut found.attempts, no_fit_attempt(context, flavor, vec![reason]), group);
                 continue;
             }
             Err(error) => {
                 found.error = Some(error);
                 found.reasons = in_order(&found.attempts, skips);
-                found.attempts.push(no_fit_attempt(context, flavor, Vec::new()));
+                push(&mut found.attempts, no_fit_attempt(context, flavor, Vec::new()), group);
                 return found;
             }
         }
-        let tried = try_flavor(context, tree, candidate, members, &requests, flavor, assumed, &mut spare, oracle);
-        found.attempts.push(Attempt {
+        let tried = try_flavor(context, tree, candidate, members, &requests, group, index, assumed, &mut spare, oracle);
+        let attempt = Attempt {
             flavor,
             mode: tried.mode.preemption.mode(),
             level: tried.max_level,
             possibility: tried.mode.preemption.possibility(),
             reasons: tried.reasons,
             no_fit_reason: observed(context, tried.no_fit_reason),
-        });
+        };
+        push(&mut found.attempts, attempt, group);
         let (is_better, is_last) = if fungible {
             let fungibility = &context.queue.fungibility;
             let is_last = !tried.mode.try_next(fungibility);
@@ -118,6 +120,14 @@ pub(super) fn find_flavor(
     }
     found.flavors = choices;
     found
+}
+
+/// One attempt is the rule; whoever tries a second flavor may try all.
+fn push(attempts: &mut AttemptList, attempt: Attempt, group: &ResourceGroup) {
+    if attempts.len() == attempts.inline_size() {
+        attempts.reserve_exact(group.flavors.len());
+    }
+    attempts.push(attempt);
 }
 
 /// All reasons, in the order of the flavors.
@@ -236,6 +246,13 @@ fn all_topology(context: &Context<'_>) -> bool {
     })
 }
 
+/// What is asked for of a resource, and its place in the resource group.
+struct Request {
+    resource: ResourceId,
+    units: i64,
+    covered: usize,
+}
+
 struct Tried {
     mode: GranularMode,
     max_level: u32,
@@ -250,17 +267,18 @@ fn try_flavor(
     tree: &mut Tree,
     candidate: &Candidate<'_>,
     members: &[usize],
-    requests: &[(ResourceId, i64)],
-    flavor: FlavorId,
-    assumed: &BTreeMap<FlavorResourceId, Amount>,
-    choices: &mut Vec<FlavorChoice>,
+    requests: &[Request],
+    group: &ResourceGroup,
+    index: usize,
+    assumed: &Usage,
+    choices: &mut Choices,
     oracle: &mut dyn Oracle,
 ) -> Tried {
     choices.clear();
+    let flavor = group.flavors[index];
     let mut tried =
         Tried { mode: GranularMode::BEST, max_level: 0, reasons: Vec::new(), no_fit_reason: NoFitReason::None };
-    for &(resource, requested) in requests {
-        let mut requested = requested;
+    for &Request { resource, units: mut requested, covered } in requests {
         if let Some(replaced) = replaced_slice(context, candidate) {
             for old in members.iter().filter_map(|&i| replaced.get(i)) {
                 let original = old.totals.flavor(resource);
@@ -273,8 +291,8 @@ fn try_flavor(
                 requested = requested.saturating_sub(old.totals.request(resource));
             }
         }
-        let fr = context.names.find_flavor_resource(flavor, resource);
-        let checked = check_quota(context, tree, fr, flavor_usage(assumed, fr), requested, oracle);
+        let fr = group.pair(index, covered);
+        let checked = check_quota(context, tree, fr, assumed.get(fr), requested, oracle);
         if let Some((reason, no_fit_reason)) = checked.reason {
             tried.reasons.push(reason);
             tried.no_fit_reason = tried.no_fit_reason.max(no_fit_reason);
@@ -287,6 +305,7 @@ fn try_flavor(
             choices.push(FlavorChoice {
                 resource,
                 flavor,
+                pair: Some(fr),
                 mode: checked.mode.preemption.mode(),
                 level: checked.mode.level,
                 tried_index: 0,
@@ -294,10 +313,6 @@ fn try_flavor(
         }
     }
     tried
-}
-
-fn flavor_usage(assumed: &BTreeMap<FlavorResourceId, Amount>, fr: Option<FlavorResourceId>) -> Amount {
-    fr.and_then(|fr| assumed.get(&fr).copied()).unwrap_or(Amount::ZERO)
 }
 
 struct Checked {
@@ -309,13 +324,11 @@ struct Checked {
 fn check_quota(
     context: &Context<'_>,
     tree: &mut Tree,
-    fr: Option<FlavorResourceId>,
+    fr: FlavorResourceId,
     assumed: Amount,
     requested: i64,
     oracle: &mut dyn Oracle,
 ) -> Checked {
-    // Every flavor of a resource group has a pair with every resource that the group covers.
-    let fr = fr.expect("pairs of a resource group are interned with it");
     let row = context.row;
     let amount = assumed.plus_units(requested);
     let column = tree.column(fr);
@@ -337,7 +350,7 @@ fn check_quota(
     let reason = Reason::Insufficient { fr, missing: amount.minus(available) };
     let fair_sharing = context.config.fair_sharing.is_some();
     if tree.nominal(row, column) >= amount || may_reclaim || context.queue.can_preempt_while_borrowing(fair_sharing) {
-        let (possibility, level) = oracle.simulate(tree, row, fr, amount);
+        let (possibility, level) = oracle.simulate(tree, row, column, amount, level);
         return checked(possibility.into(), level, Some((reason, NoFitReason::None)));
     }
     checked(PreemptionMode::NoFit, level, Some((reason, NoFitReason::WaitingForQuota)))

@@ -99,19 +99,13 @@ pub struct Demand {
 
 impl Demand {
     /// The demand of an assignment of mode Preempt (rules/04 §1).
-    pub fn of_assignment(
-        assignment: &Assignment,
-        requests: &[(FlavorResourceId, Amount)],
-        names: &Names,
-        tree: &Tree,
-    ) -> Self {
+    pub fn of_assignment(assignment: &Assignment, requests: &[(FlavorResourceId, Amount)], tree: &Tree) -> Self {
         let contested: BTreeSet<Column> = assignment
             .pod_sets
             .iter()
             .flat_map(|ps| &ps.flavors)
             .filter(|choice| choice.mode == Mode::Preempt)
-            .filter_map(|choice| names.find_flavor_resource(choice.flavor, choice.resource))
-            .filter_map(|fr| tree.column(fr))
+            .filter_map(|choice| tree.column(choice.pair?))
             .collect();
         let requests = requests.iter().map(|&(fr, amount)| (tree.column(fr), amount)).collect();
         Self::new(tree, contested.into_iter().collect(), requests)
@@ -273,15 +267,23 @@ pub struct Simulation<'a> {
 }
 
 impl Oracle for Simulation<'_> {
-    fn simulate(&mut self, tree: &mut Tree, row: Row, fr: FlavorResourceId, amount: Amount) -> (Possibility, u32) {
-        let Some(column) = tree.column(fr) else { return (Possibility::NoCandidates, 0) };
+    fn simulate(
+        &mut self,
+        tree: &mut Tree,
+        row: Row,
+        column: Column,
+        amount: Amount,
+        level: u32,
+    ) -> (Possibility, u32) {
         if !may_preempt(&self.world, &self.preemptor) {
-            return (Possibility::NoCandidates, tree.borrowing_level(row, column, amount).0);
+            return (Possibility::NoCandidates, level);
         }
         let demand = Demand::new(tree, vec![column], vec![(Some(column), amount)]);
         let targets = find_targets(&self.world, tree, &self.preemptor, &demand);
         if targets.is_empty() {
-            return (Possibility::NoCandidates, tree.borrowing_level(row, column, amount).0);
+            // A search takes back what it tried, but for sums that have saturated meanwhile.
+            let level = if tree.has_saturated() { tree.borrowing_level(row, column, amount).0 } else { level };
+            return (Possibility::NoCandidates, level);
         }
         let mark = tree.mark();
         for target in &targets {

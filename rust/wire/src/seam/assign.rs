@@ -7,14 +7,14 @@ use kueuecore::assign::{
     Assignment, Attempt, Candidate, Context, Nomination, Oracle, PodSetAssignment, Possibility, ReplacedPodSet, Totals,
     assign as assign_flavors,
 };
-use kueuecore::ids::{FlavorResourceId, WorkloadId};
+use kueuecore::ids::{FlavorResourceId, ResourceId, WorkloadId};
 use kueuecore::messages;
 use kueuecore::names::Names;
 use kueuecore::nominate::allowed_flavors;
 use kueuecore::objects::PodSet;
 use kueuecore::resource_names::resource_value;
 use kueuecore::state::State;
-use kueuecore::tree::{Row, Tree};
+use kueuecore::tree::{Column, Row, Tree};
 use serde_json::{Map, Value, json};
 
 use super::values::{
@@ -82,8 +82,8 @@ struct Recorded {
 }
 
 impl Oracle for Recorded {
-    fn simulate(&mut self, _: &mut Tree, _: Row, fr: FlavorResourceId, _: Amount) -> (Possibility, u32) {
-        self.results.get(&fr).copied().unwrap_or(self.default)
+    fn simulate(&mut self, tree: &mut Tree, _: Row, column: Column, _: Amount, _: u32) -> (Possibility, u32) {
+        self.results.get(&tree.columns()[column]).copied().unwrap_or(self.default)
     }
 }
 
@@ -132,7 +132,7 @@ fn nomination(state: &mut State, mapping: &Value) -> Option<Nomination> {
 }
 
 fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
-    let tried = |tried: &Vec<_>| -> Value {
+    let tried = |tried: &[(ResourceId, i32)]| -> Value {
         tried.iter().map(|&(resource, index)| (names.resource_text(resource).to_owned(), json!(index))).collect()
     };
     json!({
@@ -141,7 +141,7 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
         "noFitReason": assignment.no_fit_reason.as_str(),
         "message": messages::assignment(names, assignment, pod_sets),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
-        "lastTriedFlavorIdx": assignment.resume.tried.iter().map(tried).collect::<Vec<_>>(),
+        "lastTriedFlavorIdx": assignment.resume.tried.iter().map(|it| tried(it)).collect::<Vec<_>>(),
         "podSets": assignment.pod_sets.iter().map(|ps| pod_set(names, ps, pod_sets)).collect::<Vec<_>>(),
     })
 }
@@ -168,7 +168,7 @@ fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet]) -> V
         "reasons": messages::status_reasons(names, assigned),
         "error": assigned.error,
         "requests": requests(names, &assigned.requests),
-        "attempts": assigned.attempts.iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
+        "attempts": messages::by_flavor_name(names, &assigned.attempts).into_iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
     })
 }
 

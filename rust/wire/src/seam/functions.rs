@@ -122,7 +122,7 @@ pub(super) fn last_assignment_outdated(case: &Case<'_>) -> Answer {
     };
     let cycle = |of: &Value| u64::try_from(integer(of, "schedulingCycle")?).map_err(|e| e.to_string());
     let resume = Resume {
-        tried: Vec::new(),
+        tried: Default::default(),
         generation: integer(last, "clusterQueueGeneration")?,
         cycle: cycle(last)?,
         shape: shape(hashes[0]),

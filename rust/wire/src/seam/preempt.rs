@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use kueuecore::assign::{Assignment, Candidate, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Resume};
+use kueuecore::assign::{
+    Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Requests, Resume,
+    Usage,
+};
 use kueuecore::decision::Decision;
 use kueuecore::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, Target, find_targets};
@@ -46,8 +49,8 @@ pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, a
         replaced_slice: None,
         nomination: None,
     };
-    let requests = assignment.requests_to_preempt_for(&candidate, &state.names);
-    let demand = Demand::of_assignment(assignment, &requests, &state.names, &tree);
+    let requests = assignment.requests_to_preempt_for(&candidate);
+    let demand = Demand::of_assignment(assignment, &requests, &tree);
     let targets = find_targets(&state.world(&BTreeSet::new()), &mut tree, &preemptor, &demand);
     state.forest.return_tree(preemptor.tree, tree);
     targets
@@ -60,9 +63,9 @@ pub(super) fn key(state: &State, id: WorkloadId) -> String {
 
 pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value) -> Result<Assignment, String> {
     let mut assignment = Assignment {
-        pod_sets: Vec::new(),
+        pod_sets: Default::default(),
         borrowing: 0,
-        usage: std::collections::BTreeMap::new(),
+        usage: Usage::default(),
         resume: Resume::default(),
         no_fit_reason: NoFitReason::None,
         override_mode: None,
@@ -71,11 +74,13 @@ pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value)
         let name = text(pod_set, "name")?;
         let adjusted = &state.workloads.get(workload).spec.adjusted;
         let index = adjusted.iter().position(|ps| ps.name == name).ok_or_else(|| format!("no pod set {name}"))?;
-        let mut flavors = Vec::new();
+        let mut flavors = Choices::new();
         for (resource, choice) in entries(&pod_set["flavors"]) {
+            let (resource, flavor) = (state.names.resource(resource), state.flavor(text(choice, "flavor")?));
             flavors.push(FlavorChoice {
-                resource: state.names.resource(resource),
-                flavor: state.flavor(text(choice, "flavor")?),
+                resource,
+                flavor,
+                pair: state.names.find_flavor_resource(flavor, resource),
                 mode: mode(text(choice, "mode")?)?,
                 level: 0,
                 tried_index: 0,
@@ -84,11 +89,11 @@ pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value)
         assignment.pod_sets.push(PodSetAssignment {
             index,
             count: i32::try_from(integer(pod_set, "count")?).map_err(|e| e.to_string())?,
-            requests: Vec::new(),
+            requests: Requests::new(),
             flavors,
             reasons: Vec::new(),
             error: None,
-            attempts: std::sync::Arc::default(),
+            attempts: AttemptList::new(),
         });
     }
     Ok(assignment)
