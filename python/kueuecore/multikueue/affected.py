@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from kueuecore._json import JsonObject, list_at, text_at, texts_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for
+from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import parameters_of
 from kueuecore.multikueue.queues import WorkQueue
 from kueuecore.multikueue.stores import Store
@@ -27,14 +28,24 @@ class Affected:
         self._store = store
         self._adapters = adapters
         self._queue = queue
+        # Those that hold quota here and have not been won by a worker.
+        self._waiting: dict[WorkloadKey, None] = {}
         self._of_owner: dict[tuple[str, str, str], dict[WorkloadKey, None]] = {}
 
     def note(self, before: JsonObject, after: JsonObject | None) -> None:
         """A Workload is there, has changed, or has gone."""
         if before and (owned := self._of_owner.get(self._owner(before))) is not None:
             owned.pop(key_of(before), None)
+        self._waiting.pop(key_of(before), None)
+        if after is not None and has_quota(after) and not text_at(after, "status", "clusterName"):
+            self._waiting[key_of(after)] = None
         if after is not None:
             self._of_owner.setdefault(self._owner(after), {})[key_of(after)] = None
+
+    def by_worker(self, at: int) -> None:
+        """Those that wait for a worker: there may be room on one now."""
+        for key in self._waiting:
+            self._queue.add(key, at)
 
     def by_config(self, config: str, at: int) -> None:
         """Those whose check names a MultiKueueConfig."""

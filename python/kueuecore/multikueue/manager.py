@@ -36,7 +36,7 @@ from kueuecore.multikueue.configs import (
     multikueue_check,
 )
 from kueuecore.multikueue.connections import ConnectionReason
-from kueuecore.multikueue.dispatchers import dispatcher_of
+from kueuecore.multikueue.dispatchers import dispatcher_of, is_kueues
 from kueuecore.multikueue.dispatching import Attempt, Dispatcher, OverflowPolicy
 from kueuecore.multikueue.garbage import Garbage
 from kueuecore.multikueue.groups import Result, status_patch
@@ -128,6 +128,7 @@ class Manager:
             checks=self._checks,
             quota=self._quota,
             moves=self._moves,
+            asks_about_workers=not is_kueues(self.dispatcher),
         )
         self._nominated_at: dict[WorkloadKey, int] = {}
         # Of a copy whose jobs were read, the worker and its version.
@@ -237,6 +238,7 @@ class Manager:
         """A watch of a worker ended. Commands for it that are not answered are taken for lost."""
         self._links.lost(cluster, nanoseconds(now))
         self._drop_commands(cluster, nanoseconds(now))
+        self._triggers.worker(nanoseconds(now))
 
     def source_changed(self, cluster: str, *, now: TimeLike) -> None:
         """The credentials of a worker, its Secret say, have changed: connect anew."""

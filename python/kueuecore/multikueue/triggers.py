@@ -35,6 +35,7 @@ class Triggers:
         checks: The AdmissionChecks.
         quota: The ClusterQueues whose quota is kept.
         moves: The jobs that go on to workers; None without overflow.
+        asks_about_workers: Does the dispatcher perhaps go by how workers fare? Those of Kueue do not.
     """
 
     settings: MultiKueueSettings
@@ -46,6 +47,7 @@ class Triggers:
     checks: ActiveChecks
     quota: QuotaAutomation
     moves: Moves | None
+    asks_about_workers: bool
 
     def here(self, before: JsonObject, after: JsonObject | None, at: int) -> None:
         """An object of the manager has changed, come (nothing before) or gone (nothing after)."""
@@ -87,11 +89,17 @@ class Triggers:
             case _ if before.get("spec") != manifest.get("spec"):
                 self.affected.by_job(manifest, soon)
 
+    def worker(self, at: int) -> None:
+        """A worker has gone, or may have another quota now: who waits for one may find another."""
+        if self.asks_about_workers:
+            self.affected.by_worker(at + self.settings.batch_period_ns)
+
     def there(self, manifest: JsonObject, at: int) -> None:
         """An object of a worker that is connected has changed, come or gone."""
         kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
         if kind in ("ClusterQueue", "LocalQueue"):
             self.quota.look_at_all(soon)
+            self.worker(at)
         elif kind == "Workload":
             self.workloads.add(key_of(manifest), soon)
         elif self.adapters[kind].is_named_after_workload:

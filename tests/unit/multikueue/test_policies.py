@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kueuecore._json import JsonObject
-from kueuecore.multikueue import AllAtOnce, Attempt, Dispatch, KnownCluster, Outcome, Overflowing
+from kueuecore.multikueue import MANAGER, AllAtOnce, Attempt, Dispatch, KnownCluster, Outcome, Overflowing
 from kueuecore.multikueue.attempts import ATTEMPTS, attempts_of, with_attempt
 from kueuecore.multikueue.policies import (
     JsonPatchError,
@@ -118,6 +118,50 @@ def test_h1_a_round_adds_the_next_best_and_keeps_the_others() -> None:
     during = replace(told, nominated=("b",), nominated_at=START, now=START + MINUTE - 1)
     assert (policy.nominate(during).clusters, policy.nominate(during).look_again) == (("b",), START + MINUTE)
     assert policy.nominate(replace(during, now=START + MINUTE)).clusters == ("b", "c")
+
+
+def test_h2_room_that_is_found_elsewhere_ends_a_round() -> None:
+    policy = Scored(score=by_priority({"a": 2, "b": 1}), round_ns=MINUTE, prefers_room=True)
+    full, free = (queue(("f", {"nominalQuota": "4"}), used=used) for used in (4, 0))
+    told = dispatch(workload=asks(3), nominated=("a",), nominated_at=START, now=START + 1)
+
+    def nominated(a: JsonObject, b: JsonObject, **of_a: Any) -> tuple[str, ...]:
+        clusters = (cluster("a", cluster_queue=a, **of_a), cluster("b", cluster_queue=b))
+        return policy.nominate(replace(told, clusters=clusters)).clusters
+
+    assert nominated(full, free) == ("a", "b")
+    assert nominated(full, full) == ("a",)
+    assert nominated(free, free) == ("a",)
+    # What it uses of the quota there may be its own.
+    reserved = {"status": {"conditions": [{"type": "QuotaReserved", "status": "True"}]}}
+    assert nominated(full, free, workload=reserved) == ("a",)
+
+
+def test_h2_the_dispatcher_is_asked_again_when_the_quota_of_a_worker_changes() -> None:
+    stage = Stage("a", "b", dispatcher=Scored(score=by_priority({"a": 1}), prefers_room=True))
+    for name in ("a", "b"):
+        stage.create("LocalQueue", "lq", {"clusterQueue": "cq"}, cluster=name, namespace="ns")
+        stage.create("ClusterQueue", "cq", queue(("f", {"nominalQuota": "2"}))["spec"], cluster=name)
+        stage.api[name].patch(
+            "ClusterQueue", "cq", {"status": queue(("f", {}), used=2)["status"]}, subresource="status"
+        )
+    stage.job()
+    stage.status(MANAGER, "Workload", "job", asks(1)["status"])
+    stage.settle()
+    assert stage.copies() == ["a"]
+    stage.api["b"].patch("ClusterQueue", "cq", {"status": queue(("f", {}), used=0)["status"]}, subresource="status")
+    stage.settle()
+    assert stage.copies() == ["a", "b"]
+
+
+def test_h1_the_next_worker_follows_at_once_if_the_first_is_lost() -> None:
+    stage = Stage("a", "b", dispatcher=Scored(score=by_priority({"a": 1})))
+    stage.job()
+    stage.settle()
+    assert stage.copies() == ["a"]
+    stage.cut("a")
+    stage.settle()
+    assert (stage.copies(), stage.nominated()) == (["a", "b"], ["b"])
 
 
 # Taking back.

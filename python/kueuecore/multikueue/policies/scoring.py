@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from kueuecore._json import text_at, texts_at
+from kueuecore.multikueue.conditions import is_true
 from kueuecore.multikueue.dispatching import Dispatch, KnownCluster, Nomination
 from kueuecore.multikueue.policies.quota import WorkerQuota, has_room
 
@@ -62,7 +63,8 @@ class Scored:
         score: How well a worker suits a workload.
         step_size: How many a round adds.
         round_ns: How long a round lasts.
-        prefers_room: Do workers go first whose free quota is known to be enough (rules/00 H2)?
+        prefers_room: Do workers go first whose free quota is known to be enough (rules/00 H2)? Once there is room on
+            another worker, and none where it was nominated, no round is waited for.
         waits_for_checks: Is it asked only once all other checks are Ready?
     """
 
@@ -78,12 +80,20 @@ class Scored:
         names = {it.name for it in there}
         nominated = tuple(name for name in dispatch.nominated if name in names)
         begun = dispatch.nominated_at
-        if nominated and begun is not None and dispatch.now - begun < self.round_ns:
-            return Nomination(nominated, begun + self.round_ns)
         left = [it for it in there if it.name not in nominated]
+        is_under_way = bool(nominated) and begun is not None and dispatch.now - begun < self.round_ns
+        if is_under_way and not self._has_found_room(dispatch, nominated, left):
+            return Nomination(nominated, (begun or 0) + self.round_ns)
         left.sort(key=lambda it: (self.prefers_room and not has_room(dispatch, it), -self.score(dispatch, it)))
         more = tuple(it.name for it in left[: self.step_size])
         return Nomination((*nominated, *more))
+
+    def _has_found_room(self, dispatch: Dispatch, nominated: Sequence[str], left: Sequence[KnownCluster]) -> bool:
+        """Is there room where nobody is nominated, and none where somebody is? Then a round need not be over."""
+        if not self.prefers_room or not any(has_room(dispatch, it) for it in left):
+            return False
+        asked = [it for it in dispatch.clusters if it.name in nominated]
+        return not any(is_true(it.workload, "QuotaReserved") or has_room(dispatch, it) for it in asked)
 
 
 def by_priority(priorities: Mapping[str, float] | None = None) -> Score:
