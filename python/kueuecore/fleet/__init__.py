@@ -8,18 +8,21 @@ Example:
 
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.fleet.histories import FleetHistory
-from kueuecore.fleet.invariants import FleetInvariants
+from kueuecore.fleet.invariants import FleetInvariants, Invariant, InvariantError
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
-from kueuecore.fleet.runner import RUN_SECONDS
+from kueuecore.fleet.runner import KINDS, RUN_SECONDS
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.fleet.tables import table
 
 __all__ = [
+    "KINDS",
     "RUN_SECONDS",
     "Fleet",
     "FleetHistory",
     "FleetInvariants",
+    "Invariant",
+    "InvariantError",
     "Link",
     "LinkSettings",
     "Node",

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from kueuecore._json import JsonObject, text_at, texts_at
+from kueuecore.errors import ObjectRef
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import RUN_SECONDS
@@ -36,7 +37,7 @@ __all__ = ["Fleet"]
 
 _SECOND_NS = 1_000_000_000
 # Kueue is back again before this many things happen at one point of time.
-_MOST_AT_ONCE = 10_000
+_MOST_AT_ONCE = 1_000
 
 Observer = Callable[["Fleet"], None]
 
@@ -119,10 +120,10 @@ class Fleet:
         self._come_to_rest()
 
     def submit(self, job: ManifestLike, *, run_seconds: float | None = None, cluster: str = MANAGER) -> None:
-        """Create a Job.
+        """Create a job of any of the `KINDS`.
 
         Args:
-            job: The Job.
+            job: The job.
             run_seconds: How long its pods run, wherever they do; None: for ever.
             cluster: Where.
         """
@@ -213,9 +214,10 @@ class Fleet:
         """An object; None if there is none."""
         return self.nodes[cluster].get(kind, name, namespace=namespace)
 
-    def running(self, *, namespace: str, name: str) -> list[str]:
-        """The clusters on which a Job has pods."""
-        return [cluster for cluster, node in self.nodes.items() if (namespace, name) in node.running()]
+    def running(self, *, namespace: str, name: str, kind: str = "Job") -> list[str]:
+        """The clusters on which a job has pods."""
+        job = ObjectRef(kind, name, namespace)
+        return [cluster for cluster, node in self.nodes.items() if job in node.running()]
 
     # One moment.
 

@@ -1,7 +1,7 @@
 """Histories of fleets in which things go wrong, drawn by seed, and what holds nevertheless.
 
 Connections break and come back, requests and answers are lost, events come late, twice and out of order, the manager
-and the workers restart, jobs are deleted and preempted. `FleetInvariants` looks on all the time.
+and the workers restart, jobs of all kinds are deleted and preempted. `FleetInvariants` looks on all the time.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from kueuecore._json import JsonObject, int_at, list_at
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.errors import ObjectRef
+from kueuecore.fleet.drawn_jobs import DRAWN, drawn_job
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.fleet.invariants import FleetInvariants
 from kueuecore.fleet.links import LinkSettings
-from kueuecore.multikueue import AllAtOnce, Incremental, Manager, MultiKueueSettings
+from kueuecore.manifests import object_ref
+from kueuecore.multikueue import MANAGER, AllAtOnce, Incremental, Manager, MultiKueueSettings
 from kueuecore.multikueue.settings import ORIGIN_LABEL
 
 __all__ = ["FleetHistory"]
@@ -26,6 +29,8 @@ _NAMESPACE = "ns"
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _MINUTE = 60.0
 _CHECK = "multikueue"
+# Half of the jobs are Jobs.
+_KINDS = (*DRAWN, *["Job"] * (len(DRAWN) - 2))
 
 MakeManager = Callable[[MultiKueueSettings, Any], Manager]
 
@@ -52,6 +57,8 @@ class FleetHistory:
         self.random = Random(seed)
         self.n_steps = n_steps
         self.happened: Counter[str] = Counter()
+        # The objects of each job that was made on the manager.
+        self._made: dict[str, list[ObjectRef]] = {}
         self.workers = ["west", "east", "north"][: self.random.choice((2, 2, 3))]
         settings = MultiKueueSettings(worker_lost_timeout_ns=self.random.choice((60, 900)) * 10**9)
         dispatcher = self.random.choice((AllAtOnce(), AllAtOnce(), Incremental(step_size=1, round_ns=30 * 10**9)))
@@ -133,9 +140,9 @@ class FleetHistory:
     def _create_of_others(self) -> None:
         """Objects on the workers that are none of the manager's business."""
         for name in self.workers:
-            theirs = self._job("of-another", 1, "nobody")
-            theirs["metadata"]["labels"] = {ORIGIN_LABEL: "another"}
-            theirs["spec"]["suspend"] = True
+            (theirs,) = self._job("of-another", 1, "nobody")
+            theirs["metadata"] = {**object_at(theirs, "metadata"), "labels": {ORIGIN_LABEL: "another"}}
+            theirs["spec"] = {**object_at(theirs, "spec"), "suspend": True}
             self.fleet.apply(theirs, cluster=name)
 
     def _object(self, kind: str, name: str, spec: dict[str, Any] | None, namespace: str = "") -> dict[str, Any]:
@@ -143,14 +150,10 @@ class FleetHistory:
         made: dict[str, Any] = {"apiVersion": _KUEUE, "kind": kind, "metadata": metadata}
         return made if spec is None else made | {"spec": spec}
 
-    def _job(self, name: str, cpu: int, priority: str = "") -> dict[str, Any]:
-        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    def _job(self, name: str, cpu: int, priority: str = "", kind: str = "Job") -> list[JsonObject]:
         labels = {"kueue.x-k8s.io/queue-name": "lq"}
         labels |= {"kueue.x-k8s.io/priority-class": priority} if priority else {}
-        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-        spec = {"parallelism": cpu, "completions": cpu, "template": template}
-        metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels}
-        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+        return drawn_job(kind, name, cpu, namespace=_NAMESPACE, labels=labels)
 
     # What happens.
 
@@ -160,13 +163,20 @@ class FleetHistory:
         # Some are too large for every worker, and wait for ever.
         cpu = self.random.choice((1, 1, 2, 2, 3, 9))
         priority = self.random.choice(("", "", "high"))
-        self.fleet.submit(self._job(name, cpu, priority), run_seconds=self.random.choice((1, 10, 60, 300, 1500)))
+        kind = self.random.choice(_KINDS)
+        self.happened[kind] += 1
+        run_seconds = self.random.choice((1, 10, 60, 300, 1500))
+        made = self._job(name, cpu, priority, kind)
+        self._made[name] = [object_ref(it) for it in made]
+        for it in made:
+            self.fleet.submit(it, run_seconds=run_seconds)
 
     def _delete(self) -> None:
-        names = [it["metadata"]["name"] for it in self.fleet.objects("Job")]
-        if names and not self.fleet.nodes[""].is_down:
+        there = [it for it in self._made.values() if self.fleet.get(it[0].kind, it[0].name, namespace=_NAMESPACE)]
+        if there and not self.fleet.nodes[MANAGER].is_down:
             self.happened["deletions"] += 1
-            self.fleet.delete("Job", self.random.choice(names), namespace=_NAMESPACE)
+            for ref in self.random.choice(there):
+                self.fleet.delete(ref.kind, ref.name, namespace=_NAMESPACE)
 
     def _cut(self) -> None:
         self.happened["cuts"] += 1
@@ -194,7 +204,8 @@ class FleetHistory:
         self.happened["jobs of others"] += 1
         name = f"own-{self.happened['jobs of others']}"
         worker = self.random.choice(self.workers)
-        self.fleet.submit(self._job(name, self.quota[worker], "high"), run_seconds=30, cluster=worker)
+        (job,) = self._job(name, self.quota[worker], "high")
+        self.fleet.submit(job, run_seconds=30, cluster=worker)
 
     def _end_well(self) -> None:
         """From here on nothing goes wrong, and there is time for everything."""
@@ -215,5 +226,13 @@ class FleetHistory:
 
     def _is_done(self, workload: JsonObject) -> bool:
         """Has it finished, or is it too large for every worker?"""
-        n_pods = int_at(list_at(workload, "spec", "podSets")[0], "count", default=1)
-        return n_pods > max(self.quota.values()) or self._is_finished(workload)
+        return _cpus(workload) > max(self.quota.values()) or self._is_finished(workload)
+
+
+def _cpus(workload: JsonObject) -> int:
+    """How many cpus a Workload asks for."""
+    total = 0
+    for pods in list_at(workload, "spec", "podSets"):
+        for container in list_at(pods, "template", "spec", "containers"):
+            total += int_at(pods, "count", default=1) * int(text_at(container, "resources", "requests", "cpu"))
+    return total

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
 from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.errors import ObjectRef
 from kueuecore.fleet.fleet import Fleet
-from kueuecore.jobs.batch_job import BATCH_JOB
+from kueuecore.fleet.runner import KINDS
+from kueuecore.manifests import object_ref
 from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.conditions import condition
-from kueuecore.multikueue.settings import MULTIKUEUE, ORIGIN_LABEL
+from kueuecore.multikueue.settings import ORIGIN_LABEL
 
-__all__ = ["FleetInvariants"]
+__all__ = ["FleetInvariants", "Invariant", "InvariantError"]
 
-_Key = tuple[str, str]
 _SECOND_NS = 1_000_000_000
+_QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+class Invariant(StrEnum):
+    """What holds in a fleet."""
+
+    STARTS_ONCE = "no job starts twice"
+    NONE_LOST = "no job is lost"
+    NOTHING_LEFT = "nothing is left"
+    OTHERS_UNTOUCHED = "nothing of anybody else is touched"
+
+
+class InvariantError(AssertionError):
+    """One of them does not hold.
+
+    Args:
+        invariant: Which.
+        message: What was seen.
+    """
+
+    def __init__(self, invariant: Invariant, message: str) -> None:
+        self.invariant = invariant
+        super().__init__(f"{invariant}, but {message}")
 
 
 class FleetInvariants:
@@ -31,42 +57,39 @@ class FleetInvariants:
         grace_seconds: How long the manager may take to find out and to clean up, timeouts of lost messages included.
 
     Raises:
-        AssertionError: Something does not hold.
+        InvariantError: Something does not hold.
     """
 
     def __init__(self, *, origin: str = "multikueue", grace_seconds: float = 60.0) -> None:
         self._origin = origin
         self._grace_ns = int(grace_seconds * _SECOND_NS)
-        self._running: dict[str, frozenset[_Key]] = {}
+        self._running: dict[str, frozenset[ObjectRef]] = {}
         self._reachable_since: dict[str, int] = {}
         # Workers that the manager had reached and lost; of the others nothing can run that it does not know.
         self._was_lost: set[str] = set()
-        self._version = -1
-        self._theirs: dict[tuple[str, str, str, str], JsonObject] = {}
+        # Up to which version of its API server a worker was looked at.
+        self._seen: dict[str, int] = {}
+        self._theirs: dict[tuple[str, ObjectRef], JsonObject] = {}
 
     def __call__(self, fleet: Fleet) -> None:
         """Look at the fleet as it is now."""
         self._note_reach(fleet)
-        version = sum(node.api.version for node in fleet.nodes.values())
-        # Overlaps are looked at as time passes; all else only changes with an object.
-        if version != self._version:
-            self._version = version
-            self._check_others(fleet)
+        self._check_others(fleet)
         self._check_runs(fleet)
 
     def check_end(self, fleet: Fleet) -> None:
         """Look at a fleet in which all has been well for a while, and nobody has come any more."""
         self(fleet)
-        for job in fleet.objects("Job"):
-            if text_at(job, "spec", "managedBy") != MULTIKUEUE:
+        for job in (it for kind in KINDS for it in fleet.objects(kind)):
+            if _QUEUE not in texts_at(job, "metadata", "labels"):
                 continue
             workload = _workload_of(fleet, job)
-            assert workload is not None, f"{_shown(job)} has no Workload"
-            if BATCH_JOB.finished(job) is None:
-                why = self._why_it_waits(fleet, workload)
-                assert why, f"{_shown(job)} is lost: {workload.get('status')}, problems {fleet.problems[-3:]}"
-            else:
-                assert "Finished" in conditions_that_hold(workload), f"{_shown(job)} ended, and nobody wrote it down"
+            if workload is None:
+                raise InvariantError(Invariant.NONE_LOST, f"{object_ref(job)} has no Workload")
+            told = f"{object_ref(job)}: {workload.get('status')}, problems {fleet.problems[-3:]}"
+            is_finished = "Finished" in conditions_that_hold(workload)
+            if not is_finished and (KINDS[text_at(job, "kind")].finished(job) or not _why_it_waits(fleet, workload)):
+                raise InvariantError(Invariant.NONE_LOST, told)
         self._check_left(fleet)
 
     # Where jobs run.
@@ -90,7 +113,8 @@ class FleetInvariants:
                 grace_ns = 0 if has_started else self._grace_ns
                 others = [it for it in running if it != name and key in running[it]]
                 known = [it for it in others if self._is_known(fleet, it, grace_ns)]
-                assert not known, f"{'/'.join(key)} runs on {name} and on {known[0]}"
+                if known:
+                    raise InvariantError(Invariant.STARTS_ONCE, f"{key} runs on {name} and on {known[0]}")
         self._running = running
 
     def _is_known(self, fleet: Fleet, cluster: str, longer_than_ns: int) -> bool:
@@ -102,52 +126,48 @@ class FleetInvariants:
 
     def _check_others(self, fleet: Fleet) -> None:
         for cluster in fleet.links:
-            for kind in ("Workload", "Job"):
-                for manifest in fleet.objects(kind, cluster=cluster):
-                    if self._is_ours(manifest):
-                        continue
-                    key = (
-                        cluster,
-                        kind,
-                        text_at(manifest, "metadata", "namespace"),
-                        text_at(manifest, "metadata", "name"),
-                    )
-                    self._theirs.setdefault(key, manifest)
-        for (cluster, kind, namespace, name), made in self._theirs.items():
-            now = fleet.get(kind, name, namespace=namespace, cluster=cluster)
-            assert now is not None, f"{kind} {name} on {cluster} belongs to somebody else, and has gone"
-            labels = [texts_at(it, "metadata", "labels") for it in (made, now)]
-            assert labels[0] == labels[1], f"{kind} {name} on {cluster} belongs to somebody else, and was changed"
+            api = fleet.nodes[cluster].api
+            for event in api.since(self._seen.get(cluster, 0)):
+                manifest, ref = event["object"], object_ref(event["object"])
+                key = cluster, ref
+                if ref.kind not in ("Workload", *KINDS) or (key not in self._theirs and self._is_ours(manifest)):
+                    continue
+                made = self._theirs.setdefault(key, manifest)
+                is_same = texts_at(made, "metadata", "labels") == texts_at(manifest, "metadata", "labels")
+                if event["type"] == "DELETED" or not is_same:
+                    told = f"{ref} on {cluster} belongs to somebody else: {event['type']}"
+                    raise InvariantError(Invariant.OTHERS_UNTOUCHED, told)
+            self._seen[cluster] = api.version
 
     def _is_ours(self, manifest: JsonObject) -> bool:
         return texts_at(manifest, "metadata", "labels").get(ORIGIN_LABEL) == self._origin
 
     # The end.
 
-    def _why_it_waits(self, fleet: Fleet, workload: JsonObject) -> str:
-        """Why a Workload has not finished, in a word; empty if that is not so, or nobody says."""
-        cluster = text_at(workload, "status", "clusterName")
-        if cluster:
-            key = text_at(workload, "metadata", "namespace"), _owner(workload)
-            return "Running" if key in fleet.nodes[cluster].running() else ""
-        if text_at(condition(workload, "QuotaReserved"), "status") != "True":
-            return _place(fleet, MANAGER, workload)
-        nominated = [str(it) for it in list_at(workload, "status", "nominatedClusterNames")]
-        places = [_place(fleet, it, workload) for it in nominated]
-        return "WaitsOnWorkers" if places and all(places) else ""
-
     def _check_left(self, fleet: Fleet) -> None:
-        needed = {
-            (text_at(it, "metadata", "namespace"), text_at(it, "metadata", "name"), _owner(it))
-            for it in fleet.objects("Workload")
-            if "Finished" not in conditions_that_hold(it)
-        }
+        needed: set[ObjectRef] = set()
+        for workload in fleet.objects("Workload"):
+            if "Finished" not in conditions_that_hold(workload):
+                needed |= {object_ref(workload), *_owners(workload)}
         for cluster in fleet.links:
-            for kind, index in (("Workload", 1), ("Job", 2)):
-                for manifest in fleet.objects(kind, cluster=cluster):
-                    key = text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
-                    is_needed = any(key == (it[0], it[index]) for it in needed)
-                    assert is_needed or not self._is_ours(manifest), f"{kind} {'/'.join(key)} is left on {cluster}"
+            for manifest in (it for kind in ("Workload", *KINDS) for it in fleet.objects(kind, cluster=cluster)):
+                ref = object_ref(manifest)
+                if self._is_ours(manifest) and ref not in needed:
+                    raise InvariantError(Invariant.NOTHING_LEFT, f"{ref} is left on {cluster}")
+
+
+def _why_it_waits(fleet: Fleet, workload: JsonObject) -> str:
+    """Why a Workload has not finished, in a word; empty if that is not so, or nobody says."""
+    cluster = text_at(workload, "status", "clusterName")
+    if cluster:
+        return "Running" if fleet.nodes[cluster].running() & _owners(workload) else ""
+    if text_at(condition(workload, "QuotaReserved"), "status") != "True":
+        return _place(fleet, MANAGER, workload)
+    nominated = [str(it) for it in list_at(workload, "status", "nominatedClusterNames")]
+    places = [_place(fleet, it, workload) for it in nominated]
+    if places:
+        return "WaitsOnWorkers" if all(places) else ""
+    return "RunsHere" if fleet.nodes[MANAGER].running() & _owners(workload) else ""
 
 
 def _workload_of(fleet: Fleet, job: JsonObject) -> JsonObject | None:
@@ -170,10 +190,7 @@ def _place(fleet: Fleet, cluster: str, workload: JsonObject) -> str:
     return state.place or ""
 
 
-def _owner(workload: JsonObject) -> str:
+def _owners(workload: JsonObject) -> set[ObjectRef]:
+    namespace = text_at(workload, "metadata", "namespace")
     owners = list_at(workload, "metadata", "ownerReferences")
-    return text_at(owners[0], "name") if owners else ""
-
-
-def _shown(job: JsonObject) -> str:
-    return f"Job {text_at(job, 'metadata', 'namespace')}/{text_at(job, 'metadata', 'name')}"
+    return {ObjectRef(text_at(it, "kind"), text_at(it, "name"), namespace) for it in owners}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ObjectRef
-from kueuecore.fleet.runner import ends_at, is_running, next_status
+from kueuecore.fleet.runner import KINDS, Pods, run_ns, runs_here, status_with
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.manifests import object_ref
 from kueuecore.multikueue.affected import key_of
@@ -15,6 +15,7 @@ __all__ = ["Kubernetes"]
 
 _REQUEST, _TEMPLATE = "ProvisioningRequest", "PodTemplate"
 _OWNED = ("Workload", _REQUEST, _TEMPLATE)
+_SECOND_NS = 1_000_000_000
 
 
 class Kubernetes:
@@ -31,28 +32,67 @@ class Kubernetes:
         self._api = api
         self._starts_pods = settings.starts_pods
         self._seen = api.version
-        # For a version of the API server, what `_pods` found.
-        self._pods_of: tuple[int, frozenset[tuple[str, str]], int | None] = (-1, frozenset(), None)
+        # The UIDs of the jobs that have pods, and when these end.
+        self._pods: dict[ObjectRef, str] = {}
+        self._ends: dict[ObjectRef, int] = {}
 
-    def running(self) -> frozenset[tuple[str, str]]:
-        """Namespace and name of the Jobs that have pods here."""
-        return self._pods()[0]
+    def running(self) -> frozenset[ObjectRef]:
+        """The jobs that have pods here."""
+        return frozenset(self._pods)
 
     def next_wake(self) -> int | None:
         """When something happens by itself."""
-        times = [self._pods()[1], None if self.autoscaler is None else self.autoscaler.next_wake()]
+        times = [*self._ends.values(), None if self.autoscaler is None else self.autoscaler.next_wake()]
         times.append(self._api.now if self._api.version > self._seen else None)
         return min((time for time in times if time is not None), default=None)
 
     def run(self, now: int) -> None:
         """Let happen what happens at a time; what follows from that, the next time."""
         events, self._seen = self._api.since(self._seen), self._api.version
+        changed: dict[ObjectRef, None] = {}
         for event in events:
             self._observe(event["type"], event["object"], now)
-        for job in self._objects("Job"):
-            self._put(job, next_status(job, now, starts_pods=self._starts_pods))
+            if text_at(event["object"], "kind") in KINDS:
+                changed[object_ref(event["object"])] = None
+        changed |= {ref: None for ref, end in self._ends.items() if end <= now}
+        for ref in changed:
+            self._run_job(ref, now)
         for request in () if self.autoscaler is None else self.autoscaler.due(now):
             self._put(self._get(object_ref(request)), object_at(request, "status"))
+
+    # Jobs.
+
+    def _run_job(self, ref: ObjectRef, now: int) -> None:
+        job = self._get(ref)
+        integration = KINDS[ref.kind]
+        if job is None or not runs_here(job) or integration.finished(job) is not None:
+            self._stop(ref)
+        elif integration.is_suspended(job):
+            self._stop(ref)
+            self._put(job, status_with(job, Pods.NONE, now))
+        else:
+            self._put(job, status_with(job, self._pods_of(ref, job, now), now))
+
+    def _pods_of(self, ref: ObjectRef, job: JsonObject, now: int) -> Pods:
+        """How it stands with the pods of a job that may run."""
+        uid = text_at(job, "metadata", "uid")
+        if self._pods.get(ref) != uid:
+            self._stop(ref)
+            self._pods[ref] = uid
+            lasts = run_ns(job) if self._starts_pods else None
+            if lasts is not None:
+                # Times in Kubernetes are whole seconds.
+                self._ends[ref] = now // _SECOND_NS * _SECOND_NS + lasts
+        if self._ends.get(ref, now + 1) <= now:
+            del self._ends[ref]
+            return Pods.ENDED
+        return Pods.READY if self._starts_pods else Pods.STARTING
+
+    def _stop(self, ref: ObjectRef) -> None:
+        self._pods.pop(ref, None)
+        self._ends.pop(ref, None)
+
+    # What goes along with other things.
 
     def _observe(self, happened: str, manifest: JsonObject, now: int) -> None:
         if happened == "DELETED":
@@ -91,16 +131,6 @@ class Kubernetes:
     def _is_there(self, owner: JsonObject, namespace: str) -> bool:
         found = self._get(ObjectRef(text_at(owner, "kind"), text_at(owner, "name"), namespace))
         return text_at(found, "metadata", "uid") == text_at(owner, "uid")
-
-    def _pods(self) -> tuple[frozenset[tuple[str, str]], int | None]:
-        """Which Jobs have pods here, and when the first of them end."""
-        version, running, end = self._pods_of
-        if version != self._api.version:
-            jobs = [job for job in self._objects("Job") if is_running(job)]
-            running = frozenset(key_of(job) for job in jobs)
-            end = min((it for job in jobs if (it := ends_at(job)) is not None), default=None)
-            self._pods_of = self._api.version, running, end
-        return running, end
 
     def _objects(self, kind: str) -> list[JsonObject]:
         return self._api.list(kind)[0]

@@ -1,74 +1,182 @@
-"""What Kubernetes does with Jobs: pods that run for a while and end, none while a Job is suspended."""
+"""What the controllers of jobs write into their statuses: no pods, pods that run for a while, pods that have ended."""
 
 from __future__ import annotations
 
-from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
-from kueuecore.jobs.batch_job import BATCH_JOB, pods_count
-from kueuecore.jobs.paths import value_at
-from kueuecore.times import format_time, nanoseconds
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum, auto
 
-__all__ = ["RUN_SECONDS", "ends_at", "is_running", "next_status", "runs_here"]
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore.jobs import INTEGRATIONS, Integration
+from kueuecore.jobs.batch_job import pods_count
+from kueuecore.jobs.paths import value_at
+from kueuecore.times import format_time
+
+__all__ = ["KINDS", "RUN_SECONDS", "Pods", "run_ns", "runs_here", "status_with"]
 
 RUN_SECONDS = "fleet.kueuecore/run-seconds"
-"""The annotation that says how long the pods of a Job run; without it they run for ever."""
+"""The annotation that says how long the pods of a job run; without it they run for ever."""
 _SECOND_NS = 1_000_000_000
-_OWN_CONTROLLER = "kubernetes.io/job-controller"
+
+
+class Pods(Enum):
+    """How it stands with the pods of a job."""
+
+    NONE = auto()
+    """There are none: the job is suspended."""
+    STARTING = auto()
+    """They are there, and not ready."""
+    READY = auto()
+    """They run."""
+    ENDED = auto()
+    """They have run to their end."""
+
+
+def run_ns(job: JsonObject) -> int | None:
+    """How long the pods of a job run; None: for ever."""
+    seconds = texts_at(job, "metadata", "annotations").get(RUN_SECONDS)
+    return None if seconds is None else int(float(seconds) * _SECOND_NS)
 
 
 def runs_here(job: JsonObject) -> bool:
-    """Does the Job controller of its own cluster run a Job?"""
-    return value_at(job, ("spec", "managedBy")) in (None, _OWN_CONTROLLER)
+    """Does the controller of its own cluster run a job?"""
+    integration = KINDS[text_at(job, "kind")]
+    own = integration.default_managed_by
+    return own is None or value_at(job, integration.managed_by_field) in (None, "", own)
 
 
-def is_running(job: JsonObject) -> bool:
-    """Has a Job pods on its own cluster?"""
-    return runs_here(job) and int_at(job, "status", "active") > 0
-
-
-def ends_at(job: JsonObject) -> int | None:
-    """When the pods of a Job end; None if they do not run, or run for ever."""
-    seconds = texts_at(job, "metadata", "annotations").get(RUN_SECONDS)
-    started = text_at(job, "status", "startTime")
-    if seconds is None or not started or not is_running(job) or not int_at(job, "status", "ready"):
-        return None
-    return nanoseconds(started) + int(float(seconds) * _SECOND_NS)
-
-
-def next_status(job: JsonObject, now: int, *, starts_pods: bool = True) -> JsonObject:
-    """The status of a Job as its controller makes it at a time.
+def status_with(job: JsonObject, pods: Pods, now: int) -> JsonObject:
+    """The status of a job whose pods are so.
 
     Args:
-        job: The Job.
+        job: The job, which runs on its own cluster and has not ended.
+        pods: How it stands with its pods.
         now: The time.
-        starts_pods: Do its pods get ready?
+
+    Example:
+        >>> ray_job = {"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": {}}
+        >>> status_with(ray_job, Pods.ENDED, 0)
+        {'jobDeploymentStatus': 'Complete', 'jobStatus': 'SUCCEEDED'}
     """
-    status = dict(object_at(job, "status"))
-    if not runs_here(job) or BATCH_JOB.finished(job) is not None:
-        return status
-    if object_at(job, "spec").get("suspend") is True:
-        for key in ("startTime", "active", "ready"):
-            status.pop(key, None)
-        return _with(status, "Suspended", "True", "JobSuspended", "Job suspended", now)
+    return _STATUSES[text_at(job, "kind")](job, pods, now)
+
+
+def _batch_job(job: JsonObject, pods: Pods, now: int) -> JsonObject:
+    status = {key: it for key, it in object_at(job, "status").items() if key not in ("active", "ready")}
     n_pods = pods_count(job)
-    end = ends_at(job)
-    if end is not None and end <= now:
-        for key in ("active", "ready"):
-            status.pop(key, None)
-        status |= {"succeeded": n_pods, "completionTime": _time(now)}
-        return _with(status, "Complete", "True", "CompletionsReached", "Reached expected number of succeeded pods", now)
-    status |= {"active": n_pods, "ready": n_pods if starts_pods else 0}
+    match pods:
+        case Pods.NONE:
+            status.pop("startTime", None)
+            return _with(status, "Suspended", "True", "JobSuspended", "Job suspended", now)
+        case Pods.ENDED:
+            status |= {"succeeded": n_pods, "completionTime": _time(now)}
+            done = "Reached expected number of succeeded pods"
+            return _with(status, "Complete", "True", "CompletionsReached", done, now)
+    status |= {"active": n_pods, "ready": n_pods if pods is Pods.READY else 0}
     status.setdefault("startTime", _time(now))
+    return _resumed(status, "JobResumed", "Job resumed", now)
+
+
+def _job_set(job: JsonObject, pods: Pods, now: int) -> JsonObject:
+    status: JsonObject = {**object_at(job, "status"), "replicatedJobsStatus": _counted(job, pods)}
+    match pods:
+        case Pods.NONE:
+            return _with(status, "Suspended", "True", "SuspendedJobs", "jobset is suspended", now)
+        case Pods.ENDED:
+            status["terminalState"] = "Completed"
+            return _with(status, "Completed", "True", "AllJobsCompleted", "jobset completed successfully", now)
+    return _resumed(status, "ResumeJobs", "jobset is resumed", now)
+
+
+def _counted(job: JsonObject, pods: Pods) -> list[JsonValue]:
+    """How many Jobs of each name are active, ready or done."""
+    counts = {Pods.NONE: (), Pods.STARTING: ("active",), Pods.READY: ("active", "ready"), Pods.ENDED: ("succeeded",)}
+    jobs = [object_at(it) for it in list_at(job, "spec", "replicatedJobs")]
+    return [
+        {"name": text_at(it, "name"), **dict.fromkeys(counts[pods], int_at(it, "replicas", default=1))} for it in jobs
+    ]
+
+
+def _kubeflow_job(job: JsonObject, pods: Pods, now: int) -> JsonObject:
+    is_active = pods in (Pods.STARTING, Pods.READY)
+    specs = next((it for key, it in object_at(job, "spec").items() if key.endswith("ReplicaSpecs")), {})
+    active: JsonObject = {}
+    if is_active:
+        active = {name: {"active": int_at(it, "replicas", default=1)} for name, it in object_at(specs).items()}
+    status: JsonObject = {**object_at(job, "status"), "replicaStatuses": active}
+    kind = text_at(job, "kind")
+    running = "True" if pods is Pods.READY else "False"
+    status = _with(status, "Running", running, f"{kind}Running", f"{kind} is running: {running.lower()}", now)
+    match pods:
+        case Pods.NONE:
+            return _with(status, "Suspended", "True", f"{kind}Suspended", f"{kind} suspended", now)
+        case Pods.ENDED:
+            return _with(status, "Succeeded", "True", f"{kind}Succeeded", f"{kind} is successfully completed", now)
+    return _resumed(status, f"{kind}Resumed", f"{kind} resumed", now)
+
+
+def _ray_job(_job: JsonObject, pods: Pods, _now: int) -> JsonObject:
+    match pods:
+        case Pods.NONE:
+            return {"jobDeploymentStatus": "Suspended"}
+        case Pods.STARTING:
+            return {"jobDeploymentStatus": "Initializing"}
+        case Pods.READY:
+            ready: JsonObject = {"state": "ready"}
+            return {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING", "rayClusterStatus": ready}
+        case Pods.ENDED:
+            return {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
+
+
+def _ray_cluster(_job: JsonObject, pods: Pods, _now: int) -> JsonObject:
+    """A RayCluster does not end by itself."""
+    return {"state": "suspended"} if pods is Pods.NONE else {} if pods is Pods.STARTING else {"state": "ready"}
+
+
+def _app_wrapper(job: JsonObject, pods: Pods, now: int) -> JsonObject:
+    phases = {Pods.NONE: "Suspended", Pods.STARTING: "Resuming", Pods.READY: "Running", Pods.ENDED: "Succeeded"}
+    is_active = "True" if pods in (Pods.STARTING, Pods.READY) else "False"
+    status: JsonObject = {**object_at(job, "status"), "phase": phases[pods]}
+    status = _with(status, "QuotaReserved", is_active, phases[pods], "", now)
+    return _with(status, "PodsReady", "True" if pods is Pods.READY else "False", phases[pods], "", now)
+
+
+def _pod(pod: JsonObject, pods: Pods, now: int) -> JsonObject:
+    phases = {Pods.STARTING: "Pending", Pods.READY: "Running", Pods.ENDED: "Succeeded"}
+    status = object_at(pod, "status")
+    # Nobody looks at a pod with gates.
+    if pods is Pods.NONE:
+        return status
+    reason = {} if pods is Pods.READY else {"reason": "PodCompleted" if pods is Pods.ENDED else "ContainersNotReady"}
+    return _with({**status, "phase": phases[pods]}, "Ready", str(pods is Pods.READY), reason.get("reason", ""), "", now)
+
+
+_KUBEFLOW = ("MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
+_STATUSES: Mapping[str, Callable[[JsonObject, Pods, int], JsonObject]] = {
+    "Job": _batch_job,
+    "JobSet": _job_set,
+    **dict.fromkeys(_KUBEFLOW, _kubeflow_job),
+    "RayJob": _ray_job,
+    "RayCluster": _ray_cluster,
+    "AppWrapper": _app_wrapper,
+    "Pod": _pod,
+}
+KINDS: Mapping[str, Integration] = {kind: it for (_, kind), it in INTEGRATIONS.items() if kind in _STATUSES}
+"""The kinds of jobs that run in fleets."""
+
+
+def _resumed(status: JsonObject, reason: str, message: str, now: int) -> JsonObject:
     if any(text_at(it, "type") == "Suspended" for it in list_at(status, "conditions")):
-        status = _with(status, "Suspended", "False", "JobResumed", "Job resumed", now)
+        return _with(status, "Suspended", "False", reason, message, now)
     return status
 
 
 def _with(status: JsonObject, kind: str, value: str, reason: str, message: str, now: int) -> JsonObject:
+    """A status with a condition."""
     conditions = list_at(status, "conditions")
     new: JsonObject = {"type": kind, "status": value, "reason": reason, "message": message}
     if any(object_at(it).items() >= new.items() for it in conditions):
         return status
-    others: list[JsonValue] = [it for it in conditions if text_at(it, "type") != kind]
+    others: Iterable[JsonValue] = (it for it in conditions if text_at(it, "type") != kind)
     return {**status, "conditions": [*others, {**new, "lastTransitionTime": _time(now)}]}
 
 

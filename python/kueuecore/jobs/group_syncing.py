@@ -17,7 +17,7 @@ from kueuecore.jobs.status import has_condition
 from kueuecore.jobs.steps import Action, WorkloadStep
 from kueuecore.jobs.workload import max_exec_time_seconds
 
-__all__ = ["MatchedGroup", "NotMatching", "fits_group", "match_group", "prepared_group"]
+__all__ = ["MatchedGroup", "NotMatching", "fits_group", "match_group", "owned_by_all", "prepared_group"]
 
 _WAITING = "WaitingForReplacementPods"
 
@@ -90,6 +90,11 @@ def fits_group(group: JsonObject, workload: JsonObject) -> bool:
     """Whether a Workload that somebody else has made is that of a group."""
     pods = [object_at(it) for it in list_at(group, "items")]
     return _fits(pods, workload, is_finished=has_condition(workload, "Finished"))
+
+
+def owned_by_all(group: JsonObject, workload: JsonObject) -> JsonObject:
+    """The Workload of a group with all pods as its owners; itself if it has them."""
+    return _with_owners(workload, [object_at(it) for it in list_at(group, "items")])
 
 
 def prepared_group(group: JsonObject) -> tuple[JsonObject, list[Write]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.jobs.group_syncing import NotMatching, fits_group, match_group, prepared_group
+from kueuecore.jobs.group_syncing import NotMatching, fits_group, match_group, owned_by_all, prepared_group
 from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION, infos_of_workload
 from kueuecore.jobs.integration import Integration, NoWorkload, Write
 from kueuecore.jobs.kinds import INTEGRATIONS
@@ -126,9 +126,10 @@ class _Syncing:
         if workload is None or self._is_of_another(workload):
             self._stop(None)
             return self._result(None, f'its prebuilt Workload "{name}" is not there, or another object controls it')
-        if self._integration is not POD_GROUP and not self._controls(workload):
-            workload = self._owned(workload)
-            self._steps.append(WorkloadStep(Action.UPDATE, workload))
+        if self._integration is POD_GROUP:
+            workload = self._changed(workload, owned_by_all(self._job, workload))
+        elif not self._controls(workload):
+            workload = self._changed(workload, self._owned(workload))
         is_replacement = self._is_elastic and SLICE_REPLACEMENT_ANNOTATION in annotations_of(workload)
         if is_replacement or self._fits(workload):
             return self._result(workload)

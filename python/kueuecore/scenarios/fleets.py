@@ -9,7 +9,7 @@ from random import Random
 from kueuecore._json import text_at
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
-from kueuecore.fleet import Fleet, NodeSettings
+from kueuecore.fleet import KINDS, Fleet, NodeSettings
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue import MANAGER
 from kueuecore.provisioning import QueuedCapacity, ScriptedCapacity
@@ -78,7 +78,7 @@ def _fleet(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> Fle
         world = World.of([*cluster.objects, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
         # An API server in memory takes everything: what is wrong is found by an engine.
         world.apply_to(Engine(cluster.configuration), now=scenario.start)
-        given = [it for it in world.manifests if text_at(it.object, "kind") not in ("Job", "Workload")]
+        given = [it for it in world.manifests if text_at(it.object, "kind") not in (*KINDS, "Workload")]
         fleet.apply(given, cluster=name)
     fleet.advance(scenario.start)
     return fleet
@@ -95,8 +95,9 @@ def _arrivals(
     fleet: Fleet, scenario: Scenario, arrivals: Sequence[Arrival]
 ) -> Iterator[tuple[int, Callable[[], None]]]:
     for it in arrivals:
-        if it.key[0] != "Job":
-            raise ManifestError([it.job.problem("a fleet runs Jobs alone", remedy="give a batch/v1 Job")])
+        if it.key[0] not in KINDS:
+            remedy = f"give one of {', '.join(KINDS)}"
+            raise ManifestError([it.job.problem("no kind of jobs that runs in a fleet", remedy=remedy)])
         at = scenario.start + round(it.at * _SECOND_NS)
         yield at, partial(fleet.submit, it.job, run_seconds=it.run_seconds)
 

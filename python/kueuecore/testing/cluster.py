@@ -50,7 +50,7 @@ class Cluster:
     now: int = 0
     version: int = 0
     history: list[tuple[int, _Object]] = field(default_factory=list)
-    _objects: dict[_Key, _Object] = field(default_factory=dict)
+    _objects: dict[str, dict[_Key, _Object]] = field(default_factory=dict)
     _compacted: int = 0
 
     def create(self, manifest: _Object) -> _Object:
@@ -64,7 +64,7 @@ class Cluster:
         if not metadata.get("name"):
             metadata["name"] = f"{metadata.pop('generateName', 'unnamed-')}{self.version + 1}"
         key = kind, text_at(metadata, "namespace"), text_at(metadata, "name")
-        if key in self._objects:
+        if key in self._objects.get(kind, {}):
             raise RefusedError(409, f"{'/'.join(key)} already exists")
         metadata |= {
             "uid": f"uid-{self.version + 1:09}",
@@ -120,14 +120,15 @@ class Cluster:
         Raises:
             RefusedError: There is no such object (404).
         """
-        if (kind, namespace, name) not in self._objects:
+        found = self._objects.get(kind, {}).get((kind, namespace, name))
+        if found is None:
             raise RefusedError(404, f"there is no {kind} {namespace}/{name}")
-        return self._objects[kind, namespace, name]
+        return found
 
     def list(self, kind: str) -> tuple[list[_Object], str]:
         """All objects of a kind, and the version of the list."""
-        keys = sorted(key for key in self._objects if key[0] == kind)
-        return [self._objects[key] for key in keys], str(self.version)
+        objects = self._objects.get(kind, {})
+        return [objects[key] for key in sorted(objects)], str(self.version)
 
     def events(self, kind: str, *, since: int) -> Iterator[_Object]:
         """What happened to objects of a kind after a version, in order.
@@ -154,9 +155,9 @@ class Cluster:
         self.version += 1
         manifest = {**manifest, "metadata": {**object_at(manifest, "metadata"), "resourceVersion": str(self.version)}}
         if happened == "DELETED":
-            del self._objects[key]
+            del self._objects[key[0]][key]
         else:
-            self._objects[key] = manifest
+            self._objects.setdefault(key[0], {})[key] = manifest
         self.history.append((self.version, {"type": happened, "object": manifest}))
         return manifest
 

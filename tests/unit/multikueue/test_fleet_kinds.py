@@ -1,0 +1,73 @@
+"""Jobs of all kinds in a fleet (rules/06 §7): they run on one worker, end there, and leave nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from kueuecore._json import JsonObject
+from kueuecore.fleet import KINDS, Fleet, FleetInvariants
+from kueuecore.fleet.drawn_jobs import DRAWN, drawn_job
+from kueuecore.manifests import object_ref
+from tests.unit.multikueue.worlds import fleet_of
+
+LABELS = {"kueue.x-k8s.io/queue-name": "lq"}
+
+
+def places(fleet: Fleet, job: JsonObject) -> list[str]:
+    """Where an object of a job has pods."""
+    ref = object_ref(job)
+    return fleet.running(namespace=ref.namespace, name=ref.name, kind=ref.kind)
+
+
+def test_a_group_of_pods_that_went_while_its_worker_was_away_leaves_nothing_there() -> None:
+    fleet = fleet_of(4, {"west": 2})
+    for pod in drawn_job("pod group", "crew", 2, namespace="ns", labels=LABELS):
+        fleet.submit(pod, run_seconds=20)
+    fleet.wait(10)
+    fleet.cut("west")
+    for index in range(2):
+        fleet.delete("Pod", f"crew-{index}", namespace="ns")
+    # Meanwhile they end there.
+    fleet.wait(20)
+    fleet.mend("west")
+    fleet.wait(400)
+    assert fleet.objects("Pod", cluster="west") + fleet.objects("Workload", cluster="west") == []
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_a_job_runs_where_there_is_room_and_its_end_is_told_on_the_manager(kind: str) -> None:
+    invariants = FleetInvariants()
+    fleet = fleet_of(4, {"west": 2, "east": 4}, watch=invariants)
+    made = drawn_job(kind, "work", 3, namespace="ns", labels=LABELS)
+    for job in made:
+        fleet.submit(job, run_seconds=60)
+    fleet.wait(10)
+    for job in made:
+        assert places(fleet, job) == ["east"]
+    fleet.wait(60)
+    (workload,) = fleet.objects("Workload")
+    (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
+    assert finished["reason"] == "Succeeded"
+    for it in ("Workload", *KINDS):
+        assert fleet.objects(it, cluster="east") + fleet.objects(it, cluster="west") == []
+    invariants.check_end(fleet)
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_a_job_that_a_worker_preempts_goes_to_another_one(kind: str) -> None:
+    invariants = FleetInvariants()
+    fleet = fleet_of(4, {"west": 2, "east": 2}, watch=invariants)
+    made = drawn_job(kind, "work", 2, namespace="ns", labels=LABELS)
+    for job in made:
+        fleet.submit(job, run_seconds=1000)
+    fleet.wait(10)
+    (first,) = places(fleet, made[0])
+    high = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: high}, value: 9}"
+    fleet.apply(high, cluster=first)
+    (own,) = drawn_job("Job", "own", 2, namespace="ns", labels={**LABELS, "kueue.x-k8s.io/priority-class": "high"})
+    fleet.submit(own, cluster=first)
+    fleet.wait(60)
+    (second,) = places(fleet, made[0])
+    assert second != first
+    fleet.wait(2000)
+    invariants.check_end(fleet)
