@@ -285,6 +285,23 @@ mod tests {
     }
 
     #[test]
+    fn execution_time_ends_with_the_integers_on_both_sides() {
+        for (admitted, now, expected) in [(0, i64::MAX, i32::MAX), (i64::MAX, 0, i32::MIN), (SECOND, 0, -1)] {
+            let mut w = with(&[(ADMITTED, ConditionStatus::True)], &[]);
+            w.status.conditions[0].last_transition = Time(admitted);
+            sync_admitted(&mut w, Time(now), gates(true));
+            assert_eq!(w.status.accumulated_past_execution_time_seconds, Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_closed_gate_is_told_once() {
+        let mut w = with(&[], &[]);
+        assert!(block_on_preemption_gates(&mut w, "gated", Time(1)));
+        assert!(!block_on_preemption_gates(&mut w, "gated", Time(2)));
+    }
+
+    #[test]
     fn admitted_follows_reservation_checks_and_topology() {
         use CheckState::{Pending, Ready};
         // (quota, checks, topology pending) -> (reason with observability, reason without)

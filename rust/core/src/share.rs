@@ -105,3 +105,31 @@ impl Tree {
 /// The resources of a tree in the alphabetical order of their names, each with its columns.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceColumns(pub Vec<(ResourceId, Vec<Column>)>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::FlavorResourceId;
+    use crate::tree::{Cell, Quota};
+
+    /// A cohort with a ClusterQueue that uses 5 more than its quota, which is all that there is.
+    fn share(quota: i64) -> Share {
+        let mut tree = Tree::new(&[None, Some(0)], vec![FlavorResourceId(0)]);
+        let quota = Quota { nominal: Amount::new(quota), ..Quota::default() };
+        *tree.cell_mut(1, 0) = Cell { quota, declared: true, ..Cell::default() };
+        tree.aggregate(&[false, true]);
+        tree.add_usage(1, 0, quota.nominal.plus_units(5));
+        tree.share(1, 1.0, &ResourceColumns(vec![(ResourceId(0), vec![0])]), &[])
+    }
+
+    #[test]
+    fn a_share_is_what_is_borrowed_in_thousandths_of_what_the_cohort_could_lend() {
+        assert_eq!((share(20).ratio, share(20).dominant), (250.0, Some(ResourceId(0))));
+    }
+
+    #[test]
+    fn where_the_cohort_has_nothing_to_lend_no_share_is_too_large() {
+        assert_eq!((share(0).ratio, share(0).dominant), (0.0, None));
+        assert_eq!(share(0).borrowed, [0], "it borrows all the same");
+    }
+}

@@ -90,3 +90,73 @@ fn keep_first(reasons: &mut Vec<Reason>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    const CPU: ResourceId = ResourceId(0);
+    const GPU: ResourceId = ResourceId(1);
+    const MISSING: [Reason; 2] = [Reason::ResourceUnavailable(CPU), Reason::ResourceUnavailable(GPU)];
+
+    fn attempt(flavor: u32, mode: Mode, reasons: &[Reason]) -> Attempt {
+        let reasons = reasons.to_vec();
+        let flavor = FlavorId(flavor);
+        Attempt { flavor, mode, level: 0, possibility: None, reasons, no_fit_reason: NoFitReason::None }
+    }
+
+    fn group(flavors: &[u32]) -> ResourceGroup {
+        ResourceGroup { flavors: flavors.iter().map(|id| FlavorId(*id)).collect(), ..ResourceGroup::default() }
+    }
+
+    #[test]
+    fn a_reason_is_kept_once_where_it_came_first() {
+        let [cpu, gpu] = MISSING;
+        let mut attempts = AttemptList::new();
+        let scanned = smallvec![attempt(0, Mode::NoFit, &[gpu.clone(), cpu.clone(), gpu.clone()])];
+        merge(&mut attempts, scanned, CPU, &group(&[0]), true);
+        assert_eq!(attempts[0].reasons, [gpu, cpu]);
+    }
+
+    #[test]
+    fn a_flavor_that_two_groups_have_tried_is_as_bad_as_the_worse_of_the_two() {
+        let [cpu, gpu] = MISSING;
+        let mut attempts = AttemptList::new();
+        let first = Attempt {
+            level: 2,
+            possibility: Some(Possibility::Reclaim),
+            no_fit_reason: NoFitReason::WaitingForQuota,
+            ..attempt(0, Mode::Fit, &[cpu.clone()])
+        };
+        let second = Attempt {
+            level: 1,
+            possibility: Some(Possibility::Preempt),
+            ..attempt(0, Mode::Preempt, &[cpu.clone(), gpu.clone()])
+        };
+        merge(&mut attempts, smallvec![first], CPU, &group(&[0]), true);
+        merge(&mut attempts, smallvec![second, attempt(1, Mode::Fit, &[])], GPU, &group(&[0, 1]), true);
+        let worse = Attempt {
+            level: 2,
+            possibility: Some(Possibility::Preempt),
+            no_fit_reason: NoFitReason::WaitingForQuota,
+            ..attempt(0, Mode::Preempt, &[cpu, gpu])
+        };
+        assert_eq!(attempts.to_vec(), [worse, attempt(1, Mode::Fit, &[])]);
+    }
+
+    #[test]
+    fn a_flavor_that_the_next_group_has_and_did_not_try_does_not_fit() {
+        for (observability, reason) in [(true, NoFitReason::NoMatchingFlavor), (false, NoFitReason::None)] {
+            let mut attempts = AttemptList::new();
+            merge(&mut attempts, smallvec![attempt(0, Mode::Fit, &[])], CPU, &group(&[0]), observability);
+            merge(&mut attempts, smallvec![attempt(1, Mode::Fit, &[])], GPU, &group(&[0, 1]), observability);
+            let lacking = Reason::ResourceNotProvided(FlavorId(0), GPU);
+            let lacking = Attempt { no_fit_reason: reason, ..attempt(0, Mode::NoFit, &[lacking]) };
+            assert_eq!(attempts.to_vec(), [lacking, attempt(1, Mode::Fit, &[])]);
+            // Nothing was tried for these: nothing is said of them.
+            merge(&mut attempts, AttemptList::new(), GPU, &group(&[0, 1]), observability);
+            assert_eq!(attempts[1], attempt(1, Mode::Fit, &[]));
+        }
+    }
+}

@@ -54,6 +54,15 @@ fn a_variant_stands_back_while_a_better_one_is_admitted() {
 }
 
 #[test]
+fn a_variant_gets_no_flavor_but_those_that_it_is_limited_to() {
+    let mut world = world(None);
+    world.submit(variant("cheap"));
+    let decision = world.cycle();
+    let flavors = &decision.admissions[0].admission.pod_set_assignments[0].flavors;
+    assert_eq!(flavors.values().collect::<Vec<_>>(), ["cheap"], "the first that has room is `best`");
+}
+
+#[test]
 fn a_better_variant_evicts_the_one_that_runs_and_takes_its_place_when_it_has_stopped() {
     let mut world = world(Some("good"));
     world.submit(variant("cheap"));
