@@ -27,14 +27,16 @@ def int_at(value: JsonValue, *path: str, default: int = 0) -> int:
 
 def list_at(value: JsonValue, *path: str) -> list[JsonValue]:
     """The list at `path`; an empty one when there is none or something else stands there."""
-    found = object_at(value, *path[:-1]).get(path[-1])
-    return found if isinstance(found, list) else []
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, list) else []
 
 
 def text_at(value: JsonValue, *path: str) -> str:
     """The text at `path`; empty when there is none or something else stands there."""
-    found = object_at(value, *path[:-1]).get(path[-1])
-    return found if isinstance(found, str) else ""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def texts_at(value: JsonValue, *path: str) -> dict[str, str]:

@@ -109,7 +109,7 @@ class JobControllers:
         if workload is None:
             sync = sync_workloads(
                 job,
-                self._in_namespace("Workload", ref.namespace),
+                self._named(ref, job),
                 now=now,
                 around=self._around(*_AROUND, "ResourceFlavor"),
                 configuration=self._configuration,
@@ -136,6 +136,12 @@ class JobControllers:
             return False
         waits = {"Evicted", "QuotaReserved"} <= holds.keys() and "Finished" not in holds
         return waits and not integration.is_active(job) and controller.stopped(name, namespace=namespace)
+
+    def _named(self, ref: ObjectRef, job: JsonObject) -> list[JsonObject]:
+        """The Workload that a job names, or of a group, that has its name: one of its own it would have already."""
+        name = prebuilt_workload(job, self._configuration)[0] or ref.name
+        found = self._get(ObjectRef("Workload", name, ref.namespace))
+        return [] if found is None else [found]
 
     def _start(self, job: JsonObject, workload: JsonObject, controller: Controller) -> bool:
         flavors = {text_at(it, "metadata", "name"): it for it in self._around("ResourceFlavor")}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from kueuecore._json import JsonObject
+from kueuecore.errors import ManifestError
 from kueuecore.fleet import KINDS, Fleet, FleetInvariants
 from kueuecore.fleet.drawn_jobs import DRAWN, drawn_job
-from kueuecore.manifests import object_ref
+from kueuecore.manifests import Manifest, object_ref
+from kueuecore.scenarios import Span, Work, read_scenario, run_scenario
 from tests.unit.multikueue.worlds import fleet_of
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 LABELS = {"kueue.x-k8s.io/queue-name": "lq"}
 
 
@@ -71,3 +77,23 @@ def test_a_job_that_a_worker_preempts_goes_to_another_one(kind: str) -> None:
     assert second != first
     fleet.wait(2000)
     invariants.check_end(fleet)
+
+
+@pytest.mark.parametrize("kind", ["JobSet", "Pod"])
+def test_a_scenario_of_a_fleet_has_work_of_any_kind(kind: str) -> None:
+    (job,) = drawn_job(kind, "work", 2, namespace="team", labels={"kueue.x-k8s.io/queue-name": "user-queue"})
+    scenario = read_scenario(EXAMPLES / "multikueue" / "scenario.yaml")
+    work = Work(name="work", job=Manifest(job), count=2, every=Span(30), runs=Span(60))
+    outcome = run_scenario(replace(scenario, work=(work,)))
+    assert [(it.job, it.n_copies, it.finished is not None) for it in outcome.jobs] == [
+        (f"{kind}/work-{number}", 2, True) for number in (1, 2)
+    ]
+
+
+def test_a_scenario_of_a_fleet_refuses_what_runs_in_none() -> None:
+    pods: JsonObject = {"spec": {"containers": [{"name": "c"}]}}
+    metadata: JsonObject = {"name": "web", "namespace": "team"}
+    job: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": pods}}
+    scenario = read_scenario(EXAMPLES / "multikueue" / "scenario.yaml")
+    with pytest.raises(ManifestError, match="no kind of jobs that runs in a fleet; give one of Job, JobSet"):
+        run_scenario(replace(scenario, work=(Work(name="web", job=Manifest(job)),)))
