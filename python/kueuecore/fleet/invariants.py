@@ -8,7 +8,10 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
 from kueuecore.fleet.fleet import Fleet
+from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import KINDS
+from kueuecore.jobs.pod import GROUP_NAME
+from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.manifests import object_ref
 from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.conditions import condition
@@ -45,9 +48,10 @@ class InvariantError(AssertionError):
 class FleetInvariants:
     """Shown a fleet after everything that happens (`Fleet(watch=...)`), and at its end.
 
-    1. **No job starts twice.** When the pods of a job start on a worker that the manager can reach, none of the same
-       job run on another one that it can reach. One that it could not reach for `workerLostTimeout` may still run them,
-       and start them again: that is how Kueue gives a worker up. Once it can be reached they end within the grace.
+    1. **No job starts twice**, nor half of a group of pods on each of two workers. When the pods of a job start on a
+       worker that the manager can reach, none of the same job run on another one that it can reach. One that it could
+       not reach for `workerLostTimeout` may still run them, and start them again: that is how Kueue gives a worker up.
+       Once it can be reached they end within the grace.
     2. **No job is lost.** In the end each job has finished, or waits and says why (`check_end`).
     3. **Nothing is left.** In the end workers have nothing of ours for jobs that finished or went (`check_end`).
     4. **Nothing of anybody else is touched**: objects on workers with another origin, or none, stay as they were made.
@@ -103,7 +107,7 @@ class FleetInvariants:
                 self._reachable_since.setdefault(name, fleet.now if name in self._was_lost else 0)
 
     def _check_runs(self, fleet: Fleet) -> None:
-        running = {name: node.running() for name, node in fleet.nodes.items()}
+        running = {name: frozenset(_job_of(node, it) for it in node.running()) for name, node in fleet.nodes.items()}
         for name, jobs in running.items():
             if not self._is_known(fleet, name, self._grace_ns):
                 # It may still run, and even start, what was given up while nobody could tell it.
@@ -168,6 +172,13 @@ def _why_it_waits(fleet: Fleet, workload: JsonObject) -> str:
     if places:
         return "WaitsOnWorkers" if all(places) else ""
     return "RunsHere" if fleet.nodes[MANAGER].running() & _owners(workload) else ""
+
+
+def _job_of(node: Node, ref: ObjectRef) -> ObjectRef:
+    """What runs or does not run as a whole: of a pod in a group, the group."""
+    pod = node.get(ref.kind, ref.name, namespace=ref.namespace) if ref.kind == "Pod" else None
+    group = texts_at(pod, "metadata", "annotations").get(GROUP_NAME, "")
+    return ObjectRef(POD_GROUP.kind, group, ref.namespace) if group else ref
 
 
 def _workload_of(fleet: Fleet, job: JsonObject) -> JsonObject | None:

@@ -96,8 +96,11 @@ class Node:
         self._seen, self._wake = self.api.version, self.api.now
 
     def _begun(self) -> Controller:
-        asking = [] if self._settings.capacity is None else [ProvisioningController()]
-        return Controller(self._settings.configuration, checks=[*asking, *self._settings.checks()])
+        configuration, checks = self._settings.configuration, [*self._settings.checks()]
+        if self._settings.capacity is not None:
+            deletes = configuration is None or configuration.is_enabled("CleanupProvisioningRequestsOnEviction")
+            checks.append(ProvisioningController(deletes_on_eviction=deletes))
+        return Controller(configuration, checks=checks)
 
     def next_wake(self) -> int | None:
         """When something happens by itself: the scheduler has to look, or something goes on beside Kueue."""

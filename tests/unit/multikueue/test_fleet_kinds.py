@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, object_at
 from kueuecore.errors import ManifestError
 from kueuecore.fleet import KINDS, Fleet, FleetInvariants
 from kueuecore.fleet.drawn_jobs import DRAWN, drawn_job
@@ -76,6 +76,23 @@ def test_a_job_that_a_worker_preempts_goes_to_another_one(kind: str) -> None:
     (second,) = places(fleet, made[0])
     assert second != first
     fleet.wait(2000)
+    invariants.check_end(fleet)
+
+
+def test_a_ray_cluster_runs_until_it_is_deleted() -> None:
+    invariants = FleetInvariants()
+    fleet = fleet_of(4, {"west": 2, "east": 4}, watch=invariants)
+    (ray_job,) = drawn_job("RayJob", "ray", 3, namespace="ns", labels=LABELS)
+    cluster = {**ray_job, "kind": "RayCluster", "spec": object_at(ray_job, "spec", "rayClusterSpec")}
+    fleet.submit(cluster, run_seconds=60)
+    fleet.wait(100)
+    assert places(fleet, cluster) == ["east"]
+    (here,) = fleet.objects("RayCluster")
+    assert here["status"] == {"state": "ready"}
+    invariants.check_end(fleet)
+    fleet.delete("RayCluster", "ray", namespace="ns")
+    fleet.wait(100)
+    assert places(fleet, cluster) == []
     invariants.check_end(fleet)
 
 
