@@ -71,6 +71,41 @@ def test_cycle_that_decides_nothing(benchmark: BenchmarkFixture) -> None:
     assert benchmark(engine.cycle, T0).cycle == 0
 
 
+def test_apply_one_workload_from_a_watch(benchmark: BenchmarkFixture) -> None:
+    """As a controller does: one event, one call."""
+    engine = _engine(World(100, 10), trusted=True)
+    lines = iter(World(100, 10, n_pending=100).workloads().splitlines())
+
+    def run(line: bytes) -> None:
+        engine.apply(line, now=T0, trusted=True)
+
+    _pedantic(benchmark, run, setup=lambda: ((next(lines),), {}), rounds=9_000)
+    assert len(engine) == 9_000
+
+
+def _read(benchmark: BenchmarkFixture, *, fits: bool) -> None:
+    """Each round reads anew what one cycle decided."""
+    engine = _engine(World(10_000, 1_000, n_pending=1, nominal_cpu=100 if fits else 0), trusted=True)
+    core = engine.cycle(T0)._core
+
+    def run(decision: Decision) -> int:
+        if fits:
+            return len(decision.admission_table) + len(decision.flavor_table)
+        return len(decision.pending_table)
+
+    # Two resources each.
+    n_rows = 30_000 if fits else 10_000
+    assert _pedantic(benchmark, run, setup=lambda: ((Decision(core),), {}), rounds=200) == n_rows
+
+
+def test_reading_10_000_admissions_as_arrays(benchmark: BenchmarkFixture) -> None:
+    _read(benchmark, fits=True)
+
+
+def test_reading_10_000_pending_decisions_as_arrays(benchmark: BenchmarkFixture) -> None:
+    _read(benchmark, fits=False)
+
+
 def _cycle(benchmark: BenchmarkFixture, world: World) -> Decision:
     engine = _engine(world)
 

@@ -13,7 +13,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from kueuecore import _core
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore import _core, tables
 from kueuecore._keyed import Keyed
 
 __all__ = [
@@ -309,6 +312,51 @@ class Decision:
     def undecided(self) -> tuple[Undecided, ...]:
         """The heads on which no decision could be made."""
         return tuple(Undecided(*key, field, message) for key, field, message in self._core.undecided())
+
+    # The same as arrays, without a Python object a decision. Numbers of workloads are those of `Engine.workload_keys`,
+    # all others those of `Engine.names`.
+
+    @cached_property
+    def admission_table(self) -> npt.NDArray[np.void]:
+        """`admissions` as a structured array, shape (n,).
+
+        `workload` and `cluster_queue` as numbers, `is_admitted`, `time` in nanoseconds since 1970.
+
+        Example:
+            >>> from kueuecore.engine import Engine
+            >>> engine = Engine()
+            >>> table = engine.cycle("2026-01-01T00:00:00Z").admission_table
+            >>> len(table), table.dtype.names
+            (0, ('workload', 'cluster_queue', 'is_admitted', 'time'))
+        """
+        return tables.table(self._core.admission_rows(), tables.ADMISSIONS)
+
+    @cached_property
+    def flavor_table(self) -> npt.NDArray[np.void]:
+        """What the workloads with new quota got, pod set by pod set, as a structured array, shape (n,).
+
+        `admission` is the index in `admission_table`, `pod_set` that of the pod set, `count` its pods that may start;
+        `resource` and `flavor` as numbers, `amount` the total of the pod set: milli-units of `cpu`, whole units (bytes)
+        of the rest.
+        """
+        return tables.table(self._core.flavor_rows(), tables.FLAVORS)
+
+    @cached_property
+    def preemption_table(self) -> npt.NDArray[np.void]:
+        """`preemptions` as a structured array, shape (n,).
+
+        `workload`, `cluster_queue` and `preemptor` as numbers, `reason` as the index in `kueuecore.tables.REASONS`. A
+        workload that holds no quota any more has `kueuecore.tables.NONE` for a ClusterQueue.
+        """
+        return tables.table(self._core.preemption_rows(), tables.PREEMPTIONS)
+
+    @cached_property
+    def pending_table(self) -> npt.NDArray[np.void]:
+        """`pending` as a structured array, shape (n,).
+
+        `workload` and `cluster_queue` as numbers, `reason` as the index in `kueuecore.tables.REASONS`, `is_parked`.
+        """
+        return tables.table(self._core.pending_rows(), tables.PENDING)
 
     def __repr__(self) -> str:
         n_admissions, n_preemptions, n_pending = self._core.counts()

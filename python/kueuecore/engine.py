@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar, cast
@@ -19,6 +18,7 @@ from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.journal import Journal, digest_of
 from kueuecore.manifests import Manifest, ManifestLike, located, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
+from kueuecore.tables import Names
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Applied", "Engine", "Objects"]
@@ -42,6 +42,10 @@ class Applied:
     foreign: tuple[ObjectRef, ...]
 
 
+_BYTES = (bytes, bytearray, memoryview)
+_NOTHING_TO_SAY = Applied((), ())
+
+
 class Engine:
     """Kueue's scheduler as an object. Safe to use from several threads; each call is done before the next begins.
 
@@ -50,6 +54,8 @@ class Engine:
         models_readiness: Do pods become ready here? Otherwise `waitForPodsReady`, which Kueue has on by default, only
             counts if the Configuration names it (rules/11 §2.1).
         keeps_journal: Remember every call, so that `save` can give it back? That grows with all that happens.
+        evaluates_always: Evaluate every head in every cycle, also where nothing has changed on which its last verdict
+            depended? It decides the same and takes longer: for tests.
 
     Example:
         >>> engine = Engine()
@@ -96,16 +102,16 @@ class Engine:
         *,
         models_readiness: bool = False,
         keeps_journal: bool = False,
+        evaluates_always: bool = False,
     ) -> None:
         if not isinstance(configuration, Configuration | None):
             raise TypeError(f"configuration is a Configuration or None, not {type(configuration).__name__}")
         self._configuration = configuration or Configuration()
         self._models_readiness = models_readiness
-        self._keep(_core.Engine(self._configuration._core, models_readiness), None)
+        self._keep(_core.Engine(self._configuration._core, models_readiness, evaluates_always), None)
         if keeps_journal:
             self._keep(self._core, Journal(self._core))
         self._now = 0
-        self._lock = threading.Lock()
 
     def _keep(self, core: _core.Engine, journal: Journal | None) -> None:
         self._journal = journal
@@ -124,11 +130,9 @@ class Engine:
 
     def _do(self, now: TimeLike | None, call: Callable[[int], _T]) -> _T:
         """What happens at `now`, which is the time of the engine from then on; a call that is refused has no time."""
-        with self._lock:
-            at = self._now if now is None else nanoseconds(now)
+        at = self._now if now is None else nanoseconds(now)
         result = call(at)
-        with self._lock:
-            self._now = at
+        self._now = at
         return result
 
     # Objects.
@@ -150,7 +154,7 @@ class Engine:
             Warnings, and the objects that are none of Kueue's.
         """
         manifests: tuple[ManifestLike, ...] = ()
-        if isinstance(objects, bytes | bytearray | memoryview):
+        if isinstance(objects, _BYTES):
             data = bytes(objects)
         else:
             manifests = each_manifest(objects)
@@ -159,6 +163,8 @@ class Engine:
             warnings, foreign = self._do(now, lambda at: self._core.apply(data, at, bool(trusted)))
         except ManifestError as error:
             raise located(error, manifests) from None
+        if not warnings and not foreign:
+            return _NOTHING_TO_SAY
         problems = [
             Problem(message, field=field, object=ObjectRef(kind, name, namespace), index=index)
             for index, kind, namespace, name, field, message in warnings
@@ -447,7 +453,6 @@ class Engine:
         else:
             copy._keep(self._core, self._journal.fork())
         copy._now = self._now
-        copy._lock = threading.Lock()
         return copy
 
     # Across a restart.
@@ -470,14 +475,13 @@ class Engine:
         """
         if self._journal is None:
             raise ValueError("this engine remembers no calls: make it with keeps_journal=True")
-        with self._lock:
-            saved: JsonObject = {
-                "format": _FORMAT,
-                "configuration": self._configuration.to_dict(),
-                "modelsReadiness": self._models_readiness,
-                "now": self._now,
-                "calls": self._journal.to_json(),
-            }
+        saved: JsonObject = {
+            "format": _FORMAT,
+            "configuration": self._configuration.to_dict(),
+            "modelsReadiness": self._models_readiness,
+            "now": self._now,
+            "calls": self._journal.to_json(),
+        }
         return {**saved, "digest": digest_of(saved)}
 
     @classmethod
@@ -516,6 +520,24 @@ class Engine:
     def workloads(self) -> tuple[WorkloadState, ...]:
         """All workloads, by namespace and name."""
         return tuple(_workload(row) for row in self._core.workloads())
+
+    def names(self) -> Names:
+        """The names of ClusterQueues, flavors and resources by number, for the tables of decisions.
+
+        Example:
+            >>> engine = Engine()
+            >>> engine.submit(namespace="default", local_queues=["user-queue"], queue=[0], requests={"cpu": 1})
+            >>> engine.names().resources
+            ('cpu',)
+        """
+        return Names(*map(tuple, self._core.names()))
+
+    def workload_keys(self) -> tuple[str | None, ...]:
+        """`namespace/name` of the workloads by number, for the tables of decisions; `None`: the number is free.
+
+        A workload keeps its number until it is deleted; then the next one that comes gets it.
+        """
+        return tuple(key and "/".join(key) for key in self._core.workload_keys())
 
     def __len__(self) -> int:
         """Number of workloads."""

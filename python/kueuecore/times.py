@@ -33,6 +33,9 @@ def nanoseconds(time: TimeLike) -> int:
         >>> nanoseconds("2026-01-01T01:00:00.5+01:00") - nanoseconds("2026-01-01T00:00:00Z")
         500000000
     """
+    # Most often it is a plain number, and a cycle that has nothing to do is short.
+    if type(time) is int and -_LIMIT < time < _LIMIT:
+        return time
     if isinstance(time, bool) or not isinstance(time, datetime | str | int):
         raise TypeError(f"a time is a datetime, an RFC 3339 text or nanoseconds, not {type(time).__name__}")
     if isinstance(time, str):

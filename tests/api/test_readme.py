@@ -12,6 +12,7 @@ PAGES = [
     ROOT / "docs/start.md",
     ROOT / "docs/embed-in-a-controller.md",
     ROOT / "docs/admission-checks.md",
+    ROOT / "docs/arrays.md",
     ROOT / "docs/jobs.md",
     ROOT / "docs/multikueue-policies.md",
     ROOT / "docs/multikueue.md",

@@ -16,6 +16,7 @@ from kueuecore.engine import Engine
 from kueuecore.objects import from_manifest
 from kueuecore.testing import Limits, Play, Scenario, Told, first_difference, histories, observe, shown
 from kueuecore.testing.transforms import decided, renamed, scaled, with_idle_cluster_queue
+from tests.property.worlds import engine_of
 
 no_forks = histories(forks=False)
 modest = histories(Limits(edges=False, usage_based=False), forks=False)
@@ -101,6 +102,18 @@ def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Scena
         assert [(it.key, it.stage, it.flavors) for it in again.workloads()] == [
             (it.key, it.stage, it.flavors) for it in play.engine.workloads()
         ]
+
+
+@given(histories())
+def test_what_is_remembered_of_earlier_cycles_changes_nothing(history: Scenario) -> None:
+    """Heads on which the verdict still holds are not evaluated again: with that shortcut and without it."""
+    with shown(history):
+        plays = [Play(engine_of(history, evaluates_always=always)) for always in (False, True)]
+        for move in history.moves:
+            one, other = (play.do(move).to_json() for play in plays)
+            assert first_difference(one, other) is None
+        one, other = (observe(play.engine) for play in plays)
+        assert first_difference(one, other) is None
 
 
 def name_of(thing: JsonObject) -> tuple[str, str]:

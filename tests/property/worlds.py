@@ -20,9 +20,15 @@ def times(factor: int) -> settings:
     return settings(max_examples=factor * settings.default.max_examples)
 
 
-def engine_of(scenario: Scenario, batches: list[list[Json]] | None = None, *, trusted: bool = False) -> Engine:
+def engine_of(
+    scenario: Scenario,
+    batches: list[list[Json]] | None = None,
+    *,
+    trusted: bool = False,
+    evaluates_always: bool = False,
+) -> Engine:
     """An engine with the objects of a scenario, in these batches if not all at once."""
-    engine = Engine(scenario.parsed_configuration())
+    engine = Engine(scenario.parsed_configuration(), evaluates_always=evaluates_always)
     for batch in batches or [list(scenario.objects)]:
         engine.apply(json.dumps(batch).encode(), now=START, trusted=trusted)
     return engine

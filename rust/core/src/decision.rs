@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::objects::{Admission, Time};
 use crate::pending::Parked;
 use crate::shared::Shared;
@@ -18,6 +19,8 @@ pub struct Decision {
     pub cycle: u64,
     /// Workloads that got quota, in the order in which they were decided on.
     pub admissions: Vec<Admitted>,
+    /// What they got, by ids: pod set by pod set, resource by resource.
+    pub flavors: Vec<AssignedFlavor>,
     /// Workloads that are preempted: marked, with their quota until they have stopped.
     pub preemptions: Vec<Preempted>,
     /// Slices of elastic workloads that ended because their replacements got quota.
@@ -41,6 +44,11 @@ pub struct Decision {
     pub unparked: usize,
 }
 
+/// A place in a decision, which holds as many workloads as there are ids at most.
+pub(crate) fn index(place: usize) -> u32 {
+    u32::try_from(place).expect("fewer than 2^32 of a kind")
+}
+
 impl Decision {
     /// Keys of the workloads that were parked with a head of the same shape.
     pub fn parked_keys(&self) -> impl Iterator<Item = &Key> {
@@ -49,8 +57,11 @@ impl Decision {
 
     /// Adds what the same cycle decided after it had waited.
     pub fn go_on(&mut self, rest: Decision) {
-        let Decision { admissions, preemptions, replaced, pending, parked, events, undecided, .. } = rest;
+        let Decision { admissions, flavors, preemptions, replaced, pending, parked, events, undecided, .. } = rest;
+        let n_before = index(self.admissions.len());
         self.admissions.extend(admissions);
+        let behind = |it: AssignedFlavor| AssignedFlavor { admission: it.admission + n_before, ..it };
+        self.flavors.extend(flavors.into_iter().map(behind));
         self.preemptions.extend(preemptions);
         self.replaced.extend(replaced);
         self.pending.extend(pending);
@@ -84,6 +95,10 @@ impl Decision {
 pub struct Admitted {
     /// The workload.
     pub key: Key,
+    /// Its slot.
+    pub workload: WorkloadId,
+    /// The ClusterQueue whose quota it holds.
+    pub queue: QueueId,
     /// Its admission.
     pub admission: Shared<Admission>,
     /// Is it Admitted, or does it wait for admission checks?
@@ -92,15 +107,38 @@ pub struct Admitted {
     pub at: Time,
 }
 
+/// What a pod set got of one resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssignedFlavor {
+    /// Index in [`Decision::admissions`].
+    pub admission: u32,
+    /// Index of the pod set.
+    pub pod_set: u32,
+    /// Pods that may start.
+    pub count: i32,
+    /// The resource.
+    pub resource: ResourceId,
+    /// Its flavor.
+    pub flavor: FlavorId,
+    /// The total of the pod set: milli-units of `cpu`, whole units of the rest.
+    pub amount: i64,
+}
+
 /// A workload that is preempted.
 #[derive(Clone, Debug)]
 pub struct Preempted {
     /// The workload.
     pub key: Key,
+    /// Its slot.
+    pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
     pub queue: String,
+    /// Its id; `None` if it holds none any more.
+    pub queue_id: Option<QueueId>,
     /// For whom.
     pub preemptor: Key,
+    /// The slot of that workload.
+    pub preemptor_id: WorkloadId,
     /// Reason of its condition Preempted; `FlavorMigration`, of Evicted, for a variant that another takes the place of.
     pub reason: &'static str,
     /// Kueue's message.
@@ -123,8 +161,12 @@ pub struct Replaced {
 pub struct Kept {
     /// The workload.
     pub key: Key,
+    /// Its slot.
+    pub workload: WorkloadId,
     /// Its ClusterQueue.
     pub queue: String,
+    /// Its id.
+    pub queue_id: QueueId,
     /// Reason of its condition QuotaReserved; empty if none was written.
     pub reason: &'static str,
     /// Kueue's message.
@@ -157,4 +199,37 @@ pub struct Undecided {
     pub field: String,
     /// What is missing.
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::testing::{World, workload};
+
+    #[test]
+    fn ids_say_what_names_say() {
+        let mut world = World::new(Config::default());
+        world.submit(workload("a", "6"));
+        let admitted = world.cycle();
+        world.submit(workload("b", "6"));
+        let kept = world.cycle();
+        let names = &world.engine.state.names;
+        let it = &admitted.admissions[0];
+        assert_eq!((it.workload, &names.queues[it.queue]), (world.id("a"), &it.admission.cluster_queue));
+        let got = admitted.flavors[0];
+        assert_eq!((admitted.flavors.len(), got.admission, got.pod_set, got.count, got.amount), (1, 0, 0, 1, 6000));
+        assert_eq!((names.resource_text(got.resource), names.flavors[got.flavor].as_str()), ("cpu", "default"));
+        let it = &kept.pending[0];
+        assert_eq!((it.workload, &names.queues[it.queue_id]), (world.id("b"), &it.queue));
+    }
+
+    #[test]
+    fn what_is_decided_after_a_wait_stands_behind_what_was_before() {
+        let mut world = World::new(Config::default());
+        world.submit(workload("a", "6"));
+        let mut decision = world.cycle();
+        decision.go_on(decision.clone());
+        assert_eq!(decision.flavors.iter().map(|it| it.admission).collect::<Vec<_>>(), [0, 1]);
+    }
 }

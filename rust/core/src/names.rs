@@ -38,6 +38,11 @@ impl Names {
         self.resources.find(name)
     }
 
+    /// All resources, in the order of their ids.
+    pub fn resources(&self) -> std::slice::Iter<'_, String> {
+        self.resources.iter()
+    }
+
     /// The id of a (flavor, resource) pair.
     pub fn flavor_resource(&mut self, flavor: FlavorId, resource: ResourceId) -> FlavorResourceId {
         self.flavor_resources.intern(&(flavor, resource))

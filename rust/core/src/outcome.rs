@@ -7,7 +7,7 @@ use crate::assign::{self, Resume, Totals};
 use crate::checks::checks_for_admission;
 use crate::conditions::{self, truncate};
 use crate::cycle::{Assumed, Cycle};
-use crate::decision::{Admitted, Decision, Event, Kept, Key, Preempted};
+use crate::decision::{Admitted, AssignedFlavor, Decision, Event, Kept, Key, Preempted, index};
 use crate::entry::{Entry, EntryStatus};
 use crate::eviction;
 use crate::gates::Gate;
@@ -100,6 +100,8 @@ impl State {
         self.agenda.touch(id);
         self.follow_admission(id, before.workload.status.admission.as_ref());
         self.unqueue(id);
+        let n_before = index(decision.admissions.len());
+        decision.flavors.extend(totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
         self.put_cached_as(id, Some(totals));
         if is_admitted {
             let message = messages::admitted_event(&admission.cluster_queue, 0);
@@ -107,7 +109,7 @@ impl State {
         }
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
-        decision.admissions.push(Admitted { key, admission, is_admitted, at: now });
+        decision.admissions.push(Admitted { key, workload: id, queue, admission, is_admitted, at: now });
     }
 
     /// Marks a victim; it holds its quota until its job has stopped (rules/04 §8).
@@ -155,11 +157,15 @@ impl State {
     /// Who gives way to whom, and why.
     pub(crate) fn preempted(&self, target: Target, preemptor: WorkloadId, queue: QueueId) -> Preempted {
         let (to, from) = (self.path_of(queue), self.path_of(target.queue));
+        let preemptor_id = preemptor;
         let preemptor = self.workloads.get(preemptor);
         Preempted {
             key: Arc::clone(&self.workloads.get(target.workload).key),
+            workload: target.workload,
             queue: self.names.queues[target.queue].clone(),
+            queue_id: Some(target.queue),
             preemptor: Arc::clone(&preemptor.key),
+            preemptor_id,
             reason: target.reason,
             message: messages::preempted(&preemptor.workload.meta, target.reason, &to, &from),
         }
@@ -219,7 +225,8 @@ impl State {
             message: truncate(&entry.message, conditions::MAX_EVENT_MESSAGE),
         });
         let key = Arc::clone(&record.key);
-        decision.pending.push(Kept { key, queue, reason, message: entry.message.to_string(), parked, written });
+        let (workload, queue_id, message) = (entry.workload, entry.queue, entry.message.to_string());
+        decision.pending.push(Kept { key, workload, queue, queue_id, reason, message, parked, written });
     }
 
     /// The queue's part of a requeue. Returns whether the workload is parked now.
@@ -287,4 +294,12 @@ impl State {
             })
             .collect()
     }
+}
+
+/// What a pod set of an admission got, by ids.
+fn assigned_flavors(admission: u32, (pod_set, totals): (usize, &Totals)) -> impl Iterator<Item = AssignedFlavor> {
+    totals.flavors.iter().map(move |&(resource, flavor)| {
+        let (pod_set, count, amount) = (index(pod_set), totals.count, totals.request(resource));
+        AssignedFlavor { admission, pod_set, count, resource, flavor, amount }
+    })
 }

@@ -108,6 +108,38 @@ pub const IN_COHORT_RECLAIM_WHILE_BORROWING: &str = "InCohortReclaimWhileBorrowi
 /// BlockedOnPreemptionGates True.
 pub const PREEMPTION_GATED: &str = "PreemptionGated";
 
+/// The reasons of what a cycle decides: those of heads that stay pending, then those of preemptions. In the tables of
+/// decisions their places stand for them, so new ones go to the end.
+pub const OF_DECISIONS: [&str; 20] = [
+    "",
+    NO_MATCHING_FLAVOR,
+    WAITING_FOR_QUOTA,
+    EXCEEDS_MAX_QUOTA,
+    TOPOLOGY_PLACEMENT_FAILED,
+    WAITING_FOR_PREEMPTED_WORKLOADS,
+    MISCONFIGURED,
+    SUSPENDED,
+    PENDING_EVALUATION,
+    WAITING_FOR_PODS_READY,
+    ADMISSION_GATED,
+    ON_HOLD,
+    PENDING,
+    INADMISSIBLE,
+    WAITING,
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_RECLAMATION,
+    IN_COHORT_FAIR_SHARING,
+    IN_COHORT_RECLAIM_WHILE_BORROWING,
+    FLAVOR_MIGRATION,
+];
+
+/// The place of a reason among [`OF_DECISIONS`]; 255 for any other.
+#[must_use]
+pub fn code(reason: &str) -> u8 {
+    let place = OF_DECISIONS.iter().position(|it| *it == reason);
+    place.and_then(|place| u8::try_from(place).ok()).unwrap_or(u8::MAX)
+}
+
 /// `granular` with gate UnadmittedWorkloadsObservability, else the older `fallback`.
 #[must_use]
 pub fn unadmitted(granular: &'static str, fallback: &'static str, gates: Gates) -> &'static str {
@@ -118,4 +150,15 @@ pub fn unadmitted(granular: &'static str, fallback: &'static str, gates: Gates) 
 #[must_use]
 pub fn with_cause(reason: &str, cause: &str) -> String {
     if cause.is_empty() { reason.to_owned() } else { format!("{reason}DueTo{cause}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_of_a_decision_has_its_place_as_its_code() {
+        assert_eq!(OF_DECISIONS.map(|reason| usize::from(code(reason))), std::array::from_fn(|place| place));
+        assert_eq!(code(BACKOFF_FINISHED), u8::MAX);
+    }
 }

@@ -124,7 +124,7 @@ impl State {
         let is_new = !is_evicted(&record.workload);
         eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", &message, now);
         let key = Arc::clone(&record.key);
-        let queue = record.cached_in;
+        let queue_id = record.cached_in;
         self.rank_candidate(from);
         self.agenda.touch(from);
         decision.events.push(Event {
@@ -134,9 +134,16 @@ impl State {
             message: truncate(&message, MAX_EVENT_MESSAGE),
         });
         if is_new {
-            let queue = queue.map_or_else(String::new, |queue| self.names.queues[queue].clone());
-            let reason = reasons::FLAVOR_MIGRATION;
-            decision.preemptions.push(Preempted { key, queue, preemptor, reason, message });
+            decision.preemptions.push(Preempted {
+                key,
+                workload: from,
+                queue: queue_id.map_or_else(String::new, |queue| self.names.queues[queue].clone()),
+                queue_id,
+                preemptor,
+                preemptor_id: to,
+                reason: reasons::FLAVOR_MIGRATION,
+                message,
+            });
         }
     }
 }

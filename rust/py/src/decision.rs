@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use kueuecore::decision as core;
 use kueuecore_wire::encode;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::convert::to_python;
+use crate::tables;
 
 /// The decisions of one cycle.
 #[pyclass(frozen, module = "kueuecore._core")]
@@ -109,5 +111,25 @@ impl Decision {
     /// Key, field and message of workloads on which no decision could be made.
     fn undecided(&self) -> Vec<(Key, String, String)> {
         self.inner.undecided.iter().map(|u| (key(&u.key), u.field.clone(), u.message.clone())).collect()
+    }
+
+    /// The admissions as rows: workload, ClusterQueue (u32), whether it is Admitted (u8), and when (i64).
+    fn admission_rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        tables::admissions(py, &self.inner.admissions)
+    }
+
+    /// What they got as rows: admission, pod set (u32), pods (i32), resource, flavor (u32), amount (i64).
+    fn flavor_rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        tables::flavors(py, &self.inner.flavors)
+    }
+
+    /// The preemptions as rows: workload, ClusterQueue, preemptor (u32), reason (u8).
+    fn preemption_rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        tables::preemptions(py, &self.inner.preemptions)
+    }
+
+    /// The heads that stayed pending as rows: workload, ClusterQueue (u32), reason, whether it is parked (u8).
+    fn pending_rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        tables::pending(py, &self.inner.pending)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use kueuecore::columns::{Columns, Submissions};
 use kueuecore::engine as core;
-use kueuecore::ids::WorkloadId;
+use kueuecore::ids::{Id, WorkloadId};
 use kueuecore::objects::{Object, Time};
 use kueuecore::simulate::{Options, simulate};
 use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
@@ -110,12 +110,15 @@ impl Engine {
 
 #[pymethods]
 impl Engine {
-    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default.
+    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `evaluates_always`:
+    /// every head of every cycle, also where nothing has changed.
     #[new]
-    fn new(configuration: &Configuration, models_readiness: bool) -> Self {
+    fn new(configuration: &Configuration, models_readiness: bool, evaluates_always: bool) -> Self {
         let configuration = &configuration.inner;
         let config = if models_readiness { configuration.scheduling.clone() } else { configuration.for_simulation() };
-        Self { inner: Mutex::new(Some(core::Engine::new(config))) }
+        let mut engine = core::Engine::new(config);
+        engine.state.evaluates_always = evaluates_always;
+        Self { inner: Mutex::new(Some(engine)) }
     }
 
     /// Applies objects given as JSON at `now` (nanoseconds since 1970). All or nothing.
@@ -330,6 +333,29 @@ impl Engine {
     /// Number of workloads.
     fn n_workloads(&self, py: Python<'_>) -> PyResult<usize> {
         run(py, &self.inner, |engine| engine.state.workloads.len())
+    }
+
+    /// The names of ClusterQueues, of flavors and of resources, by the numbers that stand for them in tables.
+    fn names(&self, py: Python<'_>) -> PyResult<(Vec<String>, Vec<String>, Vec<String>)> {
+        run(py, &self.inner, |engine| {
+            let names = &engine.state.names;
+            let [queues, flavors, resources] =
+                [names.queues.iter(), names.flavors.iter(), names.resources()].map(|all| all.cloned().collect());
+            (queues, flavors, resources)
+        })
+    }
+
+    /// Keys of the workloads by number; `None`: it is free.
+    fn workload_keys(&self, py: Python<'_>) -> PyResult<Vec<Option<(String, String)>>> {
+        run(py, &self.inner, |engine| {
+            let workloads = &engine.state.workloads;
+            let mut keys = Vec::new();
+            for (id, record) in workloads.iter() {
+                keys.resize(id.index() + 1, None);
+                keys[id.index()] = Some((record.key.0.clone(), record.key.1.clone()));
+            }
+            keys
+        })
     }
 
     /// Where a workload stands, with its status.

@@ -1,0 +1,52 @@
+"""Decisions as arrays: numbers stand for names, and no Python object is made for a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore import _core
+
+__all__ = ["NONE", "REASONS", "Names"]
+
+REASONS: tuple[str, ...] = tuple(_core.reasons())
+"""The reasons in tables of decisions: a table has the place of one among these. Later versions add to the end."""
+
+NONE = 2**32 - 1
+"""The number that stands for no ClusterQueue."""
+
+ADMISSIONS = np.dtype([("workload", "<u4"), ("cluster_queue", "<u4"), ("is_admitted", "?"), ("time", "<i8")])
+FLAVORS = np.dtype(
+    [
+        ("admission", "<u4"),
+        ("pod_set", "<u4"),
+        ("count", "<i4"),
+        ("resource", "<u4"),
+        ("flavor", "<u4"),
+        ("amount", "<i8"),
+    ]
+)
+PREEMPTIONS = np.dtype([("workload", "<u4"), ("cluster_queue", "<u4"), ("preemptor", "<u4"), ("reason", "u1")])
+PENDING = np.dtype([("workload", "<u4"), ("cluster_queue", "<u4"), ("reason", "u1"), ("is_parked", "?")])
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that an engine has met, each at the place of its number. A number never changes; names are only added.
+
+    Args:
+        cluster_queues: Names of ClusterQueues, also of those that are only named or are gone.
+        flavors: Names of ResourceFlavors.
+        resources: Names of resources.
+    """
+
+    cluster_queues: tuple[str, ...]
+    flavors: tuple[str, ...]
+    resources: tuple[str, ...]
+
+
+def table(rows: bytes, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Rows of the extension as a structured array that can not be written to."""
+    return np.frombuffer(rows, dtype)

@@ -1,0 +1,74 @@
+"""The tables of a decision say what its tuples say, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given
+
+from kueuecore._quantities import number
+from kueuecore.decisions import Decision
+from kueuecore.engine import Engine
+from kueuecore.tables import NONE, REASONS
+from kueuecore.testing import Move, Play, Scenario, Told, histories, shown
+from kueuecore.testing.seen import Seen
+
+
+class Reader:
+    """Looks at each decision before anything else happens, as numbers of workloads are given again."""
+
+    def before(self, seen: Seen, move: Move) -> None:
+        self.keys = seen.engine.workload_keys()
+
+    def after(self, seen: Seen, told: Told) -> None:
+        if told.decision is not None:
+            check(seen.engine, told.decision, self.keys)
+
+    def settled(self, seen: Seen) -> None:
+        pass
+
+
+def check(engine: Engine, decision: Decision, keys: tuple[str | None, ...]) -> None:
+    names = engine.names()
+
+    def queue(number: int) -> str:
+        return "" if number == NONE else names.cluster_queues[number]
+
+    def rows(table: npt.NDArray[np.void]) -> Iterator[tuple[int, ...]]:
+        return (tuple(row) for row in table.tolist())
+
+    assert [(keys[w], queue(q), admitted, time) for w, q, admitted, time in rows(decision.admission_table)] == [
+        (it.key, it.cluster_queue, it.is_admitted, it.time) for it in decision.admissions
+    ]
+    assert [(keys[w], queue(q), keys[by], REASONS[r]) for w, q, by, r in rows(decision.preemption_table)] == [
+        (it.key, it.cluster_queue, it.preemptor, it.reason) for it in decision.preemptions
+    ]
+    assert [(keys[w], queue(q), REASONS[r], parked) for w, q, r, parked in rows(decision.pending_table)] == [
+        (it.key, it.cluster_queue, it.reason, it.is_parked) for it in decision.pending
+    ]
+    got = [
+        (a, p, count, names.resources[resource], names.flavors[flavor], amount)
+        for a, p, count, resource, flavor, amount in rows(decision.flavor_table)
+    ]
+    assert got == [
+        (a, p, pod_set.count, resource, flavor, amount_of(resource, pod_set.resource_usage[resource]))
+        for a, admission in enumerate(decision.admissions)
+        for p, pod_set in enumerate(admission.pod_sets)
+        for resource, flavor in sorted(pod_set.flavors.items())
+    ]
+
+
+def amount_of(resource: str, quantity: str) -> int:
+    amount = number(quantity)
+    assert amount is not None
+    return int(amount * 1000 if resource == "cpu" else amount)
+
+
+@given(histories())
+def test_tables_say_what_tuples_say(history: Scenario) -> None:
+    with shown(history):
+        play = Play.of(history, watchers=[Reader()])
+        for _ in play.run(history.moves):
+            pass
