@@ -153,9 +153,11 @@ BASE ?= main
 bench-compare: $(STAMPS)/tools ## single steps now and at commit BASE=main: instructions, and time in turns; BENCH_ARGS='Cycle --rounds 9'
 	$(PY) benches/compare.py $(BASE) $(BENCH_ARGS)
 
+THROUGH ?= 1000000
 .PHONY: bench-growth
-bench-growth: $(STAMPS)/tools ## how time and memory grow with workloads, ClusterQueues, cohorts and flavors
+bench-growth: $(STAMPS)/extension ## how time and memory grow with sizes, and once THROUGH=1000000 workloads have passed through
 	$(PY) benches/growth.py $(BENCH_ARGS)
+	PYTHONPATH=python $(PY) benches/endurance.py --workloads $(THROUGH)
 
 DATE ?= $(shell date +%F)
 .PHONY: performance

@@ -19,13 +19,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benches import binaries, figures  # after the path to it is known
 from benches.figures import duration
 from benches.machine import Machine, revision
+from benches.plots import Line, log_log
 
 # What is changed, what it is called, its values, and the other sizes.
 SIZES: dict[str, tuple[str, list[int], dict[str, int]]] = {
     "pending": ("pending workloads", [100, 1_000, 10_000, 100_000, 1_000_000], {"queues": 100, "cohort": 10}),
     "queues": ("ClusterQueues", [10, 100, 1_000, 10_000], {"pending": 100_000, "cohort": 10}),
-    "cohort": ("ClusterQueues of a cohort", [10, 100, 1_000], {"pending": 10_000, "queues": 1_000}),
+    "cohort": ("ClusterQueues of a cohort", [10, 100, 1_000, 10_000], {"pending": 30_000, "queues": 10_000}),
+    "depth": ("cohorts above each other", [1, 2, 3, 4, 5, 6], {"pending": 10_000, "queues": 1_000, "cohort": 10}),
     "flavors": ("flavors", [1, 2, 4, 8, 16, 32, 64], {"pending": 10_000, "queues": 100, "cohort": 10}),
+    "heads": ("heads in one cohort", [10, 30, 100, 300, 1_000, 3_000, 10_000], {}),
 }
 # Key and title.
 COLUMNS = {
@@ -49,15 +52,15 @@ def main() -> None:
     for fair in (False, True):
         for dimension in SIZES:
             points = [_point(programs, dimension, value, fair, options.runs) for value in SIZES[dimension][1]]
-            series.append(
-                {"dimension": dimension, "fair": fair, "points": points, "slopes": _slopes(dimension, points)}
-            )
+            series.append({"dimension": dimension, "fair": fair, "points": points, "slopes": _slopes(points)})
             print(f"\n{series_table(series[-1])}", flush=True)
     figures.keep("growth", {"revision": revision(), "machine": asdict(machine), "series": series})
 
 
 def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) -> dict[str, Any]:
     sizes = SIZES[dimension][2] | {dimension: value}
+    if (heads := sizes.pop("heads", None)) is not None:
+        sizes = {"pending": 3 * heads, "queues": heads, "cohort": heads}
     arguments = [text for name, size in sizes.items() for text in (f"--{name}", str(size))]
     # A large state is measured once: it takes long, and its noise is small.
     n_runs = runs if sizes["pending"] <= 100_000 else 1
@@ -72,11 +75,12 @@ def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) ->
     # Memory is taken in pages: what a few workloads take cannot be told.
     if sizes["pending"] < 100_000:
         point["bytes_per_workload"] = None
+    point["share_ns"] = every[0]["share_ns"]
     point["head_ns"] = point["cycle_ns"] / every[0]["heads"] if point["cycle_ns"] else None
     return point
 
 
-def _slopes(dimension: str, points: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+def _slopes(points: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     larger = points[-(len(points) // 2 + 1) :]
     return {key: slope([(p["size"], p[key]) for p in larger if p[key]]) for key in COLUMNS}
 
@@ -89,6 +93,41 @@ def slope(points: Sequence[tuple[float, float]]) -> float | None:
     mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
     above = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
     return above / sum((x - mean_x) ** 2 for x in xs)
+
+
+def plot(dimension: str, series: Sequence[Mapping[str, Any]], head_ns: float) -> str:
+    """What grows with a size as an SVG file, with and without fair sharing.
+
+    Args:
+        dimension: The size that is changed.
+        series: All that was measured.
+        head_ns: What Kueue takes for a head without fair sharing.
+    """
+    plain, fair = sorted((it for it in series if it["dimension"] == dimension), key=lambda it: bool(it["fair"]))
+    lines = [_line("cycle", plain, "cycle_ns"), _line("cycle, fair sharing", fair, "cycle_ns")]
+    if dimension == "heads":
+        lines.append(kueues_tournament(fair["points"], head_ns))
+    else:
+        lines += [_line(COLUMNS[key], plain, key) for key in ("load_ns_per_workload", "finish_ns_per_workload")]
+    title = SIZES[dimension][0]
+    return log_log(f"Time over {title}", title, lines)
+
+
+def _line(name: str, series: Mapping[str, Any], key: str) -> Line:
+    slope, points = series["slopes"][key], series["points"]
+    told = "" if slope is None else f", slope {slope:+.2f}"
+    return Line(name + told, [(point["size"], point[key]) for point in points if point[key]])
+
+
+def kueues_tournament(points: Sequence[Mapping[str, Any]], head_ns: float) -> Line:
+    """A model: Kueue works out the shares of all heads that are left again for each decision (`computeDRS`).
+
+    Each share takes what it takes here, and all else what Kueue takes without fair sharing.
+    """
+    share_ns = min(point["share_ns"] for point in points)
+    modelled = [(n, n * head_ns + n * (n + 1) / 2 * share_ns) for n in (point["size"] for point in points)]
+    larger = modelled[-(len(modelled) // 2 + 1) :]
+    return Line(f"Kueue, modelled, slope {slope(larger):+.2f}", modelled, is_model=True)
 
 
 def series_table(series: Mapping[str, Any]) -> str:

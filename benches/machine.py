@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ROOT", "Machine", "revision"]
+__all__ = ["ROOT", "Machine", "resident_bytes", "revision"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -46,6 +46,14 @@ class Machine:
         """The load in words."""
         one, five, fifteen = self.load
         return f"load average {one:.1f}, {five:.1f}, {fifteen:.1f} on {self.n_cores} cores"
+
+
+def resident_bytes() -> int:
+    """Memory that this process takes from the system now (Linux); 0 where that is not told."""
+    for line in _text("/proc/self/status").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def _cpu() -> str:

@@ -11,12 +11,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benches import figures  # after the path to it is known
-from benches.figures import count, duration
-from benches.growth import SIZES, series_table
+from benches.endurance import endurance_table
+from benches.figures import count, duration, ratio
+from benches.growth import SIZES, plot, series_table
 from benches.machine import ROOT
-from benches.measure import ratio_of, run_table
+from benches.measure import NO_COPY, run_table, views
 
 PAGE = ROOT / "docs/performance.md"
+PLOTS = ROOT / "docs/performance"
 
 _INTRODUCTION = """\
 # Performance
@@ -45,9 +47,12 @@ Each row checks that it decides what Kueue decides. **off** is how many times lo
 - `Cycle`: one cycle with 1,000 heads in 10 cohorts of 100 ClusterQueues: all fit, all borrow, or none fits.
 - `Assign`: one flavor assignment in a cohort of 100 ClusterQueues: the first flavor fits, the last one, or none.
 - `Preempt`: one search for victims.
-- `WhatIf`: Kueue copies its state to look at it, and its figure here is that copy. The engine copies nothing: a cycle
-  works on the state itself and takes trials back. What is measured instead is one question of what would become of a
-  workload, so there is no ratio.
+- `View`: a consistent view of 1,000 ClusterQueues. Kueue copies its state for each cycle. The engine takes no view: a
+  cycle works on the state itself, under a journal, and takes trials back.
+- `WhatIf`: the smallest question that needs such a view: what would become of a workload?
+
+**From Python** is the same state through the package: a cycle, or else `Engine.what_if` about the same head, which
+reads the Workload as JSON, assigns flavors, looks for victims and words the answer.
 """
 
 _RUNS = """\
@@ -79,7 +84,23 @@ others stay:
 
 The slope is that of the logarithms over the larger half of the points: 0 does not grow, 1 is linear. Bytes are what the
 process takes from the system, so they are told only of 100,000 workloads and more. With fair sharing each cycle holds a
-tournament.
+tournament. Both axes of the plots are logarithmic, so that a power is a straight line.
+
+Measured at commit {revision}; load average {load}.
+"""
+
+_TOURNAMENT = """\
+With fair sharing every decision goes to the winner of a tournament of all that are left. Kueue {kueue} works out
+the shares of all of them again for each decision, n(n + 1)/2 shares for n heads. Its line is a **model**, no
+measurement, and a lower bound: what it took for a head without fair sharing (recorded, `Cycle/fit`), and those shares,
+each in the time that one takes here. Over these sizes a line that grows with n log n has a slope of 1.1, not 1.
+"""
+
+_ENDURANCE = """\
+## Memory over time
+
+Workloads pass through an engine that holds {held:,}, from Python: each is submitted, waits, gets quota, finishes and is
+deleted, under a name and with requests of its own. Memory is that of the whole process.
 
 Measured at commit {revision}; load average {load}.
 """
@@ -89,7 +110,7 @@ _REPEAT = """\
 
 ```sh
 make bench                        # all but growth; the whole runs need the recorded scenarios
-make bench-growth
+make bench-growth THROUGH=10000000
 make performance DATE={date}
 make bench-compare BASE=main      # what a change has done: instructions, and time in turns
 ```
@@ -105,7 +126,17 @@ def main() -> None:
     if engine is None:
         parser.error("no figures: run `make bench` first")
     PAGE.write_text("\n".join(_parts(engine, options.date)), encoding="utf-8")
+    _write_plots(figures.kept("growth"))
     print(f"wrote {PAGE.relative_to(ROOT)}")
+
+
+def _write_plots(growth: Mapping[str, Any] | None) -> None:
+    if growth is not None:
+        PLOTS.mkdir(exist_ok=True)
+        # What Kueue takes for a head, of a thousand that fit.
+        head_ns = figures.recorded()["kernels_ns"]["Cycle/fit"] / 1000
+        for dimension in SIZES:
+            (PLOTS / f"{dimension}.svg").write_text(plot(dimension, growth["series"], head_ns), encoding="utf-8")
 
 
 def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
@@ -119,7 +150,7 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
         kueue_machine=recorded["machine"],
     )
     yield _KERNELS
-    yield _kernels(engine["kernels"], figures.goals()["kernels_ns"], recorded["kernels_ns"]) + "\n"
+    yield _kernels(engine["kernels"], figures.goals()["kernels_ns"], recorded["kernels_ns"], _steps()) + "\n"
     if engine["runs"]:
         yield _RUNS
         yield run_table(engine["runs"], recorded["runs"]) + "\n"
@@ -128,17 +159,31 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
     growth = figures.kept("growth")
     if growth is not None:
         yield _GROWTH.format(revision=growth["revision"], load=_load(growth["machine"]), others=_others())
-        for series in growth["series"]:
-            yield series_table(series) + "\n"
+        for dimension, (title, *_) in SIZES.items():
+            yield f"### {title[0].upper()}{title[1:]}\n"
+            yield f"![Time over {title}]({PLOTS.name}/{dimension}.svg)\n"
+            if dimension == "heads":
+                yield _TOURNAMENT.format(kueue=recorded["commit"])
+            for series in growth["series"]:
+                if series["dimension"] == dimension:
+                    yield series_table(series) + "\n"
+    endurance = figures.kept("endurance")
+    if endurance is not None:
+        load = _load(endurance["machine"])
+        yield _ENDURANCE.format(held=endurance["held"], revision=endurance["revision"], load=load)
+        yield endurance_table(endurance["points"]) + "\n"
     yield _REPEAT.format(date=date)
 
 
 def _others() -> str:
     words = {"pending": "pending workloads", "queues": "ClusterQueues", "cohort": "of them in a cohort"}
     told = []
-    for title, _, others in SIZES.values():
+    for dimension, (title, _, others) in SIZES.items():
+        if dimension == "heads":
+            told.append(f"- {title} grow: as many ClusterQueues, all in that cohort, with three pending workloads each")
+            continue
         sizes = ", ".join(f"{others[name]:,} {words[name]}" for name in words if name in others)
-        told.append(f"- {title} grow: {sizes}{'' if title == 'flavors' else ', one flavor'}")
+        told.append(f"- {title} grow: {sizes}{'' if dimension == 'flavors' else ', one flavor'}")
     return "\n".join(told)
 
 
@@ -146,16 +191,29 @@ def _load(machine: Mapping[str, Any]) -> str:
     return ", ".join(f"{load:.1f}" for load in machine["load"])
 
 
-def _kernels(kernels: Mapping[str, Any], goals: Mapping[str, float], recorded: Mapping[str, float]) -> str:
+def _kernels(
+    kernels: Mapping[str, Any], goals: Mapping[str, float], recorded: Mapping[str, float], steps: Mapping[str, float]
+) -> str:
     rows = []
     for name, figure in kernels.items():
         best, goal, theirs = figure["best_ns"], goals.get(name), recorded.get(name)
         cells = [duration(goal), duration(best), _off(best, goal), duration(figure["median_ns"])]
-        rows.append(
-            [f"`{name}`", *cells, count(figure["instructions"]), duration(theirs), ratio_of(name, best, theirs)]
-        )
-    head = ["one call", "goal", "best", "off", "median", "instructions", "Kueue", "Kueue / best"]
+        counted = [count(figure["instructions"]), duration(steps.get(name))]
+        rows.append([f"`{name}`", *cells, *counted, duration(theirs), ratio(best, theirs)])
+    for name, theirs in views(recorded).items():
+        rows.append([f"`{name}`", "-", NO_COPY, "-", "-", "0", "-", duration(theirs), "-"])
+    head = ["one call", "goal", "best", "off", "median", "instructions", "from Python", "Kueue", "Kueue / best"]
     return figures.table(head, rows)
+
+
+def _calls() -> list[Any]:
+    """What pytest-benchmark has measured."""
+    return list((figures.kept("python") or {}).get("benchmarks", ()))
+
+
+def _steps() -> dict[str, float]:
+    """Nanoseconds of the single steps through Python, by name."""
+    return {call["param"]: call["stats"]["min"] * 1e9 for call in _calls() if call["name"].startswith("test_step[")}
 
 
 def _off(reached: float, goal: float | None) -> str:
@@ -193,14 +251,18 @@ def _python() -> Iterator[str]:
             for name, load in found.items()
         ]
         yield figures.table(head, rows) + "\n"
-    calls = figures.kept("python")
-    if calls is not None:
+    calls = {call["name"]: call["stats"] for call in _calls() if not call["name"].startswith("test_step[")}
+    if calls:
         yield _SINGLE
-        rows = [
-            [_words(call["name"]), duration(call["stats"]["min"] * 1e9), duration(call["stats"]["median"] * 1e9)]
-            for call in calls["benchmarks"]
-        ]
-        yield figures.table(["call", "best", "median"], rows) + "\n"
+        goals = figures.goals()["calls_ns"]
+        rows = []
+        for name, stats in calls.items():
+            best, goal = stats["min"] * 1e9, goals.get(name)
+            dull = calls.get(name.replace("_engine_", "_reference_")) if "_engine_" in name else None
+            times = ratio(stats["min"], dull["min"]) if dull else "-"
+            cells = [duration(goal), duration(best), _off(best, goal), duration(stats["median"] * 1e9), times]
+            rows.append([_words(name), *cells])
+        yield figures.table(["call", "goal", "best", "off", "median", "reference / best"], rows) + "\n"
 
 
 def _words(name: str) -> str:

@@ -1,11 +1,15 @@
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from benches import figures
 from benches.binaries import kernel_names, lines
 from benches.compare import change
-from benches.growth import slope
+from benches.endurance import endurance_table
+from benches.growth import kueues_tournament, slope
+from benches.plots import Line, log_log
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,46 @@ def test_the_slope_is_the_power_with_which_it_grows(power: int) -> None:
 
 def test_one_point_has_no_slope() -> None:
     assert slope([(10, 1.0)]) is None
+
+
+def polylines(svg: str) -> list[list[tuple[float, float]]]:
+    found = re.findall(r'<polyline [^>]*points="([^"]*)"', svg)
+    return [[(float(x), float(y)) for x, y in (pair.split(",") for pair in points.split())] for points in found]
+
+
+def test_a_power_is_a_straight_line_in_a_plot() -> None:
+    svg = log_log("Time", "n", [Line("square", [(n, 5.0 * n * n) for n in (10, 100, 1000)])])
+    ((x0, y0), (x1, y1), (x2, y2)) = polylines(svg)[0]
+    assert (x1 - x0, y1 - y0) == pytest.approx((x2 - x1, y2 - y1), abs=0.2)
+    assert x1 > x0, "more is to the right"
+    assert y1 < y0, "and above"
+
+
+def test_a_plot_is_xml_and_tells_its_lines_apart() -> None:
+    lines = [Line("a < b", [(1, 10.0), (10, 10.0)]), Line("c", [(1, 10.0), (10, 10.0)], is_model=True)]
+    root = ElementTree.fromstring(log_log("Time & more", "n", lines))
+    texts = {text.text: float(text.get("y", "")) for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert "Time & more" in texts
+    assert abs(texts["a < b"] - texts["c"]) > 12, "one below the other"
+    assert sum("stroke-dasharray" in line.attrib for line in root.iter("{http://www.w3.org/2000/svg}polyline")) == 1
+
+
+def test_the_model_of_kueues_tournament_is_quadratic_in_the_end() -> None:
+    points = [{"size": 10**power, "share_ns": 50.0} for power in range(1, 9)]
+    line = kueues_tournament(points, 70_000)
+    assert list(line.points[0]) == [10, 10 * 70_000 + 55 * 50.0]
+    assert slope(line.points[-2:]) == pytest.approx(2, abs=0.01)
+
+
+def test_memory_over_time_is_told_beside_what_it_was_at_first() -> None:
+    points = [
+        {"workloads": 10.0**5, "bytes": 100 * 2**20, "seconds": 2},
+        {"workloads": 10.0**6, "bytes": 2**27, "seconds": 30},
+    ]
+    assert endurance_table(points).splitlines()[2:] == [
+        "|        100,000 | 100.0 MiB |  +0.0 % |          20.0 µs |",
+        "|      1,000,000 | 128.0 MiB | +28.0 % |          30.0 µs |",
+    ]
 
 
 def test_goals_and_recorded_figures_are_of_kernels_that_there_are() -> None:

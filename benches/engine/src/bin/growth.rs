@@ -1,16 +1,19 @@
-//! How time and memory grow with the cluster: `growth [--pending N] [--queues N] [--cohort N] [--flavors N] [--fair]`.
+//! How time and memory grow with the cluster: `growth [--pending N] [--queues N] [--cohort N] [--depth N] [--flavors N]
+//! [--fair]`.
 //!
-//! N pending workloads in N ClusterQueues, N of them in a cohort, with N flavors of which the last one has the quota. All
-//! heads of the first cycles fit. Prints a JSON line; one size a process, since memory is read from the system.
+//! N pending workloads in N ClusterQueues, N of them in a cohort, N cohorts above each other, with N flavors of which the
+//! last one has the quota. All heads of the first cycles fit. Prints a JSON line; one size a process, since memory is read
+//! from the system.
 #![forbid(unsafe_code)]
 
+use std::hint::black_box;
 use std::process::ExitCode;
 
 use kueuecore::config::{Config, FairSharing};
 use kueuecore::engine::Engine;
 use kueuecore::objects::Object;
 use kueuecore_bench::memory::Memory;
-use kueuecore_bench::objects::{BASE, NEVER, basics, engine, group, object, pod_set, queue, workload};
+use kueuecore_bench::objects::{BASE, NEVER, basics, cohort, engine, group, object, pod_set, queue, workload};
 use kueuecore_bench::rows::timed;
 use serde_json::json;
 
@@ -19,18 +22,21 @@ use serde_json::json;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const N_CYCLES: usize = 5;
+/// Cohorts below another one.
+const N_CHILDREN: usize = 3;
 
 #[derive(Clone, Copy)]
 struct Size {
     n_pending: usize,
     n_queues: usize,
     n_in_cohort: usize,
+    depth: usize,
     n_flavors: usize,
     is_fair: bool,
 }
 
 fn size() -> Result<Size, String> {
-    let mut size = Size { n_pending: 10_000, n_queues: 100, n_in_cohort: 10, n_flavors: 1, is_fair: false };
+    let mut size = Size { n_pending: 10_000, n_queues: 100, n_in_cohort: 10, depth: 1, n_flavors: 1, is_fair: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let field = match argument.as_str() {
@@ -41,6 +47,7 @@ fn size() -> Result<Size, String> {
             "--pending" => &mut size.n_pending,
             "--queues" => &mut size.n_queues,
             "--cohort" => &mut size.n_in_cohort,
+            "--depth" => &mut size.depth,
             "--flavors" => &mut size.n_flavors,
             _ => return Err(format!("{argument}: no such option")),
         };
@@ -60,8 +67,34 @@ fn cluster(size: Size) -> Engine {
         let cohort = format!("co{}", q / size.n_in_cohort);
         objects.extend(queue(&format!("cq{q}"), &cohort, vec![groups.clone()], NEVER));
     }
+    objects.extend(parents(size));
     let fair_sharing = size.is_fair.then(FairSharing::default);
     engine(Config { fair_sharing, ..Config::default() }, objects)
+}
+
+/// Cohorts above those of the ClusterQueues, level by level.
+fn parents(size: Size) -> Vec<Object> {
+    let mut level: Vec<String> = (0..size.n_queues.div_ceil(size.n_in_cohort)).map(|c| format!("co{c}")).collect();
+    let mut objects = Vec::new();
+    for depth in 2..=size.depth {
+        let parent = |index: usize| format!("co{depth}-{}", index / N_CHILDREN);
+        objects.extend(level.iter().enumerate().map(|(index, name)| cohort(name, &parent(index), Vec::new())));
+        level = (0..level.len().div_ceil(N_CHILDREN)).map(|index| parent(index * N_CHILDREN)).collect();
+    }
+    objects
+}
+
+/// Nanoseconds in which the share of one ClusterQueue is worked out.
+fn share_ns(engine: &Engine) -> f64 {
+    const N_ROUNDS: u32 = 100;
+    let state = &engine.state;
+    let nodes: Vec<_> = state.queues.iter().filter_map(|queue| queue.node).collect();
+    let share = |node| {
+        let (tree, row) = state.forest.locate(node);
+        state.forest.tree(tree).share(row, state.forest.weight(node), state.forest.resources_of(tree), &[])
+    };
+    let (took, ()) = timed(N_ROUNDS, || nodes.iter().for_each(|&node| _ = black_box(share(node))));
+    took.as_secs_f64() * 1e9 / f64::from(N_ROUNDS) / nodes.len() as f64
 }
 
 /// Eight shapes and three priorities.
@@ -115,12 +148,13 @@ fn main() -> ExitCode {
     println!(
         "{}",
         json!({
-            "pending": size.n_pending, "queues": size.n_queues, "cohort": size.n_in_cohort,
+            "pending": size.n_pending, "queues": size.n_queues, "cohort": size.n_in_cohort, "depth": size.depth,
             "flavors": size.n_flavors, "fair": size.is_fair,
             "load_ns_per_workload": load.as_secs_f64() * 1e9 / n_pending,
             "bytes_per_workload": after.now_bytes.saturating_sub(before.now_bytes) as f64 / n_pending,
             "cycle_ns": cycles.first(),
             "heads": size.n_queues,
+            "share_ns": size.is_fair.then(|| share_ns(&engine)),
             "finish_ns_per_workload": finish.as_secs_f64() * 1e9 / n_finished as f64,
         })
     );
