@@ -7,14 +7,13 @@ from kueuecore.errors import ObjectRef
 from kueuecore.fleet.runner import KINDS, Pods, run_ns, runs_here, status_with
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.manifests import object_ref
-from kueuecore.multikueue.affected import key_of
 from kueuecore.provisioning import Autoscaler
 from kueuecore.testing.cluster import Cluster, RefusedError
 
 __all__ = ["Kubernetes"]
 
-_REQUEST, _TEMPLATE = "ProvisioningRequest", "PodTemplate"
-_OWNED = ("Workload", _REQUEST, _TEMPLATE)
+_TEMPLATE = "PodTemplate"
+_OWNED = ("Workload", "ProvisioningRequest", _TEMPLATE)
 _SECOND_NS = 1_000_000_000
 
 
@@ -111,10 +110,15 @@ class Kubernetes:
                 self._order(self.autoscaler, ref, now)
 
     def _order(self, autoscaler: Autoscaler, ref: ObjectRef, now: int) -> None:
-        """A request has come. Kueue makes its templates first, and deletes them last."""
-        request = self._get(ref)
+        """A request has come. Kueue makes its templates first, and deletes them last; without them nobody can tell."""
+        request, templates = self._get(ref), dict[str, JsonObject]()
+        for pods in list_at(request, "spec", "podSets"):
+            name = text_at(pods, "podTemplateRef", "name")
+            template = self._get(ObjectRef(_TEMPLATE, name, ref.namespace))
+            if template is None:
+                return
+            templates[name] = template
         if request is not None:
-            templates = {name: it for it in self._objects(_TEMPLATE) if (name := key_of(it)[1]) and _is_in(it, ref)}
             self._put(request, object_at(autoscaler.create(request, templates, now=now), "status"))
 
     def _collect(self, uid: str) -> None:
@@ -122,11 +126,9 @@ class Kubernetes:
         for kind in _OWNED:
             for manifest in self._objects(kind):
                 owners = [object_at(it) for it in list_at(manifest, "metadata", "ownerReferences")]
-                namespace, name = key_of(manifest)
-                if any(text_at(it, "uid") == uid for it in owners) and not any(
-                    self._is_there(it, namespace) for it in owners
-                ):
-                    self._api.delete(kind, name, namespace=namespace)
+                ref, was_owner = object_ref(manifest), any(text_at(it, "uid") == uid for it in owners)
+                if was_owner and not any(self._is_there(it, ref.namespace) for it in owners):
+                    self._api.delete(kind, ref.name, namespace=ref.namespace)
 
     def _is_there(self, owner: JsonObject, namespace: str) -> bool:
         found = self._get(ObjectRef(text_at(owner, "kind"), text_at(owner, "name"), namespace))
@@ -145,7 +147,3 @@ class Kubernetes:
         """Write the status as a whole, as an update of the subresource writes it."""
         if manifest is not None and status != object_at(manifest, "status"):
             self._api.update({**manifest, "status": status}, subresource="status")
-
-
-def _is_in(manifest: JsonObject, ref: ObjectRef) -> bool:
-    return text_at(manifest, "metadata", "namespace") == ref.namespace

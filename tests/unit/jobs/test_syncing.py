@@ -314,3 +314,15 @@ def test_too_few_pods_of_a_group_get_no_workload() -> None:
 def test_what_serves_has_no_workloads_of_this_sort() -> None:
     with pytest.raises(ManifestError, match='Deployment "n/j": kind: the pods of a Deployment have the Workloads'):
         sync(job("Deployment"))
+
+
+def test_a_prebuilt_workload_of_a_group_belongs_to_all_of_its_pods() -> None:
+    group: Any = group_of(member("one"), member("two", created=1))
+    made = only_made(group)
+    free = {key: it for key, it in made["metadata"].items() if key != "ownerReferences"}
+    for pod in (group, *group["items"]):
+        pod["metadata"]["annotations"][f"{AN}prebuilt-workload-name"] = "g"
+    found: Any = sync(group, {**made, "metadata": free})
+    assert told(found) == [("Update", "g")]
+    assert [it["name"] for it in found.workload["metadata"]["ownerReferences"]] == ["one", "two"]
+    assert sync(group, found.workload) == Sync(workload=found.workload)
