@@ -345,8 +345,8 @@ class Decision:
     def preemption_table(self) -> npt.NDArray[np.void]:
         """`preemptions` as a structured array, shape (n,).
 
-        `workload`, `cluster_queue` and `preemptor` as numbers, `reason` as the index in `kueuecore.tables.REASONS`. A
-        workload that holds no quota any more has `kueuecore.tables.NONE` for a ClusterQueue.
+        `workload`, `cluster_queue`, `preemptor` and `reason` as numbers. A workload that holds no quota any more has
+        `kueuecore.tables.NONE` for a ClusterQueue.
         """
         return tables.table(self._core.preemption_rows(), tables.PREEMPTIONS)
 
@@ -354,7 +354,7 @@ class Decision:
     def pending_table(self) -> npt.NDArray[np.void]:
         """`pending` as a structured array, shape (n,).
 
-        `workload` and `cluster_queue` as numbers, `reason` as the index in `kueuecore.tables.REASONS`, `is_parked`.
+        `workload`, `cluster_queue` and `reason` as numbers, `is_parked`.
         """
         return tables.table(self._core.pending_rows(), tables.PENDING)
 

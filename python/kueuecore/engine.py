@@ -108,7 +108,9 @@ class Engine:
             raise TypeError(f"configuration is a Configuration or None, not {type(configuration).__name__}")
         self._configuration = configuration or Configuration()
         self._models_readiness = models_readiness
-        self._keep(_core.Engine(self._configuration._core, models_readiness, evaluates_always), None)
+        self._keep(_core.Engine(self._configuration._core, models_readiness), None)
+        if evaluates_always:
+            self._core.evaluate_always()
         if keeps_journal:
             self._keep(self._core, Journal(self._core))
         self._now = 0
@@ -522,7 +524,7 @@ class Engine:
         return tuple(_workload(row) for row in self._core.workloads())
 
     def names(self) -> Names:
-        """The names of ClusterQueues, flavors and resources by number, for the tables of decisions.
+        """The names of ClusterQueues, flavors, resources and reasons by number, for the tables of decisions.
 
         Example:
             >>> engine = Engine()

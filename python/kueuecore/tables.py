@@ -7,12 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore import _core
-
-__all__ = ["NONE", "REASONS", "Names"]
-
-REASONS: tuple[str, ...] = tuple(_core.reasons())
-"""The reasons in tables of decisions: a table has the place of one among these. Later versions add to the end."""
+__all__ = ["NONE", "Names"]
 
 NONE = 2**32 - 1
 """The number that stands for no ClusterQueue."""
@@ -40,11 +35,13 @@ class Names:
         cluster_queues: Names of ClusterQueues, also of those that are only named or are gone.
         flavors: Names of ResourceFlavors.
         resources: Names of resources.
+        reasons: The reasons of pending workloads and of preemptions, of every engine the same.
     """
 
     cluster_queues: tuple[str, ...]
     flavors: tuple[str, ...]
     resources: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 def table(rows: bytes, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:

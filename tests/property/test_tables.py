@@ -11,7 +11,7 @@ from hypothesis import given
 from kueuecore._quantities import number
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
-from kueuecore.tables import NONE, REASONS
+from kueuecore.tables import NONE
 from kueuecore.testing import Move, Play, Scenario, Told, histories, shown
 from kueuecore.testing.seen import Seen
 
@@ -42,10 +42,10 @@ def check(engine: Engine, decision: Decision, keys: tuple[str | None, ...]) -> N
     assert [(keys[w], queue(q), admitted, time) for w, q, admitted, time in rows(decision.admission_table)] == [
         (it.key, it.cluster_queue, it.is_admitted, it.time) for it in decision.admissions
     ]
-    assert [(keys[w], queue(q), keys[by], REASONS[r]) for w, q, by, r in rows(decision.preemption_table)] == [
+    assert [(keys[w], queue(q), keys[by], names.reasons[r]) for w, q, by, r in rows(decision.preemption_table)] == [
         (it.key, it.cluster_queue, it.preemptor, it.reason) for it in decision.preemptions
     ]
-    assert [(keys[w], queue(q), REASONS[r], parked) for w, q, r, parked in rows(decision.pending_table)] == [
+    assert [(keys[w], queue(q), names.reasons[r], parked) for w, q, r, parked in rows(decision.pending_table)] == [
         (it.key, it.cluster_queue, it.reason, it.is_parked) for it in decision.pending
     ]
     got = [

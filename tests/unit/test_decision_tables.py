@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from kueuecore.objects import Preemption, WithinClusterQueuePolicy
-from kueuecore.tables import REASONS
 from tests.builders import at, cluster_queue, workload, world
 
 
@@ -27,13 +26,13 @@ def test_who_waits_and_who_gives_way_as_arrays() -> None:
     engine.cycle(at(1))
     engine.apply(workload("high", cpu=10, priority=2), now=at(2))
     decision = engine.cycle(at(3))
-    keys = engine.workload_keys()
+    names, keys = engine.names(), engine.workload_keys()
     (preempted,) = decision.preemption_table
     assert (keys[preempted["workload"]], keys[preempted["preemptor"]]) == ("ns/low", "ns/high")
-    assert REASONS[preempted["reason"]] == "InClusterQueue"
+    assert names.reasons[preempted["reason"]] == "InClusterQueue"
     (pending,) = decision.pending_table
     assert (keys[pending["workload"]], bool(pending["is_parked"])) == ("ns/high", False)
-    assert REASONS[pending["reason"]] == decision.pending[0].reason
+    assert names.reasons[pending["reason"]] == decision.pending[0].reason
 
 
 def test_the_number_of_a_workload_that_is_deleted_is_given_again() -> None:
@@ -52,7 +51,7 @@ def test_names_keep_their_numbers() -> None:
     engine.apply([cluster_queue("another"), cluster_queue()])
     after = engine.names()
     assert after.cluster_queues == (*before.cluster_queues, "another")
-    assert (after.flavors, after.resources) == (before.flavors, before.resources)
+    assert (after.flavors, after.resources, after.reasons) == (before.flavors, before.resources, before.reasons)
 
 
 def test_a_decision_is_not_written_to() -> None:

@@ -203,7 +203,6 @@ pub struct Undecided {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::config::Config;
     use crate::testing::{World, workload};
 

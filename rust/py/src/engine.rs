@@ -6,6 +6,7 @@ use kueuecore::columns::{Columns, Submissions};
 use kueuecore::engine as core;
 use kueuecore::ids::{Id, WorkloadId};
 use kueuecore::objects::{Object, Time};
+use kueuecore::reasons::OF_DECISIONS;
 use kueuecore::simulate::{Options, simulate};
 use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
 use kueuecore_wire::defaults::storing;
@@ -77,6 +78,9 @@ fn decode_columns(namespace: String, prefix: String, first: u64, columns: Column
 /// Namespace, prefix, first, columns, and when they appear and how long they run, in nanoseconds (i64).
 type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes);
 
+/// Of ClusterQueues, flavors, resources and reasons.
+type Names = (Vec<String>, Vec<String>, Vec<String>, Vec<&'static str>);
+
 /// Why a question was not answered.
 enum Refused {
     Manifests(Vec<Rejection>),
@@ -110,15 +114,17 @@ impl Engine {
 
 #[pymethods]
 impl Engine {
-    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `evaluates_always`:
-    /// every head of every cycle, also where nothing has changed.
+    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default.
     #[new]
-    fn new(configuration: &Configuration, models_readiness: bool, evaluates_always: bool) -> Self {
+    fn new(configuration: &Configuration, models_readiness: bool) -> Self {
         let configuration = &configuration.inner;
         let config = if models_readiness { configuration.scheduling.clone() } else { configuration.for_simulation() };
-        let mut engine = core::Engine::new(config);
-        engine.state.evaluates_always = evaluates_always;
-        Self { inner: Mutex::new(Some(engine)) }
+        Self { inner: Mutex::new(Some(core::Engine::new(config))) }
+    }
+
+    /// From now on every head of every cycle is evaluated, also where nothing has changed.
+    fn evaluate_always(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, &self.inner, |engine| engine.state.evaluates_always = true)
     }
 
     /// Applies objects given as JSON at `now` (nanoseconds since 1970). All or nothing.
@@ -335,13 +341,13 @@ impl Engine {
         run(py, &self.inner, |engine| engine.state.workloads.len())
     }
 
-    /// The names of ClusterQueues, of flavors and of resources, by the numbers that stand for them in tables.
-    fn names(&self, py: Python<'_>) -> PyResult<(Vec<String>, Vec<String>, Vec<String>)> {
+    /// The names of ClusterQueues, of flavors, of resources and of reasons, by the numbers that stand for them in tables.
+    fn names(&self, py: Python<'_>) -> PyResult<Names> {
         run(py, &self.inner, |engine| {
             let names = &engine.state.names;
             let [queues, flavors, resources] =
                 [names.queues.iter(), names.flavors.iter(), names.resources()].map(|all| all.cloned().collect());
-            (queues, flavors, resources)
+            (queues, flavors, resources, OF_DECISIONS.to_vec())
         })
     }
 

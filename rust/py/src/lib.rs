@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]
-    use super::{_answer, gates, reasons};
+    use super::{_answer, gates};
 }
 
 /// Every feature gate: name, default, stage, what it does.
@@ -38,12 +38,6 @@ fn gates() -> Vec<(&'static str, bool, String, &'static str)> {
         .iter()
         .map(|gate| (gate.name(), gate.default_on(), format!("{:?}", gate.stage()), gate.what()))
         .collect()
-}
-
-/// The reasons of what a cycle decides, in the order that counts in tables.
-#[pyfunction]
-fn reasons() -> Vec<&'static str> {
-    kueuecore::reasons::OF_DECISIONS.to_vec()
 }
 
 /// Answers a recorded case; `None` if its kind is not answered here.
