@@ -127,7 +127,7 @@ mod tests {
             level: 2,
             possibility: Some(Possibility::Reclaim),
             no_fit_reason: NoFitReason::WaitingForQuota,
-            ..attempt(0, Mode::Fit, &[cpu.clone()])
+            ..attempt(0, Mode::Fit, std::slice::from_ref(&cpu))
         };
         let second = Attempt {
             level: 1,

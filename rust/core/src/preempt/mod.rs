@@ -299,3 +299,6 @@ impl Oracle for Simulation<'_> {
 fn within_nominal_gate(world: &World<'_>) -> bool {
     world.config.gates.enabled(Gate::FairSharingPreemptWithinNominal)
 }
+
+#[cfg(test)]
+mod tests;
