@@ -4,9 +4,10 @@ use crate::engine::Engine;
 use crate::names::Names;
 use crate::objects::{
     ClusterQueue, Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor,
-    ResourceGroup, ResourceQuota, Resources, Time, TopologyRequest, Workload,
+    ResourceGroup, ResourceQuota, Resources, Time, Topology, TopologyRequest, Workload,
 };
 use crate::quantity::Quantity;
+use crate::testing::{World, resource_group, workload};
 
 fn meta(namespace: &str, name: &str) -> Meta {
     Meta { namespace: namespace.to_owned(), name: name.to_owned(), ..Meta::default() }
@@ -126,4 +127,36 @@ fn pod_sets_of_a_topology_group_are_assigned_as_one_and_the_next_only_if_they_fi
         [why("a", 0, 10), why("b", 0, 10)].join("; "),
         "who comes after a group that does not fit is not looked at"
     );
+}
+
+#[test]
+fn each_way_to_ask_for_topology_counts() {
+    let topology = |set: fn(&mut TopologyRequest)| {
+        let mut request = TopologyRequest::default();
+        set(&mut request);
+        PodSet { topology_request: Some(request), ..PodSet::default() }
+    };
+    assert!(!super::requests_topology(&PodSet::default()));
+    assert!(!super::requests_topology(&topology(|_| ())));
+    assert!(super::requests_topology(&topology(|it| it.required = Some("rack".to_owned()))));
+    assert!(super::requests_topology(&topology(|it| it.preferred = Some("rack".to_owned()))));
+    assert!(super::requests_topology(&topology(|it| it.unconstrained = Some(true))));
+    assert!(super::requests_topology(&topology(|it| it.sliced = true)));
+}
+
+#[test]
+fn pods_that_do_not_ask_for_topology_pass_over_a_flavor_that_places_by_it() {
+    let mut world = World::new(Config::default());
+    let racks = ResourceFlavor { meta: meta("", "racks"), topology_name: "t".to_owned(), ..ResourceFlavor::default() };
+    world.apply([
+        Object::Topology(Topology { meta: meta("", "t"), ..Topology::default() }),
+        Object::ResourceFlavor(racks),
+    ]);
+    world.change_cluster_queue(|queue| {
+        queue.resource_groups = vec![resource_group(&["cpu"], &[("racks", "9"), ("default", "9")])];
+    });
+    world.submit(workload("w", "1"));
+    let decision = world.cycle();
+    let flavors = &decision.admissions[0].admission.pod_set_assignments[0].flavors;
+    assert_eq!(flavors.values().collect::<Vec<_>>(), ["default"]);
 }

@@ -1,5 +1,5 @@
 use crate::conditions::{self, condition};
-use crate::config::Config;
+use crate::config::{Config, FairSharing};
 use crate::objects::{ClusterQueue, ConditionStatus, Object, Preemption, PreemptionPolicy, Workload};
 use crate::testing::{World, cluster_queue, local_queue, resource_group, workload};
 
@@ -41,4 +41,22 @@ fn those_on_their_way_out_are_the_first_candidates_wherever_they_are() {
     });
     assert_eq!(preempted(&mut world), Vec::<String>::new(), "it is only waited for");
     assert!(world.condition("new", "QuotaReserved").ends_with("Pending the preemption of 1 workload(s)"));
+}
+
+#[test]
+fn of_two_queues_with_the_same_share_the_one_with_the_lesser_workload_gives() {
+    let mut world = World::new(Config { fair_sharing: Some(FairSharing::default()), ..Config::default() });
+    world.change_cluster_queue(|queue| {
+        queue.cohort_name = "x".to_owned();
+        let reclaim_within_cohort = PreemptionPolicy::Any;
+        queue.preemption = Some(Preemption { reclaim_within_cohort, ..Preemption::default() });
+    });
+    for (name, priority) in [("a", 5), ("b", -5)] {
+        let queue = ClusterQueue { cohort_name: "x".to_owned(), ..cluster_queue(name, "0") };
+        world.apply([Object::ClusterQueue(queue), Object::LocalQueue(local_queue(name, name))]);
+        world.submit(Workload { queue_name: name.into(), priority: Some(priority), ..workload(name, "5") });
+    }
+    assert_eq!(world.cycle().admissions.len(), 2);
+    world.submit(workload("new", "5"));
+    assert_eq!(preempted(&mut world), ["b"]);
 }
