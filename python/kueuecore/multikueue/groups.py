@@ -56,6 +56,7 @@ class Group:
         dispatcher: The dispatcher.
         settings: The settings of the manager.
         now: The time.
+        has_lost_quota: Has it lost its quota since it was clean? It may have got it again since.
         read: A worker whose jobs were read, and the version of its copy for which they were.
     """
 
@@ -71,6 +72,7 @@ class Group:
     dispatcher: Dispatcher
     settings: MultiKueueSettings
     now: int
+    has_lost_quota: bool = False
     read: tuple[str, str] | None = None
 
     @property
@@ -92,6 +94,11 @@ class Group:
     def is_elastic(self) -> bool:
         """Has its job workload slices?"""
         return self.settings.has_elastic_jobs and annotations_of(self.local).get(ELASTIC_JOB) == "true"
+
+    @property
+    def is_left_over(self) -> bool:
+        """Is something on the workers from before it lost its quota? It could win again there, and would for ever."""
+        return self.has_lost_quota and not (self.is_elastic and self.is_larger_slice) and bool(self.removals())
 
     @property
     def is_larger_slice(self) -> bool:

@@ -28,7 +28,7 @@ from kueuecore.multikueue.commands import (
     Read,
     Turn,
 )
-from kueuecore.multikueue.conditions import check_state, with_check_state
+from kueuecore.multikueue.conditions import check_state, has_quota, with_check_state
 from kueuecore.multikueue.configs import (
     ConfigError,
     clusters_of,
@@ -118,12 +118,15 @@ class Manager:
         self._affected = Affected(self._stores[MANAGER], self.adapters, self._workloads)
         # Workloads that have gone, as they were last, until nothing is left of them on the workers.
         self._gone: dict[WorkloadKey, JsonObject] = {}
+        # Those that may have it again by the next look, and copies of before.
+        self._lost_quota: set[WorkloadKey] = set()
         self._triggers = Triggers(
             settings=self.settings,
             adapters={adapter.kind: adapter for adapter in self.adapters.values()},
             workloads=self._workloads,
             affected=self._affected,
             gone=self._gone,
+            lost_quota=self._lost_quota,
             links=self._links,
             checks=self._checks,
             quota=self._quota,
@@ -391,9 +394,13 @@ class Manager:
             text_at(owner, "name"),
             clusters,
             at,
-            nominated_at=self._nominated_at.get(key),
+            nominated_at=None if key in self._lost_quota else self._nominated_at.get(key),
+            has_lost_quota=key in self._lost_quota,
             read=self._read.get(key),
         )
+        if key in self._lost_quota and has_quota(local) and not group.is_left_over:
+            self._lost_quota.discard(key)
+            self._nominated_at.pop(key, None)
         if is_deleted:
             # What is on workers that are away is left to the collection of garbage.
             commands = group.removals()

@@ -42,8 +42,8 @@ def _leave_slices(group: Group) -> Result | None:
 
 
 def _clean_up(group: Group) -> Result | None:
-    """2. Nothing is on any worker for a Workload that has finished or has no quota."""
-    if not group.is_finished and has_quota(group.local):
+    """2. Nothing is on any worker for a Workload that has finished or has no quota, or had none for a moment."""
+    if not group.is_finished and has_quota(group.local) and not group.is_left_over:
         return None
     wake = group.settings.worker_lost_timeout_ns if group.unavailable else None
     return Result(group.removals(), wake, forgets_round=True)

@@ -11,6 +11,7 @@ from kueuecore.multikueue.adapters import Adapter, prebuilt_name
 from kueuecore.multikueue.affected import Affected, key_of
 from kueuecore.multikueue.checks import ActiveChecks
 from kueuecore.multikueue.commands import ObjectCommand
+from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import clusters_of, parameters_of
 from kueuecore.multikueue.links import Links
 from kueuecore.multikueue.moving import Moves, moved_workload
@@ -31,6 +32,7 @@ class Triggers:
         workloads: The queue of Workloads.
         affected: Which of them something concerns.
         gone: Workloads that have gone, as they were last.
+        lost_quota: Workloads that have lost their quota and are not cleaned up yet.
         links: The connections to workers.
         checks: The AdmissionChecks.
         quota: The ClusterQueues whose quota is kept.
@@ -43,6 +45,7 @@ class Triggers:
     workloads: WorkQueue[WorkloadKey]
     affected: Affected
     gone: dict[WorkloadKey, JsonObject]
+    lost_quota: set[WorkloadKey]
     links: Links
     checks: ActiveChecks
     quota: QuotaAutomation
@@ -56,8 +59,11 @@ class Triggers:
         match kind:
             case "Workload":
                 self.affected.note(before, after)
+                if after is not None and has_quota(before) and not has_quota(after):
+                    self.lost_quota.add(key_of(after))
                 if after is None:
                     self.gone[key_of(before)] = before
+                    self.lost_quota.discard(key_of(before))
                 else:
                     self.gone.pop(key_of(after), None)
                 self.workloads.add(key_of(manifest), at)

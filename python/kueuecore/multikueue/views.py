@@ -49,6 +49,7 @@ class Views:
         now: int,
         *,
         nominated_at: int | None = None,
+        has_lost_quota: bool = False,
         read: tuple[str, str] | None = None,
     ) -> Group:
         """The group of a Workload.
@@ -60,6 +61,7 @@ class Views:
             owner: Name of its job.
             clusters: The workers of the config of the check.
             now: The time.
+            has_lost_quota: As in `Group`.
             nominated_at: When the dispatcher nominated last.
             read: As in `Group`.
         """
@@ -93,6 +95,7 @@ class Views:
                 attempts=attempts_of(local),
             ),
             dispatcher=self._dispatcher,
+            has_lost_quota=has_lost_quota,
             read=read,
             settings=self._settings,
             now=now,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore.multikueue import Create, Delete, MultiKueueSettings, Patch
+from kueuecore.multikueue import MANAGER, AllAtOnce, Create, Delete, Dispatcher, Incremental, MultiKueueSettings, Patch
 from tests.unit.multikueue.stage import MINUTE, POD_SETS, SECOND, START, Stage
 
 OUR_LABEL = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
@@ -550,3 +550,23 @@ def test_a_worker_that_comes_back_gets_copies() -> None:
     stage.wait(MINUTE)
     assert stage.copies() == ["west", "east"]
     assert stage.now > START
+
+
+@pytest.mark.parametrize("dispatcher", [AllAtOnce(), Incremental(step_size=2)])
+def test_a_workload_that_has_lost_its_quota_for_a_moment_begins_anew(dispatcher: Dispatcher) -> None:
+    stage = Stage("east", "west", dispatcher=dispatcher)
+    stage.job()
+    stage.settle()
+    stage.condition("east", "job", "Admitted")
+    stage.settle()
+    assert stage.winner() == "east"
+    stage.done.clear()
+    # The scheduler evicts it, and gives it quota again before anybody has looked.
+    stage.condition(MANAGER, "job", "QuotaReserved", status="False")
+    stage.check("job", "Pending")
+    stage.status(MANAGER, "Workload", "job", {"clusterName": None})
+    stage.condition(MANAGER, "job", "QuotaReserved")
+    stage.settle()
+    # What was in the east can not win a second time.
+    assert [type(it).__name__ for it in stage.done if it.cluster == "east"] == ["Delete", "Delete", "Create"]
+    assert (stage.check_of()[0], stage.copies(), stage.nominated()) == ("Pending", ["east", "west"], ["east", "west"])
