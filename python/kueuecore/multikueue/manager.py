@@ -130,7 +130,6 @@ class Manager:
             links=self._links,
             checks=self._checks,
             quota=self._quota,
-            moves=self._moves,
             asks_about_workers=not is_kueues(self.dispatcher),
         )
         self._nominated_at: dict[WorkloadKey, int] = {}
@@ -442,8 +441,9 @@ class Manager:
         for command in commands:
             if isinstance(command, Create) and command.kind == "Workload":
                 self._counts[command.number] = partial(metrics.count_dispatched, queue, command.cluster)
-        if result.admits and commands and commands[-1].cluster == MANAGER:
-            self._counts[commands[-1].number] = partial(metrics.count_admitted_on_worker, queue, result.admits)
+        last = commands[-1] if commands else None
+        if result.admits and isinstance(last, Patch) and last.kind == "Workload":
+            self._counts[last.number] = partial(metrics.count_admitted_on_worker, queue, result.admits)
 
     def _forget(self, key: WorkloadKey) -> None:
         self._gone.pop(key, None)

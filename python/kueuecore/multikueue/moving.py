@@ -6,13 +6,14 @@ that starts anew goes on where the one before was.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.jobs.paths import without_value
-from kueuecore.multikueue.adapters import Adapter, adapter_for, clone_metadata, prebuilt_name, with_text
+from kueuecore.multikueue.adapters import Adapter, adapter_for, clone_metadata, gvk_text, prebuilt_name, with_text
 from kueuecore.multikueue.commands import MANAGER, Create
 from kueuecore.multikueue.dispatching import OverflowPolicy
 from kueuecore.multikueue.groups import Result, delete
@@ -55,8 +56,8 @@ class Moves:
             now: The time, in nanoseconds since 1970.
         """
         workload = self._store.get("Workload", key[1], namespace=key[0])
-        record = next((it for it in self._store.of_kind("ConfigMap") if moved_workload(it) == key), None)
-        if record is not None:
+        record = self._store.get("ConfigMap", _record_name(key), namespace=key[0])
+        if record is not None and moved_workload(record) == key:
             return self._go_on(record, workload, now)
         adapter, job = self._job_of(workload)
         if workload is None or adapter is None or job is None:
@@ -68,30 +69,34 @@ class Moves:
         again = overflowing.look_again
         return None if again is None else Result(wake_in_ns=max(again - now, 1))
 
-    def under_way(self, namespace: str) -> list[WorkloadKey]:
-        """The Workloads in a namespace whose jobs are under way."""
-        keys = map(moved_workload, self._store.of_kind("ConfigMap"))
-        return [key for key in keys if key[0] == namespace and key[1]]
-
     def _go_on(self, record: JsonObject, workload: JsonObject | None, now: int) -> Result:
-        try:
-            manifest = json.loads(text_at(record, "data", "job"))
-        except ValueError as error:
-            return Result(problem=f'ConfigMap "{text_at(record, "metadata", "name")}" holds no job: {error}')
-        namespace, name = (text_at(manifest, "metadata", key) for key in ("namespace", "name"))
+        manifest, namespace = self._written_down(record), text_at(record, "metadata", "namespace")
+        if manifest is None:
+            return Result(problem=f'ConfigMap "{text_at(record, "metadata", "name")}" holds no job of its namespace')
+        name = text_at(manifest, "metadata", "name")
         there = self._store.get(text_at(manifest, "kind"), name, namespace=namespace)
         if there is None:
             return Result([Create(cluster=MANAGER, manifest=manifest)])
         if text_at(there, "metadata", "uid") != text_at(record, "data", "uid"):
             return Result([delete(MANAGER, record)])
         if text_at(there, "metadata", "deletionTimestamp"):
-            # It is looked at again when its finalizers are off, and it is gone.
-            return Result()
+            # It waits for finalizers.
+            return Result(wake_in_ns=self._settings.deferred_sync_ns)
         if workload is None or not self._policy.look(there, workload, now=now).queue:
             # It has found quota here after all.
             return Result([delete(MANAGER, record)])
         # A job that has been started since is another version.
         return Result([replace(delete(MANAGER, there), resource_version=text_at(there, "metadata", "resourceVersion"))])
+
+    def _written_down(self, record: JsonObject) -> JsonObject | None:
+        """The job in a ConfigMap; None if it is anything else, for perhaps somebody else has written it."""
+        try:
+            manifest = json.loads(text_at(record, "data", "job"))
+        except ValueError:
+            return None
+        is_here = text_at(manifest, "metadata", "namespace") == text_at(record, "metadata", "namespace")
+        is_job = gvk_text(text_at(manifest, "apiVersion"), text_at(manifest, "kind")) in self._adapters
+        return object_at(manifest) if is_here and is_job else None
 
     def _job_of(self, workload: JsonObject | None) -> tuple[Adapter | None, JsonObject | None]:
         """The job of a Workload, if it is one that can be made anew."""
@@ -116,10 +121,15 @@ def moved_workload(record: JsonObject) -> WorkloadKey:
 
 
 def _record(key: WorkloadKey, job: JsonObject, manifest: JsonObject) -> JsonObject:
+    metadata: JsonObject = {"namespace": key[0], "name": _record_name(key), "labels": {MOVING_LABEL: "true"}}
     uid = text_at(job, "metadata", "uid")
-    metadata: JsonObject = {"namespace": key[0], "name": f"moving-{uid}", "labels": {MOVING_LABEL: "true"}}
     data: JsonObject = {"workload": key[1], "uid": uid, "job": json.dumps(manifest, sort_keys=True)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
+
+
+def _record_name(key: WorkloadKey) -> str:
+    """The name of the ConfigMap: one for each Workload, however long its name is."""
+    return f"moving-{hashlib.sha256(key[1].encode()).hexdigest()[:32]}"
 
 
 def _made_anew(job: JsonObject, adapter: Adapter, queue: str) -> JsonObject:

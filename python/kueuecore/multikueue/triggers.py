@@ -14,7 +14,7 @@ from kueuecore.multikueue.commands import ObjectCommand
 from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import clusters_of, parameters_of
 from kueuecore.multikueue.links import Links
-from kueuecore.multikueue.moving import Moves, moved_workload
+from kueuecore.multikueue.moving import moved_workload
 from kueuecore.multikueue.queues import WorkQueue
 from kueuecore.multikueue.quota import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
@@ -36,7 +36,6 @@ class Triggers:
         links: The connections to workers.
         checks: The AdmissionChecks.
         quota: The ClusterQueues whose quota is kept.
-        moves: The jobs that go on to workers; None without overflow.
         asks_about_workers: Does the dispatcher perhaps go by how workers fare? Those of Kueue do not.
     """
 
@@ -49,7 +48,6 @@ class Triggers:
     links: Links
     checks: ActiveChecks
     quota: QuotaAutomation
-    moves: Moves | None
     asks_about_workers: bool
 
     def here(self, before: JsonObject, after: JsonObject | None, at: int) -> None:
@@ -89,9 +87,6 @@ class Triggers:
                 self.quota.look_at_all(soon)
             case "ConfigMap":
                 self.workloads.add(moved_workload(manifest), at)
-            case _ if after is None:
-                for key in self.moves.under_way(text_at(manifest, "metadata", "namespace")) if self.moves else ():
-                    self.workloads.add(key, at)
             case _ if before.get("spec") != manifest.get("spec"):
                 self.affected.by_job(manifest, soon)
 

@@ -131,3 +131,23 @@ def test_h3_a_job_that_can_not_be_made_anew_stays(kind: str, metadata: dict[str,
     stage.settle()
     assert steps(stage) == []
     assert queue_of(stage, kind) == "here"
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        "{",
+        "[]",
+        '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "ns"}}',
+        '{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "kube-system"}}',
+    ],
+)
+def test_h3_what_somebody_else_has_written_down_is_not_made(job: str) -> None:
+    stage = stage_with_job()
+    stage.do(1)
+    (record,) = stage.api[MANAGER].list("ConfigMap")[0]
+    stage.api[MANAGER].patch("ConfigMap", record["metadata"]["name"], {"data": {"job": job}}, namespace="ns")
+    stage.settle()
+    assert steps(stage) == STEPS[:1]
+    name = record["metadata"]["name"]
+    assert stage.problems[-1] == f'ConfigMap "{name}" holds no job of its namespace'
