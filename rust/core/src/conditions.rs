@@ -87,18 +87,19 @@ pub fn condition(
     kind: &'static str,
     status: ConditionStatus,
     reason: impl Into<Text>,
-    message: &str,
+    message: impl Into<Text>,
     now: Time,
     generation: i64,
 ) -> Condition {
+    let message = message.into();
     Condition {
         kind: kind.into(),
         status,
         reason: reason.into(),
         message: if message.len() <= MAX_CONDITION_MESSAGE {
-            Text::Shared(message.into())
+            message
         } else {
-            truncate(message, MAX_CONDITION_MESSAGE).into()
+            truncate(&message, MAX_CONDITION_MESSAGE).into()
         },
         last_transition: now,
         observed_generation: generation,
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     fn quota(status: ConditionStatus, message: &str, at: i64) -> Condition {
-        condition(QUOTA_RESERVED, status, "R", message, Time(at), 1)
+        condition(QUOTA_RESERVED, status, "R", Text::copied(message), Time(at), 1)
     }
 
     #[test]

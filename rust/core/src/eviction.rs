@@ -23,7 +23,8 @@ pub fn evict(workload: &mut Workload, reason: impl Into<Text>, cause: &str, mess
     } else {
         reason.clone()
     };
-    set(workload, conditions::EVICTED, ConditionStatus::True, shown.clone(), message, now);
+    let message = Text::copied(message);
+    set(workload, conditions::EVICTED, ConditionStatus::True, shown.clone(), message.clone(), now);
     if is_true(&workload.status.conditions, conditions::BLOCKED_ON_PREEMPTION_GATES) {
         set(workload, conditions::BLOCKED_ON_PREEMPTION_GATES, ConditionStatus::False, shown, message, now);
     }
@@ -40,7 +41,7 @@ pub fn evict(workload: &mut Workload, reason: impl Into<Text>, cause: &str, mess
     }
     if status.admission.is_some() {
         // What is assigned stands in the admission.
-        status.resource_requests.clear();
+        status.resource_requests = None;
     }
     count_eviction(&mut status.evictions, &reason, cause)
 }
@@ -55,7 +56,8 @@ pub fn event_reason(reason: &str, cause: &str) -> String {
 /// Writes an eviction by preemption, with condition Preempted for `preempted_reason`; returns as [`evict`].
 pub fn preempt(workload: &mut Workload, preempted_reason: &'static str, message: &str, now: Time) -> bool {
     // This one condition carries no generation.
-    let preempted = condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, message, now, 0);
+    let preempted =
+        condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, Text::copied(message), now, 0);
     conditions::set(&mut workload.status.conditions, preempted);
     evict(workload, reasons::PREEMPTED, "", message, now)
 }
@@ -72,7 +74,7 @@ pub fn release_after_eviction(workload: &mut Workload, now: Time, gates: Gates) 
         && !(gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads) && owned_by_single_pod(workload));
     set_requeued(workload, back_at_once, reason, &message, now);
     let pending = reasons::unadmitted(reasons::PENDING_EVALUATION, reasons::PENDING, gates);
-    unset_quota_reservation(workload, pending, &message, now, gates);
+    unset_quota_reservation(workload, pending, message, now, gates);
     true
 }
 
@@ -85,7 +87,7 @@ pub fn set_requeued(
     now: Time,
 ) -> bool {
     let status = if requeued { ConditionStatus::True } else { ConditionStatus::False };
-    set(workload, conditions::REQUEUED, status, reason, message, now)
+    set(workload, conditions::REQUEUED, status, reason, Text::copied(message), now)
 }
 
 /// Brings an active workload back to the queue if it was kept out by a deactivation or by a backoff that is over;
@@ -141,7 +143,7 @@ pub fn requeue_after_restart(workload: &mut Workload, queue: Restarted, now: Tim
 /// Announces that Kueue will deactivate the workload; returns whether that is new. The caller then sets
 /// `spec.active` to false.
 pub fn set_deactivation_target(workload: &mut Workload, reason: impl Into<Text>, message: &str, now: Time) -> bool {
-    set(workload, conditions::DEACTIVATION_TARGET, ConditionStatus::True, reason, message, now)
+    set(workload, conditions::DEACTIVATION_TARGET, ConditionStatus::True, reason, Text::copied(message), now)
 }
 
 /// Writes what an inactive workload gets: evicted if it was not, condition DeactivationTarget and the requeue state
@@ -167,7 +169,8 @@ pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
 
 /// Writes that the workload is finished; returns whether it was not before.
 pub fn finish(workload: &mut Workload, reason: impl Into<Text>, message: &str, now: Time) -> bool {
-    !is_finished(workload) && set(workload, conditions::FINISHED, ConditionStatus::True, reason, message, now)
+    !is_finished(workload)
+        && set(workload, conditions::FINISHED, ConditionStatus::True, reason, Text::copied(message), now)
 }
 
 /// Is exactly one plain Pod its owner (and no pod group)? Then nothing can use a second assignment.

@@ -22,6 +22,7 @@ use crate::reservation::{block_on_preemption_gates, keep_pending, reserve_quota}
 use crate::resource_names::{exact_quantity, quantity_from_value};
 use crate::shared::Shared;
 use crate::state::{Owner, State};
+use crate::workloads::Record;
 
 impl State {
     /// `status.admission` for an assignment (rules/05 §6.4 step 12).
@@ -211,9 +212,9 @@ impl State {
         self.agenda.touch(entry.workload);
         let record = self.workloads.get_mut(entry.workload);
         let left_over = record.workload.status.admission.clone();
-        let mut written = keep_pending(&mut record.workload, entry.reason, &entry.message, requests, now, gates);
+        let mut written = keep_pending(&mut record.workload, entry.reason, entry.message.clone(), requests, now, gates);
         if entry.status == EntryStatus::PreemptionGated {
-            written |= block_on_preemption_gates(&mut record.workload, &entry.message, now);
+            written |= block_on_preemption_gates(&mut record.workload, entry.message.clone(), now);
         }
         self.follow_admission(entry.workload, left_over.as_ref());
         let record = self.workloads.get(entry.workload);
@@ -264,7 +265,12 @@ impl State {
     /// Does `status.resourceRequests` tell the totals already, in whatever spelling?
     fn tells_requests(&self, workload: WorkloadId) -> bool {
         let record = self.workloads.get(workload);
-        let told = &record.workload.status.resource_requests;
+        let told = record.workload.status.resource_requests.as_ref();
+        let shared = record.spec.told.get().filter(|_| has_totals_of_its_spec(record));
+        if told.zip(shared).is_some_and(|(told, shared)| told.is_same(shared)) {
+            return true;
+        }
+        let told = told.map_or(&[][..], |told| told);
         let same = |((told, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
             told.name == pod_set.name
                 && told.resources.len() == totals.requests.len()
@@ -277,8 +283,16 @@ impl State {
     }
 
     /// `status.resourceRequests`: the totals per pod set.
-    fn resource_requests(&self, workload: WorkloadId) -> Vec<PodSetRequest> {
+    fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
         let record = self.workloads.get(workload);
+        if has_totals_of_its_spec(record) {
+            record.spec.told.get_or_init(|| self.requests_of(record).into()).clone()
+        } else {
+            self.requests_of(record).into()
+        }
+    }
+
+    fn requests_of(&self, record: &Record) -> Vec<PodSetRequest> {
         let totals = record.spec.adjusted.iter().zip(record.totals.iter());
         totals
             .map(|(pod_set, totals)| PodSetRequest {
@@ -294,6 +308,11 @@ impl State {
             })
             .collect()
     }
+}
+
+/// Does it ask for what its pod sets say, all pods of them?
+fn has_totals_of_its_spec(record: &Record) -> bool {
+    Arc::ptr_eq(&record.totals, &record.spec.totals)
 }
 
 /// What a pod set of an admission got, by ids.

@@ -27,11 +27,11 @@ pub fn reserve_quota(
 ) -> bool {
     let message = format!("Quota reserved in ClusterQueue {}", admission.cluster_queue);
     workload.status.admission = Some(admission);
-    workload.status.resource_requests.clear();
+    workload.status.resource_requests = None;
     if gates.enabled(Gate::TopologyAwareScheduling) {
         workload.status.unhealthy_nodes.clear();
     }
-    set(workload, conditions::QUOTA_RESERVED, ConditionStatus::True, reasons::QUOTA_RESERVED, &message, now);
+    set(workload, conditions::QUOTA_RESERVED, ConditionStatus::True, reasons::QUOTA_RESERVED, message, now);
     for kind in [conditions::EVICTED, conditions::PREEMPTED, conditions::BLOCKED_ON_PREEMPTION_GATES] {
         reset_active(workload, kind, now);
     }
@@ -48,14 +48,14 @@ pub fn reserve_quota(
 pub fn keep_pending(
     workload: &mut Workload,
     reason: &'static str,
-    message: &str,
-    resource_requests: Option<Vec<PodSetRequest>>,
+    message: impl Into<Text>,
+    resource_requests: Option<Shared<Vec<PodSetRequest>>>,
     now: Time,
     gates: Gates,
 ) -> bool {
     let reason = reasons::unadmitted(reason, reasons::PENDING, gates);
     let mut changed = unset_quota_reservation(workload, reason, message, now, gates);
-    if let Some(resource_requests) = resource_requests {
+    if resource_requests.is_some() {
         workload.status.resource_requests = resource_requests;
         changed = true;
     }
@@ -66,7 +66,7 @@ pub fn keep_pending(
 pub fn unset_quota_reservation(
     workload: &mut Workload,
     reason: &'static str,
-    message: &str,
+    message: impl Into<Text>,
     now: Time,
     gates: Gates,
 ) -> bool {
@@ -80,7 +80,7 @@ pub fn unset_quota_reservation(
 }
 
 /// Writes that only a closed preemption gate keeps it from preempting; returns whether anything changed.
-pub fn block_on_preemption_gates(workload: &mut Workload, message: &str, now: Time) -> bool {
+pub fn block_on_preemption_gates(workload: &mut Workload, message: impl Into<Text>, now: Time) -> bool {
     let (kind, reason) = (conditions::BLOCKED_ON_PREEMPTION_GATES, reasons::PREEMPTION_GATED);
     set(workload, kind, ConditionStatus::True, reason, message, now)
 }
@@ -152,7 +152,7 @@ fn accumulate_execution_time(workload: &mut Workload, now: Time) {
 fn reset_active(workload: &mut Workload, kind: &'static str, now: Time) {
     let Some(old) = find_true(&workload.status.conditions, kind) else { return };
     let message = format!("Previously: {}", old.message);
-    set(workload, kind, ConditionStatus::False, reasons::QUOTA_RESERVED, &message, now);
+    set(workload, kind, ConditionStatus::False, reasons::QUOTA_RESERVED, message, now);
 }
 
 /// Sets one condition for the workload's present generation.
@@ -161,17 +161,17 @@ pub(crate) fn set(
     kind: &'static str,
     status: ConditionStatus,
     reason: impl Into<Text>,
-    message: &str,
+    message: impl Into<Text>,
     now: Time,
 ) -> bool {
-    let reason = reason.into();
+    let (reason, message) = (reason.into(), message.into());
     let generation = workload.meta.generation;
     // A head that is tried again is mostly told the same.
     let is_told = find(&workload.status.conditions, kind).is_some_and(|told| {
         told.status == status
             && told.observed_generation == generation
             && told.reason == reason
-            && told.message == *message
+            && told.message == message
     });
     if is_told {
         return false;
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_reservation_admits_at_once_when_nothing_is_to_be_checked() {
         let mut w = with(&[(QUOTA_RESERVED, ConditionStatus::False)], &[]);
-        w.status.resource_requests.push(PodSetRequest::default());
+        w.status.resource_requests = Some(vec![PodSetRequest::default()].into());
         assert!(reserve_quota(&mut w, admission(), &BTreeSet::new(), Time(SECOND), gates(true)));
         let expected = |kind, reason, message| condition(kind, ConditionStatus::True, reason, message, Time(SECOND), 3);
         assert_eq!(
@@ -228,7 +228,7 @@ mod tests {
             ]
         );
         assert_eq!(w.status.admission, Some(admission()));
-        assert!(w.status.resource_requests.is_empty());
+        assert!(w.status.resource_requests.is_none());
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn pending_is_written_once() {
-        let requests = || vec![PodSetRequest { name: "main".to_owned(), ..Default::default() }];
+        let requests = || Shared::from(vec![PodSetRequest { name: "main".to_owned(), ..Default::default() }]);
         for (observability, reason) in [(true, "WaitingForQuota"), (false, "Pending")] {
             let mut w = with(&[], &[]);
             let mut keep = |now, requests| {
@@ -264,7 +264,7 @@ mod tests {
             assert!(!keep(2, None));
             let expected = condition(QUOTA_RESERVED, ConditionStatus::False, reason, "no room", Time(1), 3);
             assert_eq!(get(&w, QUOTA_RESERVED), &expected);
-            assert_eq!(w.status.resource_requests, requests());
+            assert_eq!(w.status.resource_requests, Some(requests()));
             // The older form does not tell of an Admitted that never was.
             assert_eq!(find(&w.status.conditions, ADMITTED).is_some(), observability);
         }

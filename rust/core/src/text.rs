@@ -14,6 +14,11 @@ pub enum Text {
 }
 
 impl Text {
+    /// Text that does not stand in the program, copied for all that will share it.
+    pub fn copied(text: &str) -> Self {
+        Text::Shared(text.into())
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         self

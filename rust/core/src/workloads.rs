@@ -1,7 +1,7 @@
 //! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,8 @@ use crate::decision::Key;
 use crate::devices::Devices;
 use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
 use crate::names::Names;
-use crate::objects::{PodSet, PodSpec, Time, Workload};
+use crate::objects::{PodSet, PodSetRequest, PodSpec, Time, Workload};
+use crate::shared::Shared;
 use crate::totals::PodSetTotals;
 
 /// Less than this is not worth a sweep.
@@ -25,6 +26,8 @@ pub struct Spec {
     pub adjusted: Vec<PodSet>,
     /// Totals at full counts.
     pub totals: Arc<[Totals]>,
+    /// The totals as statuses tell them, once one has.
+    pub told: OnceLock<Shared<Vec<PodSetRequest>>>,
     /// Equal for pod sets that scheduling cannot tell apart.
     pub form: u32,
     /// Why `adjusted` does not suit its own limits or the LimitRanges of its namespace.
@@ -197,7 +200,15 @@ impl Workloads {
         let Prepared { adjusted, totals, misfit, original_misfit } = prepare(&pod_sets);
         let keys: Vec<FormKey> = adjusted.iter().map(form_key).collect();
         let form = self.forms.id_of(keys).0;
-        let spec = Arc::new(Spec { original: pod_sets, adjusted, totals, form, misfit, original_misfit });
+        let spec = Arc::new(Spec {
+            original: pod_sets,
+            adjusted,
+            totals,
+            told: OnceLock::new(),
+            form,
+            misfit,
+            original_misfit,
+        });
         self.specs.entry(hash).or_default().push(Arc::clone(&spec));
         spec
     }

@@ -29,7 +29,7 @@ pub fn workload_status(status: &WorkloadStatus) -> Value {
         |pods| json!({"name": pods.name, "count": pods.count}),
     );
     put_list(&mut out, "admissionChecks", &status.admission_checks, check_state);
-    put_list(&mut out, "resourceRequests", &status.resource_requests, |request| {
+    put_list(&mut out, "resourceRequests", status.resource_requests.as_deref().unwrap_or(&Vec::new()), |request| {
         let mut entry = Map::new();
         put_text(&mut entry, "name", &request.name);
         put_resources(&mut entry, "resources", &request.resources);

@@ -133,7 +133,7 @@ pub struct WorkloadStatus {
     pub reclaimable_pods: Vec<ReclaimablePod>,
     pub admission_checks: Vec<AdmissionCheckState>,
     /// Totals of a pending workload, written when a head stays pending.
-    pub resource_requests: Vec<PodSetRequest>,
+    pub resource_requests: Option<Shared<Vec<PodSetRequest>>>,
     /// `schedulingStats.evictions`.
     pub evictions: Vec<EvictionCount>,
     pub accumulated_past_execution_time_seconds: Option<i32>,

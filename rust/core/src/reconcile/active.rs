@@ -9,6 +9,7 @@ use crate::objects::Workload;
 use crate::queue_order::{is_active, is_on_hold, requeue_at};
 use crate::reasons;
 use crate::reservation::unset_quota_reservation;
+use crate::text::Text;
 
 use super::{Pass, is_deactivation_target};
 
@@ -42,7 +43,7 @@ impl Pass<'_> {
         };
         let gates = self.state.config.gates;
         let reason = reasons::unadmitted(reasons::MISCONFIGURED, reasons::INADMISSIBLE, gates);
-        if unset_quota_reservation(workload, reason, &refusal.message, self.now, gates) {
+        if unset_quota_reservation(workload, reason, Text::copied(&refusal.message), self.now, gates) {
             set_requeued(workload, false, reasons::INADMISSIBLE, &refusal.requeued_message, self.now);
         }
         true

@@ -82,7 +82,7 @@ impl Pass<'_> {
         };
         let gates = self.state.config.gates;
         let reason = reasons::unadmitted(reason, reasons::INADMISSIBLE, gates);
-        unset_quota_reservation(workload, reason, &message, self.now, gates);
+        unset_quota_reservation(workload, reason, message, self.now, gates);
         true
     }
 

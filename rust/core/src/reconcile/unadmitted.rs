@@ -25,7 +25,7 @@ impl Pass<'_> {
         };
         if let Some((reason, message)) = because {
             let kind = conditions::QUOTA_RESERVED;
-            set(workload, kind, ConditionStatus::False, reason, &message, self.now);
+            set(workload, kind, ConditionStatus::False, reason, message, self.now);
         }
     }
 
@@ -125,7 +125,7 @@ impl Pass<'_> {
             }
             Some(by) if !told && !self.outranks_gate(workload) => {
                 let message = format!("Admission is gated by: {by}");
-                unset_quota_reservation(workload, reasons::ADMISSION_GATED, &message, self.now, gates);
+                unset_quota_reservation(workload, reasons::ADMISSION_GATED, message, self.now, gates);
                 self.event("Normal", "AdmissionGated", &format!("Workload admission is gated by: {by}"));
                 true
             }

@@ -5,6 +5,7 @@ use kueuecore::objects::{
     PodSetRequest, PreemptionGateState, ReclaimablePod, RequeueState, ResourceList, StringMap, Time, Toleration,
     WorkloadStatus,
 };
+use kueuecore::shared::Shared;
 use serde::Deserialize;
 
 use super::pod::TolerationWire;
@@ -46,7 +47,7 @@ impl From<StatusWire> for WorkloadStatus {
             requeue_state: wire.requeue_state,
             reclaimable_pods: wire.reclaimable_pods,
             admission_checks: wire.admission_checks,
-            resource_requests: wire.resource_requests,
+            resource_requests: Some(wire.resource_requests).filter(|told| !told.is_empty()).map(Shared::from),
             evictions: wire.scheduling_stats.evictions,
             accumulated_past_execution_time_seconds: wire.accumulated_past_execution_time_seconds,
             cluster_name: wire.cluster_name,
