@@ -36,58 +36,72 @@ class Garbage:
         self._connections = connections
         self._adapters = adapters
         self._settings = settings
-        self.next: int | None = None
-        """When to look again; None: nobody has looked yet, or never."""
+        self._next: int | None = None
+        # Copies, by cluster and UID, whose jobs are being deleted.
+        self._without_jobs_soon: set[tuple[str, str]] = set()
+
+    @property
+    def next(self) -> int | None:
+        """When to look again; 0: at once; None: nobody has looked yet, or never."""
+        return 0 if self._found(is_due=False)[0] else self._next
 
     def commands(self, now: int) -> list[Delete]:
-        """What is to be deleted, if it is time to look; the first interval begins with the first call."""
-        if not self._settings.gc_interval_ns or (self.next is not None and self.next > now):
+        """What is to be deleted: in each interval the jobs, and each copy once no job of it is seen any more.
+
+        A copy that went before its job would leave nothing to find the job by, should that deletion get lost.
+
+        Args:
+            now: The time. The first interval begins with the first call.
+        """
+        if not self._settings.gc_interval_ns:
             return []
-        is_first, self.next = self.next is None, now + self._settings.gc_interval_ns
-        if is_first:
-            return []
-        local = self._stores[MANAGER]
-        return [
-            delete(cluster, it)
-            for cluster, connection in sorted(self._connections.items())
-            if connection.is_connected
-            for it in _garbage_on(self._stores[cluster], local, self._adapters, self._settings)
-        ]
+        is_due = self._next is not None and self._next <= now
+        if self._next is None or is_due:
+            self._next = now + self._settings.gc_interval_ns
+        commands, self._without_jobs_soon = self._found(is_due=is_due)
+        return commands
 
+    def _found(self, *, is_due: bool) -> tuple[list[Delete], set[tuple[str, str]]]:
+        """What is to be deleted, and the copies that have to wait for their jobs; if no look is due, of those alone."""
+        commands: list[Delete] = []
+        left: set[tuple[str, str]] = set()
+        if not is_due and not self._without_jobs_soon:
+            return commands, left
+        for cluster in sorted(cluster for cluster, it in self._connections.items() if it.is_connected):
+            for copy in self._copies_on(cluster):
+                key = (cluster, text_at(copy, "metadata", "uid"))
+                if not is_due and key not in self._without_jobs_soon:
+                    continue
+                jobs = [job for job in self._jobs_of(copy, cluster) if is_owned(job, self._settings.origin)]
+                if jobs:
+                    left.add(key)
+                    commands += [delete(cluster, job) for job in jobs] if is_due else []
+                elif not text_at(copy, "metadata", "deletionTimestamp"):
+                    commands.append(delete(cluster, copy))
+        return commands, left
 
-def _garbage_on(
-    store: Store, local: Store, adapters: Mapping[str, Adapter], settings: MultiKueueSettings
-) -> Iterator[JsonObject]:
-    """Jobs and Workloads to delete on a worker: ours, and whose Workload here is not there or is being deleted.
+    def _copies_on(self, cluster: str) -> Iterator[JsonObject]:
+        """Workloads on a worker that are ours, and whose Workload here is not there or is being deleted."""
+        for copy in self._stores[cluster].of_kind("Workload"):
+            namespace, name = text_at(copy, "metadata", "namespace"), text_at(copy, "metadata", "name")
+            original = self._stores[MANAGER].get("Workload", name, namespace=namespace)
+            is_needed = original is not None and not text_at(original, "metadata", "deletionTimestamp")
+            if not is_needed and is_owned(copy, self._settings.origin):
+                yield copy
 
-    Args:
-        store: What was seen of the worker.
-        local: What was seen of the manager.
-        adapters: Adapters by group, version and kind.
-        settings: Whose origin counts.
-    """
-    for copy in store.of_kind("Workload"):
-        namespace = text_at(copy, "metadata", "namespace")
-        original = local.get("Workload", text_at(copy, "metadata", "name"), namespace=namespace)
-        is_needed = original is not None and not text_at(original, "metadata", "deletionTimestamp")
-        if is_needed or not is_owned(copy, settings.origin):
-            continue
-        yield from (job for job in _jobs_of(copy, store, adapters, settings) if is_owned(job, settings.origin))
-        if not text_at(copy, "metadata", "deletionTimestamp"):
-            yield copy
-
-
-def _jobs_of(
-    copy: JsonObject, store: Store, adapters: Mapping[str, Adapter], settings: MultiKueueSettings
-) -> Iterator[JsonObject]:
-    """The job that controls a copy; of those that nobody controls, as of groups of pods, all that name it."""
-    namespace, owner = text_at(copy, "metadata", "namespace"), owner_of(copy)
-    if owner is not None and owner.get("controller") is True:
-        adapter = adapters.get(gvk_text(text_at(owner, "apiVersion"), text_at(owner, "kind")))
-        job = store.get(adapter.kind, text_at(owner, "name"), namespace=namespace) if adapter else None
-        yield from () if job is None else (job,)
-        return
-    for job in (it for adapter in adapters.values() if adapter.has_members for it in store.of_kind(adapter.kind)):
-        name = prebuilt_name(job, settings)
-        if name == text_at(copy, "metadata", "name") and text_at(job, "metadata", "namespace") == namespace:
-            yield job
+    def _jobs_of(self, copy: JsonObject, cluster: str) -> Iterator[JsonObject]:
+        """The job that controls a copy; of those that nobody controls, as of groups of pods, all that name it."""
+        store = self._stores[cluster]
+        namespace, owner = text_at(copy, "metadata", "namespace"), owner_of(copy)
+        if owner is not None and owner.get("controller") is True:
+            adapter = self._adapters.get(gvk_text(text_at(owner, "apiVersion"), text_at(owner, "kind")))
+            job = store.get(adapter.kind, text_at(owner, "name"), namespace=namespace) if adapter else None
+            yield from () if job is None else (job,)
+            return
+        members = (
+            it for adapter in self._adapters.values() if adapter.has_members for it in store.of_kind(adapter.kind)
+        )
+        for job in members:
+            is_here = text_at(job, "metadata", "namespace") == namespace
+            if is_here and prebuilt_name(job, self._settings) == text_at(copy, "metadata", "name"):
+                yield job

@@ -48,6 +48,8 @@ class Stage:
         self.seen = dict.fromkeys(self.api, 0)
         self.cut_off: set[str] = set()
         self.done: list[ObjectCommand] = []
+        # The next command of this type does not arrive.
+        self.loses: type[ObjectCommand] | None = None
         self.problems: list[str] = []
         self.events: list[Event] = []
         self.settings, self.dispatcher, self.overflow = settings or MultiKueueSettings(), dispatcher, overflow
@@ -224,8 +226,12 @@ class Stage:
         for command in turn.commands:
             if isinstance(command, Connect):
                 self._connect(command)
+                continue
+            self.done.append(command)
+            if type(command) is self.loses:
+                self.loses = None
+                self.manager.refuse(command, None, now=self.now)
             else:
-                self.done.append(command)
                 self.carry_out(command)
 
     def _connect(self, command: Connect) -> None:

@@ -516,6 +516,19 @@ def test_garbage_is_what_is_ours_and_has_nothing_here_any_more() -> None:
     assert (stage.copies("theirs"), stage.copies("of-another")) == (["west"], ["west"])
 
 
+def test_a_copy_stays_until_its_job_has_gone_even_if_the_deletion_of_the_job_gets_lost() -> None:
+    stage = Stage("west", start=False)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "old", "uid": "u", "controller": True}
+    more = {"labels": OUR_LABEL, "namespace": "ns"}
+    stage.create("Job", "old", {}, cluster="west", **more)
+    stage.create("Workload", "old", {"podSets": POD_SETS}, cluster="west", ownerReferences=[owner], **more)
+    stage.loses = Delete
+    stage.wait(61 * SECOND)
+    assert (stage.copies("old"), stage.copies("old", kind="Job")) == (["west"], ["west"])
+    stage.wait(60 * SECOND)
+    assert (stage.copies("old"), stage.copies("old", kind="Job")) == ([], [])
+
+
 def test_nothing_is_collected_without_an_interval() -> None:
     stage = Stage("west", start=False, settings=MultiKueueSettings(gc_interval_ns=0))
     stage.create("Workload", "old", {"podSets": POD_SETS}, cluster="west", namespace="ns", labels=OUR_LABEL)
