@@ -281,7 +281,8 @@ impl State {
         let node = self.queues[queue].node.expect("a ClusterQueue with an object has a node");
         self.forest.charge(node, &usage, true, &self.names);
         let local_queue = record.local_queue;
-        let key = self.candidate_key(workload);
+        let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
+        let key = self.candidate_key(workload, uses);
         self.queues[queue].candidates.insert(key.clone());
         let charge = Charge { usage, admitted, local_queue, candidate: Some(key) };
         self.queues[queue].count_admitted(&charge, true);
@@ -332,27 +333,26 @@ impl State {
     /// Moves a reserving workload to its place among the candidates after its conditions changed.
     pub fn rank_candidate(&mut self, workload: WorkloadId) {
         let Some(queue) = self.workloads.get(workload).cached_in else { return };
-        let key = self.candidate_key(workload);
-        let Some(charge) = self.queues[queue].cached.get_mut(&workload) else { return };
-        let old = charge.candidate.replace(key.clone());
-        let candidates = &mut self.queues[queue].candidates;
-        if let Some(old) = old {
-            candidates.remove(&old);
+        let charge = self.queues[queue].cached.get_mut(&workload);
+        let Some(old) = charge.and_then(|charge| charge.candidate.take()) else { return };
+        let key = self.candidate_key(workload, Arc::clone(&old.uses));
+        let record = &mut self.queues[queue];
+        record.candidates.remove(&old);
+        record.candidates.insert(key.clone());
+        if let Some(charge) = record.cached.get_mut(&workload) {
+            charge.candidate = Some(key);
         }
-        candidates.insert(key);
         if let Some(node) = self.queues[queue].node {
             self.forest.note_change(node);
         }
     }
 
     /// The place of a reserving workload among the candidates for preemption (rules/04 §3).
-    fn candidate_key(&mut self, id: WorkloadId) -> CandidateKey {
+    fn candidate_key(&mut self, id: WorkloadId, uses: Arc<[(FlavorResourceId, Amount)]>) -> CandidateKey {
         let gates = self.config.gates;
         let requeuing = self.config.requeuing_timestamp;
         let record = self.workloads.get_mut(id);
         record.queue_time = queue_order_timestamp(&record.workload, requeuing, gates);
-        let flavors = record.totals.iter().flat_map(|totals| &totals.flavors);
-        let uses = flavors.map(|&(resource, flavor)| self.names.flavor_resource(flavor, resource)).collect();
         let conditions = &record.workload.status.conditions;
         let reserved = find_true(conditions, QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition);
         CandidateKey {
@@ -396,4 +396,20 @@ fn charged_usage(names: &mut Names, totals: &[Totals]) -> Vec<(FlavorResourceId,
     }
     usage.sort_unstable_by_key(|(fr, _)| *fr);
     usage
+}
+
+/// What is charged, and nothing of what was assigned besides: candidates are those that were assigned it (rules/04 §2).
+fn uses(
+    names: &mut Names,
+    totals: &[Totals],
+    charged: &[(FlavorResourceId, Amount)],
+) -> Arc<[(FlavorResourceId, Amount)]> {
+    let mut uses = charged.to_vec();
+    for &(resource, flavor) in totals.iter().flat_map(|totals| &totals.flavors) {
+        let fr = names.flavor_resource(flavor, resource);
+        if !uses.iter().any(|(known, _)| *known == fr) {
+            uses.push((fr, Amount::ZERO));
+        }
+    }
+    uses.into()
 }

@@ -1,11 +1,13 @@
 //! Candidates in the order in which they are looked at (rules/04 §2, §3).
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use super::{Preemptor, World};
 use crate::admission_fair_sharing::local_queue_usage;
+use crate::amount::Amount;
 use crate::config::AdmissionFairSharing;
 use crate::decision::Key;
 use crate::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
@@ -28,8 +30,8 @@ pub struct CandidateKey {
     pub id: WorkloadId,
     /// Its queue-order time.
     pub queue_time: Time,
-    /// What it was assigned.
-    pub uses: Arc<[FlavorResourceId]>,
+    /// What it was assigned, and how much of it is charged.
+    pub uses: Arc<[(FlavorResourceId, Amount)]>,
 }
 
 /// A candidate of a ClusterQueue.
@@ -95,7 +97,7 @@ impl<'a> Wanted<'a> {
         };
         !self.is_beyond(key, policy)
             && !older()
-            && key.uses.iter().any(|fr| self.contested.contains(fr))
+            && key.uses.iter().any(|(fr, _)| self.contested.contains(fr))
             && !self.excluded.contains(&key.id)
     }
 }
@@ -166,28 +168,32 @@ pub(super) struct Merged<'a> {
 }
 
 impl<'a> Merged<'a> {
-    pub fn new(sources: Vec<(QueueId, Allowed<'a>)>) -> Self {
-        let mut merged = Self { sources, heads: BinaryHeap::new() };
-        for source in 0..merged.sources.len() {
-            merged.go_on(source);
+    pub fn new(mut sources: Vec<(QueueId, Allowed<'a>)>) -> Self {
+        let heads = sources.iter_mut().enumerate();
+        let heads = heads.filter_map(|(source, (_, keys))| Some(Reverse((keys.next()?, source)))).collect();
+        Self { sources, heads }
+    }
+
+    /// Takes the next candidate, if it is evicted or others are asked for, too. A source that is exhausted when its turn
+    /// comes gives no more.
+    pub fn next(&mut self, only_evicted: bool, is_exhausted: impl Fn(usize) -> bool) -> Option<Candidate<'a>> {
+        let Self { sources, heads } = self;
+        while let Some(mut head) = heads.peek_mut() {
+            let Reverse((key, source)) = *head;
+            if only_evicted && key.not_evicted {
+                return None;
+            }
+            if is_exhausted(source) {
+                PeekMut::pop(head);
+                continue;
+            }
+            let (queue, rest) = &mut sources[source];
+            match rest.next() {
+                Some(next) => *head = Reverse((next, source)),
+                None => drop(PeekMut::pop(head)),
+            }
+            return Some(Candidate { key, queue: *queue, source });
         }
-        merged
-    }
-
-    /// Takes the next candidate. Its source gives no other before [`Merged::go_on`].
-    pub fn pop(&mut self) -> Option<Candidate<'a>> {
-        let Reverse((key, source)) = self.heads.pop()?;
-        Some(Candidate { key, queue: self.sources[source].0, source })
-    }
-
-    /// Lets a source give its next candidate.
-    pub fn go_on(&mut self, source: usize) {
-        if let Some(key) = self.sources[source].1.next() {
-            self.heads.push(Reverse((key, source)));
-        }
-    }
-
-    pub fn peek(&self) -> Option<&'a CandidateKey> {
-        self.heads.peek().map(|Reverse((key, _))| *key)
+        None
     }
 }

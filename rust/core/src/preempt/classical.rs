@@ -1,7 +1,7 @@
 //! Classical preemption, hierarchical cohorts included (rules/04 §4).
 
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
-use super::{Demand, Preemptor, Target, World, borrow_within_cohort, minimise, remove_workload, restore};
+use super::{Demand, Preemptor, Removed, Target, World, borrow_within_cohort, minimise, restore, targets_of};
 use crate::amount::Amount;
 use crate::forest::NodeId;
 use crate::ids::QueueId;
@@ -52,11 +52,12 @@ pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preem
     }
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
-        let mut targets = Vec::new();
-        let fits = search.attempt(tree, allow_borrowing, &mut targets);
+        let mut removed = Vec::new();
+        let fits = search.attempt(tree, allow_borrowing, &mut removed);
         if fits {
-            minimise(world, tree, preemptor, demand, allow_borrowing, &mut targets);
+            minimise(tree, preemptor, demand, allow_borrowing, &mut removed);
         }
+        let targets = targets_of(&removed);
         restore(world, tree, mark, &targets);
         if fits {
             return targets;
@@ -190,25 +191,28 @@ impl<'a> Search<'a> {
     }
 
     /// Removes candidates until the preemptor fits, if it ever does (rules/04 §4.4).
-    fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, targets: &mut Vec<Target>) -> bool {
+    fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, removed: &mut Vec<Removed<'a>>) -> bool {
         let mut streams = self.streams(allow_borrowing);
-        for evicted in [true, false] {
+        let mut shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
+        for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
-                while stream.peek().is_some_and(|key| !evicted || !key.not_evicted) {
-                    let candidate = stream.pop().expect("peeked");
+                while let Some(candidate) =
+                    stream.next(only_evicted, |source| self.is_exhausted(tree, &sources[source]))
+                {
                     let source = &sources[candidate.source];
-                    if self.is_exhausted(tree, source) {
-                        continue;
-                    }
-                    stream.go_on(candidate.source);
                     let kind = self.kind(&candidate, source);
                     if allow_borrowing && kind == Kind::NoBorrow {
                         continue;
                     }
-                    remove_workload(self.world, tree, candidate.queue, candidate.key.id);
-                    let (workload, queue) = (candidate.key.id, candidate.queue);
-                    targets.push(Target { workload, queue, reason: kind.reason() });
-                    if self.demand.fits(tree, self.preemptor.row, allow_borrowing) {
+                    let Candidate { key, queue, .. } = candidate;
+                    let row = self.world.row(source.node);
+                    let last = Removed::take_out(tree, key, queue, row, kind.reason());
+                    removed.push(last);
+                    if shortage.as_mut().is_some_and(|shortage| shortage.lasts(tree, last.usage)) {
+                        continue;
+                    }
+                    shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
+                    if shortage.is_none() {
                         return true;
                     }
                 }

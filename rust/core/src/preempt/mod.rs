@@ -6,9 +6,12 @@
 mod candidates;
 mod classical;
 mod fair;
+mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 pub use candidates::CandidateKey;
 
@@ -20,6 +23,7 @@ use crate::gates::Gate;
 use crate::ids::{FlavorResourceId, IdVec, LocalQueueId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{Preemption, PreemptionPolicy, Time};
+use crate::share::Share;
 use crate::state::{LocalQueueRecord, Owner, QueueRecord};
 use crate::tree::{Column, Mark, Row, Tree};
 use crate::workloads::Workloads;
@@ -55,6 +59,12 @@ impl World<'_> {
 
     fn row(&self, node: NodeId) -> Row {
         self.forest.locate(node).1
+    }
+
+    /// The share of a node of the preemptor's tree as it is now.
+    fn share(&self, preemptor: &Preemptor, tree: &Tree, node: NodeId) -> Share {
+        let resources = self.forest.resources_of(preemptor.tree);
+        tree.share(self.row(node), self.forest.weight(node), resources, &[])
     }
 }
 
@@ -122,13 +132,65 @@ impl Demand {
 
     /// Does all of it fit, with or without borrowing (rules/04 §4.4)?
     fn fits(&self, tree: &Tree, row: Row, allow_borrowing: bool) -> bool {
-        self.requests.iter().all(|&(column, amount)| match column {
-            None => amount <= Amount::ZERO,
-            Some(column) => {
-                (allow_borrowing || !tree.borrowing_with(row, column, amount)) && amount <= tree.available(row, column)
+        self.shortage(tree, row, allow_borrowing).is_none()
+    }
+
+    /// The first request that does not fit; `None`: all of it fits.
+    fn shortage(&self, tree: &Tree, row: Row, allow_borrowing: bool) -> Option<Shortage> {
+        self.requests.iter().find_map(|&(column, amount)| {
+            let Some(column) = column else {
+                return (amount > Amount::ZERO).then_some(Shortage { of: None, amount: Amount::UNLIMITED });
+            };
+            let available = tree.available_unclamped(row, column);
+            let is_too_much = amount > available.max(Amount::ZERO);
+            let mut missing = if is_too_much { amount.minus(available) } else { Amount::ZERO };
+            if !allow_borrowing {
+                missing = missing.max(tree.usage(row, column).plus(amount).minus(tree.subtree_quota(row, column)));
             }
+            // A sum with so much in it may have lost something, and says nothing of what is missing.
+            let least = if amount.is_huge() { Amount::ZERO } else { missing };
+            (missing > Amount::ZERO).then_some(Shortage { of: Some(tree.columns()[column]), amount: least })
         })
     }
+}
+
+/// How much of a flavor-resource is missing. To give back so much anywhere in the tree may not be enough, but to give back
+/// less is not.
+#[derive(Clone, Copy, Debug)]
+struct Shortage {
+    /// `None`: of one that the tree does not have.
+    of: Option<FlavorResourceId>,
+    amount: Amount,
+}
+
+impl Shortage {
+    /// Is something missing for sure after so much more was given back?
+    fn lasts(&mut self, tree: &Tree, usage: &[(FlavorResourceId, Amount)]) -> bool {
+        if let Some((_, amount)) = usage.iter().find(|(fr, _)| Some(*fr) == self.of) {
+            self.amount = self.amount.minus(*amount);
+        }
+        self.amount > Amount::ZERO && !tree.may_saturate()
+    }
+}
+
+/// A target, and what was taken out of the tree for it.
+#[derive(Clone, Copy, Debug)]
+struct Removed<'a> {
+    target: Target,
+    row: Row,
+    usage: &'a [(FlavorResourceId, Amount)],
+}
+
+impl<'a> Removed<'a> {
+    /// Takes a candidate out of the tree.
+    fn take_out(tree: &mut Tree, key: &'a CandidateKey, queue: QueueId, row: Row, reason: &'static str) -> Self {
+        change_row(tree, row, &key.uses, Tree::remove_usage);
+        Self { target: Target { workload: key.id, queue, reason }, row, usage: &key.uses }
+    }
+}
+
+fn targets_of(removed: &[Removed<'_>]) -> Vec<Target> {
+    removed.iter().map(|removed| removed.target).collect()
 }
 
 /// The workloads to preempt, in the order in which Kueue gives them; none if no set of candidates makes enough room.
@@ -234,22 +296,32 @@ fn change_row(
 /// Drops the targets that are not needed, last added first; a dropped one leaves its place to the last of the list
 /// (rules/04 §4.5). The tree has all targets removed before and those that stay after.
 fn minimise(
-    world: &World<'_>,
     tree: &mut Tree,
     preemptor: &Preemptor,
     demand: &Demand,
     allow_borrowing: bool,
-    targets: &mut Vec<Target>,
+    removed: &mut Vec<Removed<'_>>,
 ) {
-    for i in (0..targets.len().saturating_sub(1)).rev() {
-        let (row, usage) = charge(world, targets[i].queue, targets[i].workload);
+    // Where so much is needed, more is needed, too: what others leave only becomes less.
+    let mut needed: FxHashMap<Row, &[(FlavorResourceId, Amount)]> = FxHashMap::default();
+    for i in (0..removed.len().saturating_sub(1)).rev() {
+        let Removed { row, usage, .. } = removed[i];
+        if needed.get(&row).is_some_and(|least| is_at_least(usage, least)) && !tree.may_saturate() {
+            continue;
+        }
         change_row(tree, row, usage, Tree::add_usage);
         if demand.fits(tree, preemptor.row, allow_borrowing) {
-            targets.swap_remove(i);
+            removed.swap_remove(i);
         } else {
             change_row(tree, row, usage, Tree::remove_usage);
+            needed.insert(row, usage);
         }
     }
+}
+
+/// Is it as much or more of the very same?
+fn is_at_least(usage: &[(FlavorResourceId, Amount)], least: &[(FlavorResourceId, Amount)]) -> bool {
+    usage.len() == least.len() && usage.iter().zip(least).all(|(a, b)| a.0 == b.0 && a.1 >= b.1)
 }
 
 /// May the preemptor's ClusterQueue preempt in other ClusterQueues while it borrows (rules/04 §4.1)?

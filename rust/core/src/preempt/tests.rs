@@ -1,7 +1,7 @@
 use crate::conditions::{self, condition};
 use crate::config::{Config, FairSharing};
 use crate::objects::{ClusterQueue, ConditionStatus, Object, Preemption, PreemptionPolicy, Workload};
-use crate::testing::{World, cluster_queue, local_queue, resource_group, workload};
+use crate::testing::{World, at, cluster_queue, local_queue, resource_group, workload};
 
 /// Cohort `x` with 6 CPUs, all of ClusterQueue `cq`: 3 are used by its workload `own`, 3 are lent to `borrower`, and
 /// `new` of a higher priority needs 3.
@@ -59,4 +59,78 @@ fn of_two_queues_with_the_same_share_the_one_with_the_lesser_workload_gives() {
     assert_eq!(world.cycle().admissions.len(), 2);
     world.submit(workload("new", "5"));
     assert_eq!(preempted(&mut world), ["b"]);
+}
+
+/// Workloads of these priorities and amounts run in `cq`, which has 10 CPUs.
+fn running(amounts: &[(&str, i32, &str)]) -> World {
+    let mut world = World::new(Config::default());
+    let lower = PreemptionPolicy::LowerPriority;
+    let preemption = Preemption { within_cluster_queue: lower, ..Preemption::default() };
+    world.change_cluster_queue(|queue| queue.preemption = Some(preemption));
+    for (name, priority, cpu) in amounts {
+        world.submit(Workload { priority: Some(*priority), ..workload(name, cpu) });
+        assert_eq!(world.cycle().admissions.len(), 1);
+    }
+    world
+}
+
+fn victims(world: &mut World, preemptor: Workload) -> Vec<String> {
+    let answer = world.engine.what_if(Workload { priority: Some(100), ..preemptor }, at(20)).expect("a new name");
+    answer.preemptions.iter().map(|preempted| preempted.key.1.clone()).collect()
+}
+
+#[test]
+fn who_was_not_needed_is_dropped_though_a_larger_one_of_the_same_queue_is() {
+    let mut world = running(&[("a", 1, "1"), ("b", 2, "6"), ("c", 3, "3")]);
+    assert_eq!(victims(&mut world, workload("x", "8")), ["c", "b"], "the last comes to the place of the first");
+}
+
+#[test]
+fn of_equal_ones_as_many_go_as_are_needed() {
+    let mut world = running(&[("a", 1, "2"), ("b", 2, "2"), ("c", 3, "2"), ("d", 4, "2"), ("e", 5, "2")]);
+    assert_eq!(victims(&mut world, workload("x", "5")), ["a", "b", "c"]);
+}
+
+#[test]
+fn who_asks_for_more_than_there_is_preempts_nobody() {
+    let mut world = running(&[("a", 1, "1"), ("b", 2, "9")]);
+    assert_eq!(victims(&mut world, workload("x", "10")), ["a", "b"]);
+    assert_eq!(victims(&mut world, workload("x", "11")), Vec::<String>::new());
+}
+
+/// ClusterQueues of a cohort of 3 CPUs each, with so many workloads of one CPU; `cq` has 10 and runs nothing.
+fn borrowers(config: Config, queues: &[(&str, usize)]) -> World {
+    let mut world = World::new(config);
+    let any = PreemptionPolicy::Any;
+    let preemption = Preemption { reclaim_within_cohort: any, ..Preemption::default() };
+    let in_cohort = |queue: ClusterQueue| ClusterQueue { cohort_name: "co".to_owned(), ..queue };
+    world.change_cluster_queue(|queue| {
+        *queue = in_cohort(queue.clone());
+        queue.preemption = Some(preemption);
+    });
+    for (name, n_workloads) in queues {
+        world.apply([
+            Object::ClusterQueue(in_cohort(cluster_queue(name, "3"))),
+            Object::LocalQueue(local_queue(name, name)),
+        ]);
+        for number in 0..*n_workloads {
+            let queue_name = (*name).to_owned().into();
+            world.submit(Workload { queue_name, ..workload(&format!("{name}{number}"), "1") });
+            assert_eq!(world.cycle().admissions.len(), 1);
+        }
+    }
+    world
+}
+
+#[test]
+fn nobody_gives_more_than_it_has_borrowed() {
+    let mut world = borrowers(Config::default(), &[("p", 5), ("q", 8), ("r", 3)]);
+    assert_eq!(victims(&mut world, workload("x", "7")), ["p0", "p1", "q0", "q1"]);
+}
+
+#[test]
+fn with_fair_sharing_who_has_the_greatest_share_gives_first() {
+    let fair = Config { fair_sharing: Some(FairSharing::default()), ..Config::default() };
+    let mut world = borrowers(fair, &[("p", 5), ("q", 8), ("r", 3)]);
+    assert_eq!(victims(&mut world, workload("x", "7")), ["q0", "q1", "q2", "p0"]);
 }

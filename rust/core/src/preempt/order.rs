@@ -1,0 +1,278 @@
+//! Which ClusterQueue a search by fair shares takes from next (rules/04 §5.3).
+//!
+//! A victim changes the shares of its ClusterQueue and of the cohorts above it, each of which stands in front of its
+//! siblings then: of the many children of a cohort only who stands in front is looked at again.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use super::candidates::{Allowed, CandidateKey};
+use super::{Preemptor, Removed, World};
+use crate::forest::NodeId;
+use crate::share::Share;
+use crate::state::Owner;
+use crate::tree::Tree;
+
+/// The order of candidates: workloads of other ClusterQueues before those of the preemptor's (rules/04 §3).
+type Rank<'a> = (bool, bool, &'a CandidateKey);
+
+/// A candidate with the ClusterQueue that it is in.
+#[derive(Clone, Copy)]
+pub(super) struct Victim<'a> {
+    pub node: NodeId,
+    pub key: &'a CandidateKey,
+}
+
+impl<'a> Victim<'a> {
+    /// Takes it out of the tree.
+    pub fn take_out(&self, world: &World<'_>, tree: &mut Tree, reason: &'static str) -> Removed<'a> {
+        let queue = world.queue_at(self.node).expect("victims are in ClusterQueues");
+        Removed::take_out(tree, self.key, queue, world.row(self.node), reason)
+    }
+}
+
+/// The victims of one ClusterQueue in order; only as many are looked at as are asked for.
+pub(super) struct Victims<'a> {
+    node: NodeId,
+    first: &'a CandidateKey,
+    rest: Rest<'a>,
+}
+
+enum Rest<'a> {
+    /// As kept by the ClusterQueue.
+    Kept(Allowed<'a>),
+    /// Those that were passed over.
+    PassedOver(std::vec::IntoIter<&'a CandidateKey>),
+}
+
+impl<'a> Victims<'a> {
+    /// `None`: there are none.
+    pub fn kept(node: NodeId, mut all: Allowed<'a>) -> Option<Self> {
+        Some(Self { node, first: all.next()?, rest: Rest::Kept(all) })
+    }
+
+    /// `None`: there are none.
+    pub fn passed_over(node: NodeId, all: Vec<&'a CandidateKey>) -> Option<Self> {
+        let mut all = all.into_iter();
+        Some(Self { node, first: all.next()?, rest: Rest::PassedOver(all) })
+    }
+
+    fn next_of_rest(&mut self) -> Option<&'a CandidateKey> {
+        match &mut self.rest {
+            Rest::Kept(keys) => keys.next(),
+            Rest::PassedOver(keys) => keys.next(),
+        }
+    }
+}
+
+/// A child of a cohort from which something may be taken. The greatest goes first: that with the greatest share, and
+/// among equals that of the greatest place.
+struct Entry<Place> {
+    share: Share,
+    place: Place,
+    node: NodeId,
+}
+
+impl<Place: Ord> Ord for Entry<Place> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.share.compare(&other.share).then_with(|| self.place.cmp(&other.place))
+    }
+}
+
+impl<Place: Ord> PartialOrd for Entry<Place> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<Place: Ord> PartialEq for Entry<Place> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<Place: Ord> Eq for Entry<Place> {}
+
+/// The children of a cohort that are not left out.
+struct Children<'a> {
+    /// Of equal ones that with the earlier victim first.
+    queues: BinaryHeap<Entry<Reverse<Rank<'a>>>>,
+    /// Kueue takes the last of equals in no fixed order; here it is the order of names.
+    cohorts: BinaryHeap<Entry<usize>>,
+}
+
+/// The ClusterQueues to take from. What belongs to a node stands at its row.
+pub(super) struct Order<'a> {
+    world: &'a World<'a>,
+    preemptor: &'a Preemptor,
+    ancestors: BTreeSet<NodeId>,
+    victims: Vec<Option<Victims<'a>>>,
+    is_left_out: Vec<bool>,
+    /// Is what stands of it among the children of its cohort out of date?
+    is_stale: Vec<bool>,
+    /// Of the cohorts that were looked at.
+    children: Vec<Option<Children<'a>>>,
+}
+
+impl<'a> Order<'a> {
+    pub fn new(world: &'a World<'a>, preemptor: &'a Preemptor, victims: Vec<Victims<'a>>) -> Self {
+        let ancestors = world.forest.path(preemptor.node).skip(1).collect();
+        let n_rows = world.forest.nodes_of(preemptor.tree).len();
+        let mut by_row: Vec<Option<Victims<'a>>> = (0..n_rows).map(|_| None).collect();
+        for of_queue in victims {
+            let row = world.row(of_queue.node);
+            by_row[row] = Some(of_queue);
+        }
+        let mut order = Order {
+            world,
+            preemptor,
+            ancestors,
+            victims: by_row,
+            is_left_out: vec![false; n_rows],
+            is_stale: vec![false; n_rows],
+            children: Vec::new(),
+        };
+        order.forget_shares();
+        order
+    }
+
+    fn forget_shares(&mut self) {
+        self.children.clear();
+        self.children.resize_with(self.victims.len(), || None);
+    }
+
+    fn first(&self, queue: NodeId) -> Option<&'a CandidateKey> {
+        self.victims[self.world.row(queue)].as_ref().map(|victims| victims.first)
+    }
+
+    /// Takes out the next victim of a ClusterQueue; the shares above it are about to change.
+    pub fn pop(&mut self, queue: NodeId) -> Option<Victim<'a>> {
+        let mut node = Some(queue);
+        while let Some(above) = node {
+            self.is_stale[self.world.row(above)] = true;
+            node = self.world.forest.parent(above);
+        }
+        let slot = &mut self.victims[self.world.row(queue)];
+        let victims = slot.as_mut()?;
+        let key = victims.first;
+        match victims.next_of_rest() {
+            Some(next) => victims.first = next,
+            None => *slot = None,
+        }
+        Some(Victim { node: queue, key })
+    }
+
+    /// Nothing more is taken from a node.
+    pub fn leave_out(&mut self, node: NodeId) {
+        let row = self.world.row(node);
+        self.is_left_out[row] = true;
+        self.is_stale[row] = true;
+    }
+
+    fn is_left_out(&self, node: NodeId) -> bool {
+        self.is_left_out[self.world.row(node)]
+    }
+
+    /// The ClusterQueue to take from; whoever asks again has taken a victim from it or left it out.
+    pub fn next(&mut self, tree: &Tree) -> Option<NodeId> {
+        let own = self.preemptor.node;
+        let Some(parent) = self.world.forest.parent(own) else {
+            return (!self.is_left_out(own) && self.first(own).is_some()).then_some(own);
+        };
+        // Where sums saturate, looking at others may have changed any share.
+        if tree.may_saturate() {
+            self.forget_shares();
+        }
+        let root = self.world.forest.root(parent).expect("a preemptor is not below a cycle");
+        while !self.is_left_out(root) {
+            if let Some(queue) = self.descend(tree, root) {
+                return Some(queue);
+            }
+        }
+        None
+    }
+
+    /// The child with the greatest share, down to a ClusterQueue; `None` if this only left something out.
+    fn descend(&mut self, tree: &Tree, cohort: NodeId) -> Option<NodeId> {
+        let row = self.world.row(cohort);
+        let mut children = self.children[row].take().unwrap_or_else(|| self.children_of(tree, cohort));
+        self.settle_front(&mut children.queues, |order, entry| order.queue_entry(tree, entry.node));
+        self.settle_front(&mut children.cohorts, |order, entry| order.cohort_entry(tree, entry.node, entry.place));
+        let (queue, below) = (children.queues.peek(), children.cohorts.peek());
+        let is_queue = match (queue, below) {
+            (Some(queue), Some(child)) => child.share.compare(&queue.share).is_lt(),
+            (queue, _) => queue.is_some(),
+        };
+        let (queue, below) = (queue.map(|entry| entry.node), below.map(|entry| entry.node));
+        self.children[row] = Some(children);
+        match below {
+            _ if is_queue => queue,
+            Some(child) => self.descend(tree, child),
+            None => {
+                self.leave_out(cohort);
+                None
+            }
+        }
+    }
+
+    fn children_of(&mut self, tree: &Tree, cohort: NodeId) -> Children<'a> {
+        let world = self.world;
+        let queues = world.forest.child_queues(cohort).filter_map(|queue| self.queue_entry(tree, queue)).collect();
+        let mut by_name: Vec<NodeId> = world.forest.child_cohorts(cohort).collect();
+        by_name.sort_by_key(|child| match world.owners.get(child) {
+            Some(Owner::Cohort(id)) => world.names.cohorts[*id].as_str(),
+            _ => "",
+        });
+        let cohorts = by_name.into_iter().enumerate();
+        let cohorts = cohorts.filter_map(|(place, child)| self.cohort_entry(tree, child, place)).collect();
+        Children { queues, cohorts }
+    }
+
+    /// Sees to it that what stands in front is up to date.
+    fn settle_front<Place: Ord>(
+        &mut self,
+        heap: &mut BinaryHeap<Entry<Place>>,
+        entry_now: impl Fn(&mut Self, &Entry<Place>) -> Option<Entry<Place>>,
+    ) {
+        while let Some(mut front) = heap.peek_mut() {
+            let row = self.world.row(front.node);
+            if !std::mem::take(&mut self.is_stale[row]) {
+                return;
+            }
+            match entry_now(self, &front) {
+                Some(entry) => *front = entry,
+                None => drop(PeekMut::pop(front)),
+            }
+        }
+    }
+
+    /// `None`: it is left out, or not part of scheduling.
+    fn queue_entry(&mut self, tree: &Tree, queue: NodeId) -> Option<Entry<Reverse<Rank<'a>>>> {
+        if self.is_left_out(queue) || !self.world.forest.is_active(queue) {
+            return None;
+        }
+        let is_own = queue == self.preemptor.node;
+        if let Some(key) = self.first(queue) {
+            let share = self.world.share(self.preemptor, tree, queue);
+            if is_own || share.is_borrowing() {
+                return Some(Entry { share, place: Reverse((key.not_evicted, is_own, key)), node: queue });
+            }
+        }
+        self.leave_out(queue);
+        None
+    }
+
+    /// `None`: it is left out.
+    fn cohort_entry(&mut self, tree: &Tree, cohort: NodeId, place: usize) -> Option<Entry<usize>> {
+        if self.is_left_out(cohort) {
+            return None;
+        }
+        let share = self.world.share(self.preemptor, tree, cohort);
+        if share.is_borrowing() || self.ancestors.contains(&cohort) {
+            return Some(Entry { share, place, node: cohort });
+        }
+        self.leave_out(cohort);
+        None
+    }
+}
