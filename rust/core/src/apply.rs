@@ -367,8 +367,8 @@ impl State {
 
     /// Deletes a LocalQueue: its pending workloads leave their queue.
     pub fn delete_local_queue(&mut self, namespace: &str, name: &str) -> bool {
-        let key = (namespace.to_owned(), name.to_owned());
-        let Some(id) = self.names.local_queues.find(&key).filter(|id| self.local_queues[*id].object.is_some()) else {
+        let known = self.names.find_local_queue(namespace, name);
+        let Some(id) = known.filter(|id| self.local_queues[*id].object.is_some()) else {
             return false;
         };
         self.unqueue_workloads_of(id);

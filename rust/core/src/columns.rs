@@ -192,6 +192,7 @@ impl Engine {
     pub fn submit(&mut self, columns: &Columns, now: Time) -> Result<(), ColumnsError> {
         columns.check()?;
         self.state.now = now;
+        self.state.workloads.reserve(columns.queue.len());
         // Many rows ask for the same.
         let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
         for row in 0..columns.queue.len() {

@@ -118,7 +118,7 @@ impl Engine {
                 state.queues[id].object.as_deref().cloned().map(Object::ClusterQueue)
             }
             Object::LocalQueue(o) => {
-                let id = state.names.local_queues.find(&(o.meta.namespace.clone(), o.meta.name.clone()))?;
+                let id = state.names.find_local_queue(&o.meta.namespace, &o.meta.name)?;
                 state.local_queues[id].object.as_deref().cloned().map(Object::LocalQueue)
             }
             Object::AdmissionCheck(o) => state.checks.get(&o.meta.name).cloned().map(Object::AdmissionCheck),

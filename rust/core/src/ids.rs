@@ -71,6 +71,11 @@ impl<I: Id, T> IdVec<I, T> {
         I::from_index(self.items.len() - 1)
     }
 
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, n_items: usize) {
+        self.items.reserve(n_items);
+    }
+
     /// The item, if the id was given out.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())

@@ -41,6 +41,7 @@ pub mod names;
 pub mod nominate;
 pub mod objects;
 mod outcome;
+mod pair;
 pub mod pending;
 pub mod pods;
 pub mod preempt;

@@ -4,6 +4,7 @@ use crate::forest::ResourceNames;
 use crate::ids::{
     CohortId, FlavorId, FlavorResourceId, IdVec, Interner, LocalQueueId, NamespaceId, QueueId, ResourceId,
 };
+use crate::pair::Pair;
 
 /// The interners of an engine.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,17 @@ pub struct Names {
 }
 
 impl Names {
+    /// The id of a LocalQueue, by namespace and name.
+    pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
+        let known = self.find_local_queue(namespace, name);
+        known.unwrap_or_else(|| self.local_queues.intern(&(namespace.to_owned(), name.to_owned())))
+    }
+
+    /// The id of a LocalQueue that was met before.
+    pub fn find_local_queue(&self, namespace: &str, name: &str) -> Option<LocalQueueId> {
+        self.local_queues.find::<dyn Pair>(&(namespace, name))
+    }
+
     /// The id of a resource.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         let id = self.resources.intern(name);

@@ -182,8 +182,8 @@ impl Pending {
         }
     }
 
+    /// Puts a workload into the heap that stands nowhere.
     fn push_active(&mut self, item: &Item) {
-        self.take_out(item.id);
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
         self.buckets.entry(bucket).or_default().active.insert(key.clone());
         self.content = self.content.wrapping_add(mark_of(item.id));
@@ -344,12 +344,14 @@ impl Pending {
         if self.is_inflight(item.id) {
             return;
         }
-        if self.is_active(item.id) {
+        let is_known = self.places.contains_key(&item.id);
+        let was_active = is_known && self.is_active(item.id);
+        self.take(item.id, was_active);
+        if was_active {
             self.push_active(item);
             return;
         }
-        let was_parked = self.places.contains_key(&item.id);
-        self.take_out(item.id);
+        let was_parked = is_known;
         let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
         if (was_parked && !relevant) || !item.backoff_expired || marked {
             self.park(item);
@@ -416,6 +418,7 @@ impl Pending {
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
             if !self.is_active(item.id) {
+                self.take(item.id, false);
                 self.push_active(item);
             }
             return Vec::new();
@@ -508,6 +511,7 @@ impl Pending {
     /// Moves a parked workload back to the heap.
     pub fn unpark(&mut self, item: &Item) {
         if self.is_inadmissible(item.id) {
+            self.take(item.id, false);
             self.push_active(item);
         }
     }

@@ -11,6 +11,7 @@ use crate::devices::Devices;
 use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{PodSet, PodSetRequest, PodSpec, Time, Workload};
+use crate::pair::Pair;
 use crate::shared::Shared;
 use crate::totals::PodSetTotals;
 
@@ -20,6 +21,8 @@ const MIN_UNUSED: usize = 1024;
 /// Pod sets that many workloads share: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
 #[derive(Debug, PartialEq)]
 pub struct Spec {
+    /// A number of its own.
+    number: u64,
     /// As applied.
     pub original: Vec<PodSet>,
     /// With defaults of the namespace filled in.
@@ -90,6 +93,10 @@ pub struct Workloads {
     specs: FxHashMap<u64, Vec<Arc<Spec>>>,
     forms: Pool<FormId, Vec<FormKey>>,
     shapes: Pool<ShapeId, ShapeKey>,
+    /// Shapes by number of the spec and priority, of workloads that ask for all that their specs say.
+    usual_shapes: FxHashMap<(u64, i64), ShapeId>,
+    /// How many specs there were.
+    n_specs: u64,
     /// So many specs, forms and shapes were in use when that was last looked at, or workloads if these were more.
     n_used: usize,
 }
@@ -126,8 +133,7 @@ struct ShapeKey {
 impl Workloads {
     /// The slot of a workload.
     pub fn find(&self, namespace: &str, name: &str) -> Option<WorkloadId> {
-        // A look-up by two borrowed strings would need a hash of its own; this one allocates.
-        self.by_key.get(&(namespace.to_owned(), name.to_owned())).copied()
+        self.by_key.get::<dyn Pair>(&(namespace, name)).copied()
     }
 
     /// The workload in a slot, if there is one.
@@ -158,6 +164,12 @@ impl Workloads {
     /// Is the table empty?
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, n_workloads: usize) {
+        self.slots.reserve(n_workloads.saturating_sub(self.free.len()));
+        self.by_key.reserve(n_workloads);
     }
 
     /// Puts a new workload into the table.
@@ -200,7 +212,10 @@ impl Workloads {
         let Prepared { adjusted, totals, misfit, original_misfit } = prepare(&pod_sets);
         let keys: Vec<FormKey> = adjusted.iter().map(form_key).collect();
         let form = self.forms.id_of(keys).0;
+        let number = self.n_specs;
+        self.n_specs += 1;
         let spec = Arc::new(Spec {
+            number,
             original: pod_sets,
             adjusted,
             totals,
@@ -216,6 +231,7 @@ impl Workloads {
     /// Forgets what was worked out of pod sets: LimitRanges or RuntimeClasses have changed.
     pub fn forget_specs(&mut self) {
         self.specs.clear();
+        self.usual_shapes.clear();
     }
 
     /// Is so much kept that it is time to see what of it is still in use? That takes as long as what has come since.
@@ -240,6 +256,7 @@ impl Workloads {
         self.slots.iter().flatten().for_each(&mut note);
         others.for_each(&mut note);
         self.shapes.retain(|_, id| used_shapes.contains(&id));
+        self.usual_shapes.clear();
         self.specs.retain(|_, specs| {
             specs.retain(|spec| Arc::strong_count(spec) > 1);
             !specs.is_empty()
@@ -248,6 +265,17 @@ impl Workloads {
         used_forms.extend(self.shapes.values().map(|(shape, _)| shape.form));
         self.forms.retain(|_, id| used_forms.contains(&id.0));
         self.n_used = self.n_kept().max(self.len());
+    }
+
+    /// The shape of a pending workload that asks for all that its spec says, and allows all flavors.
+    pub fn usual_shape(&mut self, spec: &Spec, priority: i64) -> ShapeId {
+        let key = (spec.number, priority);
+        if let Some(&known) = self.usual_shapes.get(&key) {
+            return known;
+        }
+        let shape = self.shape(spec, priority, &spec.totals, None);
+        self.usual_shapes.insert(key, shape);
+        shape
     }
 
     /// The shape of a pending workload.

@@ -156,7 +156,7 @@ pub fn local_queue_accounts(state: &State) -> Map<String, Value> {
 /// `status` of a LocalQueue. `None` if there is no such object.
 #[must_use]
 pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<Value> {
-    let id = state.names.local_queues.find(&(namespace.to_owned(), name.to_owned()))?;
+    let id = state.names.find_local_queue(namespace, name)?;
     let object = state.local_queues[id].object.as_ref()?;
     let queue = state.find_queue(&object.cluster_queue);
     let pending = state.local_queues[id].workloads.iter().filter(|w| state.workloads.get(**w).queued_in.is_some());

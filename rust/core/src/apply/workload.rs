@@ -31,12 +31,18 @@ impl State {
 
     /// The same where its pod sets are shared already; it has none of its own.
     fn store_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
+        let existing = self.workloads.find(&workload.meta.namespace, &workload.meta.name);
+        self.store_workload_in(existing, workload, spec)
+    }
+
+    /// The same where it is known whether there is such a workload already.
+    fn store_workload_in(&mut self, existing: Option<WorkloadId>, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
         self.forget_unused_shapes();
-        let namespace = workload.meta.namespace.clone();
-        let local_queue = self.local_queue(&namespace, &workload.queue_name);
+        let local_queue = self.names.local_queue(&workload.meta.namespace, &workload.queue_name);
+        self.local_queues.ensure(local_queue);
         let uid: Arc<str> = Arc::from(workload.meta.uid.as_str());
         let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
-        let id = match self.workloads.find(&namespace, &workload.meta.name) {
+        let id = match existing {
             Some(id) => {
                 let old = self.workloads.get(id);
                 let (old_local_queue, old_named) =
@@ -56,7 +62,7 @@ impl State {
                 id
             }
             None => self.workloads.insert(Record {
-                key: Arc::new((namespace, workload.meta.name.clone())),
+                key: Arc::new((workload.meta.namespace.clone(), workload.meta.name.clone())),
                 workload,
                 totals: Arc::clone(&spec.totals),
                 spec,
@@ -121,7 +127,10 @@ impl State {
                 .flatten();
             (Arc::clone(&record.spec), priority, allowed)
         });
-        let shape = shape.map(|(spec, priority, allowed)| self.workloads.shape(&spec, priority, &totals, allowed));
+        let shape = shape.map(|(spec, priority, allowed)| match allowed {
+            None if Arc::ptr_eq(&totals, &spec.totals) => self.workloads.usual_shape(&spec, priority),
+            allowed => self.workloads.shape(&spec, priority, &totals, allowed),
+        });
         let record = self.workloads.get_mut(id);
         record.totals = totals;
         record.devices = devices;
@@ -164,7 +173,7 @@ impl State {
     pub(crate) fn apply_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
         let existing = self.workloads.find(&workload.meta.namespace, &workload.meta.name);
         let Some(id) = existing else {
-            let id = self.store_workload_as(workload, spec);
+            let id = self.store_workload_in(None, workload, spec);
             let record = self.workloads.get(id);
             if Stage::of(&record.workload) == Stage::Finished {
                 return id;
@@ -183,7 +192,7 @@ impl State {
         // What the API server says now stands, whether it has the reservation or not.
         self.unconfirmed.remove(&id);
         let old = self.workloads.get(id).clone();
-        self.store_workload_as(workload, spec);
+        self.store_workload_in(Some(id), workload, spec);
         self.settle_change(id, &old);
         id
     }
