@@ -29,7 +29,7 @@ from kueuecore.jobs.pod import group_name
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.manifests import object_ref
-from kueuecore.testing.cluster import Cluster, RefusedError
+from kueuecore.testing.cluster import Cluster
 from kueuecore.world import jobs_configuration
 
 __all__ = ["JobControllers"]
@@ -204,10 +204,7 @@ class JobControllers:
         return pod_group(ref.name, pods) if pods else None
 
     def _get(self, ref: ObjectRef) -> JsonObject | None:
-        try:
-            return self._api.get(ref.kind, ref.name, namespace=ref.namespace)
-        except RefusedError:
-            return None
+        return self._api.find(ref.kind, ref.name, namespace=ref.namespace)
 
     def _in_namespace(self, kind: str, namespace: str) -> list[JsonObject]:
         return [it for it in self._api.list(kind)[0] if text_at(it, "metadata", "namespace") == namespace]

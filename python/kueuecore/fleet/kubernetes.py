@@ -8,7 +8,7 @@ from kueuecore.fleet.runner import KINDS, Pods, run_ns, runs_here, status_with
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import Autoscaler
-from kueuecore.testing.cluster import Cluster, RefusedError
+from kueuecore.testing.cluster import Cluster
 
 __all__ = ["Kubernetes"]
 
@@ -138,10 +138,7 @@ class Kubernetes:
         return self._api.list(kind)[0]
 
     def _get(self, ref: ObjectRef) -> JsonObject | None:
-        try:
-            return self._api.get(ref.kind, ref.name, namespace=ref.namespace)
-        except RefusedError:
-            return None
+        return self._api.find(ref.kind, ref.name, namespace=ref.namespace)
 
     def _put(self, manifest: JsonObject | None, status: JsonObject) -> None:
         """Write the status as a whole, as an update of the subresource writes it."""

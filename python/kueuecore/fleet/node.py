@@ -74,10 +74,7 @@ class Node:
 
     def get(self, kind: str, name: str, *, namespace: str = "") -> dict[str, Any] | None:
         """An object; None if there is none."""
-        try:
-            return self.api.get(kind, name, namespace=namespace)
-        except RefusedError:
-            return None
+        return self.api.find(kind, name, namespace=namespace)
 
     def running(self) -> frozenset[ObjectRef]:
         """The jobs that have pods here."""

@@ -219,10 +219,9 @@ class Cycle:
         if mode == Mode.PREEMPT:
             entry.reason = "WaitingForPreemptedWorkloads"
             # The slice is taken out once: were it a candidate as well, it is preempted (rules/09 §2.3 8).
-            targets = list(entry.targets)
-            if mine := [target for target in targets if replaced is not None and target.info.key == replaced.key]:
-                targets.remove(mine[0])
-            return self.issue(entry, targets)
+            slices = (i for i, it in enumerate(entry.targets) if replaced is not None and it.info.key == replaced.key)
+            taken_out = next(slices, None)
+            return self.issue(entry, [target for i, target in enumerate(entry.targets) if i != taken_out])
         worse = variants.admitted_sibling(info, self.snapshot, lambda theirs, own: theirs > own) if is_variant else None
         has_quota = conditions.has_reservation(info.workload)
         if self.settings.blocks_admission and not has_quota and not self.world.cache.are_pods_ready():

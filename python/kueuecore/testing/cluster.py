@@ -120,10 +120,14 @@ class Cluster:
         Raises:
             RefusedError: There is no such object (404).
         """
-        found = self._objects.get(kind, {}).get((kind, namespace, name))
+        found = self.find(kind, name, namespace=namespace)
         if found is None:
             raise RefusedError(404, f"there is no {kind} {namespace}/{name}")
         return found
+
+    def find(self, kind: str, name: str, *, namespace: str = "") -> _Object | None:
+        """An object as it is, if there is one."""
+        return self._objects.get(kind, {}).get((kind, namespace, name))
 
     def list(self, kind: str) -> tuple[list[_Object], str]:
         """All objects of a kind, and the version of the list."""

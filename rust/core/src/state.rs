@@ -235,7 +235,7 @@ impl State {
 
     /// The record of a LocalQueue name, new if it was never met.
     pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
-        let id = self.names.local_queues.intern(&(namespace.to_owned(), name.to_owned()));
+        let id = self.names.local_queue(namespace, name);
         self.local_queues.ensure(id);
         id
     }

@@ -72,10 +72,7 @@ class Stage:
         return self.api[cluster].create(manifest)
 
     def get(self, kind: str, name: str, *, cluster: str = MANAGER, namespace: str = "ns") -> OBJECT | None:
-        try:
-            return self.api[cluster].get(kind, name, namespace=namespace)
-        except RefusedError:
-            return None
+        return self.api[cluster].find(kind, name, namespace=namespace)
 
     def job(self, name: str = "job", **spec: Any) -> OBJECT:
         """A Job that MultiKueue runs, and its Workload of the same name, which has quota and a pending check."""

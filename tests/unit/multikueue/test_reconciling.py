@@ -500,12 +500,18 @@ def test_rule_9_a_workload_of_somebody_else_is_never_touched() -> None:
 # §4.6: garbage.
 
 
-def test_garbage_is_what_is_ours_and_has_nothing_here_any_more() -> None:
+def stage_with_garbage() -> Stage:
+    """A job and its copy on a worker that nothing here is about."""
     stage = Stage("west", start=False)
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "old", "uid": "u", "controller": True}
     more = {"labels": OUR_LABEL, "namespace": "ns"}
     stage.create("Job", "old", {}, cluster="west", **more)
     stage.create("Workload", "old", {"podSets": POD_SETS}, cluster="west", ownerReferences=[owner], **more)
+    return stage
+
+
+def test_garbage_is_what_is_ours_and_has_nothing_here_any_more() -> None:
+    stage = stage_with_garbage()
     stage.create("Workload", "theirs", {"podSets": POD_SETS}, cluster="west", namespace="ns")
     of_another = {"kueue.x-k8s.io/multikueue-origin": "another"}
     stage.create("Workload", "of-another", {"podSets": POD_SETS}, cluster="west", namespace="ns", labels=of_another)
@@ -517,11 +523,7 @@ def test_garbage_is_what_is_ours_and_has_nothing_here_any_more() -> None:
 
 
 def test_a_copy_stays_until_its_job_has_gone_even_if_the_deletion_of_the_job_gets_lost() -> None:
-    stage = Stage("west", start=False)
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "old", "uid": "u", "controller": True}
-    more = {"labels": OUR_LABEL, "namespace": "ns"}
-    stage.create("Job", "old", {}, cluster="west", **more)
-    stage.create("Workload", "old", {"podSets": POD_SETS}, cluster="west", ownerReferences=[owner], **more)
+    stage = stage_with_garbage()
     stage.loses = Delete
     stage.wait(61 * SECOND)
     assert (stage.copies("old"), stage.copies("old", kind="Job")) == (["west"], ["west"])

@@ -38,8 +38,7 @@ impl State {
     /// The same where it is known whether there is such a workload already.
     fn store_workload_in(&mut self, existing: Option<WorkloadId>, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
         self.forget_unused_shapes();
-        let local_queue = self.names.local_queue(&workload.meta.namespace, &workload.queue_name);
-        self.local_queues.ensure(local_queue);
+        let local_queue = self.local_queue(&workload.meta.namespace, &workload.queue_name);
         let uid: Arc<str> = Arc::from(workload.meta.uid.as_str());
         let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let id = match existing {

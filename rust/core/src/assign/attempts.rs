@@ -37,11 +37,6 @@ pub(super) fn merge(
     if scanned.is_empty() {
         return;
     }
-    if attempts.is_empty() && (1..scanned.len()).all(|i| scanned[..i].iter().all(|a| a.flavor != scanned[i].flavor)) {
-        *attempts = scanned;
-        attempts.iter_mut().for_each(|attempt| keep_first(&mut attempt.reasons));
-        return;
-    }
     let n_before = attempts.len();
     let mut present: SmallVec<[FlavorId; 8]> = SmallVec::new();
     attempts.reserve(scanned.len());
@@ -59,24 +54,20 @@ pub(super) fn merge(
                 };
                 known.no_fit_reason = known.no_fit_reason.max(attempt.no_fit_reason);
                 known.reasons.append(&mut attempt.reasons);
-                keep_first(&mut known.reasons);
             }
-            None => {
-                keep_first(&mut attempt.reasons);
-                attempts.push(attempt);
-            }
+            None => attempts.push(attempt),
         }
     }
     for attempt in &mut attempts[..n_before] {
         if group.flavors.contains(&attempt.flavor) && !present.contains(&attempt.flavor) {
             attempt.mode = Mode::NoFit;
             attempt.reasons.push(Reason::ResourceNotProvided(attempt.flavor, resource));
-            keep_first(&mut attempt.reasons);
             if observability {
                 attempt.no_fit_reason = NoFitReason::NoMatchingFlavor;
             }
         }
     }
+    attempts.iter_mut().for_each(|attempt| keep_first(&mut attempt.reasons));
 }
 
 /// Every reason once, where it came first.
