@@ -147,7 +147,8 @@ pub fn admitted(mut workload: Workload, flavors: Quantities<'_>, at: Time) -> Wo
         count: Some(pod_set.count),
         ..PodSetAssignment::default()
     };
-    let admission = Admission { cluster_queue: workload.queue_name.to_string(), pod_set_assignments: vec![assignment] };
+    let admission =
+        Admission { cluster_queue: workload.queue_name.clone(), pod_set_assignments: vec![assignment].into() };
     let status = &mut workload.status;
     status.admission = Some(admission.into());
     status.conditions = [(QUOTA_RESERVED, "QuotaReserved"), (ADMITTED, "Admitted")]

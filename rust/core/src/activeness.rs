@@ -91,7 +91,7 @@ pub fn activeness(cluster_queue: &ClusterQueue, terminating: bool, lookup: &Look
     }
     let texts: Vec<&str> = causes.iter().map(|(_, text)| text.as_str()).collect();
     let message = format!("Can't admit new workloads: {}.", texts.join(", "));
-    let message = truncate(&message, MAX_CONDITION_MESSAGE);
+    let message = truncate(message, MAX_CONDITION_MESSAGE).to_string();
     Activeness { status: QueueStatus::Pending, reason: causes[0].0, message }
 }
 

@@ -346,7 +346,7 @@ impl State {
             if leaves || object.stop_policy != StopPolicy::None {
                 self.unqueue_workloads_of(id);
             }
-            if leaves && let Some(old_queue) = self.names.queues.find(&old.cluster_queue) {
+            if leaves && let Some(old_queue) = self.names.queues.find(old.cluster_queue.as_str()) {
                 self.queues[old_queue].local_queues.remove(&id);
             }
         }
@@ -375,7 +375,7 @@ impl State {
         self.touch_local_queue(id);
         let object = self.local_queues[id].object.take().expect("looked up above");
         self.local_queues[id].account = None;
-        if let Some(queue) = self.names.queues.find(&object.cluster_queue) {
+        if let Some(queue) = self.names.queues.find(object.cluster_queue.as_str()) {
             self.queues[queue].local_queues.remove(&id);
         }
         true

@@ -1,5 +1,6 @@
 //! What holds quota: ClusterQueues and Cohorts in the forest, and the workloads that charge them (rules/02 §4, §5).
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use thiserror::Error;
 use crate::activeness::{self, Lookup};
 use crate::amount::Amount;
 use crate::assign::{QueueRules, Totals};
+use crate::assigned::{Assigned, Charged, charged_usage};
 use crate::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
 use crate::forest::{NodeId, NodeKind};
 use crate::gates::Gate;
-use crate::ids::{CohortId, FlavorResourceId, QueueId, WorkloadId};
+use crate::ids::{CohortId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{ClusterQueue, Cohort, Time};
 use crate::preempt::CandidateKey;
@@ -252,7 +254,7 @@ impl State {
     }
 
     /// The same where it is known what the admission says.
-    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Arc<[Totals]>>) -> bool {
+    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Assigned>) -> bool {
         let record = self.workloads.get(workload);
         let target = if has_active_quota_reservation(&record.workload) && !self.counts_by_variants(&record.workload) {
             record.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone())
@@ -266,14 +268,17 @@ impl State {
         let Some(queue) = self.find_queue(&target) else { return false };
         self.uncache(workload);
         let status = &self.workloads.get(workload).workload.status;
-        let totals = match assigned {
-            Some(totals) if status.reclaimable_pods.is_empty() => {
+        let (totals, usage) = match assigned {
+            Some(Assigned { totals, charged, .. }) if status.reclaimable_pods.is_empty() => {
                 debug_assert_eq!(totals, self.reserved_totals(workload));
-                totals
+                (totals, charged)
             }
-            _ => self.reserved_totals(workload),
+            _ => {
+                let totals = self.reserved_totals(workload);
+                let charged = charged_usage(&mut self.names, &totals);
+                (totals, charged)
+            }
         };
-        let usage = charged_usage(&mut self.names, &totals);
         let record = self.workloads.get_mut(workload);
         record.totals = totals;
         record.cached_in = Some(queue);
@@ -348,7 +353,7 @@ impl State {
     }
 
     /// The place of a reserving workload among the candidates for preemption (rules/04 §3).
-    fn candidate_key(&mut self, id: WorkloadId, uses: Arc<[(FlavorResourceId, Amount)]>) -> CandidateKey {
+    fn candidate_key(&mut self, id: WorkloadId, uses: Charged) -> CandidateKey {
         let gates = self.config.gates;
         let requeuing = self.config.requeuing_timestamp;
         let record = self.workloads.get_mut(id);
@@ -381,35 +386,17 @@ impl State {
     }
 }
 
-/// What totals charge: the resources that have a flavor (rules/01 §7.4).
-fn charged_usage(names: &mut Names, totals: &[Totals]) -> Vec<(FlavorResourceId, Amount)> {
-    let mut usage: Vec<(FlavorResourceId, Amount)> = Vec::new();
-    for pod_set in totals {
-        for &(resource, flavor) in &pod_set.flavors {
-            let Some(&(_, value)) = pod_set.requests.iter().find(|r| r.0 == resource) else { continue };
-            let fr = names.flavor_resource(flavor, resource);
-            match usage.iter_mut().find(|(known, _)| *known == fr) {
-                Some((_, total)) => *total = total.plus_units(value),
-                None => usage.push((fr, Amount::ZERO.plus_units(value))),
-            }
-        }
-    }
-    usage.sort_unstable_by_key(|(fr, _)| *fr);
-    usage
-}
-
 /// What is charged, and nothing of what was assigned besides: candidates are those that were assigned it (rules/04 §2).
-fn uses(
-    names: &mut Names,
-    totals: &[Totals],
-    charged: &[(FlavorResourceId, Amount)],
-) -> Arc<[(FlavorResourceId, Amount)]> {
-    let mut uses = charged.to_vec();
+fn uses(names: &mut Names, totals: &[Totals], charged: &Charged) -> Charged {
+    let mut uses = Cow::Borrowed(&charged[..]);
     for &(resource, flavor) in totals.iter().flat_map(|totals| &totals.flavors) {
         let fr = names.flavor_resource(flavor, resource);
         if !uses.iter().any(|(known, _)| *known == fr) {
-            uses.push((fr, Amount::ZERO));
+            uses.to_mut().push((fr, Amount::ZERO));
         }
     }
-    uses.into()
+    match uses {
+        Cow::Borrowed(_) => Arc::clone(charged),
+        Cow::Owned(uses) => uses.into(),
+    }
 }

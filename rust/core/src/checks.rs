@@ -174,7 +174,8 @@ mod tests {
         let mut w = Workload::default();
         let flavors = [("cpu".to_owned(), flavor.to_owned())].into();
         let pod_set_assignments = vec![PodSetAssignment { flavors, ..Default::default() }];
-        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), pod_set_assignments }.into());
+        w.status.admission =
+            Some(Admission { cluster_queue: "cq".into(), pod_set_assignments: pod_set_assignments.into() }.into());
         w
     }
 

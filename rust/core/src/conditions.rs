@@ -91,16 +91,11 @@ pub fn condition(
     now: Time,
     generation: i64,
 ) -> Condition {
-    let message = message.into();
     Condition {
         kind: kind.into(),
         status,
         reason: reason.into(),
-        message: if message.len() <= MAX_CONDITION_MESSAGE {
-            message
-        } else {
-            truncate(&message, MAX_CONDITION_MESSAGE).into()
-        },
+        message: truncate(message, MAX_CONDITION_MESSAGE),
         last_transition: now,
         observed_generation: generation,
     }
@@ -110,16 +105,17 @@ pub fn condition(
 ///
 /// A character that would be cut in two is left out, so that the result is text.
 #[must_use]
-pub fn truncate(message: &str, limit: usize) -> String {
+pub fn truncate(message: impl Into<Text>, limit: usize) -> Text {
     const MARK: &str = " ...";
+    let message = message.into();
     if message.len() <= limit {
-        return message.to_owned();
+        return message;
     }
     let mut end = limit.saturating_sub(MARK.len());
     while !message.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}{MARK}", &message[..end])
+    format!("{}{MARK}", &message[..end]).into()
 }
 
 #[cfg(test)]

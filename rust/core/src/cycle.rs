@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::admission_fair_sharing::local_queue_usage;
 use crate::amount::Amount;
 use crate::apply::has_closed_preemption_gate;
-use crate::assign::{Mode, Nomination, Totals};
+use crate::assign::{Mode, Nomination};
+use crate::assigned::Assigned;
 use crate::decision::Decision;
 use crate::entry::{Entry, EntryStatus, sort_classical};
 use crate::forest::{Forest, TreeId};
@@ -57,9 +58,9 @@ pub(crate) enum Fitting {
 #[derive(Clone, Debug)]
 pub(crate) struct Assumed {
     pub workload: WorkloadId,
+    pub queue: QueueId,
     pub admission: Shared<Admission>,
-    /// What the admission says, by ids.
-    pub totals: Arc<[Totals]>,
+    pub assigned: Assigned,
 }
 
 /// What the entries of a cycle share.
@@ -291,7 +292,7 @@ impl State {
         self.admit_entry(&mut round.entries[entry], slice, &mut round.cycle);
     }
 
-    fn admit_entry(&self, entry: &mut Entry, slice: Option<WorkloadId>, cycle: &mut Cycle) {
+    fn admit_entry(&mut self, entry: &mut Entry, slice: Option<WorkloadId>, cycle: &mut Cycle) {
         if entry.is_gone || entry.is_homeless {
             entry.status = EntryStatus::Nominated;
             return;
@@ -299,10 +300,9 @@ impl State {
         if self.migrates(entry, cycle) {
             return;
         }
-        let admission = self.admission(entry);
         entry.status = EntryStatus::Assumed;
         cycle.replaced.extend(slice.map(|slice| (slice, entry.workload)));
-        self.note_reservation(entry, admission, cycle);
+        self.note_reservation(entry, cycle);
     }
 
     fn skip(&self, entry: &mut Entry, message: &'static str, counts: bool, cycle: &mut Cycle) {
@@ -310,7 +310,7 @@ impl State {
         entry.message = message.into();
         entry.reason = reasons::WAITING_FOR_QUOTA;
         if counts {
-            let queue = self.names.queues[entry.queue].clone();
+            let queue = self.names.queues[entry.queue].to_string();
             *cycle.decision.skipped_preemptions.entry(queue).or_default() += 1;
         }
     }
@@ -344,7 +344,8 @@ impl State {
         } else {
             "skipped"
         };
-        let of_queue = cycle.decision.target_recomputations.entry(self.names.queues[entry.queue].clone()).or_default();
+        let of_queue =
+            cycle.decision.target_recomputations.entry(self.names.queues[entry.queue].to_string()).or_default();
         *of_queue.entry(result).or_default() += 1;
     }
 

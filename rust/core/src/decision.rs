@@ -8,6 +8,7 @@ use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::objects::{Admission, Time};
 use crate::pending::Parked;
 use crate::shared::Shared;
+use crate::text::Text;
 
 /// Namespace and name of a workload.
 pub type Key = Arc<(String, String)>;
@@ -132,7 +133,7 @@ pub struct Preempted {
     /// Its slot.
     pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
-    pub queue: String,
+    pub queue: Text,
     /// Its id; `None` if it holds none any more.
     pub queue_id: Option<QueueId>,
     /// For whom.
@@ -142,7 +143,7 @@ pub struct Preempted {
     /// Reason of its condition Preempted; `FlavorMigration`, of Evicted, for a variant that another takes the place of.
     pub reason: &'static str,
     /// Kueue's message.
-    pub message: String,
+    pub message: Text,
 }
 
 /// A slice that is finished, because a newer one takes its place.
@@ -153,7 +154,7 @@ pub struct Replaced {
     /// The slice that got quota instead.
     pub successor: Key,
     /// Kueue's message.
-    pub message: String,
+    pub message: Text,
 }
 
 /// A head that stayed pending.
@@ -164,13 +165,13 @@ pub struct Kept {
     /// Its slot.
     pub workload: WorkloadId,
     /// Its ClusterQueue.
-    pub queue: String,
+    pub queue: Text,
     /// Its id.
     pub queue_id: QueueId,
     /// Reason of its condition QuotaReserved; empty if none was written.
     pub reason: &'static str,
     /// Kueue's message.
-    pub message: String,
+    pub message: Text,
     /// Where it went: parked, or back into the heap.
     pub parked: bool,
     /// Is any of this new in its status?
@@ -187,7 +188,7 @@ pub struct Event {
     /// The workload.
     pub key: Key,
     /// Its message, at most 1024 bytes.
-    pub message: String,
+    pub message: Text,
 }
 
 /// A workload whose decision needs what is not built yet.

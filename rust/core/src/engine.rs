@@ -8,6 +8,7 @@ use crate::ids::WorkloadId;
 use crate::objects::{Object, Time};
 use crate::readiness::note_readiness;
 use crate::state::State;
+use crate::text::Text;
 
 /// A scheduler that decides and does nothing.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +115,7 @@ impl Engine {
                 state.cohorts[id].object.as_deref().cloned().map(Object::Cohort)
             }
             Object::ClusterQueue(o) => {
-                let id = state.names.queues.find(&o.meta.name)?;
+                let id = state.names.queues.find(o.meta.name.as_str())?;
                 state.queues[id].object.as_deref().cloned().map(Object::ClusterQueue)
             }
             Object::LocalQueue(o) => {
@@ -216,7 +217,7 @@ impl Engine {
 
     /// Marks a workload Evicted; it keeps its quota until [`Engine::release`] (rules/04 §8).
     pub fn evict(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
-        self.change(id, now, |workload| eviction::evict(workload, reason.to_owned(), "", message, now))
+        self.change(id, now, |workload| eviction::evict(workload, reason.to_owned(), "", Text::copied(message), now))
     }
 
     /// The job of an evicted workload has stopped: its quota is free and it is pending again (rules/04 §9).

@@ -16,14 +16,20 @@ const POD_GROUP_WORKLOAD: &str = "kueue.x-k8s.io/is-group-workload";
 ///
 /// The quota stays reserved until [`release_after_eviction`]. `cause` may be empty; it enters the reason of the
 /// condition only for `Deactivated`, and the counter always.
-pub fn evict(workload: &mut Workload, reason: impl Into<Text>, cause: &str, message: &str, now: Time) -> bool {
+pub fn evict(
+    workload: &mut Workload,
+    reason: impl Into<Text>,
+    cause: &str,
+    message: impl Into<Text>,
+    now: Time,
+) -> bool {
     let reason: Text = reason.into();
     let shown = if reason == reasons::DEACTIVATED && !cause.is_empty() {
         reasons::with_cause(&reason, cause).into()
     } else {
         reason.clone()
     };
-    let message = Text::copied(message);
+    let message = message.into();
     set(workload, conditions::EVICTED, ConditionStatus::True, shown.clone(), message.clone(), now);
     if is_true(&workload.status.conditions, conditions::BLOCKED_ON_PREEMPTION_GATES) {
         set(workload, conditions::BLOCKED_ON_PREEMPTION_GATES, ConditionStatus::False, shown, message, now);
@@ -54,10 +60,10 @@ pub fn event_reason(reason: &str, cause: &str) -> String {
 }
 
 /// Writes an eviction by preemption, with condition Preempted for `preempted_reason`; returns as [`evict`].
-pub fn preempt(workload: &mut Workload, preempted_reason: &'static str, message: &str, now: Time) -> bool {
+pub fn preempt(workload: &mut Workload, preempted_reason: &'static str, message: impl Into<Text>, now: Time) -> bool {
     // This one condition carries no generation.
-    let preempted =
-        condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, Text::copied(message), now, 0);
+    let message = message.into();
+    let preempted = condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, message.clone(), now, 0);
     conditions::set(&mut workload.status.conditions, preempted);
     evict(workload, reasons::PREEMPTED, "", message, now)
 }
@@ -163,7 +169,7 @@ pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
         Some(target) => (target.reason.to_string(), format!("{} due to {}", messages::DEACTIVATED, target.message)),
         None => (String::new(), messages::DEACTIVATED.to_owned()),
     };
-    evict(workload, reasons::DEACTIVATED, &cause, &message, now);
+    evict(workload, reasons::DEACTIVATED, &cause, message, now);
     Some(cause)
 }
 
@@ -223,7 +229,7 @@ mod tests {
         for kind in [QUOTA_RESERVED, ADMITTED] {
             w.status.conditions.push(condition(kind, ConditionStatus::True, kind, "", Time(0), 3));
         }
-        w.status.admission = Some(Admission { cluster_queue: "cq".to_owned(), ..Default::default() }.into());
+        w.status.admission = Some(Admission { cluster_queue: "cq".into(), ..Default::default() }.into());
         w
     }
 

@@ -146,10 +146,19 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
         Q: Hash + Eq + ToOwned<Owned = T> + ?Sized,
         T: std::borrow::Borrow<Q>,
     {
+        self.intern_as(value, Q::to_owned)
+    }
+
+    /// The same where what is kept is made of the value in another way.
+    pub fn intern_as<Q>(&mut self, value: &Q, keep: impl FnOnce(&Q) -> T) -> I
+    where
+        Q: Hash + Eq + ?Sized,
+        T: std::borrow::Borrow<Q>,
+    {
         if let Some(&id) = self.ids.get(value) {
             return id;
         }
-        let owned = value.to_owned();
+        let owned = keep(value);
         let id = self.values.push(owned.clone());
         self.ids.insert(owned, id);
         id

@@ -22,6 +22,7 @@ pub mod admission_fair_sharing;
 pub mod amount;
 pub mod apply;
 pub mod assign;
+mod assigned;
 pub mod cache;
 pub mod checks;
 pub mod columns;

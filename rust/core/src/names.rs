@@ -5,12 +5,13 @@ use crate::ids::{
     CohortId, FlavorId, FlavorResourceId, IdVec, Interner, LocalQueueId, NamespaceId, QueueId, ResourceId,
 };
 use crate::pair::Pair;
+use crate::text::Text;
 
 /// The interners of an engine.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// ClusterQueues.
-    pub queues: Interner<QueueId, String>,
+    pub queues: Interner<QueueId, Text>,
     /// Cohorts.
     pub cohorts: Interner<CohortId, String>,
     /// ResourceFlavors.
@@ -25,6 +26,11 @@ pub struct Names {
 }
 
 impl Names {
+    /// The id of a ClusterQueue name.
+    pub fn queue(&mut self, name: &str) -> QueueId {
+        self.queues.intern_as(name, Text::copied)
+    }
+
     /// The id of a LocalQueue, by namespace and name.
     pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
         let known = self.find_local_queue(namespace, name);

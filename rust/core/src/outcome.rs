@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::assign::{self, Resume, Totals};
+use crate::assign::{Resume, Totals};
+use crate::assigned::Assigned;
 use crate::checks::checks_for_admission;
 use crate::conditions::{self, truncate};
 use crate::cycle::{Assumed, Cycle};
@@ -13,7 +14,7 @@ use crate::eviction;
 use crate::gates::Gate;
 use crate::ids::{QueueId, WorkloadId};
 use crate::messages;
-use crate::objects::{Admission, PodSet, PodSetAssignment, PodSetRequest, Time};
+use crate::objects::{Admission, PodSet, PodSetRequest, Time};
 use crate::pending::RequeueReason;
 use crate::preempt::Target;
 use crate::queue_order::{is_admissible, is_evicted, queued_wait};
@@ -22,73 +23,40 @@ use crate::reservation::{block_on_preemption_gates, keep_pending, reserve_quota}
 use crate::resource_names::{exact_quantity, quantity_from_value};
 use crate::shared::Shared;
 use crate::state::{Owner, State};
+use crate::text::Text;
 use crate::workloads::Record;
 
 impl State {
-    /// `status.admission` for an assignment (rules/05 §6.4 step 12).
-    pub(crate) fn admission(&self, entry: &Entry) -> Shared<Admission> {
+    /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
+    pub(crate) fn admission(&mut self, entry: &Entry) -> (Shared<Admission>, Assigned) {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
-        let record = self.workloads.get(entry.workload);
-        let pod_set_assignments = assignment
-            .pod_sets
-            .iter()
-            .map(|pod_set| {
-                let mut result = PodSetAssignment {
-                    name: record.spec.adjusted[pod_set.index].name.clone(),
-                    count: Some(pod_set.count),
-                    ..PodSetAssignment::default()
-                };
-                for choice in &pod_set.flavors {
-                    let resource = self.names.resource_text(choice.resource).to_owned();
-                    let value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
-                    result.resource_usage.insert(resource.clone(), quantity_from_value(&resource, value, false));
-                    result.flavors.insert(resource, self.names.flavors[choice.flavor].clone());
-                }
-                result
-            })
-            .collect();
-        Admission { cluster_queue: self.names.queues[entry.queue].clone(), pod_set_assignments }.into()
+        let assigned = self.workloads.assigned(&mut self.names, entry.workload, assignment);
+        let cluster_queue = self.names.queues[entry.queue].clone();
+        (Admission { cluster_queue, pod_set_assignments: assigned.told.clone() }.into(), assigned)
     }
 
     /// The event of a reservation is worded while the assignment is at hand.
-    pub(crate) fn note_reservation(&self, entry: &Entry, admission: Shared<Admission>, cycle: &mut Cycle) {
+    pub(crate) fn note_reservation(&mut self, entry: &Entry, cycle: &mut Cycle) {
+        let (admission, assigned) = self.admission(entry);
         let record = self.workloads.get(entry.workload);
         if !entry.has_reservation {
             let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
             let considered = messages::considered_flavors(&self.names, assignment, &record.spec.adjusted);
             let wait = queued_wait(&record.workload, self.now);
+            let message = messages::quota_reserved_event(&admission.cluster_queue, wait, &considered);
             cycle.decision.events.push(Event {
                 kind: "Normal",
                 reason: "QuotaReserved".into(),
                 key: Arc::clone(&record.key),
-                message: truncate(
-                    &messages::quota_reserved_event(&admission.cluster_queue, wait, &considered),
-                    conditions::MAX_EVENT_MESSAGE,
-                ),
+                message: truncate(message, conditions::MAX_EVENT_MESSAGE),
             });
         }
-        let totals = self.assigned_totals(entry);
-        cycle.assumed.push(Assumed { workload: entry.workload, admission, totals });
-    }
-
-    /// What [`crate::totals::reserved_totals`] would read in the admission of an entry, without its names.
-    fn assigned_totals(&self, entry: &Entry) -> Arc<[Totals]> {
-        let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
-        let of_pod_set = |pod_set: &assign::PodSetAssignment| {
-            let amount = |resource| pod_set.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1);
-            let mut requests: Vec<_> = pod_set.flavors.iter().map(|it| (it.resource, amount(it.resource))).collect();
-            requests.sort_by(|a, b| self.names.canonical_key(a.0).cmp(&self.names.canonical_key(b.0)));
-            let mut flavors: Vec<_> = pod_set.flavors.iter().map(|it| (it.resource, it.flavor)).collect();
-            flavors.sort_by(|a, b| self.names.resource_text(a.0).cmp(self.names.resource_text(b.0)));
-            Totals { count: pod_set.count, requests, flavors }
-        };
-        assignment.pod_sets.iter().map(of_pod_set).collect()
+        cycle.assumed.push(Assumed { workload: entry.workload, queue: entry.queue, admission, assigned });
     }
 
     /// Writes a reservation and charges it.
     pub(crate) fn assume(&mut self, assumed: Assumed, now: Time, decision: &mut Decision) {
-        let Assumed { workload: id, admission, totals } = assumed;
-        let queue = self.find_queue(&admission.cluster_queue).expect("the ClusterQueue of a head");
+        let Assumed { workload: id, queue, admission, assigned } = assumed;
         let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
         let required: BTreeSet<String> = checks_for_admission(&object, &admission);
         let gates = self.config.gates;
@@ -102,10 +70,10 @@ impl State {
         self.follow_admission(id, before.workload.status.admission.as_ref());
         self.unqueue(id);
         let n_before = index(decision.admissions.len());
-        decision.flavors.extend(totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
-        self.put_cached_as(id, Some(totals));
+        decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
+        self.put_cached_as(id, Some(assigned));
         if is_admitted {
-            let message = messages::admitted_event(&admission.cluster_queue, 0);
+            let message = messages::admitted_event(&admission.cluster_queue, 0).into();
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: Arc::clone(&key), message });
         }
         self.unconfirmed.insert(id, before);
@@ -136,18 +104,18 @@ impl State {
                 "Preempted workload {ns}/{name} (UID: {uid}) in ClusterQueue {}{priorities}",
                 self.names.queues[target.queue]
             );
-            let event = |reason: &'static str, key: &Key, message: String| Event {
+            let event = |reason: &'static str, key: &Key, message: Text| Event {
                 kind: "Normal",
                 reason: reason.into(),
                 key: Arc::clone(key),
                 message,
             };
-            let evicted = truncate(&message, conditions::MAX_EVENT_MESSAGE);
+            let evicted = truncate(message.clone(), conditions::MAX_EVENT_MESSAGE);
             decision.events.push(event("EvictedDueToPreempted", &victim.key, evicted));
-            decision.events.push(event("Preempted", &victim.key, format!("{message}{priorities}")));
-            decision.events.push(event("PreemptedWorkload", &preemptor.key, told));
+            decision.events.push(event("Preempted", &victim.key, format!("{message}{priorities}").into()));
+            decision.events.push(event("PreemptedWorkload", &preemptor.key, told.into()));
             let record = self.workloads.get_mut(target.workload);
-            eviction::preempt(&mut record.workload, target.reason, &message, now);
+            eviction::preempt(&mut record.workload, target.reason, message, now);
             self.rank_candidate(target.workload);
             self.agenda.touch(target.workload);
             self.undelivered.push(target.workload);
@@ -168,7 +136,7 @@ impl State {
             preemptor: Arc::clone(&preemptor.key),
             preemptor_id,
             reason: target.reason,
-            message: messages::preempted(&preemptor.workload.meta, target.reason, &to, &from),
+            message: messages::preempted(&preemptor.workload.meta, target.reason, &to, &from).into(),
         }
     }
 
@@ -223,10 +191,10 @@ impl State {
             kind: "Warning",
             reason: reason.into(),
             key: Arc::clone(&record.key),
-            message: truncate(&entry.message, conditions::MAX_EVENT_MESSAGE),
+            message: truncate(entry.message.clone(), conditions::MAX_EVENT_MESSAGE),
         });
         let key = Arc::clone(&record.key);
-        let (workload, queue_id, message) = (entry.workload, entry.queue, entry.message.to_string());
+        let (workload, queue_id, message) = (entry.workload, entry.queue, entry.message);
         decision.pending.push(Kept { key, workload, queue, queue_id, reason, message, parked, written });
     }
 

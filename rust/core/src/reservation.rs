@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn admission() -> Shared<Admission> {
-        Admission { cluster_queue: "cq".to_owned(), ..Default::default() }.into()
+        Admission { cluster_queue: "cq".into(), ..Default::default() }.into()
     }
 
     fn check(name: &str, state: CheckState) -> AdmissionCheckState {
@@ -323,7 +323,7 @@ mod tests {
                 let delayed = if topology { "Pending" } else { "" };
                 let pod_set = PodSetAssignment { delayed_topology_request: delayed.to_owned(), ..Default::default() };
                 w.status.admission =
-                    Some(Admission { pod_set_assignments: vec![pod_set], ..Admission::default() }.into());
+                    Some(Admission { pod_set_assignments: vec![pod_set].into(), ..Admission::default() }.into());
                 assert!(sync_admitted(&mut w, Time(SECOND), gates(observability)));
                 assert_eq!((get(&w, ADMITTED).reason.as_str(), is_admitted(&w)), (reason, admitted));
             }

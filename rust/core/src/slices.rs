@@ -15,6 +15,7 @@ use crate::preempt::Target;
 use crate::queue_order::is_finished;
 use crate::reasons;
 use crate::state::State;
+use crate::text::Text;
 
 /// Annotation with the key of the slice that a workload replaces.
 pub const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
@@ -70,7 +71,7 @@ impl State {
         let before = self.workloads.get(old).clone();
         let successor = self.workloads.get_mut(new);
         successor.workload.status.cluster_name.clone_from(&before.workload.status.cluster_name);
-        let message = messages::slice_replaced(&successor.workload.meta);
+        let message = Text::from(messages::slice_replaced(&successor.workload.meta));
         let new_key = Arc::clone(&successor.key);
         let record = self.workloads.get_mut(old);
         if !eviction::finish(&mut record.workload, reasons::WORKLOAD_SLICE_REPLACED, &message, now) {
@@ -81,7 +82,7 @@ impl State {
             kind: "Normal",
             reason: reasons::WORKLOAD_SLICE_REPLACED.into(),
             key: Arc::clone(&key),
-            message: truncate(&message, MAX_EVENT_MESSAGE),
+            message: truncate(message.clone(), MAX_EVENT_MESSAGE),
         });
         self.settle_status_change(old, &before);
         self.replaced_slices.insert(new, (Arc::clone(&key), before.workload));

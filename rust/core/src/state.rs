@@ -7,6 +7,7 @@ use crate::activeness::{Activeness, QueueStatus};
 use crate::admission_fair_sharing::Account;
 use crate::amount::Amount;
 use crate::assign::{QueueRules, ResourceGroup};
+use crate::assigned::Charged;
 use crate::config::Config;
 use crate::forest::{Forest, NodeId};
 use crate::gates::Gate;
@@ -29,7 +30,7 @@ use crate::workloads::{Record, Workloads};
 #[derive(Clone, Debug)]
 pub struct Charge {
     /// Usage by flavor-resource.
-    pub usage: Vec<(FlavorResourceId, Amount)>,
+    pub usage: Charged,
     /// Is the workload Admitted, not only reserving?
     pub admitted: bool,
     /// The LocalQueue that it counts for.
@@ -93,7 +94,7 @@ impl QueueRecord {
         }
         let of_local_queue = self.admitted_usage_of.entry(charge.local_queue).or_default();
         for usage in [&mut self.admitted_usage, of_local_queue] {
-            for &(fr, amount) in &charge.usage {
+            for &(fr, amount) in &*charge.usage {
                 let total = usage.entry(fr).or_default();
                 let units = amount.get();
                 *total = if add { total.plus_units(units) } else { total.minus_units(units) };
@@ -221,7 +222,7 @@ pub enum Owner {
 impl State {
     /// The record of a ClusterQueue name, new if it was never met.
     pub fn queue(&mut self, name: &str) -> QueueId {
-        let id = self.names.queues.intern(name);
+        let id = self.names.queue(name);
         self.queues.ensure(id);
         id
     }

@@ -74,7 +74,7 @@ pub fn totals(
                     .collect(),
                 flavors: Some(assignment.flavors.clone()),
             };
-            reserved.iter().zip(&admission.pod_set_assignments).map(by_name).collect()
+            reserved.iter().zip(admission.pod_set_assignments.iter()).map(by_name).collect()
         }
         None => pending_totals(pod_sets, status, config, reclaimable_pods, devices),
     }

@@ -18,6 +18,7 @@ use crate::pending::RequeueReason;
 use crate::queue_order::{is_admitted, is_evicted};
 use crate::reasons;
 use crate::state::State;
+use crate::text::Text;
 
 /// Label of a workload for whose flavors there are variants.
 pub const PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
@@ -118,11 +119,11 @@ impl State {
     /// Evicts a variant in favor of one for a preferred flavor; Kueue tells it again in each cycle until it has stopped.
     pub(crate) fn write_migration(&mut self, from: WorkloadId, to: WorkloadId, now: Time, decision: &mut Decision) {
         let successor = self.workloads.get(to);
-        let message = messages::migrated(&successor.workload.meta.uid);
+        let message = Text::from(messages::migrated(&successor.workload.meta.uid));
         let preemptor = Arc::clone(&successor.key);
         let record = self.workloads.get_mut(from);
         let is_new = !is_evicted(&record.workload);
-        eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", &message, now);
+        eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", message.clone(), now);
         let key = Arc::clone(&record.key);
         let queue_id = record.cached_in;
         self.rank_candidate(from);
@@ -131,13 +132,13 @@ impl State {
             kind: "Normal",
             reason: eviction::event_reason(reasons::FLAVOR_MIGRATION, "").into(),
             key: Arc::clone(&key),
-            message: truncate(&message, MAX_EVENT_MESSAGE),
+            message: truncate(message.clone(), MAX_EVENT_MESSAGE),
         });
         if is_new {
             decision.preemptions.push(Preempted {
                 key,
                 workload: from,
-                queue: queue_id.map_or_else(String::new, |queue| self.names.queues[queue].clone()),
+                queue: queue_id.map(|queue| self.names.queues[queue].clone()).unwrap_or_default(),
                 queue_id,
                 preemptor,
                 preemptor_id: to,

@@ -96,7 +96,7 @@ impl State {
         let queue = self.queue_of(id);
         let mut answer = WhatIf {
             outcome: Outcome::Waits,
-            queue: queue.map_or_else(String::new, |queue| self.names.queues[queue].clone()),
+            queue: queue.map_or_else(String::new, |queue| self.names.queues[queue].to_string()),
             admission: None,
             preemptions: Vec::new(),
             reason: String::new(),
@@ -133,10 +133,10 @@ impl State {
             answer.outcome = Outcome::Fits;
             answer.admission = cycle.assumed.pop().map(|assumed| assumed.admission);
             let told = cycle.decision.events.iter().find(|event| event.reason == "QuotaReserved");
-            answer.message = told.map_or_else(String::new, |event| event.message.clone());
+            answer.message = told.map_or_else(String::new, |event| event.message.to_string());
         } else if !cycle.preemptions.is_empty() {
             answer.outcome = Outcome::Preempts;
-            answer.admission = Some(self.admission(&entry));
+            answer.admission = Some(self.admission(&entry).0);
             let targets = cycle.preemptions.iter();
             answer.preemptions = targets.map(|(target, ..)| self.preempted(*target, id, queue)).collect();
         }
@@ -196,7 +196,7 @@ mod tests {
     fn one_that_comes_with_an_admission_leaves_no_trace() {
         let mut world = world();
         let mut asked = workload("b", "1");
-        asked.status.admission = Some(Admission { cluster_queue: "later".to_owned(), ..Admission::default() }.into());
+        asked.status.admission = Some(Admission { cluster_queue: "later".into(), ..Admission::default() }.into());
         ask(&mut world, asked);
         world.apply([Object::ClusterQueue(cluster_queue("later", "1"))]);
         assert_eq!(world.cycle().admissions.len(), 0);

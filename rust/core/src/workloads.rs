@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use crate::assign::{Resume, Totals};
+use crate::assign::{Assignment, Resume, Totals};
+use crate::assigned::{Assigned, AssignedTable};
 use crate::decision::Key;
 use crate::devices::Devices;
 use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
@@ -37,6 +38,13 @@ pub struct Spec {
     pub misfit: Option<String>,
     /// The same of `original`.
     pub original_misfit: Option<String>,
+}
+
+impl Spec {
+    /// A number that no other has.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 /// What is worked out of pod sets as applied.
@@ -95,6 +103,8 @@ pub struct Workloads {
     shapes: Pool<ShapeId, ShapeKey>,
     /// Shapes by number of the spec and priority, of workloads that ask for all that their specs say.
     usual_shapes: FxHashMap<(u64, i64), ShapeId>,
+    /// What assignments come to.
+    assigned: AssignedTable,
     /// How many specs there were.
     n_specs: u64,
     /// So many specs, forms and shapes were in use when that was last looked at, or workloads if these were more.
@@ -239,9 +249,9 @@ impl Workloads {
         self.n_kept() > 2 * self.n_used + MIN_UNUSED
     }
 
-    /// How many specs, forms and shapes are kept.
+    /// How many specs, forms, shapes and results of assignments are kept.
     pub fn n_kept(&self) -> usize {
-        self.specs.len() + self.forms.len() + self.shapes.len()
+        self.specs.len() + self.forms.len() + self.shapes.len() + self.assigned.len()
     }
 
     /// Forgets specs, forms and shapes that no workload has, here or in `others`; nor may a shape be in `shapes`.
@@ -257,6 +267,7 @@ impl Workloads {
         others.for_each(&mut note);
         self.shapes.retain(|_, id| used_shapes.contains(&id));
         self.usual_shapes.clear();
+        self.assigned.sweep();
         self.specs.retain(|_, specs| {
             specs.retain(|spec| Arc::strong_count(spec) > 1);
             !specs.is_empty()
@@ -265,6 +276,12 @@ impl Workloads {
         used_forms.extend(self.shapes.values().map(|(shape, _)| shape.form));
         self.forms.retain(|_, id| used_forms.contains(&id.0));
         self.n_used = self.n_kept().max(self.len());
+    }
+
+    /// What an assignment of a workload comes to.
+    pub(crate) fn assigned(&mut self, names: &mut Names, id: WorkloadId, assignment: &Assignment) -> Assigned {
+        let spec = Arc::clone(&self.get(id).spec);
+        self.assigned.of(names, &spec, assignment)
     }
 
     /// The shape of a pending workload that asks for all that its spec says, and allows all flavors.

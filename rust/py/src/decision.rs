@@ -24,7 +24,7 @@ pub type EventRow = (&'static str, String, Key, String);
 
 /// An event as Python gets it.
 pub fn event_row(event: &core::Event) -> EventRow {
-    (event.kind, event.reason.to_string(), key(&event.key), event.message.clone())
+    (event.kind, event.reason.to_string(), key(&event.key), event.message.to_string())
 }
 
 fn key(key: &core::Key) -> Key {
@@ -38,7 +38,7 @@ type AdmissionRow<'py> = (Key, Bound<'py, PyAny>, bool, i64);
 pub type PreemptionRow = (Key, String, Key, &'static str, String);
 
 pub fn preemption_row(it: &core::Preempted) -> PreemptionRow {
-    (key(&it.key), it.queue.clone(), key(&it.preemptor), it.reason, it.message.clone())
+    (key(&it.key), it.queue.to_string(), key(&it.preemptor), it.reason, it.message.to_string())
 }
 
 #[pymethods]
@@ -79,7 +79,7 @@ impl Decision {
 
     /// Keys of the slices that ended, with those of their replacements, and messages.
     fn replaced(&self) -> Vec<(Key, Key, String)> {
-        self.inner.replaced.iter().map(|r| (key(&r.key), key(&r.successor), r.message.clone())).collect()
+        self.inner.replaced.iter().map(|r| (key(&r.key), key(&r.successor), r.message.to_string())).collect()
     }
 
     /// Per ClusterQueue: what came of assigning entries again.
@@ -90,7 +90,7 @@ impl Decision {
     /// Key, ClusterQueue, reason, message, and whether it is parked.
     fn pending(&self) -> Vec<(Key, String, &'static str, String, bool)> {
         let rows = self.inner.pending.iter();
-        rows.map(|p| (key(&p.key), p.queue.clone(), p.reason, p.message.clone(), p.parked)).collect()
+        rows.map(|p| (key(&p.key), p.queue.to_string(), p.reason, p.message.to_string(), p.parked)).collect()
     }
 
     /// Keys of the workloads that were parked with a head of their shape.
@@ -100,7 +100,7 @@ impl Decision {
 
     /// Type, reason, key and message.
     fn events(&self) -> Vec<(&'static str, Cow<'static, str>, Key, String)> {
-        self.inner.events.iter().map(|e| (e.kind, e.reason.clone(), key(&e.key), e.message.clone())).collect()
+        self.inner.events.iter().map(|e| (e.kind, e.reason.clone(), key(&e.key), e.message.to_string())).collect()
     }
 
     /// Per ClusterQueue: skipped preemptions.
@@ -110,7 +110,7 @@ impl Decision {
 
     /// Key, field and message of workloads on which no decision could be made.
     fn undecided(&self) -> Vec<(Key, String, String)> {
-        self.inner.undecided.iter().map(|u| (key(&u.key), u.field.clone(), u.message.clone())).collect()
+        self.inner.undecided.iter().map(|u| (key(&u.key), u.field.clone(), u.message.to_string())).collect()
     }
 
     /// The admissions as rows: workload, ClusterQueue (u32), whether it is Admitted (u8), and when (i64).

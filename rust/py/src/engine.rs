@@ -345,8 +345,8 @@ impl Engine {
     fn names(&self, py: Python<'_>) -> PyResult<Names> {
         run(py, &self.inner, |engine| {
             let names = &engine.state.names;
-            let [queues, flavors, resources] =
-                [names.queues.iter(), names.flavors.iter(), names.resources()].map(|all| all.cloned().collect());
+            let queues = names.queues.iter().map(ToString::to_string).collect();
+            let [flavors, resources] = [names.flavors.iter(), names.resources()].map(|all| all.cloned().collect());
             (queues, flavors, resources, OF_DECISIONS.to_vec())
         })
     }

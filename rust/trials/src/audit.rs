@@ -67,8 +67,13 @@ fn check_usage_of_cluster_queues(state: &State) {
                 }
             }
             let charged: Vec<_> = charged.into_iter().collect();
-            assert_eq!(charge.usage, charged, "charge of {:?} to ClusterQueue {name}", state.workloads.get(*id).key);
-            for (fr, amount) in &charge.usage {
+            assert_eq!(
+                charge.usage[..],
+                charged,
+                "charge of {:?} to ClusterQueue {name}",
+                state.workloads.get(*id).key
+            );
+            for (fr, amount) in charge.usage.iter() {
                 *sums.entry(*fr).or_default() += i128::from(amount.get());
             }
         }

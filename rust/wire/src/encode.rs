@@ -64,7 +64,7 @@ pub fn workload_status(status: &WorkloadStatus) -> Value {
 #[must_use]
 pub fn admission(admission: &Admission) -> Value {
     let assignments: Vec<Value> = admission.pod_set_assignments.iter().map(assignment).collect();
-    json!({"clusterQueue": admission.cluster_queue, "podSetAssignments": assignments})
+    json!({"clusterQueue": admission.cluster_queue.as_str(), "podSetAssignments": assignments})
 }
 
 /// One condition.

@@ -9,6 +9,7 @@ use kueuecore::ids::{CohortId, FlavorResourceId, LocalQueueId, QueueId, Workload
 use kueuecore::objects::ResourceGroup;
 use kueuecore::resource_names::quantity_from_value;
 use kueuecore::state::State;
+use kueuecore::text::Text;
 use kueuecore::usage_report::{FlavorUsage, flavor_usages};
 use serde_json::{Map, Value, json};
 
@@ -110,7 +111,7 @@ fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
         let Some(charge) = state.queues[queue].cached.get(workload) else { continue };
         usage.n_reserving += 1;
         usage.n_admitted += usize::from(charge.admitted);
-        for &(fr, amount) in &charge.usage {
+        for &(fr, amount) in charge.usage.iter() {
             let total = usage.reserved.entry(fr).or_default();
             *total = total.plus(amount);
             if charge.admitted {
@@ -208,10 +209,14 @@ pub fn quota_rows(state: &State) -> Vec<Map<String, Value>> {
 /// The names of the ClusterQueues that exist, sorted.
 #[must_use]
 pub fn cluster_queue_names(state: &State) -> Vec<String> {
-    sorted(state.names.queues.iter()).into_iter().filter(|name| state.find_queue(name).is_some()).cloned().collect()
+    sorted(state.names.queues.iter())
+        .into_iter()
+        .filter(|name| state.find_queue(name).is_some())
+        .map(Text::to_string)
+        .collect()
 }
 
-fn sorted<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+fn sorted<T: Ord>(names: impl Iterator<Item = T>) -> Vec<T> {
     let mut names: Vec<_> = names.collect();
     names.sort();
     names
@@ -303,10 +308,10 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         Stage::Admitted => "Admitted",
         Stage::Finished => "Finished",
     };
-    let admitted_by = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
+    let admitted_by = workload.status.admission.as_ref().map(|a| a.cluster_queue.as_str());
     let queue = admitted_by.or_else(|| {
         let local_queue = state.local_queues[record.local_queue].object.as_ref()?;
-        Some(local_queue.cluster_queue.clone())
+        Some(local_queue.cluster_queue.as_str())
     });
     let condition = |kind: &str| conditions::find(&workload.status.conditions, kind);
     let told = [conditions::FINISHED, conditions::EVICTED, conditions::ADMITTED, conditions::QUOTA_RESERVED]

@@ -66,7 +66,7 @@ fn message_of(groups: Vec<ResourceGroup>, pod_sets: Vec<PodSet>) -> String {
     engine.apply(objects, Time(0));
     let decision = engine.cycle(Time(0));
     assert!(decision.undecided.is_empty(), "no flavor has a topology, so nothing is left open");
-    decision.pending.first().map(|kept| kept.message.clone()).unwrap_or_default()
+    decision.pending.first().map(|kept| kept.message.to_string()).unwrap_or_default()
 }
 
 #[test]

@@ -303,7 +303,7 @@ fn usage_of_nothing_in_a_flavor_without_quota_is_charged_beside_that_of_others()
             ..PodSetAssignment::default()
         };
         let pod_set_assignments = vec![used("main", flavor, "2"), used("idle", "unused", "0")];
-        let admission = Admission { cluster_queue: "cq".to_owned(), pod_set_assignments };
+        let admission = Admission { cluster_queue: "cq".into(), pod_set_assignments: pod_set_assignments.into() };
         reserved.status.admission = Some(admission.into());
         let status = ConditionStatus::True;
         reserved.status.conditions.push(condition(QUOTA_RESERVED, status, "QuotaReserved", "", world.now, 1));

@@ -156,6 +156,12 @@ impl Default for Shared<WorkloadStatus> {
     }
 }
 
+impl Default for Shared<Vec<PodSetAssignment>> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
 impl Default for Shared<Meta> {
     fn default() -> Self {
         Meta::default().into()
@@ -185,8 +191,8 @@ pub enum ConditionStatus {
 /// `status.admission`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    pub cluster_queue: String,
-    pub pod_set_assignments: Vec<PodSetAssignment>,
+    pub cluster_queue: Text,
+    pub pod_set_assignments: Shared<Vec<PodSetAssignment>>,
 }
 
 /// One entry of `status.admission.podSetAssignments`.

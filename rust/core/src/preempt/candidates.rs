@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Preemptor, World};
 use crate::admission_fair_sharing::local_queue_usage;
-use crate::amount::Amount;
+use crate::assigned::Charged;
 use crate::config::AdmissionFairSharing;
 use crate::decision::Key;
 use crate::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
@@ -31,7 +31,7 @@ pub struct CandidateKey {
     /// Its queue-order time.
     pub queue_time: Time,
     /// What it was assigned, and how much of it is charged.
-    pub uses: Arc<[(FlavorResourceId, Amount)]>,
+    pub uses: Charged,
 }
 
 /// A candidate of a ClusterQueue.

@@ -78,7 +78,7 @@ impl Pass<'_> {
         let Some(cause) = deactivate(workload, self.now) else { return had_requeue_state };
         if had_admission {
             let message = find(&workload.status.conditions, EVICTED).map_or(String::new(), |c| c.message.to_string());
-            self.event("Normal", event_reason(reasons::DEACTIVATED, &cause), &message);
+            self.event("Normal", event_reason(reasons::DEACTIVATED, &cause), message);
         }
         true
     }

@@ -27,6 +27,7 @@ use crate::objects::{ClusterQueue, LocalQueue, StopPolicy, Time, Workload};
 use crate::queue_order::{has_quota_reservation, is_active, is_admitted, is_finished, requeue_at};
 use crate::reservation::sync_admitted;
 use crate::state::State;
+use crate::text::Text;
 use crate::variants::is_parent;
 use crate::workloads::Record;
 
@@ -194,7 +195,7 @@ impl<'a> Pass<'a> {
         self.state.gate(gate)
     }
 
-    fn event(&mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>, message: &str) {
+    fn event(&mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>, message: impl Into<Text>) {
         let message = truncate(message, MAX_EVENT_MESSAGE);
         self.events.push(Event { kind, reason: reason.into(), key: Arc::clone(&self.record.key), message });
     }
@@ -260,7 +261,7 @@ impl<'a> Pass<'a> {
             let queue = workload.status.admission.as_ref().map_or("", |a| a.cluster_queue.as_str());
             let since = find(&workload.status.conditions, conditions::QUOTA_RESERVED).map(|c| c.last_transition);
             let message = messages::admitted_event(queue, self.now.since(since.unwrap_or(self.now)));
-            self.event("Normal", "Admitted", &message);
+            self.event("Normal", "Admitted", message);
         }
         false
     }
@@ -270,9 +271,10 @@ impl<'a> Pass<'a> {
     }
 
     /// Evicts, and tells so if there was an admission to lose.
-    fn evict(&mut self, workload: &mut Workload, reason: &'static str, cause: &str, message: &str) {
+    fn evict(&mut self, workload: &mut Workload, reason: &'static str, cause: &str, message: impl Into<Text>) {
+        let message = message.into();
         let had_admission = workload.status.admission.is_some();
-        eviction::evict(workload, reason, cause, message, self.now);
+        eviction::evict(workload, reason, cause, message.clone(), self.now);
         if had_admission {
             self.event("Normal", eviction::event_reason(reason, ""), message);
         }

@@ -33,12 +33,12 @@ impl Pass<'_> {
         }
         if let Some(message) = describe_checks(workload, CheckState::Rejected) {
             if set_deactivation_target(workload, reasons::ADMISSION_CHECK, &message, self.now) {
-                self.event("Warning", "AdmissionCheckRejected", &format!("Deactivated due to {message}"));
+                self.event("Warning", "AdmissionCheckRejected", format!("Deactivated due to {message}"));
             }
             return true;
         }
         let Some(message) = describe_checks(workload, CheckState::Retry) else { return false };
-        self.evict(workload, reasons::ADMISSION_CHECK, "", &format!("Evicted due to {message}"));
+        self.evict(workload, reasons::ADMISSION_CHECK, "", format!("Evicted due to {message}"));
         true
     }
 
@@ -63,7 +63,13 @@ impl Pass<'_> {
     }
 
     /// An admitted workload runs on, unless its queue is drained.
-    fn drain(&mut self, workload: &mut Workload, policy: StopPolicy, reason: &'static str, message: &str) -> bool {
+    fn drain(
+        &mut self,
+        workload: &mut Workload,
+        policy: StopPolicy,
+        reason: &'static str,
+        message: &'static str,
+    ) -> bool {
         if policy != StopPolicy::HoldAndDrain || is_evicted(workload) {
             return false;
         }
@@ -98,7 +104,7 @@ impl Pass<'_> {
         readiness::back_off(workload, config, self.now);
         let (namespace, name) = &*self.record.key;
         let message = format!("Exceeded the PodsReady timeout {namespace}/{name}");
-        self.evict(workload, reasons::PODS_READY_TIMEOUT, cause, &message);
+        self.evict(workload, reasons::PODS_READY_TIMEOUT, cause, message);
         true
     }
 
@@ -120,7 +126,7 @@ impl Pass<'_> {
         let reason = reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED;
         set_deactivation_target(workload, reason, "exceeding the maximum execution time", self.now);
         workload.status.accumulated_past_execution_time_seconds = None;
-        self.event("Warning", reason, &format!("The maximum execution time ({seconds}s) exceeded"));
+        self.event("Warning", reason, format!("The maximum execution time ({seconds}s) exceeded"));
         true
     }
 }

@@ -126,7 +126,7 @@ impl Pass<'_> {
             Some(by) if !told && !self.outranks_gate(workload) => {
                 let message = format!("Admission is gated by: {by}");
                 unset_quota_reservation(workload, reasons::ADMISSION_GATED, message, self.now, gates);
-                self.event("Normal", "AdmissionGated", &format!("Workload admission is gated by: {by}"));
+                self.event("Normal", "AdmissionGated", format!("Workload admission is gated by: {by}"));
                 true
             }
             _ => false,

@@ -129,7 +129,7 @@ fn reserved(assigned: Option<i32>, usage: &str, n_reclaimable: i32) -> PodSetTot
         ..Default::default()
     };
     workload.status.admission =
-        Some(Admission { cluster_queue: "cq".to_owned(), pod_set_assignments: vec![assignment] }.into());
+        Some(Admission { cluster_queue: "cq".into(), pod_set_assignments: vec![assignment].into() }.into());
     totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, None).remove(0)
 }
 
@@ -158,7 +158,8 @@ fn an_assignment_without_its_pod_set_counts_no_pods() {
         count: Some(2),
         ..Default::default()
     };
-    workload.status.admission = Some(Admission { pod_set_assignments: vec![assignment], ..Default::default() }.into());
+    workload.status.admission =
+        Some(Admission { pod_set_assignments: vec![assignment].into(), ..Default::default() }.into());
     let total = totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, None).remove(0);
     assert_eq!((total.count, total.requests["cpu"]), (0, 0));
 }

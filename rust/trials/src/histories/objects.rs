@@ -321,7 +321,10 @@ impl Draw<'_> {
             assignments.pop();
         }
         let cluster_queue = self.name("q", N_QUEUES + 1)?;
-        workload.status.admission = Some(Admission { cluster_queue, pod_set_assignments: assignments }.into());
+        workload.status.admission = {
+            let cluster_queue = cluster_queue.into();
+            Some(Admission { cluster_queue, pod_set_assignments: assignments.into() }.into())
+        };
         set_condition(workload, "QuotaReserved", ConditionStatus::True);
         if self.flag()? {
             set_condition(workload, "Admitted", ConditionStatus::True);

@@ -103,7 +103,7 @@ pub(crate) struct AdmissionWire {
 
 impl From<AdmissionWire> for Admission {
     fn from(wire: AdmissionWire) -> Self {
-        Admission { cluster_queue: wire.cluster_queue, pod_set_assignments: wire.pod_set_assignments }
+        Admission { cluster_queue: wire.cluster_queue.into(), pod_set_assignments: wire.pod_set_assignments.into() }
     }
 }
 

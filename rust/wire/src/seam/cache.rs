@@ -84,7 +84,7 @@ fn dump(state: &State) -> Value {
     for (&node, owner) in &state.owners {
         match *owner {
             Owner::Queue(id) => {
-                queues.insert(state.names.queues[id].clone(), queue(state, &state.queues[id], node));
+                queues.insert(state.names.queues[id].to_string(), queue(state, &state.queues[id], node));
             }
             Owner::Cohort(id) => {
                 cohorts.insert(state.names.cohorts[id].clone(), cohort(state, node));

@@ -134,7 +134,7 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     let current = case.workload("workload")?;
     let (counted, devices) =
         if kept { (case.workload("initial")?, devices(&case.input["dra"])?) } else { (current.clone(), None) };
-    let assignments = current.status.admission.iter().flat_map(|admission| &admission.pod_set_assignments);
+    let assignments = current.status.admission.iter().flat_map(|admission| admission.pod_set_assignments.iter());
     if assignments.into_iter().any(|assignment| !assignment.topology_assignment.is_empty()) {
         return Ok(None);
     }
@@ -142,7 +142,7 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     let totals =
         totals::totals(&counted.pod_sets, &counted.status, &case.config.resources, reclaimable, devices.as_ref());
     Ok(Some(json!({
-        "clusterQueue": current.status.admission.as_ref().map(|admission| &admission.cluster_queue),
+        "clusterQueue": current.status.admission.as_ref().map(|admission| admission.cluster_queue.as_str()),
         "totalRequests": totals.iter().map(show_totals).collect::<Vec<_>>(),
     })))
 }

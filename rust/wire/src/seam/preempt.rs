@@ -113,7 +113,7 @@ fn dump(state: &State, targets: &[Target]) -> Value {
         "targets": targets.iter().map(|t| json!({
             "key": key(state, t.workload),
             "reason": t.reason,
-            "clusterQueue": state.names.queues[t.queue],
+            "clusterQueue": state.names.queues[t.queue].as_str(),
         })).collect::<Vec<_>>(),
         "preempted": targets.len(),
         "workloads": by_key.iter().map(|(key, id)| json!({"key": key, "status": status(*id)})).collect::<Vec<_>>(),

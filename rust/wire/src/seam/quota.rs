@@ -57,7 +57,7 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
             Owner::Queue(queue) => {
                 let name = &state.names.queues[queue];
                 if !state.forest.is_active(id) {
-                    inactive.push(name.clone());
+                    inactive.push(name.as_str());
                     continue;
                 }
                 let mut entry = node.dump(extra);
@@ -66,7 +66,7 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
                 let mut keys: Vec<String> = keys.map(|key| format!("{}/{}", key.0, key.1)).collect();
                 keys.sort();
                 entry["workloads"] = json!(keys);
-                queues.insert(name.clone(), entry);
+                queues.insert(name.to_string(), entry);
             }
             Owner::Cohort(cohort) => {
                 let name = &state.names.cohorts[cohort];

@@ -167,7 +167,7 @@ fn pod_sets(old: &[PodSet], new: &[PodSet], gates: &Gates) -> Vec<FieldError> {
 fn admission(old: &Admission, new: &Admission, gates: &Gates) -> Vec<FieldError> {
     let mut old = old.clone();
     if gates.enabled(Gate::TopologyAwareScheduling) && old.pod_set_assignments.len() == new.pod_set_assignments.len() {
-        for (old, new) in old.pod_set_assignments.iter_mut().zip(&new.pod_set_assignments) {
+        for (old, new) in old.pod_set_assignments.iter_mut().zip(new.pod_set_assignments.iter()) {
             old.topology_assignment.clone_from(&new.topology_assignment);
             old.delayed_topology_request.clone_from(&new.delayed_topology_request);
         }
@@ -204,7 +204,7 @@ fn reclaimable_pods(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldE
 fn shrunk_pod_sets<'a>(workload: &'a Workload, gates: &Gates) -> BTreeSet<&'a str> {
     let admission = workload.status.admission.as_ref().filter(|_| is_elastic(workload, gates));
     let size = |name: &str| workload.pod_sets.iter().find(|p| p.name == name).map_or(0, |p| p.count);
-    let assignments = admission.into_iter().flat_map(|admission| &admission.pod_set_assignments);
+    let assignments = admission.into_iter().flat_map(|admission| admission.pod_set_assignments.iter());
     assignments.filter(|a| a.count.is_some_and(|count| count > size(&a.name))).map(|a| a.name.as_str()).collect()
 }
 

@@ -1,0 +1,118 @@
+//! What an assignment comes to, worked out once for all workloads with the same pod sets that get the same (rules/01
+//! §7.4, rules/05 §6.4 step 12).
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::amount::Amount;
+use crate::assign::{Assignment, Totals};
+use crate::ids::{FlavorId, FlavorResourceId, ResourceId};
+use crate::names::Names;
+use crate::objects::PodSetAssignment;
+use crate::resource_names::quantity_from_value;
+use crate::shared::Shared;
+use crate::workloads::Spec;
+
+/// Amounts by flavor-resource, in the order of their ids.
+pub type Charged = Arc<[(FlavorResourceId, Amount)]>;
+
+/// What a workload gets.
+#[derive(Clone, Debug)]
+pub struct Assigned {
+    /// As its status tells it.
+    pub told: Shared<Vec<PodSetAssignment>>,
+    /// The same by ids.
+    pub totals: Arc<[Totals]>,
+    /// What of it is charged.
+    pub charged: Charged,
+}
+
+/// All of an assignment that makes a difference here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    /// Number of the spec.
+    spec: u64,
+    pod_sets: SmallVec<[PodSetKey; 1]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PodSetKey {
+    index: usize,
+    count: i32,
+    flavors: SmallVec<[(ResourceId, FlavorId, i64); 4]>,
+}
+
+/// What was worked out so far and is still in use.
+#[derive(Clone, Debug, Default)]
+pub struct AssignedTable {
+    known: FxHashMap<Key, Assigned>,
+}
+
+impl AssignedTable {
+    /// What an assignment comes to for a workload with these pod sets.
+    pub fn of(&mut self, names: &mut Names, spec: &Spec, assignment: &Assignment) -> Assigned {
+        let pod_sets = assignment.pod_sets.iter().map(|pod_set| {
+            let amount = |resource| pod_set.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1);
+            let flavors = pod_set.flavors.iter().map(|it| (it.resource, it.flavor, amount(it.resource))).collect();
+            PodSetKey { index: pod_set.index, count: pod_set.count, flavors }
+        });
+        let key = Key { spec: spec.number(), pod_sets: pod_sets.collect() };
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let told: Vec<_> = key.pod_sets.iter().map(|key| tell(names, &spec.adjusted[key.index].name, key)).collect();
+        let totals: Arc<[Totals]> = key.pod_sets.iter().map(|key| totals(names, key)).collect();
+        let charged = charged_usage(names, &totals);
+        let assigned = Assigned { told: told.into(), totals, charged };
+        self.known.insert(key, assigned.clone());
+        assigned
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Forgets what no workload has any more.
+    pub fn sweep(&mut self) {
+        self.known.retain(|_, assigned| Arc::strong_count(&assigned.totals) > 1);
+    }
+}
+
+fn tell(names: &Names, name: &str, key: &PodSetKey) -> PodSetAssignment {
+    let mut told = PodSetAssignment { name: name.to_owned(), count: Some(key.count), ..PodSetAssignment::default() };
+    for &(resource, flavor, amount) in &key.flavors {
+        let resource = names.resource_text(resource).to_owned();
+        told.resource_usage.insert(resource.clone(), quantity_from_value(&resource, amount, false));
+        told.flavors.insert(resource, names.flavors[flavor].clone());
+    }
+    told
+}
+
+/// What [`crate::totals::reserved_totals`] would read in the admission, without its names.
+fn totals(names: &Names, key: &PodSetKey) -> Totals {
+    let mut requests: Vec<_> = key.flavors.iter().map(|&(resource, _, amount)| (resource, amount)).collect();
+    requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
+    let mut flavors: Vec<_> = key.flavors.iter().map(|&(resource, flavor, _)| (resource, flavor)).collect();
+    flavors.sort_by(|a, b| names.resource_text(a.0).cmp(names.resource_text(b.0)));
+    Totals { count: key.count, requests, flavors }
+}
+
+/// What totals charge: the resources that have a flavor (rules/01 §7.4).
+pub(crate) fn charged_usage(names: &mut Names, totals: &[Totals]) -> Charged {
+    let mut usage: Vec<(FlavorResourceId, Amount)> = Vec::new();
+    for pod_set in totals {
+        for &(resource, flavor) in &pod_set.flavors {
+            let Some(&(_, value)) = pod_set.requests.iter().find(|r| r.0 == resource) else { continue };
+            let fr = names.flavor_resource(flavor, resource);
+            match usage.iter_mut().find(|(known, _)| *known == fr) {
+                Some((_, total)) => *total = total.plus_units(value),
+                None => usage.push((fr, Amount::ZERO.plus_units(value))),
+            }
+        }
+    }
+    usage.sort_unstable_by_key(|(fr, _)| *fr);
+    usage.into()
+}
