@@ -60,7 +60,7 @@ impl Play {
                     .state
                     .workloads
                     .iter()
-                    .map(|(_, it)| (it.key.clone(), it.workload.status.clone()))
+                    .map(|(_, it)| (it.key().clone(), it.workload.status.clone()))
                     .collect();
                 let mut forgetful = self.engine.clone();
                 forgetful.state.evaluates_always = true;
@@ -112,7 +112,7 @@ impl Play {
         let preempted = decision.preemptions.iter().map(|it| &it.key);
         for key in admitted.chain(preempted).chain(decision.pending.iter().map(|it| &it.key)) {
             let state = &self.engine.state;
-            let id = state.workloads.find(&key.0, &key.1).expect("a workload that was decided on");
+            let id = state.workloads.find(key.namespace(), key.name()).expect("a workload that was decided on");
             if state.workloads.get(id).workload.status != before[key] {
                 let object = Object::Workload(Box::new(state.workload_object(id)));
                 self.engine.apply(vec![object], self.now);
@@ -122,7 +122,7 @@ impl Play {
 
     fn stop_evicted_jobs(&mut self) {
         let all: BTreeMap<Key, WorkloadId> =
-            self.engine.state.workloads.iter().map(|(id, record)| (record.key.clone(), id)).collect();
+            self.engine.state.workloads.iter().map(|(id, record)| (record.key().clone(), id)).collect();
         for id in all.into_values() {
             if holds_quota(&self.engine, id) && is_evicted(&self.engine, id) {
                 self.engine.release(id, self.now);

@@ -26,7 +26,7 @@ impl Seen {
         let statuses = state
             .workloads
             .iter()
-            .map(|(_, record)| (key(&record.key), by_type(encode::workload_status(&record.workload.status))));
+            .map(|(_, record)| (key(record.key()), by_type(encode::workload_status(&record.workload.status))));
         let quota = report::quota_rows(state).into_iter().map(|row| {
             let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
             let cell = format!("{} {}: {} of {}", text("kind"), text("name"), text("resource"), text("flavor"));
@@ -87,7 +87,7 @@ fn by_type(mut status: Value) -> Value {
 
 /// `namespace/name`.
 pub fn key(of: &Key) -> String {
-    format!("{}/{}", of.0, of.1)
+    of.to_string()
 }
 
 /// An event of a cycle.

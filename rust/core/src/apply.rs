@@ -247,7 +247,7 @@ impl State {
         let pending: Vec<WorkloadId> = self
             .workloads
             .iter()
-            .filter(|(_, r)| namespace.is_none_or(|n| r.workload.meta.namespace == n))
+            .filter(|(_, r)| namespace.is_none_or(|n| r.workload.meta.key.namespace() == n))
             .filter(|(_, r)| Stage::of(&r.workload) == Stage::Pending)
             .map(|(id, _)| id)
             .collect();
@@ -260,7 +260,7 @@ impl State {
     /// The same for one workload that is pending again: LimitRanges may have changed while it held quota.
     fn adjust_again(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
-        let namespace = record.workload.meta.namespace.clone();
+        let namespace = record.workload.meta.key.namespace().to_owned();
         let spec = self.share_spec(&namespace, record.spec.original.clone());
         self.workloads.get_mut(id).spec = spec;
     }

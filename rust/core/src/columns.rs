@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
+use crate::decision::Key;
 use crate::engine::Engine;
-use crate::objects::{Container, Meta, PodSet, PodSpec, PodTemplate, Resources, Time, Workload};
+use crate::objects::{Container, PodSet, PodSpec, PodTemplate, Resources, Time, Workload, WorkloadMeta};
 use crate::quantity::Quantity;
 use crate::resource_names::quantity_from_value;
-use crate::shared::Shared;
 use crate::simulate::{Change, Happening};
 use crate::text::Text;
 use crate::workloads::Spec;
@@ -135,14 +135,12 @@ impl Columns {
     fn without_pod_sets(&self, row: usize) -> Workload {
         let name = format!("{}{}", self.prefix, self.first + row as u64);
         Workload {
-            meta: Shared::from(Meta {
-                uid: name.clone(),
-                name,
-                namespace: self.namespace.clone(),
+            meta: WorkloadMeta {
+                key: Key::new(&self.namespace, &name, &name),
                 created: Time(self.created[row]),
                 generation: 1,
-                ..Meta::default()
-            }),
+                ..WorkloadMeta::default()
+            },
             queue_name: self.local_queues[self.queue[row] as usize].clone(),
             priority: Some(self.priority[row]),
             ..Workload::default()

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::objects::{Admission, Time};
@@ -10,8 +9,7 @@ use crate::pending::Parked;
 use crate::shared::Shared;
 use crate::text::Text;
 
-/// Namespace and name of a workload.
-pub type Key = Arc<(String, String)>;
+pub use crate::key::Key;
 
 /// The decisions of one scheduling cycle.
 #[derive(Clone, Debug, Default)]

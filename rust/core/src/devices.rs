@@ -82,7 +82,7 @@ impl State {
         if !claims && !self.asks_for_backed_resources(&record.spec.original) {
             return None;
         }
-        let namespace = &record.workload.meta.namespace;
+        let namespace = record.workload.meta.key.namespace();
         Some(Arc::new(self.charge_devices(namespace, &record.spec.adjusted)))
     }
 
@@ -149,7 +149,7 @@ impl State {
         let pending: Vec<WorkloadId> = self
             .workloads
             .iter()
-            .filter(|(_, record)| record.spec.original.iter().any(|set| concerns(&record.key.0, set)))
+            .filter(|(_, record)| record.spec.original.iter().any(|set| concerns(record.key().namespace(), set)))
             .filter(|(_, record)| Stage::of(&record.workload) == Stage::Pending)
             .map(|(id, _)| id)
             .collect();

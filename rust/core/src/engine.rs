@@ -136,7 +136,7 @@ impl Engine {
             }
             Object::DeviceClass(o) => state.device_classes.get(&o.meta.name).cloned().map(Object::DeviceClass),
             Object::Workload(o) => {
-                let id = state.workloads.find(&o.meta.namespace, &o.meta.name)?;
+                let id = state.workloads.find(o.meta.key.namespace(), o.meta.key.name())?;
                 Some(Object::Workload(Box::new(state.workload_object(id))))
             }
             Object::Namespace(_) | Object::PriorityClass(_) | Object::Other { .. } => None,
@@ -190,7 +190,7 @@ impl Engine {
     pub fn take_written(&mut self) -> Vec<WorkloadId> {
         let state = &mut self.state;
         let mut written: Vec<_> = state.agenda.take_followed().into_iter().collect();
-        written.sort_by_cached_key(|&id| std::sync::Arc::clone(&state.workloads.get(id).key));
+        written.sort_by_cached_key(|&id| state.workloads.get(id).key().clone());
         written
     }
 

@@ -182,8 +182,8 @@ pub fn finish(workload: &mut Workload, reason: impl Into<Text>, message: &str, n
 /// Is exactly one plain Pod its owner (and no pod group)? Then nothing can use a second assignment.
 #[must_use]
 pub fn owned_by_single_pod(workload: &Workload) -> bool {
-    let [owner] = workload.meta.owners.as_slice() else { return false };
-    let group = workload.meta.annotations.get(POD_GROUP_WORKLOAD).is_some_and(|v| v == "true");
+    let [owner] = workload.meta.details.owners.as_slice() else { return false };
+    let group = workload.meta.details.annotations.get(POD_GROUP_WORKLOAD).is_some_and(|v| v == "true");
     !group && owner.kind == "Pod" && owner.api_version == "v1"
 }
 
@@ -358,8 +358,8 @@ mod tests {
         let off = on.with(Gate::SkipReassignmentForPodOwnedWorkloads, false);
         for (gates, group, back) in [(on, "", false), (on, "true", true), (off, "", true)] {
             let mut w = running();
-            w.meta.owners = vec![owner.clone()];
-            w.meta.annotations.insert(POD_GROUP_WORKLOAD.to_owned(), group.to_owned());
+            w.meta.details.owners = vec![owner.clone()];
+            w.meta.details.annotations.insert(POD_GROUP_WORKLOAD.to_owned(), group.to_owned());
             preempt(&mut w, reasons::IN_CLUSTER_QUEUE, "m", NOW);
             release_after_eviction(&mut w, NOW, gates);
             assert_eq!(is_true(&w.status.conditions, REQUEUED), back, "{group}");

@@ -37,6 +37,7 @@ pub mod eviction;
 pub mod forest;
 pub mod gates;
 pub mod ids;
+mod key;
 pub mod messages;
 pub mod names;
 pub mod nominate;

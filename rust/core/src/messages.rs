@@ -7,7 +7,7 @@ use crate::assign::{Assignment, Attempt, Mode, PodSetAssignment, Reason};
 use crate::gates::Gates;
 use crate::ids::ResourceId;
 use crate::names::Names;
-use crate::objects::{Meta, PodSet, Workload};
+use crate::objects::{PodSet, Workload, WorkloadMeta};
 use crate::quantity::Quantity;
 use crate::queue_order::{base_priority, effective_priority};
 use crate::reasons;
@@ -101,15 +101,15 @@ fn preemption_purpose(reason: &str) -> &'static str {
 }
 
 /// The message of a preemption; the paths lead from the root cohort to the ClusterQueues (rules/04 §8).
-pub fn preempted(preemptor: &Meta, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
+pub fn preempted(preemptor: &WorkloadMeta, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
     let known = |text: Option<&str>| match text {
         Some(text) if !text.is_empty() => text.to_owned(),
         _ => "UNKNOWN".to_owned(),
     };
     format!(
         "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
-        known(Some(&preemptor.uid)),
-        known(preemptor.labels.get(JOB_UID_LABEL).map(String::as_str)),
+        known(Some(preemptor.key.uid())),
+        known(preemptor.details.labels.get(JOB_UID_LABEL).map(String::as_str)),
         preemption_purpose(reason),
         known(Some(preemptor_path)),
         known(Some(preemptee_path)),
@@ -122,11 +122,11 @@ pub fn migrated(uid: &str) -> String {
 }
 
 /// The message of a slice that is finished because `successor` has its quota (rules/09 §2.3).
-pub fn slice_replaced(successor: &Meta) -> String {
-    let job = successor.labels.get(JOB_UID_LABEL).map_or("", String::as_str);
+pub fn slice_replaced(successor: &WorkloadMeta) -> String {
+    let job = successor.details.labels.get(JOB_UID_LABEL).map_or("", String::as_str);
     format!(
         "Replaced to accommodate a workload (UID: {}, JobUID: {job}) due to workload slice aggregation",
-        successor.uid
+        successor.key.uid()
     )
 }
 

@@ -1,7 +1,6 @@
 //! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::apply::{ALLOWED_FLAVORS, asks_for_topology};
 use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
@@ -111,7 +110,7 @@ impl State {
         if self.forest.has_cycle(entry.node) {
             return Some((reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue])));
         }
-        let namespace = &workload.meta.namespace;
+        let namespace = workload.meta.key.namespace();
         let Some(labels) = self.namespace_labels(namespace) else {
             return Some((reasons::MISCONFIGURED, messages::namespace_missing(namespace)));
         };
@@ -128,7 +127,7 @@ impl State {
     pub fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
         if let Some(Devices::Undecided { field, message }) = record.devices.as_deref() {
-            return Some(Undecided { key: Arc::clone(&record.key), field: field.clone(), message: message.clone() });
+            return Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() });
         }
         if !self.gate(Gate::TopologyAwareScheduling) {
             return None;
@@ -156,7 +155,7 @@ impl State {
         } else {
             return None;
         };
-        Some(Undecided { key: Arc::clone(&record.key), field, message })
+        Some(Undecided { key: record.key().clone(), field, message })
     }
 
     /// Where the scan of flavors is not to go on, it starts over (rules/03 §6).
@@ -245,6 +244,6 @@ impl State {
 
 /// The flavors to which a variant is limited, if it is one (concurrent admission).
 pub fn allowed_flavors(workload: &Workload) -> Option<Vec<String>> {
-    let text = workload.meta.annotations.get(ALLOWED_FLAVORS)?;
+    let text = workload.meta.details.annotations.get(ALLOWED_FLAVORS)?;
     Some(text.split(',').map(|name| name.trim().to_owned()).collect())
 }

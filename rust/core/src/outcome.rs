@@ -47,7 +47,7 @@ impl State {
             cycle.decision.events.push(Event {
                 kind: "Normal",
                 reason: "QuotaReserved".into(),
-                key: Arc::clone(&record.key),
+                key: record.key().clone(),
                 message: truncate(message, conditions::MAX_EVENT_MESSAGE),
             });
         }
@@ -65,7 +65,7 @@ impl State {
         let record = self.workloads.get_mut(id);
         let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
         record.resume = None;
-        let key = Arc::clone(&record.key);
+        let key = record.key().clone();
         self.agenda.touch(id);
         self.follow_admission(id, before.workload.status.admission.as_ref());
         self.unqueue(id);
@@ -74,7 +74,7 @@ impl State {
         self.put_cached_as(id, Some(assigned));
         if is_admitted {
             let message = messages::admitted_event(&admission.cluster_queue, 0).into();
-            decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: Arc::clone(&key), message });
+            decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
@@ -98,8 +98,8 @@ impl State {
             let message = preempted.message.clone();
             let preemptor = self.workloads.get(preemptor);
             let priorities = messages::priorities(&preemptor.workload, &victim.workload, gates);
-            let (ns, name) = &*victim.key;
-            let uid = &victim.workload.meta.uid;
+            let (ns, name) = (victim.key().namespace(), victim.key().name());
+            let uid = victim.workload.meta.key.uid();
             let told = format!(
                 "Preempted workload {ns}/{name} (UID: {uid}) in ClusterQueue {}{priorities}",
                 self.names.queues[target.queue]
@@ -107,13 +107,13 @@ impl State {
             let event = |reason: &'static str, key: &Key, message: Text| Event {
                 kind: "Normal",
                 reason: reason.into(),
-                key: Arc::clone(key),
+                key: key.clone(),
                 message,
             };
             let evicted = truncate(message.clone(), conditions::MAX_EVENT_MESSAGE);
-            decision.events.push(event("EvictedDueToPreempted", &victim.key, evicted));
-            decision.events.push(event("Preempted", &victim.key, format!("{message}{priorities}").into()));
-            decision.events.push(event("PreemptedWorkload", &preemptor.key, told.into()));
+            decision.events.push(event("EvictedDueToPreempted", victim.key(), evicted));
+            decision.events.push(event("Preempted", victim.key(), format!("{message}{priorities}").into()));
+            decision.events.push(event("PreemptedWorkload", preemptor.key(), told.into()));
             let record = self.workloads.get_mut(target.workload);
             eviction::preempt(&mut record.workload, target.reason, message, now);
             self.rank_candidate(target.workload);
@@ -129,11 +129,11 @@ impl State {
         let preemptor_id = preemptor;
         let preemptor = self.workloads.get(preemptor);
         Preempted {
-            key: Arc::clone(&self.workloads.get(target.workload).key),
+            key: self.workloads.get(target.workload).key().clone(),
             workload: target.workload,
             queue: self.names.queues[target.queue].clone(),
             queue_id: Some(target.queue),
-            preemptor: Arc::clone(&preemptor.key),
+            preemptor: preemptor.key().clone(),
             preemptor_id,
             reason: target.reason,
             message: messages::preempted(&preemptor.workload.meta, target.reason, &to, &from).into(),
@@ -190,10 +190,10 @@ impl State {
         decision.events.push(Event {
             kind: "Warning",
             reason: reason.into(),
-            key: Arc::clone(&record.key),
+            key: record.key().clone(),
             message: truncate(entry.message.clone(), conditions::MAX_EVENT_MESSAGE),
         });
-        let key = Arc::clone(&record.key);
+        let key = record.key().clone();
         let (workload, queue_id, message) = (entry.workload, entry.queue, entry.message);
         decision.pending.push(Kept { key, workload, queue, queue_id, reason, message, parked, written });
     }

@@ -4,8 +4,8 @@ mod bucket;
 
 pub use bucket::Parked;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::objects::{QueueingStrategy, Time};
 
 /// The place of a workload in its queue: smaller goes first (rules/05 §2).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub struct OrderKey {
     /// The workload that waits for its preemptions in a BestEffortFIFO queue sorts first: false < true.
     pub not_sticky: bool,
@@ -23,13 +23,34 @@ pub struct OrderKey {
     pub negated_priority: i64,
     /// Queue-order time.
     pub time: Time,
-    /// UID.
-    pub uid: Arc<str>,
-    /// Namespace and name, for objects without UID.
+    /// By UID, and by namespace and name for objects without one.
     pub key: Key,
     /// The workload; the fields before are unique.
     pub id: WorkloadId,
 }
+
+impl Ord for OrderKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let first = |key: &Self| (key.not_sticky, key.negated_priority, key.time);
+        // The texts stand elsewhere, and are seldom needed.
+        let uids = || self.key.uid().cmp(other.key.uid());
+        first(self).cmp(&first(other)).then_with(uids).then_with(|| (&self.key, self.id).cmp(&(&other.key, other.id)))
+    }
+}
+
+impl PartialOrd for OrderKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for OrderKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for OrderKey {}
 
 /// Why a workload goes back to its queue (rules/05 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,9 +115,7 @@ pub struct Item {
     pub priority: i64,
     /// Its queue-order time.
     pub time: Time,
-    /// Its UID.
-    pub uid: Arc<str>,
-    /// Namespace and name.
+    /// Namespace, name and UID.
     pub key: Key,
     /// May it be queued now (rules/05 §2.1 rule 3)?
     pub backoff_expired: bool,
@@ -176,8 +195,7 @@ impl Pending {
             not_sticky: !sticky,
             negated_priority: item.priority.saturating_neg(),
             time: item.time,
-            uid: Arc::clone(&item.uid),
-            key: Arc::clone(&item.key),
+            key: item.key.clone(),
             id: item.id,
         }
     }

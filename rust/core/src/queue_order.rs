@@ -50,7 +50,7 @@ pub fn priority_boost(workload: &Workload, gates: Gates) -> i32 {
     if !gates.enabled(Gate::PriorityBoost) {
         return 0;
     }
-    workload.meta.annotations.get(PRIORITY_BOOST).and_then(|text| text.parse().ok()).unwrap_or(0)
+    workload.meta.details.annotations.get(PRIORITY_BOOST).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// Priority plus boost (rules/04 §2).
@@ -104,7 +104,7 @@ pub fn is_on_hold(workload: &Workload) -> bool {
 /// Who gates its admission (gate AdmissionGatedBy); `None` when nobody does.
 #[must_use]
 pub fn admission_gated_by(workload: &Workload, gates: Gates) -> Option<&str> {
-    let value = workload.meta.annotations.get(ADMISSION_GATED_BY).filter(|v| !v.is_empty())?;
+    let value = workload.meta.details.annotations.get(ADMISSION_GATED_BY).filter(|v| !v.is_empty())?;
     gates.enabled(Gate::AdmissionGatedBy).then_some(value.as_str())
 }
 
@@ -188,7 +188,7 @@ mod tests {
         let on = Gates::default().with(Gate::PriorityBoost, true);
         for (text, expected) in [("5", 15), ("-5", 5), ("+5", 15), ("", 10), ("x", 10), ("2147483648", 10)] {
             let mut w = Workload { priority: Some(10), ..Workload::default() };
-            w.meta.annotations.insert(PRIORITY_BOOST.to_owned(), text.to_owned());
+            w.meta.details.annotations.insert(PRIORITY_BOOST.to_owned(), text.to_owned());
             assert_eq!(effective_priority(&w, on), expected, "{text}");
             assert_eq!(effective_priority(&w, Gates::default()), 10, "{text}");
         }
@@ -211,10 +211,10 @@ mod tests {
             assert_eq!(is_admissible(&workload(kind, status, reason), gates), expected, "{kind} {reason}");
         }
         let mut gated = Workload::default();
-        gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "me".to_owned());
+        gated.meta.details.annotations.insert(ADMISSION_GATED_BY.to_owned(), "me".to_owned());
         assert!(!is_admissible(&gated, gates));
         assert!(is_admissible(&gated, off(Gate::AdmissionGatedBy)));
-        gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), String::new());
+        gated.meta.details.annotations.insert(ADMISSION_GATED_BY.to_owned(), String::new());
         assert!(is_admissible(&gated, gates));
     }
 

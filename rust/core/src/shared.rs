@@ -21,6 +21,16 @@ impl<T> Shared<T> {
     }
 }
 
+impl<T: Default + Eq> Shared<T>
+where
+    Self: Default,
+{
+    /// The value, or the default that all share if it is the same.
+    pub fn of(value: T) -> Self {
+        if value == T::default() { Self::default() } else { value.into() }
+    }
+}
+
 impl<T> Deref for Shared<T> {
     type Target = T;
     fn deref(&self) -> &T {

@@ -1,7 +1,6 @@
 //! Elastic workloads: a slice that takes the place of an older, smaller one (rules/09 §2.3).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::assign::ReplacedPodSet;
 use crate::conditions::{MAX_EVENT_MESSAGE, truncate};
@@ -27,7 +26,7 @@ pub(crate) fn scaled_down(before: &[PodSet], now: &[PodSet]) -> bool {
 }
 
 fn replaced_key(workload: &Workload) -> Option<(&str, &str)> {
-    workload.meta.annotations.get(REPLACEMENT_FOR)?.split_once('/')
+    workload.meta.details.annotations.get(REPLACEMENT_FOR)?.split_once('/')
 }
 
 impl State {
@@ -44,7 +43,7 @@ impl State {
         }
         let workload = &self.workloads.get(workload).workload;
         let (namespace, name) = replaced_key(workload)?;
-        let slice = self.workloads.find(namespace, name).filter(|_| namespace == workload.meta.namespace)?;
+        let slice = self.workloads.find(namespace, name).filter(|_| namespace == workload.meta.key.namespace())?;
         (self.workloads.get(slice).cached_in == Some(queue) && !gone.contains(&slice)).then_some(slice)
     }
 
@@ -72,29 +71,29 @@ impl State {
         let successor = self.workloads.get_mut(new);
         successor.workload.status.cluster_name.clone_from(&before.workload.status.cluster_name);
         let message = Text::from(messages::slice_replaced(&successor.workload.meta));
-        let new_key = Arc::clone(&successor.key);
+        let new_key = successor.key().clone();
         let record = self.workloads.get_mut(old);
         if !eviction::finish(&mut record.workload, reasons::WORKLOAD_SLICE_REPLACED, &message, now) {
             return;
         }
-        let key = Arc::clone(&record.key);
+        let key = record.key().clone();
         decision.events.push(Event {
             kind: "Normal",
             reason: reasons::WORKLOAD_SLICE_REPLACED.into(),
-            key: Arc::clone(&key),
+            key: key.clone(),
             message: truncate(message.clone(), MAX_EVENT_MESSAGE),
         });
         self.settle_status_change(old, &before);
-        self.replaced_slices.insert(new, (Arc::clone(&key), before.workload));
+        self.replaced_slices.insert(new, (key.clone(), before.workload));
         decision.replaced.push(Replaced { key, successor: new_key, message });
     }
 
     /// The reservation of the replacement was not written, so the old slice never ended.
     pub(crate) fn restore_slice(&mut self, new: WorkloadId) {
         let Some((key, before)) = self.replaced_slices.remove(&new) else { return };
-        let Some(old) = self.workloads.find(&key.0, &key.1) else { return };
+        let Some(old) = self.workloads.find(key.namespace(), key.name()) else { return };
         let record = self.workloads.get(old).clone();
-        if record.workload.meta.uid == before.meta.uid && is_finished(&record.workload) {
+        if record.workload.meta.key.uid() == before.meta.key.uid() && is_finished(&record.workload) {
             self.workloads.get_mut(old).workload.status = before.status;
             self.settle_status_change(old, &record);
         }

@@ -2,8 +2,6 @@
 //!
 //! Who makes the variants of a parent, and keeps both in step, is a controller's business.
 
-use std::sync::Arc;
-
 use crate::apply::ALLOWED_FLAVORS;
 use crate::conditions::{MAX_EVENT_MESSAGE, truncate};
 use crate::cycle::Cycle;
@@ -25,11 +23,12 @@ pub const PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
 
 /// Does it leave scheduling to its variants? Such a workload is never queued.
 pub fn is_parent(workload: &Workload, gates: Gates) -> bool {
-    gates.enabled(Gate::ConcurrentAdmission) && workload.meta.labels.get(PARENT).is_some_and(|value| value == "true")
+    gates.enabled(Gate::ConcurrentAdmission)
+        && workload.meta.details.labels.get(PARENT).is_some_and(|value| value == "true")
 }
 
 fn parent(workload: &Workload) -> Option<&OwnerReference> {
-    workload.meta.owners.iter().find(|o| o.kind == "Workload" && o.api_version == "kueue.x-k8s.io/v1beta2")
+    workload.meta.details.owners.iter().find(|o| o.kind == "Workload" && o.api_version == "kueue.x-k8s.io/v1beta2")
 }
 
 /// Is it a variant of another workload?
@@ -52,7 +51,7 @@ impl State {
     /// The place of a variant's flavor in its ClusterQueue, the preferred flavor first.
     fn flavor_index(&self, entry: &Entry, workload: &Workload) -> Option<usize> {
         let flavors = &self.queues[entry.queue].rules.groups.first()?.flavors;
-        let text = workload.meta.annotations.get(ALLOWED_FLAVORS)?;
+        let text = workload.meta.details.annotations.get(ALLOWED_FLAVORS)?;
         let first = text.split(',').map(str::trim).find(|name| !name.is_empty())?;
         flavors.iter().position(|&flavor| self.names.flavors[flavor] == first)
     }
@@ -66,9 +65,9 @@ impl State {
             .cached
             .keys()
             .map(|&id| (id, self.workloads.get(id)))
-            .filter(|(_, r)| r.workload.meta.uid != own.meta.uid && is_admitted(&r.workload))
+            .filter(|(_, r)| r.workload.meta.key.uid() != own.meta.key.uid() && is_admitted(&r.workload))
             .filter(|(_, r)| parent(&r.workload).is_some_and(|owner| owner.uid == *uid))
-            .filter_map(|(id, r)| Some((&r.key, id, self.flavor_index(entry, &r.workload)?)))
+            .filter_map(|(id, r)| Some((r.key(), id, self.flavor_index(entry, &r.workload)?)))
             .collect();
         siblings.sort_unstable();
         siblings.into_iter().map(|(_, id, index)| (id, index)).collect()
@@ -119,19 +118,19 @@ impl State {
     /// Evicts a variant in favor of one for a preferred flavor; Kueue tells it again in each cycle until it has stopped.
     pub(crate) fn write_migration(&mut self, from: WorkloadId, to: WorkloadId, now: Time, decision: &mut Decision) {
         let successor = self.workloads.get(to);
-        let message = Text::from(messages::migrated(&successor.workload.meta.uid));
-        let preemptor = Arc::clone(&successor.key);
+        let message = Text::from(messages::migrated(successor.workload.meta.key.uid()));
+        let preemptor = successor.key().clone();
         let record = self.workloads.get_mut(from);
         let is_new = !is_evicted(&record.workload);
         eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", message.clone(), now);
-        let key = Arc::clone(&record.key);
+        let key = record.key().clone();
         let queue_id = record.cached_in;
         self.rank_candidate(from);
         self.agenda.touch(from);
         decision.events.push(Event {
             kind: "Normal",
             reason: eviction::event_reason(reasons::FLAVOR_MIGRATION, "").into(),
-            key: Arc::clone(&key),
+            key: key.clone(),
             message: truncate(message.clone(), MAX_EVENT_MESSAGE),
         });
         if is_new {

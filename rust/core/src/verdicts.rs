@@ -114,8 +114,8 @@ impl State {
         let depends_on_more = self.evaluates_always
             || entry.has_reservation
             || self.config.admission_fair_sharing.is_some()
-            || record.workload.meta.annotations.contains_key(ALLOWED_FLAVORS)
-            || record.workload.meta.annotations.contains_key(REPLACEMENT_FOR)
+            || record.workload.meta.details.annotations.contains_key(ALLOWED_FLAVORS)
+            || record.workload.meta.details.annotations.contains_key(REPLACEMENT_FOR)
             || self.forest.tree(entry.tree).has_saturated();
         (!depends_on_more).then(|| Question {
             spec: Arc::clone(&record.spec),

@@ -3,8 +3,6 @@
 //! Kueue's scheduler sleeps there while its controllers go on; what it decides afterwards, it decides on what it saw
 //! before. Here the cycle is put aside with a copy of that state, and the next call goes on with it.
 
-use std::sync::Arc;
-
 use crate::conditions::{PODS_READY, is_true};
 use crate::cycle::{Cycle, Progress, Round};
 use crate::decision::{Decision, Key};
@@ -99,14 +97,14 @@ impl State {
     }
 
     fn head_of(&self, waiting: &Waiting) -> Key {
-        Arc::clone(&waiting.seen.workloads.get(waiting.round.entries[waiting.entry].workload).key)
+        waiting.seen.workloads.get(waiting.round.entries[waiting.entry].workload).key().clone()
     }
 
     /// Is this the workload that the cycle saw, and may it still be admitted or preempted?
     fn is_same(&self, seen: &State, id: WorkloadId) -> bool {
-        self.workloads.find_by_id(id).is_some_and(|record| {
-            Arc::ptr_eq(&record.key, &seen.workloads.get(id).key) && !is_finished(&record.workload)
-        })
+        self.workloads
+            .find_by_id(id)
+            .is_some_and(|record| record.key().is_copy(seen.workloads.get(id).key()) && !is_finished(&record.workload))
     }
 
     /// Entries that have gone in the meantime are not admitted.
@@ -159,8 +157,8 @@ mod tests {
     }
 
     fn told(decision: &Decision) -> (Vec<&str>, Option<&str>) {
-        let admitted = decision.admissions.iter().map(|admission| admission.key.1.as_str()).collect();
-        (admitted, decision.waits_for_pods.as_ref().map(|key| key.1.as_str()))
+        let admitted = decision.admissions.iter().map(|admission| admission.key.name()).collect();
+        (admitted, decision.waits_for_pods.as_ref().map(|key| key.name()))
     }
 
     fn become_ready(world: &mut World, name: &str) {

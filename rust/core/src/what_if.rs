@@ -71,8 +71,8 @@ impl Engine {
     pub fn what_if(&mut self, workload: Workload, now: Time) -> Result<WhatIf, WhatIfError> {
         let state = &mut self.state;
         let meta = &workload.meta;
-        if state.workloads.find(&meta.namespace, &meta.name).is_some() {
-            return Err(WhatIfError::Exists(meta.namespace.clone(), meta.name.clone()));
+        if state.workloads.find(meta.key.namespace(), meta.key.name()).is_some() {
+            return Err(WhatIfError::Exists(meta.key.namespace().to_owned(), meta.key.name().to_owned()));
         }
         let before = std::mem::replace(&mut state.now, now);
         state.forest.flush(&state.names);
@@ -176,7 +176,7 @@ mod tests {
         assert!(fits.admission.is_some() && fits.preemptions.is_empty());
         let preempts = ask(&mut world, Workload { priority: Some(9), ..workload("b", "6") });
         assert_eq!(preempts.outcome, Outcome::Preempts);
-        assert_eq!(preempts.preemptions[0].key.1, "a");
+        assert_eq!(preempts.preemptions[0].key.name(), "a");
         let waits = ask(&mut world, workload("b", "6"));
         assert_eq!((waits.outcome, waits.reason.as_str()), (Outcome::Waits, "WaitingForQuota"));
         let again = ask(&mut world, workload("b", "3"));

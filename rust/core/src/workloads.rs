@@ -62,8 +62,6 @@ pub struct Prepared {
 /// One workload.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Namespace and name.
-    pub key: Key,
     /// The object; its pod sets stand in `spec`.
     pub workload: Workload,
     /// Its pod sets.
@@ -74,8 +72,6 @@ pub struct Record {
     pub devices: Option<Arc<Devices>>,
     /// Its shape while pending (rules/05 §4); `None`: unknown.
     pub shape: Option<ShapeId>,
-    /// Its UID, shared with the keys of its queue.
-    pub uid: Arc<str>,
     /// Its LocalQueue, by name; there may be no such object.
     pub local_queue: LocalQueueId,
     /// The ClusterQueue in whose pending queue it is.
@@ -90,6 +86,13 @@ pub struct Record {
     pub evaluated_generation: Option<i64>,
     /// The LocalQueue in whose queue it was last.
     pub assigned: Option<LocalQueueId>,
+}
+
+impl Record {
+    /// Namespace, name and UID.
+    pub fn key(&self) -> &Key {
+        &self.workload.meta.key
+    }
 }
 
 /// All workloads.
@@ -184,7 +187,7 @@ impl Workloads {
 
     /// Puts a new workload into the table.
     pub fn insert(&mut self, record: Record) -> WorkloadId {
-        let key = Arc::clone(&record.key);
+        let key = record.key().clone();
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id] = Some(record);
@@ -199,7 +202,7 @@ impl Workloads {
     /// Takes a workload out of the table.
     pub fn remove(&mut self, id: WorkloadId) -> Record {
         let record = self.slots[id].take().expect("a workload in the table");
-        self.by_key.remove(&record.key);
+        self.by_key.remove(record.key());
         self.free.push(id);
         record
     }

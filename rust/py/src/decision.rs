@@ -28,7 +28,7 @@ pub fn event_row(event: &core::Event) -> EventRow {
 }
 
 fn key(key: &core::Key) -> Key {
-    (key.0.clone(), key.1.clone())
+    (key.namespace().to_owned(), key.name().to_owned())
 }
 
 /// Key, `status.admission`, whether it is Admitted, and when.

@@ -358,7 +358,7 @@ impl Engine {
             let mut keys = Vec::new();
             for (id, record) in workloads.iter() {
                 keys.resize(id.index() + 1, None);
-                keys[id.index()] = Some((record.key.0.clone(), record.key.1.clone()));
+                keys[id.index()] = Some((record.key().namespace().to_owned(), record.key().name().to_owned()));
             }
             keys
         })
@@ -373,7 +373,7 @@ impl Engine {
     /// All workloads, by namespace and name.
     fn workloads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = run(py, &self.inner, |engine| {
-            let mut all: Vec<_> = engine.state.workloads.iter().map(|(id, r)| (r.key.clone(), id)).collect();
+            let mut all: Vec<_> = engine.state.workloads.iter().map(|(id, r)| (r.key().clone(), id)).collect();
             all.sort();
             all.into_iter().map(|(_, id)| report::workload_row(&engine.state, id)).collect()
         })?;

@@ -14,7 +14,7 @@ pub struct Simulation {
 }
 
 fn text(key: &Key) -> String {
-    format!("{}/{}", key.0, key.1)
+    key.to_string()
 }
 
 #[pymethods]

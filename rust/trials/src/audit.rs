@@ -71,7 +71,7 @@ fn check_usage_of_cluster_queues(state: &State) {
                 charge.usage[..],
                 charged,
                 "charge of {:?} to ClusterQueue {name}",
-                state.workloads.get(*id).key
+                state.workloads.get(*id).key()
             );
             for (fr, amount) in charge.usage.iter() {
                 *sums.entry(*fr).or_default() += i128::from(amount.get());
@@ -127,7 +127,7 @@ fn check_cohorts(state: &State) {
 /// A workload waits in one queue, once, and only while it holds no quota; who holds quota is where it says.
 fn check_places(state: &State) {
     for (id, record) in state.workloads.iter() {
-        let key = &record.key;
+        let key = record.key();
         assert!(record.queued_in.is_none() || record.cached_in.is_none(), "{key:?} waits, and holds quota");
         if let Some(queue) = record.queued_in {
             let pending = &state.queues[queue].pending;

@@ -179,10 +179,18 @@ pub fn kind_of(object: &Object) -> Kind {
     }
 }
 
-/// The metadata of a decoded object.
+/// Namespace and name of a decoded object.
 #[must_use]
-pub fn meta_of(object: &Object) -> &Meta {
+pub fn names_of(object: &Object) -> (&str, &str) {
     match object {
+        Object::Workload(workload) => (workload.meta.key.namespace(), workload.meta.key.name()),
+        _ => meta_of(object).map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
+    }
+}
+
+/// The metadata of a decoded object; a Workload keeps its own in another way.
+pub(crate) fn meta_of(object: &Object) -> Option<&Meta> {
+    Some(match object {
         Object::Namespace(meta) | Object::Other { meta, .. } => meta,
         Object::ResourceFlavor(o) => &o.meta,
         Object::Topology(o) => &o.meta,
@@ -195,8 +203,8 @@ pub fn meta_of(object: &Object) -> &Meta {
         Object::RuntimeClass(o) => &o.meta,
         Object::ResourceClaimTemplate(o) => &o.meta,
         Object::DeviceClass(o) => &o.meta,
-        Object::Workload(o) => &o.meta,
-    }
+        Object::Workload(_) => return None,
+    })
 }
 
 /// The kind to read; `None` for one that is not ours.

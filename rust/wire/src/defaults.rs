@@ -3,10 +3,11 @@
 //! Defaults of single fields stand in the schemas (rules/01 §1-6).
 
 use kueuecore::gates::{Gate, Gates};
-use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadStatus};
+use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus};
 use kueuecore::shared::Shared;
 use serde_json::Value;
 
+use crate::decode::meta_of;
 use crate::kinds::Kind;
 
 /// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does, and takes the
@@ -54,36 +55,53 @@ fn fill(resources: &mut ResourceList, from: &ResourceList) {
 /// What an API server fills in when it stores an object for people: the creation time of a new one; of an update,
 /// identity and status of the stored one, and a generation more if a Workload's spec changed.
 pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
-    if let (Some(Object::Workload(old)), Object::Workload(new)) = (stored, &mut *object) {
+    if let Object::Workload(new) = object {
+        let old = stored.and_then(|old| if let Object::Workload(old) = old { Some(&**old) } else { None });
+        return storing_workload(old, new, now);
+    }
+    let Some(meta) = meta_mut(object) else { return };
+    let old = stored.and_then(meta_of);
+    if let Some(old) = old.filter(|_| meta.uid.is_empty()) {
+        meta.uid.clone_from(&old.uid);
+    }
+    stamp(&mut meta.created, &mut meta.generation, old.map(|old| old.created), now);
+}
+
+fn storing_workload(stored: Option<&Workload>, new: &mut Workload, now: Time) {
+    if let Some(old) = stored {
         if *new.status == WorkloadStatus::default() {
             new.status.clone_from(&old.status);
         }
-        let spec_of = |w: &Workload| Workload { meta: Shared::default(), status: Shared::default(), ..w.clone() };
+        let spec_of = |w: &Workload| Workload { meta: WorkloadMeta::default(), status: Shared::default(), ..w.clone() };
         let changed = spec_of(old) != spec_of(new);
         let generation = old.meta.generation.saturating_add(i64::from(changed));
         new.meta.generation = new.meta.generation.max(generation);
-    }
-    let Some(meta) = meta_mut(object) else { return };
-    match stored.map(crate::decode::meta_of) {
-        Some(old) => {
-            meta.created = old.created;
-            if meta.uid.is_empty() {
-                meta.uid.clone_from(&old.uid);
-            }
+        if new.meta.key.uid().is_empty() {
+            new.meta.key = old.meta.key.clone();
         }
+    }
+    let WorkloadMeta { created, generation, .. } = &mut new.meta;
+    stamp(created, generation, stored.map(|old| old.meta.created), now);
+}
+
+/// An object keeps the time of its creation; a new one gets one, and its first generation.
+fn stamp(created: &mut Time, generation: &mut i64, stored: Option<Time>, now: Time) {
+    match stored {
+        Some(stored) => *created = stored,
         None => {
-            if meta.created == Time::ABSENT {
+            if *created == Time::ABSENT {
                 // Kubernetes stores times in whole seconds.
-                meta.created = Time(now.0.div_euclid(1_000_000_000).saturating_mul(1_000_000_000));
+                *created = Time(now.0.div_euclid(1_000_000_000).saturating_mul(1_000_000_000));
             }
-            meta.generation = meta.generation.max(1);
+            *generation = (*generation).max(1);
         }
     }
 }
 
+/// Of all but Workloads, and of kinds that nobody stores here.
 fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
     Some(match object {
-        Object::Namespace(_) | Object::Other { .. } => return None,
+        Object::Namespace(_) | Object::Workload(_) | Object::Other { .. } => return None,
         Object::ResourceFlavor(o) => &mut o.meta,
         Object::Topology(o) => &mut o.meta,
         Object::Cohort(o) => &mut o.meta,
@@ -95,6 +113,5 @@ fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
         Object::RuntimeClass(o) => &mut o.meta,
         Object::ResourceClaimTemplate(o) => &mut o.meta,
         Object::DeviceClass(o) => &mut o.meta,
-        Object::Workload(o) => &mut o.meta,
     })
 }

@@ -251,12 +251,12 @@ pub fn rendered(value: &Value) -> String {
 #[must_use]
 pub fn object_ref(object: &Object) -> ObjectRef {
     let kind = crate::decode::kind_of(object);
-    let meta = crate::decode::meta_of(object);
+    let (namespace, name) = crate::decode::names_of(object);
     ObjectRef {
         api_version: kind.preferred_version().to_owned(),
         kind: kind.name().to_owned(),
-        namespace: meta.namespace.clone(),
-        name: meta.name.clone(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Object, Time};
 
-use crate::decode::{Decoded, Door, add_warnings, decode_with, meta_of};
+use crate::decode::{Decoded, Door, add_warnings, decode_with, names_of};
 use crate::defaults::storing;
 use crate::field_error::{FieldError, Rejection, object_ref};
 use crate::validate;
@@ -42,7 +42,7 @@ pub fn intake(engine: &Engine, data: &[u8], door: Door, now: Time) -> Result<Dec
 /// # Errors
 /// Every object without a name, of a kind that is kept.
 pub(crate) fn require_names(decoded: &Decoded) -> Result<(), Vec<Rejection>> {
-    let is_unnamed = |object: &Object| meta_of(object).name.is_empty() && !matches!(object, Object::Other { .. });
+    let is_unnamed = |object: &Object| names_of(object).1.is_empty() && !matches!(object, Object::Other { .. });
     let unnamed = decoded.objects.iter().filter(|(object, _)| is_unnamed(object));
     let rejections = unnamed.map(|(object, index)| {
         let detail = "give a name: only an API server makes one up for generateName";

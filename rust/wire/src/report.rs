@@ -283,8 +283,8 @@ pub fn pending_workloads(state: &State, name: &str) -> Option<Vec<Value>> {
         let record = state.workloads.get(id);
         let local = in_local_queue.entry(record.local_queue).or_default();
         let row = json!({
-            "namespace": record.key.0,
-            "name": record.key.1,
+            "namespace": record.key().namespace(),
+            "name": record.key().name(),
             "priority": record.workload.priority.unwrap_or_default(),
             "localQueue": record.workload.queue_name.as_str(),
             "positionInClusterQueue": position,
@@ -325,8 +325,8 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         if pending.is_active(id) { "active" } else { "inadmissible" }
     });
     json!({
-        "namespace": record.key.0,
-        "name": record.key.1,
+        "namespace": record.key().namespace(),
+        "name": record.key().name(),
         "stage": stage,
         "localQueue": workload.queue_name.as_str(),
         "clusterQueue": queue,

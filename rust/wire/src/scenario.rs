@@ -1,7 +1,6 @@
 //! What happens from outside in a run through time: one JSON object a line.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use kueuecore::decision::Key;
 use kueuecore::gates::Gates;
@@ -103,7 +102,7 @@ fn nanoseconds(seconds: f64) -> i64 {
 
 fn key(text: &str) -> Option<Key> {
     let (namespace, name) = text.split_once('/')?;
-    Some(Arc::new((namespace.to_owned(), name.to_owned())))
+    Some(Key::new(namespace, name, ""))
 }
 
 fn odd(index: usize, path: &str, detail: &str) -> Vec<Rejection> {
@@ -127,7 +126,7 @@ mod tests {
         let read = read(r#"{"at": 1.5, "op": "finish", "key": "ns/w"} {"at": 0, "op": "delete", "key": "ns/w"}"#);
         let read = read.expect("two events");
         assert_eq!(read[0].at, Time(1_500_000_001));
-        assert!(matches!(&read[1].change, Change::Delete(key) if key.1 == "w"));
+        assert!(matches!(&read[1].change, Change::Delete(key) if key.name() == "w"));
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn main() -> ExitCode {
             cycles.push(took.as_secs_f64() * 1e9);
         }
         let key = |namespace: &str, name: &str| engine.state.workloads.find(namespace, name).expect("it was admitted");
-        reserved.extend(decision.admissions.iter().map(|admitted| key(&admitted.key.0, &admitted.key.1)));
+        reserved.extend(decision.admissions.iter().map(|admitted| key(admitted.key.namespace(), admitted.key.name())));
     }
     let n_reserved = reserved.len();
     let (finish, n_finished) = timed(1, || {

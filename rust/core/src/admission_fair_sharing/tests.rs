@@ -56,7 +56,7 @@ fn cpus(world: &World, name: &str) -> [String; 2] {
 }
 
 fn admitted(world: &mut World) -> Vec<String> {
-    world.cycle().admissions.iter().map(|admission| admission.key.1.clone()).collect()
+    world.cycle().admissions.iter().map(|admission| admission.key.name().to_owned()).collect()
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn who_has_used_most_is_preempted_first() {
     let victim = |world: &World| {
         let mut world = World { engine: world.engine.clone(), now: world.now };
         world.submit(Workload { priority: Some(9), ..of("b", "high", "1") });
-        world.cycle().preemptions.iter().map(|p| p.key.1.clone()).collect::<Vec<_>>()
+        world.cycle().preemptions.iter().map(|p| p.key.name().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(victim(&world), ["b1"]);
     let mut light = local_queue("a", "fair");

@@ -25,21 +25,25 @@ impl State {
     /// Stores the newest version of a workload and works out what follows from it, without queueing or charging it.
     pub fn store_workload(&mut self, mut workload: Workload) -> WorkloadId {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
-        let spec = self.share_spec(&workload.meta.namespace, pod_sets);
+        let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
         self.store_workload_as(workload, spec)
     }
 
     /// The same where its pod sets are shared already; it has none of its own.
     fn store_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
-        let existing = self.workloads.find(&workload.meta.namespace, &workload.meta.name);
+        let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
         self.store_workload_in(existing, workload, spec)
     }
 
     /// The same where it is known whether there is such a workload already.
-    fn store_workload_in(&mut self, existing: Option<WorkloadId>, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
+    fn store_workload_in(
+        &mut self,
+        existing: Option<WorkloadId>,
+        mut workload: Workload,
+        spec: Arc<Spec>,
+    ) -> WorkloadId {
         self.forget_unused_shapes();
-        let local_queue = self.local_queue(&workload.meta.namespace, &workload.queue_name);
-        let uid: Arc<str> = Arc::from(workload.meta.uid.as_str());
+        let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
         let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let id = match existing {
             Some(id) => {
@@ -54,20 +58,20 @@ impl State {
                     self.queues[queue].named_by.remove(&id);
                 }
                 let record = self.workloads.get_mut(id);
+                if record.key().is_same(&workload.meta.key) {
+                    workload.meta.key = record.key().clone();
+                }
                 record.workload = workload;
                 record.spec = spec;
                 record.local_queue = local_queue;
-                record.uid = uid;
                 id
             }
             None => self.workloads.insert(Record {
-                key: Arc::new((workload.meta.namespace.clone(), workload.meta.name.clone())),
                 workload,
                 totals: Arc::clone(&spec.totals),
                 spec,
                 devices: None,
                 shape: None,
-                uid,
                 local_queue,
                 queued_in: None,
                 cached_in: None,
@@ -122,7 +126,7 @@ impl State {
                 .config
                 .gates
                 .enabled(Gate::ConcurrentAdmission)
-                .then(|| record.workload.meta.annotations.get(ALLOWED_FLAVORS).cloned())
+                .then(|| record.workload.meta.details.annotations.get(ALLOWED_FLAVORS).cloned())
                 .flatten();
             (Arc::clone(&record.spec), priority, allowed)
         });
@@ -164,13 +168,13 @@ impl State {
     /// Takes over a new or changed workload, as Kueue's handlers of create and update events do.
     pub fn apply_workload(&mut self, mut workload: Workload) -> WorkloadId {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
-        let spec = self.share_spec(&workload.meta.namespace, pod_sets);
+        let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
         self.apply_workload_as(workload, spec)
     }
 
     /// The same where its pod sets are shared already; it has none of its own.
     pub(crate) fn apply_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
-        let existing = self.workloads.find(&workload.meta.namespace, &workload.meta.name);
+        let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
         let Some(id) = existing else {
             let id = self.store_workload_in(None, workload, spec);
             let record = self.workloads.get(id);
@@ -369,8 +373,7 @@ impl State {
             shape: record.shape,
             priority: effective_priority(&record.workload, gates),
             time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
-            uid: Arc::clone(&record.uid),
-            key: Arc::clone(&record.key),
+            key: record.key().clone(),
             backoff_expired: backoff_expired(&record.workload, self.now),
         }
     }

@@ -23,7 +23,7 @@ fn a_reservation_is_not_forgotten_in_the_name_of_a_deleted_workload() {
     world.submit(workload("second", "1"));
     let (id, now) = (world.id("second"), world.now);
     assert!(!world.engine.forget(id, false, now));
-    assert_eq!(world.engine.state.workloads.get(id).key.1, "second");
+    assert_eq!(world.engine.state.workloads.get(id).key().name(), "second");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
         submit(&mut world, name, name);
     }
     let decision = world.cycle();
-    let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.1.as_str()).collect();
+    let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.name()).collect();
     victims.sort_unstable();
     assert_eq!(victims, ["x-v1", "x-v2", "y-v1", "y-v2"]);
     let again: Vec<_> = decision.target_recomputations.iter().map(|(queue, told)| (queue.as_str(), told)).collect();
@@ -154,7 +154,7 @@ fn who_has_to_ask_before_it_preempts_waits_at_the_gate() {
             ..workload("high", "10")
         });
         let decision = world.cycle();
-        let preempted: Vec<&str> = decision.preemptions.iter().map(|it| it.key.1.as_str()).collect();
+        let preempted: Vec<&str> = decision.preemptions.iter().map(|it| it.key.name()).collect();
         assert_eq!(preempted, names);
         assert_eq!(decision.pending.iter().any(|it| it.reason == "AdmissionGated"), is_on);
     }
@@ -210,7 +210,7 @@ fn what_a_search_loses_of_a_saturated_sum_is_lost_until_the_cycle_ends() {
     let of =
         |queue: &str, name: &str, cpu: &str| Workload { queue_name: queue.to_owned().into(), ..workload(name, cpu) };
     let admitted = |world: &mut World| -> Vec<String> {
-        world.cycle().admissions.iter().map(|admission| admission.key.1.clone()).collect()
+        world.cycle().admissions.iter().map(|admission| admission.key.name().to_owned()).collect()
     };
     for (queue, name, cpu) in [("a", "low", "5"), ("z", "huge", "10P")] {
         world.submit(of(queue, name, cpu));

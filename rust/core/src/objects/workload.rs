@@ -6,14 +6,15 @@
 
 use std::sync::LazyLock;
 
-use super::{Meta, NodeSelectorTerm, ResourceList, StringMap, Time, Toleration};
+use super::{Meta, NodeSelectorTerm, OwnerReference, ResourceList, StringMap, Time, Toleration};
+use crate::decision::Key;
 use crate::shared::Shared;
 use crate::text::Text;
 
 /// `Workload` (rules/01 §6). Its parts are shared, as workloads are copied and tried far more often than they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
-    pub meta: Shared<Meta>,
+    pub meta: WorkloadMeta,
     pub pod_sets: Vec<PodSet>,
     pub queue_name: Text,
     pub priority_class: Option<Shared<PriorityClassRef>>,
@@ -26,6 +27,42 @@ pub struct Workload {
     pub preemption_gates: Vec<String>,
     pub status: Shared<WorkloadStatus>,
 }
+
+/// `metadata` of a Workload.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadMeta {
+    /// Namespace, name and UID.
+    pub key: Key,
+    pub created: Time,
+    pub generation: i64,
+    pub details: Shared<MetaDetails>,
+}
+
+/// What scheduling reads of a Workload's metadata, and many have none of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetaDetails {
+    pub labels: StringMap,
+    pub annotations: StringMap,
+    pub owners: Vec<OwnerReference>,
+    pub deleting: bool,
+}
+
+impl From<Meta> for WorkloadMeta {
+    fn from(meta: Meta) -> Self {
+        let Meta { name, namespace, uid, created, generation, labels, annotations, owners, deleting } = meta;
+        let details = MetaDetails { labels, annotations, owners, deleting };
+        Self { key: Key::new(&namespace, &name, &uid), created, generation, details: Shared::of(details) }
+    }
+}
+
+impl PartialEq for WorkloadMeta {
+    fn eq(&self, other: &Self) -> bool {
+        let facts = |meta: &Self| (meta.created, meta.generation);
+        self.key.is_same(&other.key) && facts(self) == facts(other) && self.details == other.details
+    }
+}
+
+impl Eq for WorkloadMeta {}
 
 /// `spec.priorityClassRef`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,8 +184,9 @@ pub struct WorkloadStatus {
     pub preemption_gates: Vec<PreemptionGateState>,
 }
 
-/// What workloads have that nothing has happened to: of a million that wait, one is kept.
+// What most of a million that wait have: one of each is kept.
 static NO_STATUS: LazyLock<Shared<WorkloadStatus>> = LazyLock::new(|| WorkloadStatus::default().into());
+static NO_DETAILS: LazyLock<Shared<MetaDetails>> = LazyLock::new(|| MetaDetails::default().into());
 
 impl Default for Shared<WorkloadStatus> {
     fn default() -> Self {
@@ -162,9 +200,9 @@ impl Default for Shared<Vec<PodSetAssignment>> {
     }
 }
 
-impl Default for Shared<Meta> {
+impl Default for Shared<MetaDetails> {
     fn default() -> Self {
-        Meta::default().into()
+        NO_DETAILS.clone()
     }
 }
 

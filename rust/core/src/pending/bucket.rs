@@ -106,8 +106,7 @@ mod tests {
                 not_sticky: true,
                 negated_priority: 0,
                 time: Time(i64::from(id)),
-                uid: Arc::from(""),
-                key: Arc::new(("ns".to_owned(), format!("w{id}"))),
+                key: Key::new("ns", &format!("w{id}"), ""),
                 id: WorkloadId(id),
             });
         }
@@ -115,7 +114,7 @@ mod tests {
     }
 
     fn names(moved: &Parked) -> Vec<&str> {
-        moved.keys().map(|key| key.1.as_str()).collect()
+        moved.keys().map(|key| key.name()).collect()
     }
 
     #[test]

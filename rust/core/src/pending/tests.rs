@@ -130,8 +130,7 @@ fn item(dice: &mut Dice, id: u32) -> Item {
         shape: (id % 5 != 0).then_some(ShapeId(id % 3)),
         priority: i64::try_from(dice.below(3)).expect("small"),
         time: Time(i64::try_from(dice.below(4)).expect("small")),
-        uid: Arc::from(format!("{id:02}")),
-        key: Arc::new(("ns".to_owned(), format!("{id:02}"))),
+        key: Key::new("ns", &format!("{id:02}"), &format!("{id:02}")),
         backoff_expired: dice.below(6) != 0,
     }
 }
@@ -212,10 +211,9 @@ fn a_queue_does_what_a_plain_list_does() {
                     let (pending_flavors, hashing) = (dice.below(5) == 0, dice.below(4) != 0);
                     let told = reasons::WAITING_FOR_QUOTA;
                     let moved = pending.requeue(item, reason, told, pending_flavors, 7, hashing);
-                    let moved: BTreeSet<&str> = moved.iter().flat_map(Parked::keys).map(|key| key.1.as_str()).collect();
+                    let moved: BTreeSet<&str> = moved.iter().flat_map(Parked::keys).map(|key| key.name()).collect();
                     let expected = model.requeue(item, reason, pending_flavors, hashing);
-                    let expected: BTreeSet<&str> =
-                        expected.iter().map(|id| known[id.0 as usize].key.1.as_str()).collect();
+                    let expected: BTreeSet<&str> = expected.iter().map(|id| known[id.0 as usize].key.name()).collect();
                     assert_eq!(moved, expected);
                 }
                 6 => {

@@ -1,9 +1,8 @@
 //! Candidates in the order in which they are looked at (rules/04 §2, §3).
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::sync::Arc;
 
 use super::{Preemptor, World};
 use crate::admission_fair_sharing::local_queue_usage;
@@ -14,7 +13,7 @@ use crate::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{PreemptionPolicy, Time};
 
 /// The place of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub struct CandidateKey {
     /// Evicted ones first: false < true.
     pub not_evicted: bool,
@@ -22,9 +21,7 @@ pub struct CandidateKey {
     pub priority: i64,
     /// The later reservation first.
     pub reserved: Reverse<Time>,
-    /// UID.
-    pub uid: Arc<str>,
-    /// Namespace and name, for objects without UID.
+    /// By UID, and by namespace and name for objects without one.
     pub key: Key,
     /// The workload; the fields before are unique.
     pub id: WorkloadId,
@@ -33,6 +30,29 @@ pub struct CandidateKey {
     /// What it was assigned, and how much of it is charged.
     pub uses: Charged,
 }
+
+impl Ord for CandidateKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let first = |key: &Self| (key.not_evicted, key.priority, key.reserved);
+        // The texts stand elsewhere, and are seldom needed.
+        let uids = || self.key.uid().cmp(other.key.uid());
+        first(self).cmp(&first(other)).then_with(uids).then_with(|| (&self.key, self.id).cmp(&(&other.key, other.id)))
+    }
+}
+
+impl PartialOrd for CandidateKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for CandidateKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for CandidateKey {}
 
 /// A candidate of a ClusterQueue.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,6 @@ mod fair;
 mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -243,7 +242,7 @@ pub(crate) fn remove_from_tree(
     let mut targets: Vec<Target> = workloads.iter().filter_map(target_of).collect();
     if tree.has_saturated() {
         // Only then does the order matter, which Kueue leaves open.
-        targets.sort_by_cached_key(|target| Arc::clone(&world.workloads.get(target.workload).key));
+        targets.sort_by_cached_key(|target| world.workloads.get(target.workload).key().clone());
     }
     for target in &targets {
         remove_workload(world, tree, target.queue, target.workload);

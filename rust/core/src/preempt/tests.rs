@@ -24,7 +24,7 @@ fn world() -> World {
 
 /// Who is preempted in the next cycle.
 fn preempted(world: &mut World) -> Vec<String> {
-    world.cycle().preemptions.iter().map(|preempted| preempted.key.1.clone()).collect()
+    world.cycle().preemptions.iter().map(|preempted| preempted.key.name().to_owned()).collect()
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn running(amounts: &[(&str, i32, &str)]) -> World {
 
 fn victims(world: &mut World, preemptor: Workload) -> Vec<String> {
     let answer = world.engine.what_if(Workload { priority: Some(100), ..preemptor }, at(20)).expect("a new name");
-    answer.preemptions.iter().map(|preempted| preempted.key.1.clone()).collect()
+    answer.preemptions.iter().map(|preempted| preempted.key.name().to_owned()).collect()
 }
 
 #[test]

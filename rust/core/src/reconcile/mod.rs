@@ -13,7 +13,6 @@ mod unadmitted;
 pub use agenda::Agenda;
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use crate::apply::Stage;
 use crate::checks::{required_checks, sync_admission_checks};
@@ -91,7 +90,7 @@ impl State {
         }
         self.agenda.ring(now);
         let due = self.agenda.due();
-        let mut due: Vec<_> = due.into_iter().map(|id| (Arc::clone(&self.workloads.get(id).key), id)).collect();
+        let mut due: Vec<_> = due.into_iter().map(|id| (self.workloads.get(id).key().clone(), id)).collect();
         due.sort();
         due.into_iter().flat_map(|(_, id)| self.reconcile(id, now)).collect()
     }
@@ -124,7 +123,7 @@ impl State {
     /// Something has changed for all workloads of a namespace.
     pub(crate) fn touch_namespace(&mut self, name: &str) {
         for (id, record) in self.workloads.iter() {
-            if record.key.0 == name {
+            if record.key().namespace() == name {
                 self.agenda.touch(id);
             }
         }
@@ -197,20 +196,20 @@ impl<'a> Pass<'a> {
 
     fn event(&mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>, message: impl Into<Text>) {
         let message = truncate(message, MAX_EVENT_MESSAGE);
-        self.events.push(Event { kind, reason: reason.into(), key: Arc::clone(&self.record.key), message });
+        self.events.push(Event { kind, reason: reason.into(), key: self.record.key().clone(), message });
     }
 
     /// A workload whose job is gone is finished.
     fn finish_orphan(&mut self, workload: &mut Workload) -> bool {
         let meta = &workload.meta;
-        if !meta.owners.is_empty() {
+        if !meta.details.owners.is_empty() {
             return false;
         }
-        if meta.deleting {
+        if meta.details.deleting {
             // Nothing keeps it any more.
             return true;
         }
-        let orphan = meta.labels.get(JOB_UID).is_some_and(|uid| !uid.is_empty());
+        let orphan = meta.details.labels.get(JOB_UID).is_some_and(|uid| !uid.is_empty());
         if orphan && self.gate(Gate::FinishOrphanedWorkloads) {
             eviction::finish(workload, "OwnerNotFound", "The workload's owner no longer exists", self.now);
         }

@@ -102,7 +102,7 @@ impl Pass<'_> {
             return true;
         }
         readiness::back_off(workload, config, self.now);
-        let (namespace, name) = &*self.record.key;
+        let (namespace, name) = (self.record.key().namespace(), self.record.key().name());
         let message = format!("Exceeded the PodsReady timeout {namespace}/{name}");
         self.evict(workload, reasons::PODS_READY_TIMEOUT, cause, message);
         true

@@ -210,12 +210,12 @@ fn without_observability_who_is_parked_unseen_is_told_nothing_of_quota() {
 fn an_admission_gate_is_told_and_its_end_too() {
     let mut world = world();
     let mut gated = workload("w", "1");
-    gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());
+    gated.meta.details.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());
     world.submit(gated);
     assert_eq!(world.reconcile(), ["Normal AdmissionGated: Workload admission is gated by: audit"]);
     assert_eq!(world.condition("w", QUOTA_RESERVED), "False AdmissionGated: Admission is gated by: audit");
     assert_eq!(world.cycle().cycle, 0);
-    world.change("w", |w| w.meta.annotations.clear());
+    world.change("w", |w| w.meta.details.annotations.clear());
     assert_eq!(world.reconcile(), ["Normal AdmissionGateCleared: Admission gate cleared, workload is now admissible"]);
     let expected = "False PendingEvaluation: AdmissionGatedBy cleared, waiting for quota reservation";
     assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
@@ -226,7 +226,7 @@ fn an_admission_gate_is_told_and_its_end_too() {
 fn a_missing_queue_is_told_before_an_admission_gate() {
     let mut world = world();
     let mut gated = workload("w", "1");
-    gated.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());
+    gated.meta.details.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());
     world.submit(gated);
     world.reconcile();
     world.delete(Kind::LocalQueue, "lq");
@@ -549,7 +549,7 @@ fn resource_claims_are_refused_without_their_gate() {
 #[test]
 fn a_workload_whose_job_is_gone_is_finished() {
     let mut orphan = workload("w", "1");
-    orphan.meta.labels.insert("kueue.x-k8s.io/job-uid".to_owned(), "u".to_owned());
+    orphan.meta.details.labels.insert("kueue.x-k8s.io/job-uid".to_owned(), "u".to_owned());
     let mut world = world();
     world.submit(orphan);
     assert_eq!(world.reconcile(), NO_EVENTS);
@@ -603,7 +603,10 @@ fn happen(world: &mut World, what: u8, which: u8) {
         16 => world.apply([Object::Namespace(meta("ns"))]),
         17 if known => world.change(name, |w| w.maximum_execution_time_seconds = Some(i32::from(which) + 1)),
         18 if known => world.change(name, |w| {
-            w.meta.annotations.insert(ADMISSION_GATED_BY.to_owned(), "x"[..usize::from(which / 3 % 2)].to_owned());
+            w.meta
+                .details
+                .annotations
+                .insert(ADMISSION_GATED_BY.to_owned(), "x"[..usize::from(which / 3 % 2)].to_owned());
         }),
         19 => world.apply([Object::ClusterQueue(ClusterQueue {
             meta: Meta { deleting: true, ..meta("cq") },

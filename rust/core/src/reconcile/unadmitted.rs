@@ -79,7 +79,7 @@ impl Pass<'_> {
     /// taken as applied, without the defaults of LimitRanges.
     fn misfit(&self, workload: &Workload) -> Option<(&'static str, String)> {
         let (_, queue) = self.cluster_queue?;
-        let namespace = &workload.meta.namespace;
+        let namespace = workload.meta.key.namespace();
         let message = match self.state.namespace_labels(namespace) {
             None => messages::namespace_missing(namespace),
             Some(labels) if !selects(queue.namespace_selector.as_ref(), labels) => {

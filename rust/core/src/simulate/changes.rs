@@ -3,7 +3,7 @@
 use super::{Change, JobPlan, Simulation, Step};
 use crate::decision::Key;
 use crate::ids::WorkloadId;
-use crate::objects::{ClusterQueue, Cohort, LocalQueue, Meta, Object, Workload};
+use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
 use crate::queue_order::is_finished;
 use crate::shared::Shared;
 
@@ -29,14 +29,14 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                     self.note(Step::Deleted, id);
                     self.numbers.remove(&id);
                     self.jobs.remove(id, &key);
-                    self.engine.state.delete_workload(&key.0, &key.1);
+                    self.engine.state.delete_workload(key.namespace(), key.name());
                 }
             }
         }
     }
 
     fn find(&self, key: &Key) -> Option<WorkloadId> {
-        self.engine.state.workloads.find(&key.0, &key.1)
+        self.engine.state.workloads.find(key.namespace(), key.name())
     }
 
     fn is_finished(&self, id: WorkloadId) -> bool {
@@ -79,12 +79,12 @@ fn updated(old: &Workload, new: Workload) -> Workload {
     if !new.status.reclaimable_pods.is_empty() {
         status.reclaimable_pods.clone_from(&new.status.reclaimable_pods);
     }
-    let meta =
-        Meta { labels: new.meta.labels.clone(), annotations: new.meta.annotations.clone(), ..Meta::clone(&old.meta) };
-    let spec_of = |w: &Workload| Workload { meta: Shared::default(), status: Shared::default(), ..w.clone() };
+    let MetaDetails { labels, annotations, .. } = MetaDetails::clone(&new.meta.details);
+    let details = Shared::of(MetaDetails { labels, annotations, ..MetaDetails::clone(&old.meta.details) });
+    let spec_of = |w: &Workload| Workload { meta: WorkloadMeta::default(), status: Shared::default(), ..w.clone() };
     let changed = spec_of(old) != spec_of(&new);
     let generation = old.meta.generation + i64::from(changed);
-    Workload { meta: Meta { generation, ..meta }.into(), status, ..new }
+    Workload { meta: WorkloadMeta { generation, details, ..old.meta.clone() }, status, ..new }
 }
 
 /// Do two versions of an object say the same, metadata aside?

@@ -1,7 +1,6 @@
 //! The jobs behind the workloads: they run, stop when evicted, and end.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -109,7 +108,7 @@ impl Jobs {
         if old == at {
             return;
         }
-        let timer = |time| Timer { time, kind, key: Arc::clone(key), workload: id };
+        let timer = |time| Timer { time, kind, key: key.clone(), workload: id };
         if let Some(old) = old {
             self.timers.remove(&timer(old));
         }
@@ -123,7 +122,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     /// What the job of a workload and its admission checks do about its status.
     pub(super) fn play(&mut self, id: WorkloadId) {
         let record = self.engine.state.workloads.get(id);
-        let (workload, key) = (&record.workload, Arc::clone(&record.key));
+        let (workload, key) = (&record.workload, record.key().clone());
         let evicted = find_true(&workload.status.conditions, EVICTED).map(|evicted| evicted.last_transition);
         let is_over = is_finished(workload);
         let holds_quota = has_quota_reservation(workload) && !is_over;
@@ -188,7 +187,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
 
     /// All pods of a running job have become ready, or one of them has failed.
     pub(super) fn change_pods(&mut self, id: WorkloadId, are_ready: bool) {
-        let key = Arc::clone(&self.engine.state.workloads.get(id).key);
+        let key = self.engine.state.workloads.get(id).key().clone();
         let job = self.jobs.jobs.entry(id).or_default();
         job.are_pods_ready = are_ready;
         let (was_ready, plan) = (job.was_ready, job.plan.pods.clone().unwrap_or_default());

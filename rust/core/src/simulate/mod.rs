@@ -374,7 +374,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     fn parked(&self) -> BTreeSet<Key> {
         let state = &self.engine.state;
         let parked = state.queues.iter().flat_map(|queue| queue.pending.inadmissible());
-        parked.map(|id| Arc::clone(&state.workloads.get(id).key)).collect()
+        parked.map(|id| state.workloads.get(id).key().clone()).collect()
     }
 
     /// What a cycle wrote comes back as updates of the objects.
@@ -383,7 +383,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         let keeps_progress = state.gate(Gate::FlavorFungibilityPreserveScanProgress);
         state.deliver_writes();
         for kept in decision.pending.iter().filter(|kept| kept.written && !keeps_progress) {
-            if let Some(id) = state.workloads.find(&kept.key.0, &kept.key.1) {
+            if let Some(id) = state.workloads.find(kept.key.namespace(), kept.key.name()) {
                 state.workloads.get_mut(id).resume = None;
             }
         }
@@ -400,7 +400,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 break;
             }
             let mut due: Vec<(Key, WorkloadId)> =
-                due.into_iter().map(|id| (Arc::clone(&state.workloads.get(id).key), id)).collect();
+                due.into_iter().map(|id| (state.workloads.get(id).key().clone(), id)).collect();
             due.sort();
             for (_, id) in due {
                 // A job hears of each write before the controller looks at it again.
@@ -429,7 +429,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         });
         let key = &mut run.workloads[number as usize];
         if key.is_none() {
-            *key = Some(Arc::clone(&engine.state.workloads.get(id).key));
+            *key = Some(engine.state.workloads.get(id).key().clone());
         }
         run.steps.push((self.clock, step, number));
     }

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::*;
 use crate::conditions;
 use crate::config::{AdmissionFairSharing, Config};
@@ -23,7 +21,7 @@ fn update(seconds: i64, object: Object) -> Happening {
 }
 
 fn key(name: &str) -> Key {
-    Arc::new(("ns".to_owned(), name.to_owned()))
+    Key::new("ns", name, "")
 }
 
 fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
@@ -32,7 +30,7 @@ fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
 
 /// Seconds, what, and name.
 fn told(run: &Run) -> Vec<(i64, Step, &str)> {
-    run.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.key(*key).1.as_str())).collect()
+    run.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.key(*key).name())).collect()
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn slice(name: &str, pods: i32, old: &str) -> Workload {
     let mut workload = workload(name, "1");
     workload.pod_sets[0].count = pods;
     if !old.is_empty() {
-        workload.meta.annotations.insert(REPLACEMENT_FOR.to_owned(), format!("ns/{old}"));
+        workload.meta.details.annotations.insert(REPLACEMENT_FOR.to_owned(), format!("ns/{old}"));
     }
     workload
 }
@@ -34,8 +34,8 @@ fn a_larger_slice_takes_the_place_of_the_old_one_within_its_quota() {
     world.change("old", |w| w.status.cluster_name = Some("worker".to_owned()));
     world.submit(slice("new", 10, "old"));
     let decision = world.cycle();
-    assert_eq!(decision.admissions[0].key.1, "new");
-    assert_eq!((decision.replaced[0].key.1.as_str(), decision.replaced[0].successor.1.as_str()), ("old", "new"));
+    assert_eq!(decision.admissions[0].key.name(), "new");
+    assert_eq!((decision.replaced[0].key.name(), decision.replaced[0].successor.name()), ("old", "new"));
     assert_eq!(
         world.condition("old", "Finished"),
         "True WorkloadSliceReplaced: Replaced to accommodate a workload (UID: uid-new, JobUID: ) due to workload slice \
@@ -71,7 +71,7 @@ fn of_each_pod_set_only_what_it_takes_beyond_the_old_one_is_charged() {
     // Who comes after it in the cycle finds what it has not taken.
     world.submit(Workload { queue_name: "next".into(), priority: Some(-1), ..workload("after", "1") });
     let decision = world.cycle();
-    let admitted: Vec<&str> = decision.admissions.iter().map(|admission| admission.key.1.as_str()).collect();
+    let admitted: Vec<&str> = decision.admissions.iter().map(|admission| admission.key.name()).collect();
     assert_eq!((admitted, decision.replaced.len(), usage(&world)), (vec!["new", "after"], 1, 3_000));
 }
 
@@ -95,7 +95,7 @@ fn others_are_preempted_for_the_difference_and_the_old_slice_is_not() {
     world.cycle();
     world.submit(slice("new", 5, "old"));
     let decision = world.cycle();
-    let victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.1.as_str()).collect();
+    let victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.name()).collect();
     assert_eq!(victims, ["low"]);
     assert!(decision.replaced.is_empty());
     assert!(decision.pending.is_empty() || decision.pending[0].message.ends_with("the preemption of 1 workload(s)"));
@@ -175,6 +175,6 @@ fn a_larger_slice_preempts_only_for_what_it_takes_beyond_the_old_one() {
     }
     world.submit(slice("new", 3, "old"));
     let decision = world.cycle();
-    let preempted: Vec<&str> = decision.preemptions.iter().map(|it| it.key.1.as_str()).collect();
+    let preempted: Vec<&str> = decision.preemptions.iter().map(|it| it.key.name()).collect();
     assert_eq!(preempted, ["low"], "two CPUs more, not three");
 }

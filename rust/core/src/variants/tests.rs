@@ -25,8 +25,8 @@ fn world(last_acceptable: Option<&str>) -> World {
 
 fn variant(flavor: &str) -> Workload {
     let mut variant = workload(flavor, "4");
-    variant.meta.annotations.insert(ALLOWED_FLAVORS.to_owned(), flavor.to_owned());
-    variant.meta.owners = vec![OwnerReference {
+    variant.meta.details.annotations.insert(ALLOWED_FLAVORS.to_owned(), flavor.to_owned());
+    variant.meta.details.owners = vec![OwnerReference {
         api_version: "kueue.x-k8s.io/v1beta2".to_owned(),
         kind: "Workload".to_owned(),
         name: "parent".to_owned(),
@@ -37,7 +37,7 @@ fn variant(flavor: &str) -> Workload {
 }
 
 fn admitted(decision: &Decision) -> Vec<&str> {
-    decision.admissions.iter().map(|a| a.key.1.as_str()).collect()
+    decision.admissions.iter().map(|a| a.key.name()).collect()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_better_variant_evicts_the_one_that_runs_and_takes_its_place_when_it_has_sto
     world.submit(variant("good"));
     let decision = world.cycle();
     assert!(admitted(&decision).is_empty());
-    assert_eq!((decision.preemptions[0].key.1.as_str(), decision.preemptions[0].reason), ("cheap", "FlavorMigration"));
+    assert_eq!((decision.preemptions[0].key.name(), decision.preemptions[0].reason), ("cheap", "FlavorMigration"));
     assert_eq!(
         world.condition("cheap", "Evicted"),
         "True FlavorMigration: Evicted to accommodate a workload (UID: uid-good) due to migration to more favorable \
@@ -99,7 +99,7 @@ fn nobody_moves_to_a_flavor_behind_the_last_acceptable_one() {
 fn a_parent_is_never_queued_and_holds_no_quota_of_its_own() {
     let mut world = world(None);
     let mut parent = workload("parent", "4");
-    parent.meta.labels.insert(PARENT.to_owned(), "true".to_owned());
+    parent.meta.details.labels.insert(PARENT.to_owned(), "true".to_owned());
     world.submit(parent);
     assert_eq!(world.cycle().cycle, 0);
     world.submit(variant("best"));

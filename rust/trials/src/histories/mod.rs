@@ -121,16 +121,19 @@ fn on_workload(
 /// A question changes nothing: not what is told, and not what is decided next.
 fn what_if(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
     let workload = draw.workload(engine)?;
-    let key = (workload.meta.namespace.clone(), workload.meta.name.clone());
+    let key = workload.meta.key.clone();
     let before = observe(engine);
     let mut untouched = engine.clone();
     match engine.what_if(workload, now) {
-        Ok(_) => assert!(untouched.state.workloads.find(&key.0, &key.1).is_none(), "asked about one that is there"),
-        Err(WhatIfError::Exists(..)) => assert!(untouched.state.workloads.find(&key.0, &key.1).is_some()),
+        Ok(_) => assert!(
+            untouched.state.workloads.find(key.namespace(), key.name()).is_none(),
+            "asked about one that is there"
+        ),
+        Err(WhatIfError::Exists(..)) => assert!(untouched.state.workloads.find(key.namespace(), key.name()).is_some()),
     }
     assert_eq!(observe(engine), before, "an engine that was asked");
     let mut asked = engine.clone();
     assert_eq!(shown(&asked.cycle(now)), shown(&untouched.cycle(now)), "what is decided after a question");
-    assert!(!engine.delete(Kind::Workload, &key.0, "no such workload", now));
+    assert!(!engine.delete(Kind::Workload, key.namespace(), "no such workload", now));
     Ok(())
 }

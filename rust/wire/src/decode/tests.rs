@@ -88,8 +88,8 @@ fn a_workload_keeps_what_scheduling_reads_of_a_pod() {
         panic!("a Workload")
     };
     assert_eq!(workload.meta.created, Time(1_767_225_600_000_000_000));
-    assert!(!workload.meta.deleting);
-    assert!(workload.meta.owners[0].controller);
+    assert!(!workload.meta.details.deleting);
+    assert!(workload.meta.details.owners[0].controller);
     assert_eq!(workload.active, Some(false));
     assert_eq!(workload.preemption_gates, ["g"]);
     let pods = &workload.pod_sets[0];
@@ -247,7 +247,7 @@ fn the_door_for_people_fills_in_defaults() {
     })) else {
         panic!("a Workload")
     };
-    assert_eq!(workload.meta.namespace, "default");
+    assert_eq!(workload.meta.key.namespace(), "default");
     assert_eq!(workload.active, Some(true));
     assert_eq!((workload.pod_sets[0].name.as_str(), workload.pod_sets[0].count), ("main", 1));
 

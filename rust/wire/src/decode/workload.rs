@@ -50,7 +50,7 @@ impl From<WorkloadWire> for Workload {
             active: spec.active,
             maximum_execution_time_seconds: spec.maximum_execution_time_seconds,
             preemption_gates: spec.preemption_gates,
-            status: if wire.status == WorkloadStatus::default() { Shared::default() } else { wire.status.into() },
+            status: Shared::of(wire.status),
         }
     }
 }

@@ -95,8 +95,8 @@ fn dump(state: &State) -> Value {
 }
 
 fn queue(state: &State, record: &QueueRecord, node: NodeId) -> Value {
-    let keys = record.cached.keys().map(|workload| &state.workloads.get(*workload).key);
-    let mut keys: Vec<String> = keys.map(|key| format!("{}/{}", key.0, key.1)).collect();
+    let keys = record.cached.keys().map(|workload| state.workloads.get(*workload).key());
+    let mut keys: Vec<String> = keys.map(ToString::to_string).collect();
     keys.sort();
     json!({
         "status": record.status_name(),

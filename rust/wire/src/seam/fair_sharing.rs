@@ -95,7 +95,7 @@ fn other_error(error: &Value) -> Option<&str> {
 /// Kind `afs_entry_penalty`: a cycle with enough quota, and whether it has charged anything.
 pub(super) fn afs_entry_penalty(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
-    let namespace = workload.meta.namespace.clone();
+    let namespace = workload.meta.key.namespace().to_owned();
     let mut engine = Engine::new(case.config.clone());
     let quota = json!({"name": "default", "resources": [{"name": "cpu", "nominalQuota": "1000"}]});
     let groups = json!([{"coveredResources": ["cpu"], "flavors": [quota]}]);

@@ -50,8 +50,12 @@ pub(super) fn effective(case: &Case<'_>) -> Answer {
 /// Kind `priority_boost`.
 pub(super) fn boost(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
-    let given =
-        workload.meta.annotations.get(PRIORITY_BOOST).filter(|_| case.config.gates.enabled(Gate::PriorityBoost));
+    let given = workload
+        .meta
+        .details
+        .annotations
+        .get(PRIORITY_BOOST)
+        .filter(|_| case.config.gates.enabled(Gate::PriorityBoost));
     let is_wrong = given.is_some_and(|text| text.parse::<i32>().is_err());
     Ok(Some(json!({"boost": priority_boost(&workload, case.config.gates), "error": is_wrong})))
 }

@@ -57,8 +57,7 @@ pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, a
 }
 
 pub(super) fn key(state: &State, id: WorkloadId) -> String {
-    let (namespace, name) = &*state.workloads.get(id).key;
-    format!("{namespace}/{name}")
+    state.workloads.get(id).key().to_string()
 }
 
 pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value) -> Result<Assignment, String> {

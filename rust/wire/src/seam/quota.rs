@@ -62,8 +62,8 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
                 }
                 let mut entry = node.dump(extra);
                 entry["cohort"] = json!(node.parent_name());
-                let keys = state.queues[queue].cached.keys().map(|w| &state.workloads.get(*w).key);
-                let mut keys: Vec<String> = keys.map(|key| format!("{}/{}", key.0, key.1)).collect();
+                let keys = state.queues[queue].cached.keys().map(|w| state.workloads.get(*w).key());
+                let mut keys: Vec<String> = keys.map(ToString::to_string).collect();
                 keys.sort();
                 entry["workloads"] = json!(keys);
                 queues.insert(name.to_string(), entry);

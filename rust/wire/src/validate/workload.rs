@@ -47,7 +47,7 @@ pub(super) fn errors(workload: &Workload, before: Option<&Workload>, gates: &Gat
 }
 
 pub(super) fn annotation<'a>(workload: &'a Workload, name: &str) -> Option<&'a str> {
-    workload.meta.annotations.get(name).map(String::as_str)
+    workload.meta.details.annotations.get(name).map(String::as_str)
 }
 
 pub(super) fn is_elastic(workload: &Workload, gates: &Gates) -> bool {

@@ -179,6 +179,6 @@ fn gates_decide_about_workloads() {
         let decoded = people(&variable, &gates).expect("well formed");
         let (Object::Workload(workload), _) = &decoded.objects[0] else { panic!("a Workload") };
         assert_eq!(workload.pod_sets[0].min_count, min_count);
-        assert_eq!(workload.meta.namespace, "default");
+        assert_eq!(workload.meta.key.namespace(), "default");
     }
 }
