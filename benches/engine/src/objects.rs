@@ -129,7 +129,7 @@ pub fn workload(number: usize, queue: &str, priority: i32, pod_sets: Vec<PodSet>
     };
     Workload {
         meta: meta.into(),
-        pod_sets,
+        pod_sets: pod_sets.into(),
         queue_name: queue.to_owned().into(),
         priority: Some(priority),
         ..Workload::default()

@@ -323,6 +323,7 @@ impl State {
         let pending = std::mem::take(&mut self.queues[id].pending);
         for workload in pending.active().chain(pending.inadmissible()) {
             self.workloads.get_mut(workload).queued_in = None;
+            self.places.clear(workload);
         }
         self.note_waiting(id);
         true
@@ -391,7 +392,7 @@ impl State {
                 && let Some(queue) = self.queue_of(workload)
             {
                 let item = self.item(workload);
-                self.queues[queue].pending.push_if_absent(&item);
+                self.queues[queue].pending.push_if_absent(&mut self.places, &item);
                 self.workloads.get_mut(workload).queued_in = Some(queue);
                 self.note_waiting(queue);
             }

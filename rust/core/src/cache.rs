@@ -356,8 +356,7 @@ impl State {
     fn candidate_key(&mut self, id: WorkloadId, uses: Charged) -> CandidateKey {
         let gates = self.config.gates;
         let requeuing = self.config.requeuing_timestamp;
-        let record = self.workloads.get_mut(id);
-        record.queue_time = queue_order_timestamp(&record.workload, requeuing, gates);
+        let record = self.workloads.get(id);
         let conditions = &record.workload.status.conditions;
         let reserved = find_true(conditions, QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition);
         CandidateKey {
@@ -366,7 +365,7 @@ impl State {
             reserved: Reverse(reserved),
             key: record.key().clone(),
             id,
-            queue_time: record.queue_time,
+            queue_time: queue_order_timestamp(&record.workload, requeuing, gates),
             uses,
         }
     }

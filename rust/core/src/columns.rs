@@ -107,7 +107,7 @@ impl Columns {
 
     /// The workload of a row.
     pub(crate) fn workload(&self, row: usize) -> Workload {
-        Workload { pod_sets: vec![self.pod_set(row)], ..self.without_pod_sets(row) }
+        Workload { pod_sets: vec![self.pod_set(row)].into(), ..self.without_pod_sets(row) }
     }
 
     /// What one pod of a row requests, resource by resource.
@@ -191,12 +191,13 @@ impl Engine {
         columns.check()?;
         self.state.now = now;
         self.state.workloads.reserve(columns.queue.len());
+        self.state.places.reserve(columns.queue.len());
         // Many rows ask for the same.
         let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
         for row in 0..columns.queue.len() {
             let spec = specs
                 .entry((columns.count[row], columns.requests_of(row)))
-                .or_insert_with(|| self.state.share_spec(&columns.namespace, vec![columns.pod_set(row)]));
+                .or_insert_with(|| self.state.share_spec(&columns.namespace, vec![columns.pod_set(row)].into()));
             self.state.apply_workload_as(columns.without_pod_sets(row), Arc::clone(spec));
         }
         self.settle();

@@ -173,14 +173,14 @@ impl State {
             if !self.queues[queue].is_active() {
                 continue;
             }
-            let State { queues, local_queues, config, .. } = self;
+            let State { queues, local_queues, places, config, .. } = self;
             let usage = |id| {
                 let config = config.admission_fair_sharing.as_ref();
                 config.map_or(0.0, |config| local_queue_usage(config, &local_queues[id]))
             };
-            if let Some(workload) = queues[queue].pending.pop(usage) {
+            if let Some(workload) = queues[queue].pending.pop(places, usage) {
                 let record = self.workloads.get_mut(workload);
-                record.evaluated_generation = Some(record.workload.meta.generation);
+                record.evaluated_generation = record.workload.meta.generation;
                 heads.push((queue, workload));
             }
             self.note_waiting(queue);

@@ -15,7 +15,7 @@ use crate::gates::Gate;
 use crate::ids::{QueueId, WorkloadId};
 use crate::messages;
 use crate::objects::{Admission, PodSet, PodSetRequest, Time};
-use crate::pending::RequeueReason;
+use crate::pending::{RequeueReason, Returned};
 use crate::preempt::Target;
 use crate::queue_order::{is_admissible, is_evicted, queued_wait};
 use crate::reasons;
@@ -210,24 +210,25 @@ impl State {
         let record = self.workloads.get(workload);
         let admissible = is_admissible(&record.workload, self.config.gates);
         let Some(queue) = self.queue_of(workload).filter(|_| admissible) else {
-            self.queues[from].pending.delete(workload);
+            self.queues[from].pending.delete(&mut self.places, workload);
             self.workloads.get_mut(workload).queued_in = None;
             return false;
         };
         let record = self.workloads.get(workload);
         let pending_flavors = record.resume.as_ref().is_some_and(|r| r.has_pending_flavors());
-        let generation = record.evaluated_generation.unwrap_or_default();
+        let generation = record.evaluated_generation;
         let item = self.item(workload);
         let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
         let pending = &mut self.queues[queue].pending;
-        let parked = pending.requeue(&item, reason, quota_reserved_reason, pending_flavors, generation, hashing);
+        let returned = Returned { reason, told: quota_reserved_reason, pending_flavors, generation, hashing };
+        let parked = pending.requeue(&mut self.places, &item, &returned);
         if let Some(shape) = item.shape.filter(|_| !parked.is_empty()) {
             self.agenda.touch_parked(queue, shape);
         }
         decision.parked.extend(parked);
         self.workloads.get_mut(workload).queued_in = Some(queue);
         self.note_waiting(queue);
-        self.queues[queue].pending.is_inadmissible(workload)
+        self.queues[queue].pending.is_inadmissible(&self.places, workload)
     }
 
     /// Does `status.resourceRequests` tell the totals already, in whatever spelling?

@@ -1,8 +1,10 @@
 //! The pending workloads of one ClusterQueue: what is in the heap, what is parked, what is in flight (rules/05 §2, §3).
 
 mod bucket;
+mod places;
 
 pub use bucket::Parked;
+pub use places::Places;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use self::bucket::{Bucket, BucketId, Group, mark_of};
+use self::places::Place;
 use crate::decision::Key;
 use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::objects::{QueueingStrategy, Time};
@@ -102,6 +105,15 @@ impl RequeueReason {
     }
 }
 
+/// How a workload stands in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    InHeap,
+    Parked,
+    /// Parked alone.
+    Held,
+}
+
 /// What the queue has to know of a workload to place it.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -121,6 +133,21 @@ pub struct Item {
     pub backoff_expired: bool,
 }
 
+/// How a head comes back to its queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Returned {
+    /// Why.
+    pub reason: RequeueReason,
+    /// The reason that its status tells, and those of its shape that are parked with it.
+    pub told: &'static str,
+    /// Has its scan of flavors not come to an end?
+    pub pending_flavors: bool,
+    /// The generation of the object when it was popped.
+    pub generation: i64,
+    /// Are others of its shape parked with it?
+    pub hashing: bool,
+}
+
 /// Which workload of the queue waits for its victims (rules/05 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preemptor {
@@ -132,14 +159,7 @@ pub struct Preemptor {
     pub sticky: bool,
 }
 
-/// Where a workload of the queue stands: its bucket, which says whether that is heap or parked, unless it is held.
-#[derive(Clone, Debug)]
-struct Place {
-    bucket: BucketId,
-    key: OrderKey,
-}
-
-/// The pending queue of one ClusterQueue.
+/// The pending queue of one ClusterQueue. Where a workload stands in it is looked up in [`Places`], of all queues.
 #[derive(Clone, Debug)]
 pub struct Pending {
     /// `queueingStrategy`.
@@ -150,10 +170,11 @@ pub struct Pending {
     /// The first of each bucket in the heap. Usage changes for all workloads of a LocalQueue at once, so those of a
     /// usage-based queue stand by LocalQueue; otherwise all are under one.
     firsts: BTreeMap<LocalQueueId, BTreeSet<(OrderKey, BucketId)>>,
-    places: FxHashMap<WorkloadId, Place>,
+    /// In the heap or parked.
+    n_waiting: usize,
     n_parked: usize,
     /// Parked alone: a backoff or a condition held them back when they were.
-    held: BTreeSet<WorkloadId>,
+    held: BTreeSet<OrderKey>,
     inflight: Option<WorkloadId>,
     /// Shapes that failed since the last flush, with the reason to write on those parked with them.
     parked_shapes: FxHashMap<ShapeId, &'static str>,
@@ -171,7 +192,7 @@ impl Default for Pending {
             is_usage_based: false,
             buckets: BTreeMap::new(),
             firsts: BTreeMap::new(),
-            places: FxHashMap::default(),
+            n_waiting: 0,
             n_parked: 0,
             held: BTreeSet::new(),
             inflight: None,
@@ -201,49 +222,68 @@ impl Pending {
     }
 
     /// Puts a workload into the heap that stands nowhere.
-    fn push_active(&mut self, item: &Item) {
+    fn push_active(&mut self, places: &mut Places, item: &Item) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
         self.buckets.entry(bucket).or_default().active.insert(key.clone());
+        self.n_waiting += 1;
         self.content = self.content.wrapping_add(mark_of(item.id));
-        self.places.insert(item.id, Place { bucket, key });
+        places.put(Place { bucket, key });
         self.settle_first(bucket);
     }
 
     /// Parks a workload that stands nowhere.
-    fn park(&mut self, item: &Item) {
+    fn park(&mut self, places: &mut Places, item: &Item) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
         if item.backoff_expired {
             self.buckets.entry(bucket).or_default().parked.insert(key.clone());
         } else {
-            self.held.insert(item.id);
+            self.held.insert(key.clone());
         }
+        self.n_waiting += 1;
         self.n_parked += 1;
         self.content = self.content.wrapping_add(mark_of(item.id).wrapping_mul(PARKED));
-        self.places.insert(item.id, Place { bucket, key });
+        places.put(Place { bucket, key });
     }
 
-    /// Takes a workload out of heap and parked ones.
-    fn take_out(&mut self, id: WorkloadId) {
-        self.take(id, self.is_active(id));
+    /// Where in this queue a workload stands, and how, if it does.
+    fn find<'a>(&self, places: &'a Places, id: WorkloadId) -> Option<(&'a Place, Stands)> {
+        let place = places.get(id)?;
+        if self.held.contains(&place.key) {
+            return Some((place, Stands::Held));
+        }
+        let bucket = self.buckets.get(&place.bucket)?;
+        if bucket.active.keys().contains(&place.key) {
+            Some((place, Stands::InHeap))
+        } else {
+            bucket.parked.keys().contains(&place.key).then_some((place, Stands::Parked))
+        }
     }
 
-    /// The same of one of which it is known where it is.
-    fn take(&mut self, id: WorkloadId, was_active: bool) {
-        let Some(place) = self.places.remove(&id) else { return };
+    /// Takes a workload out of heap and parked ones; tells where it stood.
+    fn take(&mut self, places: &mut Places, id: WorkloadId) -> Option<Stands> {
+        let (&Place { bucket, ref key }, stood) = self.find(places, id)?;
         let mark = mark_of(id);
-        if was_active {
+        if stood == Stands::InHeap {
             self.content = self.content.wrapping_sub(mark);
         } else {
             self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
             self.n_parked -= 1;
         }
-        if !was_active && self.held.remove(&id) {
-            return;
+        if stood == Stands::Held {
+            self.held.remove(key);
+        } else {
+            self.group(bucket, stood).remove(key);
+            self.settle_first(bucket);
         }
-        let bucket = self.buckets.get_mut(&place.bucket).expect("the bucket of a place");
-        let group = if was_active { &mut bucket.active } else { &mut bucket.parked };
-        group.remove(&place.key);
-        self.settle_first(place.bucket);
+        self.n_waiting -= 1;
+        places.clear(id);
+        Some(stood)
+    }
+
+    /// Those of a bucket that are in the heap, or those that are parked.
+    fn group(&mut self, bucket: BucketId, stands: Stands) -> &mut Group {
+        let bucket = self.buckets.get_mut(&bucket).expect("the bucket of a place");
+        if stands == Stands::InHeap { &mut bucket.active } else { &mut bucket.parked }
     }
 
     /// Keeps the entry of a bucket among the first up to date, and no empty bucket.
@@ -275,14 +315,13 @@ impl Pending {
     }
 
     /// Is the workload in the heap?
-    pub fn is_active(&self, id: WorkloadId) -> bool {
-        !self.held.contains(&id)
-            && self.places.get(&id).is_some_and(|place| self.buckets[&place.bucket].active.keys().contains(&place.key))
+    pub fn is_active(&self, places: &Places, id: WorkloadId) -> bool {
+        self.find(places, id).is_some_and(|(_, stands)| stands == Stands::InHeap)
     }
 
     /// Is the workload parked?
-    pub fn is_inadmissible(&self, id: WorkloadId) -> bool {
-        self.places.contains_key(&id) && !self.is_active(id)
+    pub fn is_inadmissible(&self, places: &Places, id: WorkloadId) -> bool {
+        self.find(places, id).is_some_and(|(_, stands)| stands != Stands::InHeap)
     }
 
     /// Is the workload the head that is being decided on?
@@ -305,7 +344,7 @@ impl Pending {
     /// What is parked, in queue order.
     pub fn inadmissible(&self) -> impl Iterator<Item = WorkloadId> + '_ {
         let parked = self.buckets.values().flat_map(|bucket| bucket.parked.keys());
-        let mut keys: Vec<&OrderKey> = parked.chain(self.held.iter().map(|id| &self.places[id].key)).collect();
+        let mut keys: Vec<&OrderKey> = parked.chain(&self.held).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key.id)
     }
@@ -323,12 +362,12 @@ impl Pending {
     pub fn n_before(&self, key: &OrderKey) -> usize {
         let before = |group: &Group| group.keys().range(..key).count();
         let in_buckets: usize = self.buckets.values().map(|b| before(&b.active) + before(&b.parked)).sum();
-        in_buckets + self.held.iter().filter(|id| self.places[id].key < *key).count()
+        in_buckets + self.held.range(..key).count()
     }
 
     /// Number of workloads in the heap.
     pub fn n_active(&self) -> usize {
-        self.places.len() - self.n_parked
+        self.n_waiting - self.n_parked
     }
 
     /// Number of parked workloads.
@@ -358,36 +397,33 @@ impl Pending {
 
     /// A new or changed workload (rules/05 §2.1). `relevant` says whether a parked one changed in a way that may make
     /// it admissible.
-    pub fn push_or_update(&mut self, item: &Item, relevant: bool) {
+    pub fn push_or_update(&mut self, places: &mut Places, item: &Item, relevant: bool) {
         if self.is_inflight(item.id) {
             return;
         }
-        let is_known = self.places.contains_key(&item.id);
-        let was_active = is_known && self.is_active(item.id);
-        self.take(item.id, was_active);
-        if was_active {
-            self.push_active(item);
+        let stood = self.take(places, item.id);
+        if stood == Some(Stands::InHeap) {
+            self.push_active(places, item);
             return;
         }
-        let was_parked = is_known;
         let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
-        if (was_parked && !relevant) || !item.backoff_expired || marked {
-            self.park(item);
+        if (stood.is_some() && !relevant) || !item.backoff_expired || marked {
+            self.park(places, item);
         } else {
-            self.push_active(item);
+            self.push_active(places, item);
         }
     }
 
     /// A workload that comes with its LocalQueue: into the heap, unless it is somewhere already.
-    pub fn push_if_absent(&mut self, item: &Item) {
-        if !self.places.contains_key(&item.id) && !self.is_inflight(item.id) {
-            self.push_active(item);
+    pub fn push_if_absent(&mut self, places: &mut Places, item: &Item) {
+        if self.find(places, item.id).is_none() && !self.is_inflight(item.id) {
+            self.push_active(places, item);
         }
     }
 
     /// Forgets a workload.
-    pub fn delete(&mut self, id: WorkloadId) {
-        self.take_out(id);
+    pub fn delete(&mut self, places: &mut Places, id: WorkloadId) {
+        self.take(places, id);
         if self.inflight == Some(id) {
             self.inflight = None;
         }
@@ -397,11 +433,11 @@ impl Pending {
     }
 
     /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
-    pub fn pop(&mut self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+    pub fn pop(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
         self.pop_cycle += 1;
         self.inflight = self.head(usage);
         let id = self.inflight?;
-        self.take(id, true);
+        self.take(places, id);
         Some(id)
     }
 
@@ -414,64 +450,54 @@ impl Pending {
         heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, key)| key.id)
     }
 
-    /// Gives a head back (rules/05 §3). `pending_flavors`: its scan of flavors has not come to an end; `generation`: that
-    /// of the object when it was popped. Returns the workloads of its shape that were parked with it.
-    pub fn requeue(
-        &mut self,
-        item: &Item,
-        reason: RequeueReason,
-        quota_reserved_reason: &'static str,
-        pending_flavors: bool,
-        generation: i64,
-        hashing: bool,
-    ) -> Vec<Parked> {
+    /// Gives a head back (rules/05 §3). Returns the workloads of its shape that were parked with it.
+    pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Vec<Parked> {
+        let &Returned { reason, told, pending_flavors, generation, hashing } = returned;
         if reason.makes_preemptor() {
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
             let old = self.preemptor.replace(Preemptor { id: item.id, generation, sticky });
-            self.lose_stickiness(old.filter(|old| old.id != item.id));
+            self.lose_stickiness(places, old.filter(|old| old.id != item.id));
         }
         if self.inflight == Some(item.id) {
             self.inflight = None;
         }
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
-            if !self.is_active(item.id) {
-                self.take(item.id, false);
-                self.push_active(item);
+            if !self.is_active(places, item.id) {
+                self.take(places, item.id);
+                self.push_active(places, item);
             }
             return Vec::new();
         }
-        if self.places.contains_key(&item.id) {
+        if self.find(places, item.id).is_some() {
             return Vec::new();
         }
-        self.park(item);
+        self.park(places, item);
         if let Some(shape) = item.shape
             && hashing
             && reason.holds_for_shape()
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
-            return self.park_shape(shape, quota_reserved_reason);
+            return self.park_shape(shape, told);
         }
         Vec::new()
     }
 
     /// Who waited for its victims before does not stand in front any more.
-    fn lose_stickiness(&mut self, old: Option<Preemptor>) {
-        let Some(id) = old.map(|old| old.id).filter(|id| self.places.contains_key(id)) else { return };
-        let was_active = self.is_active(id);
-        let is_held = self.held.contains(&id);
-        let place = self.places.get_mut(&id).expect("just found");
-        let key = OrderKey { not_sticky: true, ..place.key.clone() };
-        let stale = std::mem::replace(&mut place.key, key.clone());
-        let id = place.bucket;
-        if is_held {
-            return;
+    fn lose_stickiness(&mut self, places: &mut Places, old: Option<Preemptor>) {
+        let Some((place, stands)) = old.and_then(|old| self.find(places, old.id)) else { return };
+        let stale = place.key.clone();
+        let place = Place { bucket: place.bucket, key: OrderKey { not_sticky: true, ..stale.clone() } };
+        if stands == Stands::Held {
+            self.held.remove(&stale);
+            self.held.insert(place.key.clone());
+        } else {
+            let group = self.group(place.bucket, stands);
+            group.remove(&stale);
+            group.insert(place.key.clone());
+            self.settle_first(place.bucket);
         }
-        let bucket = self.buckets.get_mut(&id).expect("the bucket of a place");
-        let group = if was_active { &mut bucket.active } else { &mut bucket.parked };
-        group.remove(&stale);
-        group.insert(key);
-        self.settle_first(id);
+        places.put(place);
     }
 
     /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue.
@@ -523,14 +549,14 @@ impl Pending {
 
     /// The parked workloads that a backoff or a condition held back when they were parked.
     pub fn held(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        self.held.iter().copied()
+        self.held.iter().map(|key| key.id)
     }
 
     /// Moves a parked workload back to the heap.
-    pub fn unpark(&mut self, item: &Item) {
-        if self.is_inadmissible(item.id) {
-            self.take(item.id, false);
-            self.push_active(item);
+    pub fn unpark(&mut self, places: &mut Places, item: &Item) {
+        if self.is_inadmissible(places, item.id) {
+            self.take(places, item.id);
+            self.push_active(places, item);
         }
     }
 }

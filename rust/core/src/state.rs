@@ -17,11 +17,12 @@ use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, DeviceClass, LimitRange, LocalQueue, PriorityClass, ResourceClaimTemplate,
     ResourceFlavor, ResourceGroup as Groups, RuntimeClass, StopPolicy, StringMap, Topology,
 };
-use crate::pending::Pending;
+use crate::pending::{Pending, Places};
 use crate::pods::LimitRangeSummary;
 use crate::preempt::CandidateKey;
 use crate::quantity::Quantity;
 use crate::resource_names::amount_from_quantity;
+use crate::text::Text;
 use crate::tree::Quota;
 use crate::verdicts::Verdicts;
 use crate::workloads::{Record, Workloads};
@@ -120,6 +121,8 @@ pub struct CohortRecord {
 /// A LocalQueue, or a name that workloads use for one.
 #[derive(Clone, Debug, Default)]
 pub struct LocalQueueRecord {
+    /// Its name, shared by the workloads that name it.
+    pub name: Text,
     /// The object; `None`: there is none.
     pub object: Option<Arc<LocalQueue>>,
     /// The workloads that name it.
@@ -179,6 +182,8 @@ pub struct State {
     pub local_queues: IdVec<LocalQueueId, LocalQueueRecord>,
     /// Workloads.
     pub workloads: Workloads,
+    /// Where in their queues they wait.
+    pub places: Places,
     /// Flushes that were asked for and not done yet.
     pub flush_requests: BTreeSet<FlushRequest>,
     /// The ClusterQueues whose heap is not empty, so that a cycle visits no other.
@@ -237,7 +242,10 @@ impl State {
     /// The record of a LocalQueue name, new if it was never met.
     pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
         let id = self.names.local_queue(namespace, name);
-        self.local_queues.ensure(id);
+        let record = self.local_queues.ensure(id);
+        if record.name != *name {
+            record.name = Text::copied(name);
+        }
         id
     }
 

@@ -88,7 +88,12 @@ pub fn workload(name: &str, cpu: &str) -> Workload {
     container.resources.requests.insert("cpu".to_owned(), quantity(cpu));
     let mut pod_set = PodSet { name: "main".to_owned(), count: 1, ..PodSet::default() };
     pod_set.template.spec.containers.push(container);
-    Workload { meta: namespaced(name).into(), pod_sets: vec![pod_set], queue_name: "lq".into(), ..Workload::default() }
+    Workload {
+        meta: namespaced(name).into(),
+        pod_sets: vec![pod_set].into(),
+        queue_name: "lq".into(),
+        ..Workload::default()
+    }
 }
 
 /// An engine, and what one says to it in tests.

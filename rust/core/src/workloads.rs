@@ -11,7 +11,7 @@ use crate::decision::Key;
 use crate::devices::Devices;
 use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
 use crate::names::Names;
-use crate::objects::{PodSet, PodSetRequest, PodSpec, Time, Workload};
+use crate::objects::{PodSet, PodSetRequest, PodSpec, Workload};
 use crate::pair::Pair;
 use crate::shared::Shared;
 use crate::totals::PodSetTotals;
@@ -25,7 +25,7 @@ pub struct Spec {
     /// A number of its own.
     number: u64,
     /// As applied.
-    pub original: Vec<PodSet>,
+    pub original: Shared<Vec<PodSet>>,
     /// With defaults of the namespace filled in.
     pub adjusted: Vec<PodSet>,
     /// Totals at full counts.
@@ -80,10 +80,8 @@ pub struct Record {
     pub cached_in: Option<QueueId>,
     /// Where its scan of flavors stopped.
     pub resume: Option<Box<Resume>>,
-    /// Its queue-order time when it was last charged.
-    pub queue_time: Time,
-    /// Its generation when it was last popped.
-    pub evaluated_generation: Option<i64>,
+    /// Its generation when it was last popped; 0: it never was.
+    pub evaluated_generation: i64,
     /// The LocalQueue in whose queue it was last.
     pub assigned: Option<LocalQueueId>,
 }
@@ -212,12 +210,12 @@ impl Workloads {
     pub fn share(
         &mut self,
         class: u64,
-        pod_sets: Vec<PodSet>,
+        pod_sets: Shared<Vec<PodSet>>,
         prepare: impl FnOnce(&[PodSet]) -> Prepared,
     ) -> Arc<Spec> {
         use std::hash::{Hash, Hasher};
         let mut hasher = rustc_hash::FxHasher::default();
-        (class, &pod_sets).hash(&mut hasher);
+        (class, &*pod_sets).hash(&mut hasher);
         let hash = hasher.finish();
         if let Some(found) = self.specs.get(&hash).and_then(|s| s.iter().find(|s| s.original == pod_sets)) {
             return Arc::clone(found);

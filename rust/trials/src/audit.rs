@@ -133,7 +133,7 @@ fn check_places(state: &State) {
             let pending = &state.queues[queue].pending;
             // The heads of a cycle that waits for pods are in its hands.
             let is_head = pending.is_inflight(id) && state.waiting_cycle.is_some();
-            let places = [pending.is_active(id), pending.is_inadmissible(id), is_head];
+            let places = [pending.is_active(&state.places, id), pending.is_inadmissible(&state.places, id), is_head];
             let n_places = places.into_iter().filter(|stands| *stands).count();
             assert_eq!(n_places, 1, "{key:?} stands in its queue once");
         }

@@ -87,7 +87,7 @@ fn check_written_again(object: &Object) {
     let written = encode::workload_status(&workload.status);
     let again = decode::workload_status(&written).unwrap_or_else(|error| panic!("{written} was written: {error}"));
     assert_eq!(again, *workload.status, "{written}");
-    for pod_set in &workload.pod_sets {
+    for pod_set in workload.pod_sets.iter() {
         for container in pod_set.template.spec.containers.iter().chain(&pod_set.template.spec.init_containers) {
             let written = encode::resource_list(&container.resources.requests);
             let again = decode::resource_list(&written).unwrap_or_else(|error| panic!("{written}: {error}"));

@@ -26,7 +26,7 @@ pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
 pub fn webhooks(object: &mut Object, gates: &Gates) {
     match object {
         Object::Workload(workload) if !gates.enabled(Gate::PartialAdmission) => {
-            for pod_set in &mut workload.pod_sets {
+            for pod_set in workload.pod_sets.iter_mut() {
                 pod_set.min_count = None;
             }
         }

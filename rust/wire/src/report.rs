@@ -322,7 +322,7 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         .or_else(|| condition(conditions::QUOTA_RESERVED));
     let place = record.queued_in.map(|queue| {
         let pending = &state.queues[queue].pending;
-        if pending.is_active(id) { "active" } else { "inadmissible" }
+        if pending.is_active(&state.places, id) { "active" } else { "inadmissible" }
     });
     json!({
         "namespace": record.key().namespace(),

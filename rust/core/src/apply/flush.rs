@@ -73,7 +73,7 @@ impl State {
         for workload in held {
             if backoff_expired(&self.workloads.get(workload).workload, self.now) {
                 let item = self.item(workload);
-                self.queues[queue].pending.unpark(&item);
+                self.queues[queue].pending.unpark(&mut self.places, &item);
                 moved += 1;
             }
         }

@@ -8,7 +8,7 @@ use crate::devices::Devices;
 use crate::gates::{Gate, Gates};
 use crate::ids::WorkloadId;
 use crate::objects::{Admission, PodSet, Time, Workload};
-use crate::pending::{Item, RequeueReason};
+use crate::pending::{Item, RequeueReason, Returned};
 use crate::pods;
 use crate::queue_order::{
     backoff_expired, effective_priority, has_quota_reservation, is_active, is_admissible, is_on_hold,
@@ -44,6 +44,7 @@ impl State {
     ) -> WorkloadId {
         self.forget_unused_shapes();
         let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
+        workload.queue_name = self.local_queues[local_queue].name.clone();
         let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let id = match existing {
             Some(id) => {
@@ -76,8 +77,7 @@ impl State {
                 queued_in: None,
                 cached_in: None,
                 resume: None,
-                queue_time: Time::ABSENT,
-                evaluated_generation: None,
+                evaluated_generation: 0,
                 assigned: None,
             }),
         };
@@ -140,7 +140,7 @@ impl State {
         record.shape = shape;
     }
 
-    pub(crate) fn share_spec(&mut self, namespace: &str, pod_sets: Vec<PodSet>) -> Arc<Spec> {
+    pub(crate) fn share_spec(&mut self, namespace: &str, pod_sets: Shared<Vec<PodSet>>) -> Arc<Spec> {
         let limited = self.limit_ranges.get(namespace).is_some_and(|r| !r.is_empty());
         let class = if limited { self.names.namespaces.intern(namespace).0 as u64 + 1 } else { 0 };
         let summary = if limited { self.limit_summary(namespace) } else { pods::LimitRangeSummary::default() };
@@ -251,7 +251,8 @@ impl State {
         if let Some(queue) = self.queue_of(id).filter(|_| !self.is_refused(id)) {
             let item = self.item(id);
             let pending = &mut self.queues[queue].pending;
-            pending.requeue(&item, RequeueReason::FailedAfterNomination, "", false, 0, false);
+            let returned = Returned { reason: RequeueReason::FailedAfterNomination, ..Returned::default() };
+            pending.requeue(&mut self.places, &item, &returned);
             self.workloads.get_mut(id).queued_in = Some(queue);
             self.note_waiting(queue);
         }
@@ -316,7 +317,7 @@ impl State {
         let condition = |r: &Record, kind: &str| find(&r.workload.status.conditions, kind).cloned();
         let changed = |kind: &str| condition(old, kind) != condition(new, kind);
         let (a, b) = (&old.workload, &new.workload);
-        old.evaluated_generation.is_some_and(|generation| generation != 0 && generation != b.meta.generation)
+        (old.evaluated_generation != 0 && old.evaluated_generation != b.meta.generation)
             || old.spec.original != new.spec.original
             || (&a.queue_name, &a.priority_class, a.priority, a.active, a.maximum_execution_time_seconds)
                 != (&b.queue_name, &b.priority_class, b.priority, b.active, b.maximum_execution_time_seconds)
@@ -342,7 +343,7 @@ impl State {
         self.assign_queue(id);
         let Some(queue) = self.queue_of(id) else { return };
         let item = self.item(id);
-        self.queues[queue].pending.push_or_update(&item, relevant);
+        self.queues[queue].pending.push_or_update(&mut self.places, &item, relevant);
         self.workloads.get_mut(id).queued_in = Some(queue);
         self.note_waiting(queue);
     }
@@ -358,7 +359,7 @@ impl State {
     /// Takes a workload out of its queue.
     pub fn unqueue(&mut self, id: WorkloadId) {
         if let Some(queue) = self.workloads.get_mut(id).queued_in.take() {
-            self.queues[queue].pending.delete(id);
+            self.queues[queue].pending.delete(&mut self.places, id);
             self.note_waiting(queue);
         }
     }

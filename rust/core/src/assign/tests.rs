@@ -55,7 +55,12 @@ fn message_of(groups: Vec<ResourceGroup>, pod_sets: Vec<PodSet>) -> String {
         ..ClusterQueue::default()
     };
     let local = LocalQueue { meta: meta("ns", "lq"), cluster_queue: "cq".to_owned(), ..LocalQueue::default() };
-    let workload = Workload { meta: meta("ns", "wl").into(), queue_name: "lq".into(), pod_sets, ..Workload::default() };
+    let workload = Workload {
+        meta: meta("ns", "wl").into(),
+        queue_name: "lq".into(),
+        pod_sets: pod_sets.into(),
+        ..Workload::default()
+    };
     let objects = vec![
         Object::Namespace(meta("", "ns")),
         Object::ResourceFlavor(ResourceFlavor { meta: meta("", "plain"), ..ResourceFlavor::default() }),

@@ -74,7 +74,8 @@ fn totals(world: &World, name: &str) -> Vec<String> {
 
 fn is_waiting(world: &World, name: &str) -> bool {
     let queue = world.engine.state.find_queue("cq").expect("it exists");
-    world.engine.state.queues[queue].pending.is_active(world.id(name))
+    let state = &world.engine.state;
+    state.queues[queue].pending.is_active(&state.places, world.id(name))
 }
 
 /// The message of a workload that is not let in; everything else of a refusal is checked.

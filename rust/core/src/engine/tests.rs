@@ -32,8 +32,9 @@ fn who_looks_for_a_head_and_finds_none_has_none_in_flight() {
     world.submit(workload("w", "1"));
     let id = world.id("w");
     let queue = world.engine.state.find_queue("cq").expect("it exists");
-    let pending = &mut world.engine.state.queues[queue].pending;
-    let heads = [pending.pop(|_| 0.0), pending.pop(|_| 0.0)];
+    let State { queues, places, .. } = &mut world.engine.state;
+    let pending = &mut queues[queue].pending;
+    let heads = [pending.pop(places, |_| 0.0), pending.pop(places, |_| 0.0)];
     assert_eq!((heads, pending.is_inflight(id)), ([Some(id), None], false));
 }
 
@@ -150,7 +151,7 @@ fn who_has_to_ask_before_it_preempts_waits_at_the_gate() {
         world.cycle();
         world.submit(Workload {
             priority: Some(1),
-            preemption_gates: vec!["ask".to_owned()],
+            preemption_gates: vec!["ask".to_owned()].into(),
             ..workload("high", "10")
         });
         let decision = world.cycle();
@@ -172,7 +173,8 @@ fn pod_sets_of_one_group_get_one_flavor_for_the_sum_of_what_they_ask_for() {
         let mut both = workload("both", "6");
         let topology = TopologyRequest { pod_set_group_name: group.map(str::to_owned), ..TopologyRequest::default() };
         both.pod_sets[0].topology_request = Some(topology);
-        both.pod_sets.push(PodSet { name: "second".to_owned(), ..both.pod_sets[0].clone() });
+        let second = PodSet { name: "second".to_owned(), ..both.pod_sets[0].clone() };
+        both.pod_sets.push(second);
         world.submit(both);
         let admission = &world.cycle().admissions[0].admission;
         let flavors: Vec<&str> = admission.pod_set_assignments.iter().map(|it| it.flavors["cpu"].as_str()).collect();
@@ -250,8 +252,9 @@ fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
     // What was marked is known yet: the first had this shape and did not fit.
     world.submit(workload("second", "11"));
     let queue = world.engine.state.find_queue("cq").expect("it exists");
-    let pending = &world.engine.state.queues[queue].pending;
-    assert!(pending.is_inadmissible(world.id("second")) && pending.is_active(world.id("stays")));
+    let State { queues, places, .. } = &world.engine.state;
+    let pending = &queues[queue].pending;
+    assert!(pending.is_inadmissible(places, world.id("second")) && pending.is_active(places, world.id("stays")));
 }
 
 #[test]
@@ -294,7 +297,8 @@ fn usage_of_nothing_in_a_flavor_without_quota_is_charged_beside_that_of_others()
     let mut world = world();
     for (name, flavor) in [("first", "gone"), ("second", "other")] {
         let mut reserved = workload(name, "1");
-        reserved.pod_sets.push(PodSet { name: "idle".to_owned(), ..reserved.pod_sets[0].clone() });
+        let idle = PodSet { name: "idle".to_owned(), ..reserved.pod_sets[0].clone() };
+        reserved.pod_sets.push(idle);
         let used = |pod_set: &str, flavor: &str, cpu: &str| PodSetAssignment {
             name: pod_set.to_owned(),
             count: Some(1),

@@ -15,7 +15,7 @@ use crate::text::Text;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
     pub meta: WorkloadMeta,
-    pub pod_sets: Vec<PodSet>,
+    pub pod_sets: Shared<Vec<PodSet>>,
     pub queue_name: Text,
     pub priority_class: Option<Shared<PriorityClassRef>>,
     /// Absent acts as 0.
@@ -24,7 +24,7 @@ pub struct Workload {
     pub active: Option<bool>,
     pub maximum_execution_time_seconds: Option<i32>,
     /// Names of `spec.preemptionGates`.
-    pub preemption_gates: Vec<String>,
+    pub preemption_gates: Shared<Vec<String>>,
     pub status: Shared<WorkloadStatus>,
 }
 
@@ -188,9 +188,24 @@ pub struct WorkloadStatus {
 static NO_STATUS: LazyLock<Shared<WorkloadStatus>> = LazyLock::new(|| WorkloadStatus::default().into());
 static NO_DETAILS: LazyLock<Shared<MetaDetails>> = LazyLock::new(|| MetaDetails::default().into());
 
+static NO_POD_SETS: LazyLock<Shared<Vec<PodSet>>> = LazyLock::new(|| Vec::new().into());
+static NO_GATES: LazyLock<Shared<Vec<String>>> = LazyLock::new(|| Vec::new().into());
+
 impl Default for Shared<WorkloadStatus> {
     fn default() -> Self {
         NO_STATUS.clone()
+    }
+}
+
+impl Default for Shared<Vec<PodSet>> {
+    fn default() -> Self {
+        NO_POD_SETS.clone()
+    }
+}
+
+impl Default for Shared<Vec<String>> {
+    fn default() -> Self {
+        NO_GATES.clone()
     }
 }
 

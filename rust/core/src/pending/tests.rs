@@ -1,14 +1,6 @@
 use super::*;
 use crate::reasons;
 
-/// Where a workload of the model stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stands {
-    InHeap,
-    Parked,
-    Held,
-}
-
 /// The queue as a list that is searched from its beginning: the same rules, nothing kept ready.
 #[derive(Default)]
 struct Model {
@@ -135,7 +127,7 @@ fn item(dice: &mut Dice, id: u32) -> Item {
     }
 }
 
-fn agrees(pending: &Pending, model: &Model, known: &[Item]) {
+fn agrees(pending: &Pending, places: &Places, model: &Model, known: &[Item]) {
     assert_eq!(pending.active().collect::<Vec<_>>(), model.sorted(true));
     assert_eq!(pending.inadmissible().collect::<Vec<_>>(), model.sorted(false));
     assert_eq!((pending.n_active(), pending.has_active()), (model.sorted(true).len(), !model.sorted(true).is_empty()));
@@ -150,8 +142,8 @@ fn agrees(pending: &Pending, model: &Model, known: &[Item]) {
     assert_eq!(pending.content(), content.fold(0, u64::wrapping_add));
     for item in known {
         let stands = model.place(item.id);
-        assert_eq!(pending.is_active(item.id), stands == Some(Stands::InHeap));
-        assert_eq!(pending.is_inadmissible(item.id), stands.is_some_and(|it| it != Stands::InHeap));
+        assert_eq!(pending.is_active(places, item.id), stands == Some(Stands::InHeap));
+        assert_eq!(pending.is_inadmissible(places, item.id), stands.is_some_and(|it| it != Stands::InHeap));
         assert_eq!(pending.is_inflight(item.id), model.inflight == Some(item.id));
         assert_eq!(pending.parked_reason(item.shape), item.shape.and_then(|it| model.marks.get(&it).copied()));
         for generation in [7, 8] {
@@ -192,6 +184,7 @@ fn a_queue_does_what_a_plain_list_does() {
         let mut dice = Dice(seed);
         let strategy = if seed % 3 == 0 { QueueingStrategy::StrictFIFO } else { QueueingStrategy::BestEffortFIFO };
         let mut pending = Pending { strategy, ..Pending::default() };
+        let mut places = Places::default();
         let mut model = Model { strategy, flushed: -1, ..Model::default() };
         let mut known: Vec<Item> = (0..9).map(|id| item(&mut dice, id)).collect();
         for _ in 0..60 {
@@ -200,17 +193,18 @@ fn a_queue_does_what_a_plain_list_does() {
                 0..=2 => {
                     known[index] = item(&mut dice, u32::try_from(index).expect("small"));
                     let relevant = dice.below(2) == 0;
-                    pending.push_or_update(&known[index], relevant);
+                    pending.push_or_update(&mut places, &known[index], relevant);
                     model.push_or_update(&known[index], relevant);
                 }
-                3 | 4 if model.inflight.is_none() => assert_eq!(pending.pop(|_| 0.0), model.pop()),
+                3 | 4 if model.inflight.is_none() => assert_eq!(pending.pop(&mut places, |_| 0.0), model.pop()),
                 3..=5 => {
                     let id = model.inflight.unwrap_or(WorkloadId(u32::try_from(index).expect("small")));
                     let item = &known[id.0 as usize];
                     let reason = all[usize::try_from(dice.below(9)).expect("small")];
                     let (pending_flavors, hashing) = (dice.below(5) == 0, dice.below(4) != 0);
                     let told = reasons::WAITING_FOR_QUOTA;
-                    let moved = pending.requeue(item, reason, told, pending_flavors, 7, hashing);
+                    let returned = Returned { reason, told, pending_flavors, generation: 7, hashing };
+                    let moved = pending.requeue(&mut places, item, &returned);
                     let moved: BTreeSet<&str> = moved.iter().flat_map(Parked::keys).map(|key| key.name()).collect();
                     let expected = model.requeue(item, reason, pending_flavors, hashing);
                     let expected: BTreeSet<&str> = expected.iter().map(|id| known[id.0 as usize].key.name()).collect();
@@ -218,7 +212,7 @@ fn a_queue_does_what_a_plain_list_does() {
                 }
                 6 => {
                     let id = known[index].id;
-                    pending.delete(id);
+                    pending.delete(&mut places, id);
                     model.take(id);
                     model.inflight = model.inflight.filter(|it| *it != id);
                     model.preemptor = model.preemptor.filter(|it| it.0 != id);
@@ -230,15 +224,15 @@ fn a_queue_does_what_a_plain_list_does() {
                     assert_eq!(pending.unpark_buckets(selected), model.flush(selected));
                 }
             }
-            agrees(&pending, &model, &known);
+            agrees(&pending, &places, &model, &known);
         }
         for item in &known {
-            pending.unpark(item);
+            pending.unpark(&mut places, item);
             if model.place(item.id).is_some_and(|it| it != Stands::InHeap) {
                 model.put(item, Stands::InHeap);
             }
         }
-        agrees(&pending, &model, &known);
+        agrees(&pending, &places, &model, &known);
     }
 }
 

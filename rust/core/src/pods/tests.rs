@@ -29,7 +29,7 @@ fn sidecar(requests: &str) -> Container {
 fn workload(pod: PodSpec) -> Workload {
     let mut pod_set = PodSet { count: 1, ..Default::default() };
     pod_set.template.spec = pod;
-    Workload { pod_sets: vec![pod_set], ..Default::default() }
+    Workload { pod_sets: vec![pod_set].into(), ..Default::default() }
 }
 
 fn limit_range(items: Vec<LimitRangeItem>) -> LimitRange {

@@ -287,7 +287,7 @@ fn sync_preemption_gates(workload: &mut Workload, now: Time) {
     }
     let (gates, states) = (&workload.preemption_gates, &mut workload.status.preemption_gates);
     states.retain(|state| gates.contains(&state.name));
-    for name in gates {
+    for name in gates.iter() {
         if !states.iter().any(|state| state.name == *name) {
             states.push(crate::objects::PreemptionGateState {
                 name: name.clone(),

@@ -58,7 +58,8 @@ fn release(world: &mut World) {
 
 fn is_waiting(world: &World) -> bool {
     let queue = world.engine.state.find_queue("cq").expect("it exists");
-    world.engine.state.queues[queue].pending.is_active(world.id("w"))
+    let state = &world.engine.state;
+    state.queues[queue].pending.is_active(&state.places, world.id("w"))
 }
 
 #[test]
@@ -560,7 +561,7 @@ fn a_workload_whose_job_is_gone_is_finished() {
 #[test]
 fn preemption_gates_of_the_spec_get_a_state() {
     let mut world = world_with(Gate::MultiKueueOrchestratedPreemption, true);
-    world.submit(Workload { preemption_gates: vec!["g".to_owned()], ..workload("w", "1") });
+    world.submit(Workload { preemption_gates: vec!["g".to_owned()].into(), ..workload("w", "1") });
     world.reconcile();
     let states = |w: &World| -> Vec<(String, String)> {
         w.get("w").status.preemption_gates.iter().map(|g| (g.name.clone(), g.position.clone())).collect()

@@ -23,7 +23,7 @@ fn pod_set(name: &str, count: i32, requests: &str) -> PodSet {
 }
 
 fn pending(pod_sets: Vec<PodSet>) -> Workload {
-    Workload { pod_sets, ..Default::default() }
+    Workload { pod_sets: pod_sets.into(), ..Default::default() }
 }
 
 fn reclaimable(name: &str, count: i32) -> ReclaimablePod {

@@ -306,7 +306,7 @@ impl Draw<'_> {
     /// As an engine finds it that starts anew: with quota reserved, perhaps in a queue that is gone.
     fn restore(&mut self, workload: &mut Workload) -> Result<()> {
         let mut assignments = Vec::new();
-        for pod_set in &workload.pod_sets {
+        for pod_set in workload.pod_sets.iter() {
             let mut assignment = PodSetAssignment { name: pod_set.name.clone(), ..PodSetAssignment::default() };
             assignment.count = if self.flag()? { Some(self.count()?) } else { None };
             for resource in &RESOURCES[..usize::from(self.number(0, 2)?)] {

@@ -91,7 +91,7 @@ fn a_workload_keeps_what_scheduling_reads_of_a_pod() {
     assert!(!workload.meta.details.deleting);
     assert!(workload.meta.details.owners[0].controller);
     assert_eq!(workload.active, Some(false));
-    assert_eq!(workload.preemption_gates, ["g"]);
+    assert_eq!(*workload.preemption_gates, ["g"]);
     let pods = &workload.pod_sets[0];
     let request = pods.topology_request.as_ref().expect("present");
     assert!(request.sliced);

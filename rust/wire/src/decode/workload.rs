@@ -43,13 +43,13 @@ impl From<WorkloadWire> for Workload {
         let spec = wire.spec;
         Workload {
             meta: wire.metadata.into(),
-            pod_sets: spec.pod_sets,
+            pod_sets: spec.pod_sets.into(),
             queue_name: spec.queue_name.into(),
             priority_class: spec.priority_class_ref.map(Into::into),
             priority: spec.priority,
             active: spec.active,
             maximum_execution_time_seconds: spec.maximum_execution_time_seconds,
-            preemption_gates: spec.preemption_gates,
+            preemption_gates: Shared::of(spec.preemption_gates),
             status: Shared::of(wire.status),
         }
     }

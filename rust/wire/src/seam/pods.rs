@@ -99,7 +99,7 @@ fn pod_spec(value: &Value) -> Result<PodSpec, String> {
         "kind": "Workload",
         "spec": {"podSets": [{"template": {"spec": value}}]},
     });
-    let pod_set = workload(&around)?.pod_sets.into_iter().next().ok_or("no pod set")?;
+    let pod_set = workload(&around)?.pod_sets.first().cloned().ok_or("no pod set")?;
     Ok(pod_set.template.spec)
 }
 

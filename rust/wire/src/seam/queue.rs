@@ -4,7 +4,7 @@ use kueuecore::admission_fair_sharing::{Account, local_queue_usage};
 use kueuecore::gates::Gate;
 use kueuecore::ids::{Id, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use kueuecore::objects::{LocalQueue, Object, ResourceList};
-use kueuecore::pending::{Pending, RequeueReason};
+use kueuecore::pending::{Pending, Places, RequeueReason, Returned};
 use kueuecore::state::{FlushRequest, State};
 use serde_json::{Map, Value, json};
 
@@ -68,17 +68,17 @@ impl World {
             "push" => self.push(queue, op)?,
             "pop" => {
                 let usage = usages(&self.state);
-                let popped = self.state.queues[queue].pending.pop(usage);
+                let popped = self.state.queues[queue].pending.pop(&mut self.state.places, usage);
                 if let Some(id) = popped {
                     let record = self.state.workloads.get_mut(id);
-                    record.evaluated_generation = Some(record.workload.meta.generation);
+                    record.evaluated_generation = record.workload.meta.generation;
                 }
                 return Ok(json!(popped.map_or(String::new(), |id| key(&self.state, id))));
             }
             "delete" => {
                 let (namespace, name) = text(op, "key")?.split_once('/').ok_or("no key")?;
                 if let Some(id) = self.state.workloads.find(namespace, name) {
-                    self.state.queues[queue].pending.delete(id);
+                    self.state.queues[queue].pending.delete(&mut self.state.places, id);
                 }
             }
             "requeue" => return self.requeue(queue, op),
@@ -120,27 +120,29 @@ impl World {
         let id = self.store(op)?;
         let relevant = old.is_none_or(|old| self.state.is_relevant_change(&old, self.state.workloads.get(id)));
         let item = self.state.item(id);
-        self.state.queues[queue].pending.push_or_update(&item, relevant);
+        self.state.queues[queue].pending.push_or_update(&mut self.state.places, &item, relevant);
         Ok(())
     }
 
     fn requeue(&mut self, queue: QueueId, op: &Value) -> Result<Value, String> {
         let id = self.store(op)?;
         let generation = op["lastEvaluatedGeneration"].as_i64().unwrap_or_default();
-        self.state.workloads.get_mut(id).evaluated_generation = Some(generation);
+        self.state.workloads.get_mut(id).evaluated_generation = generation;
         let reason = match op["immediate"].as_bool() {
             Some(true) => RequeueReason::FailedAfterNomination,
             _ => reason(text(op, "reason")?)?,
         };
         let indexes = items(&op["lastTriedFlavorIdx"]).iter().flat_map(entries);
-        let has_pending_flavors = indexes.into_iter().any(|(_, index)| *index != json!(-1));
+        let pending_flavors = indexes.into_iter().any(|(_, index)| *index != json!(-1));
         let hashing = self.state.gate(Gate::SchedulingEquivalenceHashing);
         let item = self.state.item(id);
-        let pending = &mut self.state.queues[queue].pending;
-        let place = |pending: &Pending| (pending.is_active(id), pending.is_inadmissible(id));
-        let before = place(pending);
-        pending.requeue(&item, reason, "", has_pending_flavors, generation, hashing);
-        Ok(json!(before != place(pending)))
+        let (pending, places) = (&mut self.state.queues[queue].pending, &mut self.state.places);
+        let place =
+            |pending: &Pending, places: &Places| (pending.is_active(places, id), pending.is_inadmissible(places, id));
+        let before = place(pending, places);
+        let told = "";
+        pending.requeue(places, &item, &Returned { reason, told, pending_flavors, generation, hashing });
+        Ok(json!(before != place(pending, places)))
     }
 
     fn set_consumed(&mut self, op: &Value) -> Result<(), String> {
@@ -157,14 +159,14 @@ impl World {
     fn dump(&self, name: &str) -> Value {
         let Some(queue) = self.state.names.queues.find(name) else { return Value::Null };
         let pending = &self.state.queues[queue].pending;
-        let mut heap = pending.clone();
+        let (mut heap, mut places) = (pending.clone(), self.state.places.clone());
         let active: Vec<String> =
-            std::iter::from_fn(|| heap.pop(usages(&self.state))).map(|id| key(&self.state, id)).collect();
+            std::iter::from_fn(|| heap.pop(&mut places, usages(&self.state))).map(|id| key(&self.state, id)).collect();
         let mut inadmissible: Vec<String> = pending.inadmissible().map(|id| key(&self.state, id)).collect();
         inadmissible.sort();
         let mut shown = json!({"active": active, "inadmissible": inadmissible});
         for (id, record) in self.state.workloads.iter() {
-            let generation = record.evaluated_generation.unwrap_or_default();
+            let generation = record.evaluated_generation;
             if pending.is_inflight(id) {
                 shown["inflight"] = json!(key(&self.state, id));
             }
