@@ -20,7 +20,7 @@ pub(crate) struct Head<'a> {
 impl Head<'_> {
     /// One flavor assignment at full counts.
     pub fn assign(&mut self) -> Assignment {
-        let mut oracle = Simulation { world: self.world, preemptor: self.preemptor };
+        let mut oracle = Simulation::new(self.world, self.preemptor);
         assign::assign(&self.context, self.tree, &self.candidate, None, &mut oracle)
     }
 

@@ -42,16 +42,16 @@ impl State {
         }
         let node = self.forest.add_node(NodeKind::Cohort);
         self.cohorts[id].node = Some(node);
-        self.owners.insert(node, Owner::Cohort(id));
+        *self.owners.ensure(node) = Some(Owner::Cohort(id));
         node
     }
 
     /// Drops an implicit cohort that has no child left (rules/02 §4 rule 2).
     fn drop_if_deserted(&mut self, node: NodeId) {
-        let Some(Owner::Cohort(id)) = self.owners.get(&node).copied() else { return };
+        let Some(Owner::Cohort(id)) = self.owner(node) else { return };
         if self.cohorts[id].object.is_none() && !self.forest.has_children(node) {
             self.cohorts[id].node = None;
-            self.owners.remove(&node);
+            self.owners[node] = None;
             self.forest.remove_node(node);
         }
     }
@@ -68,7 +68,7 @@ impl State {
         };
         // Kueue detaches first, so that an implicit cohort with this only child is a new one afterwards.
         let implicit =
-            |n: NodeId| matches!(self.owners.get(&n), Some(Owner::Cohort(id)) if self.cohorts[*id].object.is_none());
+            |n: NodeId| matches!(self.owner(n), Some(Owner::Cohort(id)) if self.cohorts[id].object.is_none());
         let only_child =
             |n: NodeId| self.forest.child_queues(n).chain(self.forest.child_cohorts(n)).all(|child| child == node);
         let renewed = old.is_some() && old == new && old.is_some_and(|n| implicit(n) && only_child(n));
@@ -90,7 +90,7 @@ impl State {
             None => {
                 let node = self.forest.add_node(NodeKind::Queue);
                 self.forest.set_weight(node, 0.0);
-                self.owners.insert(node, Owner::Queue(id));
+                *self.owners.ensure(node) = Some(Owner::Queue(id));
                 node
             }
         };
@@ -151,7 +151,7 @@ impl State {
         record.candidates.clear();
         record.admitted_usage.clear();
         record.admitted_usage_of.clear();
-        self.owners.remove(&node);
+        self.owners[node] = None;
         let parent = self.forest.parent(node);
         self.forest.remove_node(node);
         if let Some(parent) = parent {
@@ -242,7 +242,7 @@ impl State {
     fn refresh_tree_activeness(&mut self, node: NodeId) {
         let below: Vec<NodeId> = self.forest.queues_below(node);
         for queue in below {
-            if let Some(Owner::Queue(id)) = self.owners.get(&queue).copied() {
+            if let Some(Owner::Queue(id)) = self.owner(queue) {
                 self.refresh_activeness(id);
             }
         }

@@ -14,7 +14,7 @@ use crate::ids::{QueueId, WorkloadId};
 use crate::messages;
 use crate::objects::Workload;
 use crate::pending::RequeueReason;
-use crate::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets, remove_from_tree, restore};
+use crate::preempt::{Demand, Preemptor, Simulation, Target, World, remove_from_tree, restore};
 use crate::queue_order::{effective_priority, has_quota_reservation, queue_order_timestamp};
 use crate::reasons;
 use crate::selectors::selects;
@@ -207,27 +207,27 @@ impl State {
         let mark = tree.mark();
         // The victims of other trees leave nothing here.
         let removed = remove_from_tree(&world, &mut tree, entry.tree, gone);
-        let mut oracle = Simulation { world, preemptor };
+        let mut oracle = Simulation::new(world, preemptor);
         let full = assign::assign(&context, &mut tree, &candidate, None, &mut oracle);
-        let targets_of = |tree: &mut _, assignment: &Assignment| {
+        let targets_of = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| {
             let requests = assignment.requests_to_preempt_for(&candidate);
             let demand = Demand::of_assignment(assignment, &requests, tree);
-            find_targets(&world, tree, &preemptor, &demand)
+            oracle.targets(tree, demand)
         };
-        let works = |tree: &mut _, assignment: &Assignment| match assignment.mode() {
+        let works = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| match assignment.mode() {
             Mode::Fit => Some(Vec::new()),
-            Mode::Preempt => Some(targets_of(tree, assignment)).filter(|targets| !targets.is_empty()),
+            Mode::Preempt => Some(targets_of(tree, assignment, oracle)).filter(|targets| !targets.is_empty()),
             Mode::NoFit | Mode::DeferredFit => None,
         };
         let reducible = candidate.pod_sets.iter().any(|ps| ps.min_count.is_some_and(|min| ps.count > min));
         // The old slice leaves with the victims: what counts is only what the new one takes beyond it (rules/09 §2.3).
         let with_slice = |targets: Vec<Target>| slice.into_iter().chain(targets).collect::<Vec<_>>();
-        let result = match works(&mut tree, &full) {
+        let result = match works(&mut tree, &full, &mut oracle) {
             Some(targets) => (full, with_slice(targets)),
             None if reducible && context.config.gates.enabled(Gate::PartialAdmission) => {
                 let reduced = assign::search_counts(candidate.pod_sets, |counts| {
                     let assignment = assign::assign(&context, &mut tree, &candidate, Some(counts), &mut oracle);
-                    works(&mut tree, &assignment).map(|targets| (assignment, targets))
+                    works(&mut tree, &assignment, &mut oracle).map(|targets| (assignment, targets))
                 });
                 match reduced {
                     Some((assignment, targets)) => (assignment, with_slice(targets)),

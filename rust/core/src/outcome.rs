@@ -145,8 +145,8 @@ impl State {
         let Some(node) = self.queues[queue].node else { return String::new() };
         let mut names = vec![self.names.queues[queue].as_str()];
         for ancestor in self.forest.path(node).skip(1) {
-            if let Some(Owner::Cohort(id)) = self.owners.get(&ancestor) {
-                names.push(&self.names.cohorts[*id]);
+            if let Some(Owner::Cohort(id)) = self.owner(ancestor) {
+                names.push(&self.names.cohorts[id]);
             }
         }
         names.iter().rev().map(|name| format!("/{name}")).collect()

@@ -190,8 +190,8 @@ pub struct State {
     pub waiting: BTreeSet<QueueId>,
     /// The place of each ClusterQueue name among all of them.
     pub ranks: Vec<usize>,
-    /// The ClusterQueue and Cohort of each node.
-    pub owners: BTreeMap<NodeId, Owner>,
+    /// The ClusterQueue or Cohort of each node.
+    pub owners: IdVec<NodeId, Option<Owner>>,
     /// The workloads with quota whose pods are not ready, if admissions wait for them.
     pub unready: BTreeSet<WorkloadId>,
     /// The cycle that waits for them.
@@ -225,6 +225,16 @@ pub enum Owner {
 }
 
 impl State {
+    /// The ClusterQueue or Cohort of a node; `None`: it is gone.
+    pub fn owner(&self, node: NodeId) -> Option<Owner> {
+        self.owners.get(node).copied().flatten()
+    }
+
+    /// The nodes that are somebody's.
+    pub fn owned_nodes(&self) -> impl Iterator<Item = (NodeId, Owner)> + '_ {
+        self.owners.ids().zip(self.owners.iter()).filter_map(|(node, owner)| owner.map(|owner| (node, owner)))
+    }
+
     /// The record of a ClusterQueue name, new if it was never met.
     pub fn queue(&mut self, name: &str) -> QueueId {
         let id = self.names.queue(name);

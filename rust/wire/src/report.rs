@@ -225,8 +225,8 @@ fn sorted<T: Ord>(names: impl Iterator<Item = T>) -> Vec<T> {
 fn node_rows(state: &State, kind: &str, name: &str, node: NodeId, rows: &mut Vec<Map<String, Value>>) {
     let (tree, row) = state.forest.locate(node);
     let tree = state.forest.tree(tree);
-    let parent = state.forest.parent(node).and_then(|p| state.owners.get(&p)).and_then(|owner| match owner {
-        kueuecore::state::Owner::Cohort(id) => Some(state.names.cohorts[*id].clone()),
+    let parent = state.forest.parent(node).and_then(|p| state.owner(p)).and_then(|owner| match owner {
+        kueuecore::state::Owner::Cohort(id) => Some(state.names.cohorts[id].clone()),
         kueuecore::state::Owner::Queue(_) => None,
     });
     let mut of_node: Vec<(String, String, usize)> = Vec::new();

@@ -30,9 +30,9 @@ impl State {
     /// The same for the tree of a cohort; trees with a cycle are ignored.
     pub(super) fn request_flush_of_tree(&mut self, cohort: NodeId) {
         if let Some(root) = self.forest.root(cohort)
-            && let Some(Owner::Cohort(id)) = self.owners.get(&root)
+            && let Some(Owner::Cohort(id)) = self.owner(root)
         {
-            self.flush_requests.insert(FlushRequest::Tree(*id));
+            self.flush_requests.insert(FlushRequest::Tree(id));
         }
     }
 
@@ -45,7 +45,7 @@ impl State {
                 FlushRequest::Tree(cohort) => {
                     let Some(node) = self.cohorts[cohort].node.filter(|n| !self.forest.has_cycle(*n)) else { continue };
                     for queue in self.forest.queues_below(node) {
-                        if let Some(Owner::Queue(queue)) = self.owners.get(&queue).copied() {
+                        if let Some(Owner::Queue(queue)) = self.owner(queue) {
                             moved += self.flush_queue(queue);
                         }
                     }

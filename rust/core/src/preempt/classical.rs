@@ -1,9 +1,10 @@
 //! Classical preemption, hierarchical cohorts included (rules/04 §4).
 
+use smallvec::SmallVec;
+
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
 use super::{Demand, Preemptor, Removed, Target, World, borrow_within_cohort, minimise, restore, targets_of};
 use crate::amount::Amount;
-use crate::forest::NodeId;
 use crate::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
 use crate::reasons;
@@ -35,11 +36,12 @@ impl Kind {
 /// A ClusterQueue with candidates.
 #[derive(Clone, Copy, Debug)]
 struct Source {
-    node: NodeId,
+    queue: QueueId,
+    row: Row,
     /// Does the preemptor have a hierarchical advantage over it?
     advantage: bool,
-    /// The lowest common ancestor with the preemptor.
-    ancestor: Option<NodeId>,
+    /// The row of the lowest common ancestor with the preemptor; `None`: it is the preemptor's own.
+    ancestor: Option<Row>,
 }
 
 pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
@@ -66,7 +68,7 @@ pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preem
     Vec::new()
 }
 
-/// The other ClusterQueues whose workloads may be candidates, ancestor by ancestor (rules/04 §4.2).
+/// The other ClusterQueues whose workloads may be candidates (rules/04 §4.2).
 fn collect(
     world: &World<'_>,
     tree: &Tree,
@@ -80,21 +82,37 @@ fn collect(
     }
     let mut remaining = demand.requests.clone();
     let mut advantage = fits_in_quota(tree, preemptor.row, &mut remaining);
-    let mut visited = preemptor.node;
-    while let Some(ancestor) = world.forest.parent(visited) {
-        let mut todo = vec![ancestor];
-        while let Some(cohort) = todo.pop() {
-            for queue in world.forest.child_queues(cohort) {
-                let is_other = queue != preemptor.node && world.forest.is_active(queue);
-                if is_other && !demand.is_within_nominal(tree, world.row(queue)) {
-                    sources.push(Source { node: queue, advantage, ancestor: Some(ancestor) });
-                }
-            }
-            let children = world.forest.child_cohorts(cohort).filter(|&child| child != visited);
-            todo.extend(children.filter(|&child| !demand.is_within_nominal(tree, world.row(child))));
+    // Each ancestor, and whether there is an advantage over those who meet the preemptor there.
+    let mut ancestors: SmallVec<[(Row, bool); 4]> = SmallVec::new();
+    for row in std::iter::successors(tree.parent(preemptor.row), |&row| tree.parent(row)) {
+        ancestors.push((row, advantage));
+        advantage |= fits_in_quota(tree, row, &mut remaining);
+    }
+    // Where only those with an advantage may be preempted, nobody asks for the others.
+    let takes_all = borrow_within_cohort(preemption).is_some() || demand.is_under_nominal(tree, preemptor.row);
+    if !takes_all && !ancestors.iter().any(|&(_, advantage)| advantage) {
+        return sources;
+    }
+    for (row, &node) in world.forest.nodes_of(preemptor.tree).iter().enumerate() {
+        if row == preemptor.row || demand.is_within_nominal(tree, row) || !world.forest.is_active(node) {
+            continue;
         }
-        advantage |= fits_in_quota(tree, world.row(ancestor), &mut remaining);
-        visited = ancestor;
+        // A cohort within its nominal quota shields all below it.
+        let mut meeting = tree.parent(row);
+        let ancestor = loop {
+            let Some(cohort) = meeting else { break None };
+            if let Some(ancestor) = ancestors.iter().find(|ancestor| ancestor.0 == cohort) {
+                break Some(ancestor);
+            }
+            if demand.is_within_nominal(tree, cohort) {
+                break None;
+            }
+            meeting = tree.parent(cohort);
+        };
+        let Some(&(ancestor, advantage)) = ancestor.filter(|(_, advantage)| *advantage || takes_all) else { continue };
+        if let Some(queue) = world.queue_at(node) {
+            sources.push(Source { queue, row, advantage, ancestor: Some(ancestor) });
+        }
     }
     sources
 }
@@ -125,8 +143,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn candidates(&self, source: &Source, policy: PreemptionPolicy) -> (QueueId, Allowed<'a>) {
-        let queue = self.world.queue_at(source.node).expect("sources are ClusterQueues");
-        (queue, allowed(*self.world, self.wanted, queue, policy))
+        (source.queue, allowed(*self.world, self.wanted, source.queue, policy))
     }
 
     fn others(&self, advantage: bool) -> impl Iterator<Item = &'a Source> + use<'a> {
@@ -153,7 +170,7 @@ impl<'a> Search<'a> {
     }
 
     fn own(&self) -> Source {
-        Source { node: self.preemptor.node, advantage: false, ancestor: None }
+        Source { queue: self.preemptor.queue, row: self.preemptor.row, advantage: false, ancestor: None }
     }
 
     fn has_candidates(&self) -> bool {
@@ -165,8 +182,7 @@ impl<'a> Search<'a> {
     /// Which attempts are made: is borrowing allowed in each (rules/04 §4.3)?
     fn attempts(&self, tree: &Tree) -> &'static [bool] {
         let forbidden = borrow_within_cohort(self.preemption).is_none();
-        let row = self.preemptor.row;
-        let under = || self.demand.contested.iter().all(|&c| tree.nominal(row, c) > tree.usage(row, c));
+        let under = || self.demand.is_under_nominal(tree, self.preemptor.row);
         let has_hierarchy = self.has_others(true);
         if (forbidden && !under()) || !(has_hierarchy || self.has_others(false)) {
             &[true]
@@ -178,7 +194,7 @@ impl<'a> Search<'a> {
     }
 
     fn kind(&self, candidate: &Candidate<'_>, source: &Source) -> Kind {
-        if source.node == self.preemptor.node {
+        if source.ancestor.is_none() {
             return Kind::WithinQueue;
         }
         if source.advantage {
@@ -205,8 +221,7 @@ impl<'a> Search<'a> {
                         continue;
                     }
                     let Candidate { key, queue, .. } = candidate;
-                    let row = self.world.row(source.node);
-                    let last = Removed::take_out(tree, key, queue, row, kind.reason());
+                    let last = Removed::take_out(tree, key, queue, source.row, kind.reason());
                     removed.push(last);
                     if shortage.as_mut().is_some_and(|shortage| shortage.lasts(tree, last.usage)) {
                         continue;
@@ -223,20 +238,9 @@ impl<'a> Search<'a> {
 
     /// Is nothing to be gained any more by preempting there? As victims are only taken out, that stays so.
     fn is_exhausted(&self, tree: &Tree, source: &Source) -> bool {
-        if source.node == self.preemptor.node {
-            return false;
-        }
+        let Some(ancestor) = source.ancestor else { return false };
         // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
-        let mut node = source.node;
-        while Some(node) != source.ancestor {
-            if self.demand.is_within_nominal(tree, self.world.row(node)) {
-                return true;
-            }
-            match self.world.forest.parent(node) {
-                Some(parent) => node = parent,
-                None => return false,
-            }
-        }
-        false
+        let path = std::iter::successors(Some(source.row), |&row| tree.parent(row));
+        path.take_while(|&row| row != ancestor).any(|row| self.demand.is_within_nominal(tree, row))
     }
 }

@@ -8,7 +8,7 @@ mod classical;
 mod fair;
 mod order;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
@@ -33,7 +33,7 @@ pub struct World<'a> {
     /// Who belongs to whom.
     pub forest: &'a Forest,
     /// Whose node it is.
-    pub owners: &'a BTreeMap<NodeId, Owner>,
+    pub owners: &'a IdVec<NodeId, Option<Owner>>,
     /// ClusterQueues with their candidates.
     pub queues: &'a IdVec<QueueId, QueueRecord>,
     /// LocalQueues with what they have used.
@@ -50,8 +50,8 @@ pub struct World<'a> {
 
 impl World<'_> {
     fn queue_at(&self, node: NodeId) -> Option<QueueId> {
-        match self.owners.get(&node) {
-            Some(Owner::Queue(queue)) => Some(*queue),
+        match self.owners[node] {
+            Some(Owner::Queue(queue)) => Some(queue),
             _ => None,
         }
     }
@@ -96,7 +96,7 @@ pub struct Target {
 }
 
 /// What room is needed for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// `F`: the flavor-resources on which preemption is needed, by column.
     contested: Vec<Column>,
@@ -123,6 +123,11 @@ impl Demand {
     fn new(tree: &Tree, contested: Vec<Column>, requests: Vec<(Option<Column>, Amount)>) -> Self {
         let flavor_resources = contested.iter().map(|&column| tree.columns()[column]).collect();
         Self { contested, flavor_resources, requests }
+    }
+
+    /// Is less used than the nominal quota, of all that is contested?
+    fn is_under_nominal(&self, tree: &Tree, row: Row) -> bool {
+        self.contested.iter().all(|&c| tree.nominal(row, c) > tree.usage(row, c))
     }
 
     fn is_within_nominal(&self, tree: &Tree, row: Row) -> bool {
@@ -331,10 +336,30 @@ fn borrow_within_cohort(preemption: &Preemption) -> Option<Option<i32>> {
 
 /// The oracle of flavor assignment: a search for one flavor-resource (rules/04 §6).
 pub struct Simulation<'a> {
-    /// What the search reads.
-    pub world: World<'a>,
-    /// The workload that needs room.
-    pub preemptor: Preemptor,
+    world: World<'a>,
+    preemptor: Preemptor,
+    /// The last search and what it found.
+    last: Option<(Demand, Vec<Target>)>,
+}
+
+impl<'a> Simulation<'a> {
+    /// Searches for a preemptor, in what `world` says for as long as this is used.
+    pub fn new(world: World<'a>, preemptor: Preemptor) -> Self {
+        Self { world, preemptor, last: None }
+    }
+
+    /// [`find_targets`] on the tree with which assignment works. A search leaves that as it was, so the same search finds
+    /// the same: whoever asks for one resource alone has been looked for already when its flavor is settled.
+    pub fn targets(&mut self, tree: &mut Tree, demand: Demand) -> Vec<Target> {
+        match &self.last {
+            Some((last, found)) if *last == demand && !tree.has_saturated() => found.clone(),
+            _ => {
+                let found = find_targets(&self.world, tree, &self.preemptor, &demand);
+                self.last = Some((demand, found.clone()));
+                found
+            }
+        }
+    }
 }
 
 impl Oracle for Simulation<'_> {
@@ -350,7 +375,7 @@ impl Oracle for Simulation<'_> {
             return (Possibility::NoCandidates, level);
         }
         let demand = Demand::new(tree, vec![column], vec![(Some(column), amount)]);
-        let targets = find_targets(&self.world, tree, &self.preemptor, &demand);
+        let targets = self.targets(tree, demand);
         if targets.is_empty() {
             // A search takes back what it tried, but for sums that have saturated meanwhile.
             let level = if tree.has_saturated() { tree.borrowing_level(row, column, amount).0 } else { level };

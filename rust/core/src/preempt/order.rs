@@ -220,8 +220,8 @@ impl<'a> Order<'a> {
         let world = self.world;
         let queues = world.forest.child_queues(cohort).filter_map(|queue| self.queue_entry(tree, queue)).collect();
         let mut by_name: Vec<NodeId> = world.forest.child_cohorts(cohort).collect();
-        by_name.sort_by_key(|child| match world.owners.get(child) {
-            Some(Owner::Cohort(id)) => world.names.cohorts[*id].as_str(),
+        by_name.sort_by_key(|child| match world.owners[*child] {
+            Some(Owner::Cohort(id)) => world.names.cohorts[id].as_str(),
             _ => "",
         });
         let cohorts = by_name.into_iter().enumerate();

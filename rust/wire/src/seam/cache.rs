@@ -81,8 +81,8 @@ fn delete(state: &mut State, op: &str, name: &str) -> Result<Result<(), CacheErr
 
 fn dump(state: &State) -> Value {
     let (mut queues, mut cohorts) = (Map::new(), Map::new());
-    for (&node, owner) in &state.owners {
-        match *owner {
+    for (node, owner) in state.owned_nodes() {
+        match owner {
             Owner::Queue(id) => {
                 queues.insert(state.names.queues[id].to_string(), queue(state, &state.queues[id], node));
             }
@@ -124,9 +124,9 @@ fn cohort(state: &State, node: NodeId) -> Value {
 }
 
 fn name_of(state: &State, node: NodeId) -> &str {
-    match state.owners.get(&node) {
-        Some(Owner::Queue(id)) => &state.names.queues[*id],
-        Some(Owner::Cohort(id)) => &state.names.cohorts[*id],
+    match state.owner(node) {
+        Some(Owner::Queue(id)) => &state.names.queues[id],
+        Some(Owner::Cohort(id)) => &state.names.cohorts[id],
         None => "",
     }
 }

@@ -155,8 +155,8 @@ pub(super) fn ancestors(case: &Case<'_>) -> Answer {
 }
 
 fn cohort_name(state: &State, node: NodeId) -> Option<&str> {
-    match state.owners.get(&node)? {
-        Owner::Cohort(id) => Some(&state.names.cohorts[*id]),
+    match state.owner(node)? {
+        Owner::Cohort(id) => Some(&state.names.cohorts[id]),
         Owner::Queue(_) => None,
     }
 }

@@ -51,9 +51,9 @@ pub(super) fn quota(case: &Case<'_>) -> Answer {
 fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
     let (mut queues, mut cohorts, mut lendable) = (Map::new(), Map::new(), Map::new());
     let mut inactive = Vec::new();
-    for (&id, owner) in &state.owners {
+    for (id, owner) in state.owned_nodes() {
         let node = Node::of(state, id);
-        match *owner {
+        match owner {
             Owner::Queue(queue) => {
                 let name = &state.names.queues[queue];
                 if !state.forest.is_active(id) {
@@ -99,8 +99,8 @@ impl<'a> Node<'a> {
     }
 
     fn parent_name(&self) -> Option<&'a str> {
-        match self.state.owners.get(&self.state.forest.parent(self.id)?)? {
-            Owner::Cohort(cohort) => Some(&self.state.names.cohorts[*cohort]),
+        match self.state.owner(self.state.forest.parent(self.id)?)? {
+            Owner::Cohort(cohort) => Some(&self.state.names.cohorts[cohort]),
             Owner::Queue(_) => None,
         }
     }
