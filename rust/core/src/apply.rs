@@ -347,11 +347,12 @@ impl State {
             if leaves || object.stop_policy != StopPolicy::None {
                 self.unqueue_workloads_of(id);
             }
-            if leaves && let Some(old_queue) = self.names.queues.find(old.cluster_queue.as_str()) {
+            if leaves && let Some(old_queue) = self.local_queues[id].queue {
                 self.queues[old_queue].local_queues.remove(&id);
             }
         }
         self.queues[queue].local_queues.insert(id);
+        self.local_queues[id].queue = Some(queue);
         let runs = object.stop_policy == StopPolicy::None;
         let ran =
             old.is_some_and(|old| old.stop_policy == StopPolicy::None && old.cluster_queue == object.cluster_queue);
@@ -374,9 +375,9 @@ impl State {
         };
         self.unqueue_workloads_of(id);
         self.touch_local_queue(id);
-        let object = self.local_queues[id].object.take().expect("looked up above");
+        self.local_queues[id].object = None;
         self.local_queues[id].account = None;
-        if let Some(queue) = self.names.queues.find(object.cluster_queue.as_str()) {
+        if let Some(queue) = self.local_queues[id].queue.take() {
             self.queues[queue].local_queues.remove(&id);
         }
         true
@@ -407,8 +408,9 @@ impl State {
 
     /// The ClusterQueue in which a workload is to wait: both queues exist, and the LocalQueue is not stopped.
     pub fn queue_of(&self, workload: WorkloadId) -> Option<QueueId> {
-        let local_queue = self.local_queues[self.workloads.get(workload).local_queue].running()?;
-        self.find_queue(&local_queue.cluster_queue)
+        let local_queue = &self.local_queues[self.workloads.get(workload).local_queue];
+        local_queue.running()?;
+        local_queue.queue.filter(|&queue| self.queues[queue].object.is_some())
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smallvec::SmallVec;
+
 use crate::amount::Amount;
 use crate::ids::{FlavorResourceId, Id, IdVec, ResourceId};
 use crate::share::ResourceColumns;
@@ -204,8 +206,12 @@ impl Forest {
 
     /// From a node to its root; ends after one round where there is a cycle.
     pub fn path(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let mut seen = BTreeSet::new();
-        std::iter::successors(Some(id), |&n| self.nodes[n].parent).take_while(move |&n| seen.insert(n))
+        let mut seen: SmallVec<[NodeId; 8]> = SmallVec::new();
+        std::iter::successors(Some(id), |&n| self.nodes[n].parent).take_while(move |n| {
+            let is_new = !seen.contains(n);
+            seen.push(*n);
+            is_new
+        })
     }
 
     /// Is the node on or below a cycle of cohorts (rules/02 §4 rule 4)?

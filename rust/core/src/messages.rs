@@ -59,18 +59,15 @@ pub fn namespace_missing(namespace: &str) -> String {
 
 /// The event of a quota reservation; `considered` are the flavors that were passed over, `wait_ns` since queued.
 pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> String {
-    let mut message =
-        format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {}s", seconds(wait_ns));
-    if !considered.is_empty() {
-        message.push_str("; Flavors considered: ");
-        message.push_str(considered);
-    }
-    message
+    let wait = seconds(wait_ns);
+    let (before, considered) = if considered.is_empty() { ("", "") } else { ("; Flavors considered: ", considered) };
+    // Without the machinery of formats: every admission has one.
+    ["Quota reserved in ClusterQueue ", queue, ", wait time since queued was ", &wait, "s", before, considered].concat()
 }
 
 /// The event of an admission; `wait_ns` since the reservation.
 pub fn admitted_event(queue: &str, wait_ns: i64) -> String {
-    format!("Admitted by ClusterQueue {queue}, wait time since reservation was {}s", seconds(wait_ns))
+    ["Admitted by ClusterQueue ", queue, ", wait time since reservation was ", &seconds(wait_ns), "s"].concat()
 }
 
 /// Whole seconds as `%.0f` writes them, half of one to the even side.
@@ -102,18 +99,22 @@ fn preemption_purpose(reason: &str) -> &'static str {
 
 /// The message of a preemption; the paths lead from the root cohort to the ClusterQueues (rules/04 §8).
 pub fn preempted(preemptor: &WorkloadMeta, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
-    let known = |text: Option<&str>| match text {
-        Some(text) if !text.is_empty() => text.to_owned(),
-        _ => "UNKNOWN".to_owned(),
-    };
-    format!(
-        "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
-        known(Some(preemptor.key.uid())),
-        known(preemptor.details.labels.get(JOB_UID_LABEL).map(String::as_str)),
+    fn known(text: &str) -> &str {
+        if text.is_empty() { "UNKNOWN" } else { text }
+    }
+    [
+        "Preempted to accommodate a workload (UID: ",
+        known(preemptor.key.uid()),
+        ", JobUID: ",
+        known(preemptor.details.labels.get(JOB_UID_LABEL).map_or("", String::as_str)),
+        ") due to ",
         preemption_purpose(reason),
-        known(Some(preemptor_path)),
-        known(Some(preemptee_path)),
-    )
+        "; preemptor path: ",
+        known(preemptor_path),
+        "; preemptee path: ",
+        known(preemptee_path),
+    ]
+    .concat()
 }
 
 /// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
@@ -210,12 +211,10 @@ pub fn reason(names: &Names, reason: &Reason) -> String {
         }
         Reason::Insufficient { fr, missing } => {
             let (id, resource) = names.parts(*fr);
-            format!(
-                "insufficient unused quota for {} in flavor {}, {} more needed",
-                names.resource_text(resource),
-                flavor(&id),
-                amount(names, resource, *missing)
-            )
+            let missing = amount(names, resource, *missing).to_string();
+            let (resource, flavor) = (names.resource_text(resource), flavor(&id).as_str());
+            // Without the machinery of formats: most heads that stay pending are told so.
+            ["insufficient unused quota for ", resource, " in flavor ", flavor, ", ", &missing, " more needed"].concat()
         }
         Reason::ReplacedSliceFlavor(id, original) => format!(
             "could not assign {} flavor since the original workload is assigned: {}",

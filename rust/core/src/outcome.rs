@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::assign::{Resume, Totals};
 use crate::assigned::Assigned;
 use crate::checks::checks_for_admission;
@@ -143,13 +145,13 @@ impl State {
     /// The path of a ClusterQueue from the root of its tree.
     fn path_of(&self, queue: QueueId) -> String {
         let Some(node) = self.queues[queue].node else { return String::new() };
-        let mut names = vec![self.names.queues[queue].as_str()];
+        let mut names: SmallVec<[&str; 8]> = smallvec![self.names.queues[queue].as_str()];
         for ancestor in self.forest.path(node).skip(1) {
             if let Some(Owner::Cohort(id)) = self.owner(ancestor) {
                 names.push(&self.names.cohorts[id]);
             }
         }
-        names.iter().rev().map(|name| format!("/{name}")).collect()
+        names.iter().rev().flat_map(|name| ["/", name]).collect()
     }
 
     /// Gives a head back to its queue and writes why (rules/05 §6.5).

@@ -125,6 +125,8 @@ pub struct LocalQueueRecord {
     pub name: Text,
     /// The object; `None`: there is none.
     pub object: Option<Arc<LocalQueue>>,
+    /// The ClusterQueue that it names, whether there is one or not.
+    pub queue: Option<QueueId>,
     /// The workloads that name it.
     pub workloads: BTreeSet<WorkloadId>,
     /// What its workloads have used (rules/09 §1.3).

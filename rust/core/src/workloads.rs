@@ -1,9 +1,10 @@
 //! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
 
 use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::assign::{Assignment, Resume, Totals};
 use crate::assigned::{Assigned, AssignedTable};
@@ -213,10 +214,7 @@ impl Workloads {
         pod_sets: Shared<Vec<PodSet>>,
         prepare: impl FnOnce(&[PodSet]) -> Prepared,
     ) -> Arc<Spec> {
-        use std::hash::{Hash, Hasher};
-        let mut hasher = rustc_hash::FxHasher::default();
-        (class, &*pod_sets).hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = hash_of(class, &pod_sets);
         if let Some(found) = self.specs.get(&hash).and_then(|s| s.iter().find(|s| s.original == pod_sets)) {
             return Arc::clone(found);
         }
@@ -304,6 +302,19 @@ impl Workloads {
             .collect();
         self.shapes.id_of(ShapeKey { form: spec.form, priority, sets, allowed_flavors })
     }
+}
+
+/// Of what pod sets mostly differ in; who has the same is compared.
+fn hash_of(class: u64, pod_sets: &[PodSet]) -> u64 {
+    let mut hasher = FxHasher::default();
+    class.hash(&mut hasher);
+    for pod_set in pod_sets {
+        (pod_set.count, &pod_set.name, &pod_set.template.labels).hash(&mut hasher);
+        for container in &pod_set.template.spec.containers {
+            container.resources.requests.hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 fn form_key(pod_set: &PodSet) -> FormKey {

@@ -314,11 +314,10 @@ impl State {
 
     /// May the change make a parked workload admissible (rules/05 §2.1 rule 2)?
     pub fn is_relevant_change(&self, old: &Record, new: &Record) -> bool {
-        let condition = |r: &Record, kind: &str| find(&r.workload.status.conditions, kind).cloned();
-        let changed = |kind: &str| condition(old, kind) != condition(new, kind);
         let (a, b) = (&old.workload, &new.workload);
+        let changed = |kind: &str| find(&a.status.conditions, kind) != find(&b.status.conditions, kind);
         (old.evaluated_generation != 0 && old.evaluated_generation != b.meta.generation)
-            || old.spec.original != new.spec.original
+            || (!Arc::ptr_eq(&old.spec, &new.spec) && old.spec.original != new.spec.original)
             || (&a.queue_name, &a.priority_class, a.priority, a.active, a.maximum_execution_time_seconds)
                 != (&b.queue_name, &b.priority_class, b.priority, b.active, b.maximum_execution_time_seconds)
             || a.preemption_gates != b.preemption_gates

@@ -239,6 +239,9 @@ pub(crate) fn remove_from_tree(
     id: TreeId,
     workloads: &BTreeSet<WorkloadId>,
 ) -> Vec<Target> {
+    if workloads.is_empty() {
+        return Vec::new();
+    }
     let target_of = |&workload: &WorkloadId| {
         let queue = world.workloads.get(workload).cached_in?;
         let is_here = world.queues[queue].node.is_some_and(|node| world.forest.locate(node).0 == id);
