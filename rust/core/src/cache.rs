@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::activeness::{self, Lookup};
 use crate::amount::Amount;
-use crate::assign::{QueueRules, Totals};
+use crate::assign::{QueueRules, Totals, Usage};
 use crate::assigned::{Assigned, Charged, charged_usage};
 use crate::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
 use crate::forest::{NodeId, NodeKind};
@@ -129,7 +129,9 @@ impl State {
         self.queues[id].settled = Some(object);
         self.refresh_activeness(id);
         if is_new {
-            for workload in self.queues[id].named_by.clone() {
+            let mut named_by: Vec<WorkloadId> = self.queues[id].named_by.iter().copied().collect();
+            named_by.sort_unstable();
+            for workload in named_by {
                 self.put_cached(workload);
             }
         }
@@ -145,11 +147,12 @@ impl State {
         record.activeness = None;
         record.terminating = false;
         record.rules = Arc::default();
-        for workload in std::mem::take(&mut record.cached).into_keys() {
-            self.unready.remove(&workload);
+        for candidate in std::mem::take(&mut record.candidates) {
+            self.unready.remove(&candidate.id);
+            self.workloads.get_mut(candidate.id).charge = None;
         }
-        record.candidates.clear();
-        record.admitted_usage.clear();
+        record.n_admitted = 0;
+        record.admitted_usage = Usage::default();
         record.admitted_usage_of.clear();
         self.owners[node] = None;
         let parent = self.forest.parent(node);
@@ -289,9 +292,9 @@ impl State {
         let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
         let key = self.candidate_key(workload, uses);
         self.queues[queue].candidates.insert(key.clone());
-        let charge = Charge { usage, admitted, local_queue, candidate: Some(key) };
+        let charge = Charge { usage, admitted, local_queue, candidate: key };
         self.queues[queue].count_admitted(&charge, true);
-        self.queues[queue].cached.insert(workload, charge);
+        self.workloads.get_mut(workload).charge = Some(Arc::new(charge));
         if self.blocks_admission(workload) {
             self.unready.insert(workload);
         }
@@ -325,10 +328,8 @@ impl State {
     pub fn uncache(&mut self, workload: WorkloadId) {
         let Some(queue) = self.workloads.get_mut(workload).cached_in.take() else { return };
         self.unready.remove(&workload);
-        let Some(charge) = self.queues[queue].cached.remove(&workload) else { return };
-        if let Some(key) = &charge.candidate {
-            self.queues[queue].candidates.remove(key);
-        }
+        let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
+        self.queues[queue].candidates.remove(&charge.candidate);
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
@@ -338,15 +339,12 @@ impl State {
     /// Moves a reserving workload to its place among the candidates after its conditions changed.
     pub fn rank_candidate(&mut self, workload: WorkloadId) {
         let Some(queue) = self.workloads.get(workload).cached_in else { return };
-        let charge = self.queues[queue].cached.get_mut(&workload);
-        let Some(old) = charge.and_then(|charge| charge.candidate.take()) else { return };
-        let key = self.candidate_key(workload, Arc::clone(&old.uses));
+        let Some(charge) = self.workloads.get(workload).charge.clone() else { return };
+        let candidate = self.candidate_key(workload, Arc::clone(&charge.candidate.uses));
         let record = &mut self.queues[queue];
-        record.candidates.remove(&old);
-        record.candidates.insert(key.clone());
-        if let Some(charge) = record.cached.get_mut(&workload) {
-            charge.candidate = Some(key);
-        }
+        record.candidates.remove(&charge.candidate);
+        record.candidates.insert(candidate.clone());
+        self.workloads.get_mut(workload).charge = Some(Arc::new(Charge { candidate, ..Charge::clone(&charge) }));
         if let Some(node) = self.queues[queue].node {
             self.forest.note_change(node);
         }

@@ -177,7 +177,7 @@ impl Engine {
         let mut replaced_slices = std::mem::take(&mut state.replaced_slices);
         replaced_slices.retain(|new, _| unconfirmed.contains_key(new));
         let decision = state.run_cycle(now);
-        unconfirmed.append(&mut state.unconfirmed);
+        unconfirmed.extend(state.unconfirmed.drain());
         replaced_slices.append(&mut state.replaced_slices);
         state.unconfirmed = unconfirmed;
         state.replaced_slices = replaced_slices;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::activeness::{Activeness, QueueStatus};
 use crate::admission_fair_sharing::Account;
-use crate::amount::Amount;
-use crate::assign::{QueueRules, ResourceGroup};
+use crate::assign::{QueueRules, ResourceGroup, Usage};
 use crate::assigned::Charged;
 use crate::config::Config;
 use crate::forest::{Forest, NodeId};
@@ -37,7 +38,7 @@ pub struct Charge {
     /// The LocalQueue that it counts for.
     pub local_queue: LocalQueueId,
     /// Its place among the candidates for preemption.
-    pub candidate: Option<CandidateKey>,
+    pub candidate: CandidateKey,
 }
 
 /// A ClusterQueue, or a name that others use for one.
@@ -57,16 +58,16 @@ pub struct QueueRecord {
     pub terminating: bool,
     /// Its pending workloads.
     pub pending: Pending,
-    /// The workloads that hold its quota.
-    pub cached: BTreeMap<WorkloadId, Charge>,
-    /// The same workloads in the order in which they would be preempted (rules/04 §3).
+    /// The workloads that hold its quota, in the order in which they would be preempted (rules/04 §3).
     pub candidates: BTreeSet<CandidateKey>,
+    /// How many of them are Admitted.
+    pub n_admitted: usize,
     /// Usage of those that are Admitted.
-    pub admitted_usage: BTreeMap<FlavorResourceId, Amount>,
+    pub admitted_usage: Usage,
     /// The same for each LocalQueue whose workloads were ever Admitted here.
-    pub admitted_usage_of: BTreeMap<LocalQueueId, BTreeMap<FlavorResourceId, Amount>>,
+    pub admitted_usage_of: FxHashMap<LocalQueueId, Usage>,
     /// The workloads whose admission names it, counted or not.
-    pub named_by: BTreeSet<WorkloadId>,
+    pub named_by: FxHashSet<WorkloadId>,
     /// The LocalQueues that point to it.
     pub local_queues: BTreeSet<LocalQueueId>,
     /// Verdicts on its heads that still hold.
@@ -93,19 +94,19 @@ impl QueueRecord {
         if !charge.admitted {
             return;
         }
+        self.n_admitted = if add { self.n_admitted + 1 } else { self.n_admitted - 1 };
         let of_local_queue = self.admitted_usage_of.entry(charge.local_queue).or_default();
         for usage in [&mut self.admitted_usage, of_local_queue] {
             for &(fr, amount) in &*charge.usage {
-                let total = usage.entry(fr).or_default();
                 let units = amount.get();
-                *total = if add { total.plus_units(units) } else { total.minus_units(units) };
+                usage.change(fr, |total| if add { total.plus_units(units) } else { total.minus_units(units) });
             }
         }
     }
 
-    /// Number of Admitted workloads.
-    pub fn n_admitted(&self) -> usize {
-        self.cached.values().filter(|c| c.admitted).count()
+    /// The workloads that hold its quota.
+    pub fn reserving(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.candidates.iter().map(|candidate| candidate.id)
     }
 }
 
@@ -199,7 +200,7 @@ pub struct State {
     /// The cycle that waits for them.
     pub waiting_cycle: Option<Box<crate::waiting::Waiting>>,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
-    pub unconfirmed: BTreeMap<WorkloadId, Box<Record>>,
+    pub unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.
     pub undelivered: Vec<WorkloadId>,
     /// The slices that the last cycle replaced, by their replacements: key, and the object before.

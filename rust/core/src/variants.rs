@@ -62,9 +62,8 @@ impl State {
         let own = &self.workloads.get(entry.workload).workload;
         let Some(uid) = parent(own).map(|owner| &owner.uid).filter(|uid| !uid.is_empty()) else { return Vec::new() };
         let mut siblings: Vec<_> = self.queues[entry.queue]
-            .cached
-            .keys()
-            .map(|&id| (id, self.workloads.get(id)))
+            .reserving()
+            .map(|id| (id, self.workloads.get(id)))
             .filter(|(_, r)| r.workload.meta.key.uid() != own.meta.key.uid() && is_admitted(&r.workload))
             .filter(|(_, r)| parent(&r.workload).is_some_and(|owner| owner.uid == *uid))
             .filter_map(|(id, r)| Some((r.key(), id, self.flavor_index(entry, &r.workload)?)))

@@ -15,6 +15,7 @@ use crate::names::Names;
 use crate::objects::{PodSet, PodSetRequest, PodSpec, Workload};
 use crate::pair::Pair;
 use crate::shared::Shared;
+use crate::state::Charge;
 use crate::totals::PodSetTotals;
 
 /// Less than this is not worth a sweep.
@@ -79,6 +80,8 @@ pub struct Record {
     pub queued_in: Option<QueueId>,
     /// The ClusterQueue that counts it as reserving quota.
     pub cached_in: Option<QueueId>,
+    /// What it charges there.
+    pub charge: Option<Arc<Charge>>,
     /// Where its scan of flavors stopped.
     pub resume: Option<Box<Resume>>,
     /// Its generation when it was last popped; 0: it never was.

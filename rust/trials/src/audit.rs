@@ -51,13 +51,15 @@ fn check_usage_of_cluster_queues(state: &State) {
     for (index, record) in state.queues.iter().enumerate() {
         let name = &state.names.queues[QueueId::from_index(index)];
         let Some(node) = record.node else {
-            assert!(record.cached.is_empty(), "ClusterQueue {name} is gone and still holds workloads");
+            assert!(record.candidates.is_empty(), "ClusterQueue {name} is gone and still holds workloads");
             continue;
         };
         let mut sums: BTreeMap<_, i128> = BTreeMap::new();
-        for (id, charge) in &record.cached {
+        for id in record.reserving() {
+            let workload = state.workloads.get(id);
+            let charge = workload.charge.as_ref().unwrap_or_else(|| panic!("{:?} charges nothing", workload.key()));
             let mut charged: BTreeMap<_, Amount> = BTreeMap::new();
-            for totals in state.workloads.get(*id).totals.iter() {
+            for totals in workload.totals.iter() {
                 for (resource, flavor) in &totals.flavors {
                     if totals.requests.iter().any(|request| request.0 == *resource) {
                         let fr = state.names.find_flavor_resource(*flavor, *resource).expect("a pair that is charged");
@@ -67,12 +69,7 @@ fn check_usage_of_cluster_queues(state: &State) {
                 }
             }
             let charged: Vec<_> = charged.into_iter().collect();
-            assert_eq!(
-                charge.usage[..],
-                charged,
-                "charge of {:?} to ClusterQueue {name}",
-                state.workloads.get(*id).key()
-            );
+            assert_eq!(charge.usage[..], charged, "charge of {:?} to ClusterQueue {name}", workload.key());
             for (fr, amount) in charge.usage.iter() {
                 *sums.entry(*fr).or_default() += i128::from(amount.get());
             }
@@ -138,7 +135,9 @@ fn check_places(state: &State) {
             assert_eq!(n_places, 1, "{key:?} stands in its queue once");
         }
         if let Some(queue) = record.cached_in.filter(|queue| state.queues[*queue].node.is_some()) {
-            let charge = state.queues[queue].cached.get(&id).unwrap_or_else(|| panic!("{key:?} is charged nowhere"));
+            let charge = record.charge.as_ref().unwrap_or_else(|| panic!("{key:?} is charged nowhere"));
+            let candidates = &state.queues[queue].candidates;
+            assert!(candidates.contains(&charge.candidate), "{key:?} is no candidate where it is charged");
             assert_eq!(
                 charge.admitted,
                 is_admitted(&record.workload),
@@ -159,12 +158,13 @@ fn check_places(state: &State) {
         }
         assert_eq!(pending.has_active(), pending.n_active() > 0, "has ClusterQueue {name} a head");
         assert_eq!(state.waiting.contains(&queue), pending.has_active(), "is ClusterQueue {name} known to wait");
-        for id in record.cached.keys() {
-            assert_eq!(state.workloads.get(*id).cached_in, Some(queue), "one who holds quota of ClusterQueue {name}");
+        for id in record.reserving() {
+            assert_eq!(state.workloads.get(id).cached_in, Some(queue), "one who holds quota of ClusterQueue {name}");
         }
         let candidates: BTreeSet<WorkloadId> = record.candidates.iter().map(|candidate| candidate.id).collect();
         assert_eq!(candidates.len(), record.candidates.len(), "a candidate of ClusterQueue {name} stands twice");
-        assert!(candidates.iter().eq(record.cached.keys()), "candidates of ClusterQueue {name}");
+        let n_admitted = record.reserving().filter(|id| is_admitted(&state.workloads.get(*id).workload)).count();
+        assert_eq!(record.n_admitted, n_admitted, "Admitted workloads of ClusterQueue {name}");
     }
 }
 
@@ -199,7 +199,8 @@ fn check_belongings(state: &State) {
     for (index, record) in state.queues.iter().enumerate() {
         let id = QueueId::from_index(index);
         let expected = naming.remove(&id).unwrap_or_default();
-        assert_eq!(record.named_by, expected, "workloads whose admission names {}", state.names.queues[id]);
+        let named_by: BTreeSet<WorkloadId> = record.named_by.iter().copied().collect();
+        assert_eq!(named_by, expected, "workloads whose admission names {}", state.names.queues[id]);
     }
 }
 

@@ -61,15 +61,15 @@ pub fn cluster_queue_status(state: &State, name: &str) -> Option<Value> {
     let nominal = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.nominal(row, c));
     let reserved = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.usage(row, c));
     let admitted =
-        |f: &str, r: &str| pair(state, f, r).and_then(|fr| record.admitted_usage.get(&fr).copied()).unwrap_or_default();
+        |f: &str, r: &str| pair(state, f, r).and_then(|fr| Some(record.admitted_usage.get(fr))).unwrap_or_default();
     let has_cohort = !object.cohort_name.is_empty();
     let pending = &record.pending;
     let mut status = json!({
         "flavorsReservation": usage_list(&flavor_usages(&object.resource_groups, has_cohort, reserved, nominal), true),
         "flavorsUsage": usage_list(&flavor_usages(&object.resource_groups, has_cohort, admitted, nominal), true),
         "pendingWorkloads": pending.n_active() + pending.n_inadmissible() + pending.n_inflight(),
-        "reservingWorkloads": record.cached.len(),
-        "admittedWorkloads": record.n_admitted(),
+        "reservingWorkloads": record.candidates.len(),
+        "admittedWorkloads": record.n_admitted,
     });
     if let Some(activeness) = &record.activeness {
         status["conditions"] = json!([{
@@ -108,7 +108,8 @@ fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
         n_admitted: 0,
     };
     for workload in &state.local_queues[id].workloads {
-        let Some(charge) = state.queues[queue].cached.get(workload) else { continue };
+        let record = state.workloads.get(*workload);
+        let Some(charge) = record.charge.as_ref().filter(|_| record.cached_in == Some(queue)) else { continue };
         usage.n_reserving += 1;
         usage.n_admitted += usize::from(charge.admitted);
         for &(fr, amount) in charge.usage.iter() {

@@ -76,6 +76,7 @@ impl State {
                 local_queue,
                 queued_in: None,
                 cached_in: None,
+                charge: None,
                 resume: None,
                 evaluated_generation: 0,
                 assigned: None,
@@ -240,7 +241,7 @@ impl State {
             self.drop_penalty(before.local_queue, id);
         }
         let written = self.workloads.get(id).workload.status.admission.clone();
-        *self.workloads.get_mut(id) = Record { queued_in: None, cached_in: None, ..before };
+        *self.workloads.get_mut(id) = Record { queued_in: None, cached_in: None, charge: None, ..before };
         self.follow_admission(id, written.as_ref());
         self.agenda.touch(id);
         if gone {

@@ -19,10 +19,15 @@ impl Usage {
 
     /// Adds to the amount of a pair.
     pub fn add(&mut self, pair: FlavorResourceId, units: i64) {
+        self.change(pair, |amount| amount.plus_units(units));
+    }
+
+    /// Changes the amount of a pair; where there is none, from nothing.
+    pub fn change(&mut self, pair: FlavorResourceId, changed: impl FnOnce(Amount) -> Amount) {
         let at = self.0.iter().position(|(known, _)| *known >= pair).unwrap_or(self.0.len());
         match self.0.get_mut(at) {
-            Some((known, amount)) if *known == pair => *amount = amount.plus_units(units),
-            _ => self.0.insert(at, (pair, Amount::ZERO.plus_units(units))),
+            Some((known, amount)) if *known == pair => *amount = changed(*amount),
+            _ => self.0.insert(at, (pair, changed(Amount::ZERO))),
         }
     }
 }

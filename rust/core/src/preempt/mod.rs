@@ -280,8 +280,8 @@ fn change_usage(
 
 /// Where a workload charges what; nothing if it does not.
 fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, &'a [(FlavorResourceId, Amount)]) {
-    let record = &world.queues[queue];
-    match (record.cached.get(&workload), record.node) {
+    let charge = world.workloads.get(workload).charge.as_deref();
+    match (charge, world.queues[queue].node) {
         (Some(charge), Some(node)) => (world.row(node), &charge.usage),
         _ => (0, &[]),
     }

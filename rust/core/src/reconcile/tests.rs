@@ -261,7 +261,7 @@ fn a_reserved_workload_lists_its_checks_and_is_admitted_once_all_are_ready() {
     );
     assert_eq!(world.condition("w", ADMITTED), "True Admitted: The workload is admitted");
     let queue = world.engine.state.find_queue("cq").expect("it exists");
-    assert_eq!(world.engine.state.queues[queue].n_admitted(), 1);
+    assert_eq!(world.engine.state.queues[queue].n_admitted, 1);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_stopped_queue_takes_a_reservation_back_without_evicting() {
             assert_eq!((world.condition("w", EVICTED), world.condition("w", REQUEUED)), <_>::default());
             assert_eq!(world.get("w").status.admission, None);
             let queue = world.engine.state.find_queue("cq").expect("it exists");
-            assert!(world.engine.state.queues[queue].cached.is_empty());
+            assert!(world.engine.state.queues[queue].candidates.is_empty());
         }
     }
 }

@@ -95,7 +95,7 @@ fn dump(state: &State) -> Value {
 }
 
 fn queue(state: &State, record: &QueueRecord, node: NodeId) -> Value {
-    let keys = record.cached.keys().map(|workload| state.workloads.get(*workload).key());
+    let keys = record.reserving().map(|workload| state.workloads.get(workload).key());
     let mut keys: Vec<String> = keys.map(ToString::to_string).collect();
     keys.sort();
     json!({
@@ -105,7 +105,7 @@ fn queue(state: &State, record: &QueueRecord, node: NodeId) -> Value {
         "usage": column(state, node, Tree::usage),
         "subtreeQuota": column(state, node, Tree::subtree_quota),
         "admittedUsage": by_flavor(&state.names, record.admitted_usage.iter().map(|(fr, amount)| (*fr, *amount))),
-        "admittedWorkloads": record.n_admitted(),
+        "admittedWorkloads": record.n_admitted,
         "allocatableResourceGeneration": state.forest.generation(node),
         "fairWeight": state.forest.weight(node),
     })
