@@ -1,28 +1,12 @@
 //! Status conditions: how they are found, and what changes when one is set (rules/05 §6.5, rules/07 §1).
 
+use crate::condition_type::Known;
+pub use crate::condition_type::{
+    ADMITTED, BLOCKED_ON_PREEMPTION_GATES, DEACTIVATION_TARGET, EVICTED, FINISHED, PODS_READY, PREEMPTED,
+    QUOTA_RESERVED, REQUEUED, WAITING_FOR_REPLACEMENT_PODS,
+};
 use crate::objects::{Condition, ConditionStatus, Time};
 use crate::text::Text;
-
-/// Quota is held: phase one of admission.
-pub const QUOTA_RESERVED: &str = "QuotaReserved";
-/// Admitted: the job may start.
-pub const ADMITTED: &str = "Admitted";
-/// Evicted, and not reserved again since.
-pub const EVICTED: &str = "Evicted";
-/// Preempted, and not reserved again since.
-pub const PREEMPTED: &str = "Preempted";
-/// True: back in the queue after an eviction. False: not yet.
-pub const REQUEUED: &str = "Requeued";
-/// Terminal.
-pub const FINISHED: &str = "Finished";
-/// The pods of an admitted workload are ready.
-pub const PODS_READY: &str = "PodsReady";
-/// Kueue itself is about to deactivate the workload.
-pub const DEACTIVATION_TARGET: &str = "DeactivationTarget";
-/// It would preempt, but a preemption gate is closed.
-pub const BLOCKED_ON_PREEMPTION_GATES: &str = "BlockedOnPreemptionGates";
-/// A pod group that waits for replacements of failed pods.
-pub const WAITING_FOR_REPLACEMENT_PODS: &str = "WaitingForReplacementPods";
 
 /// Longest condition message, in bytes.
 pub const MAX_CONDITION_MESSAGE: usize = 32 * 1024;
@@ -31,31 +15,31 @@ pub const MAX_EVENT_MESSAGE: usize = 1024;
 
 /// The condition of this type.
 #[must_use]
-pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+pub fn find<'a>(conditions: &'a [Condition], kind: Known) -> Option<&'a Condition> {
     conditions.iter().find(|c| c.kind == kind)
 }
 
 /// The condition of this type, if it is True.
 #[must_use]
-pub fn find_true<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+pub fn find_true<'a>(conditions: &'a [Condition], kind: Known) -> Option<&'a Condition> {
     find(conditions, kind).filter(|c| c.status == ConditionStatus::True)
 }
 
 /// The condition of this type, if it is False.
 #[must_use]
-pub fn find_false<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+pub fn find_false<'a>(conditions: &'a [Condition], kind: Known) -> Option<&'a Condition> {
     find(conditions, kind).filter(|c| c.status == ConditionStatus::False)
 }
 
 /// Is the condition of this type there and True?
 #[must_use]
-pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
+pub fn is_true(conditions: &[Condition], kind: Known) -> bool {
     find_true(conditions, kind).is_some()
 }
 
 /// Is the condition of this type there and False? An absent one is neither.
 #[must_use]
-pub fn is_false(conditions: &[Condition], kind: &str) -> bool {
+pub fn is_false(conditions: &[Condition], kind: Known) -> bool {
     find_false(conditions, kind).is_some()
 }
 
@@ -75,7 +59,7 @@ pub fn set(conditions: &mut Vec<Condition>, new: Condition) -> bool {
 }
 
 /// Removes the condition of this type; says whether there was one.
-pub fn remove(conditions: &mut Vec<Condition>, kind: &str) -> bool {
+pub fn remove(conditions: &mut Vec<Condition>, kind: Known) -> bool {
     let before = conditions.len();
     conditions.retain(|c| c.kind != kind);
     conditions.len() != before
@@ -84,7 +68,7 @@ pub fn remove(conditions: &mut Vec<Condition>, kind: &str) -> bool {
 /// A condition with a message that is cut to [`MAX_CONDITION_MESSAGE`].
 #[must_use]
 pub fn condition(
-    kind: &'static str,
+    kind: Known,
     status: ConditionStatus,
     reason: impl Into<Text>,
     message: impl Into<Text>,

@@ -55,7 +55,7 @@ pub fn evict(
 /// The reason of the event that tells an eviction, such as `EvictedDueToDeactivatedDueToAdmissionCheck`.
 #[must_use]
 pub fn event_reason(reason: &str, cause: &str) -> String {
-    let evicted = reasons::with_cause(conditions::EVICTED, reason);
+    let evicted = reasons::with_cause(conditions::EVICTED.as_str(), reason);
     if reason == reasons::DEACTIVATED { reasons::with_cause(&evicted, cause) } else { evicted }
 }
 
@@ -218,6 +218,7 @@ fn count_eviction(evictions: &mut Vec<EvictionCount>, reason: &str, cause: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::condition_type::Known;
     use crate::conditions::{ADMITTED, EVICTED, QUOTA_RESERVED, REQUEUED};
     use crate::objects::{Admission, OwnerReference, PreemptionGateState, RequeueState};
 
@@ -227,13 +228,13 @@ mod tests {
         let mut w = Workload::default();
         w.meta.generation = 3;
         for kind in [QUOTA_RESERVED, ADMITTED] {
-            w.status.conditions.push(condition(kind, ConditionStatus::True, kind, "", Time(0), 3));
+            w.status.conditions.push(condition(kind, ConditionStatus::True, kind.as_str(), "", Time(0), 3));
         }
         w.status.admission = Some(Admission { cluster_queue: "cq".into(), ..Default::default() }.into());
         w
     }
 
-    fn get<'a>(w: &'a Workload, kind: &str) -> &'a Condition {
+    fn get<'a>(w: &'a Workload, kind: Known) -> &'a Condition {
         find(&w.status.conditions, kind).expect("the condition is set")
     }
 

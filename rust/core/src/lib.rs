@@ -26,6 +26,7 @@ mod assigned;
 pub mod cache;
 pub mod checks;
 pub mod columns;
+pub mod condition_type;
 pub mod conditions;
 pub mod config;
 pub mod cycle;

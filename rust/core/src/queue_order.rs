@@ -144,10 +144,11 @@ pub fn queued_wait(workload: &Workload, now: Time) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::condition_type::Known;
     use crate::conditions::condition;
     use crate::objects::{Condition, ConditionStatus, RequeueState};
 
-    fn workload(kind: &'static str, status: ConditionStatus, reason: &'static str) -> Workload {
+    fn workload(kind: Known, status: ConditionStatus, reason: &'static str) -> Workload {
         let mut w = Workload::default();
         w.meta.created = Time(10);
         w.status.conditions.push(condition(kind, status, reason, "", Time(500), 0));
@@ -208,7 +209,7 @@ mod tests {
             (conditions::WAITING_FOR_REPLACEMENT_PODS, True, "", false),
             (conditions::WAITING_FOR_REPLACEMENT_PODS, False, "", true),
         ] {
-            assert_eq!(is_admissible(&workload(kind, status, reason), gates), expected, "{kind} {reason}");
+            assert_eq!(is_admissible(&workload(kind, status, reason), gates), expected, "{kind:?} {reason}");
         }
         let mut gated = Workload::default();
         gated.meta.details.annotations.insert(ADMISSION_GATED_BY.to_owned(), "me".to_owned());

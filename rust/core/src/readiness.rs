@@ -41,8 +41,7 @@ pub fn deadline(workload: &Workload, config: &WaitForPodsReady) -> Option<(&'sta
         return None;
     }
     let (cause, since, timeout_ns) = match told.map(|told| (told.reason.as_str(), told.last_transition)) {
-        // The second is the reason that older versions of Kueue wrote.
-        None | Some((reasons::WAIT_FOR_START | conditions::PODS_READY, _)) => {
+        None | Some((reasons::WAIT_FOR_START | reasons::PODS_READY, _)) => {
             (reasons::WAIT_FOR_START, admitted.last_transition, config.timeout_ns)
         }
         Some((reasons::WAIT_FOR_RECOVERY, since)) => (reasons::WAIT_FOR_RECOVERY, since, config.recovery_timeout_ns?),

@@ -83,6 +83,8 @@ pub const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 // Why PodsReady is what it is, and for what an eviction did not wait any longer (rules/07 §6).
 /// Not all pods are ready yet.
 pub const WAIT_FOR_START: &str = "WaitForStart";
+/// The same as older versions of Kueue wrote it.
+pub const PODS_READY: &str = "PodsReady";
 /// Pods that were ready have failed.
 pub const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
 /// All pods are ready.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::checks::{has_all_checks, has_all_checks_ready};
+use crate::condition_type::Known;
 use crate::conditions::{self, condition, find, find_true};
 use crate::gates::{Gate, Gates};
 use crate::objects::{Admission, ConditionStatus, PodSetRequest, Time, Workload};
@@ -149,7 +150,7 @@ fn accumulate_execution_time(workload: &mut Workload, now: Time) {
 }
 
 /// A True condition that quota has made obsolete becomes False and keeps its message as the past.
-fn reset_active(workload: &mut Workload, kind: &'static str, now: Time) {
+fn reset_active(workload: &mut Workload, kind: Known, now: Time) {
     let Some(old) = find_true(&workload.status.conditions, kind) else { return };
     let message = format!("Previously: {}", old.message);
     set(workload, kind, ConditionStatus::False, reasons::QUOTA_RESERVED, message, now);
@@ -158,7 +159,7 @@ fn reset_active(workload: &mut Workload, kind: &'static str, now: Time) {
 /// Sets one condition for the workload's present generation.
 pub(crate) fn set(
     workload: &mut Workload,
-    kind: &'static str,
+    kind: Known,
     status: ConditionStatus,
     reason: impl Into<Text>,
     message: impl Into<Text>,
@@ -200,17 +201,17 @@ mod tests {
         AdmissionCheckState { name: name.to_owned(), state, ..Default::default() }
     }
 
-    fn with(conditions: &[(&'static str, ConditionStatus)], checks: &[CheckState]) -> Workload {
+    fn with(conditions: &[(Known, ConditionStatus)], checks: &[CheckState]) -> Workload {
         let mut w = Workload::default();
         w.meta.generation = 3;
         for (kind, status) in conditions {
-            w.status.conditions.push(condition(kind, *status, "Old", "old", Time(0), 1));
+            w.status.conditions.push(condition(*kind, *status, "Old", "old", Time(0), 1));
         }
         w.status.admission_checks = checks.iter().map(|s| check("c", *s)).collect();
         w
     }
 
-    fn get<'a>(w: &'a Workload, kind: &str) -> &'a Condition {
+    fn get<'a>(w: &'a Workload, kind: Known) -> &'a Condition {
         find(&w.status.conditions, kind).expect("the condition is set")
     }
 

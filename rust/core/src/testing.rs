@@ -1,5 +1,6 @@
 //! Small worlds for tests: a namespace, a flavor, a ClusterQueue and a LocalQueue, and workloads that ask for CPUs.
 
+use crate::condition_type::ConditionType;
 use crate::config::Config;
 use crate::decision::{Decision, Event};
 use crate::engine::{Engine, Kind};
@@ -184,7 +185,8 @@ impl World {
     }
 
     /// A condition as `status reason: message`; empty if there is none.
-    pub fn condition(&self, name: &str, kind: &str) -> String {
+    pub fn condition(&self, name: &str, kind: impl Into<ConditionType>) -> String {
+        let kind = kind.into();
         let found = self.get(name).status.conditions.iter().find(|c| c.kind == kind);
         found.map_or(String::new(), |c: &Condition| {
             let status = match c.status {

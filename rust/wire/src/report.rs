@@ -314,10 +314,10 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         let local_queue = state.local_queues[record.local_queue].object.as_ref()?;
         Some(local_queue.cluster_queue.as_str())
     });
-    let condition = |kind: &str| conditions::find(&workload.status.conditions, kind);
+    let condition = |kind| conditions::find(&workload.status.conditions, kind);
     let told = [conditions::FINISHED, conditions::EVICTED, conditions::ADMITTED, conditions::QUOTA_RESERVED]
-        .iter()
-        .filter_map(|kind| condition(kind))
+        .into_iter()
+        .filter_map(condition)
         .find(|c| c.status == kueuecore::objects::ConditionStatus::True)
         .filter(|_| stage != "Pending")
         .or_else(|| condition(conditions::QUOTA_RESERVED));

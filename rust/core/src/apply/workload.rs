@@ -316,7 +316,7 @@ impl State {
     /// May the change make a parked workload admissible (rules/05 §2.1 rule 2)?
     pub fn is_relevant_change(&self, old: &Record, new: &Record) -> bool {
         let (a, b) = (&old.workload, &new.workload);
-        let changed = |kind: &str| find(&a.status.conditions, kind) != find(&b.status.conditions, kind);
+        let changed = |kind| find(&a.status.conditions, kind) != find(&b.status.conditions, kind);
         (old.evaluated_generation != 0 && old.evaluated_generation != b.meta.generation)
             || (!Arc::ptr_eq(&old.spec, &new.spec) && old.spec.original != new.spec.original)
             || (&a.queue_name, &a.priority_class, a.priority, a.active, a.maximum_execution_time_seconds)

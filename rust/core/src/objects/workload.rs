@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use super::{Meta, NodeSelectorTerm, OwnerReference, ResourceList, StringMap, Time, Toleration};
+use crate::condition_type::ConditionType;
 use crate::decision::Key;
 use crate::shared::Shared;
 use crate::text::Text;
@@ -224,7 +225,7 @@ impl Default for Shared<MetaDetails> {
 /// A condition. `kind` is its `type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    pub kind: Text,
+    pub kind: ConditionType,
     pub status: ConditionStatus,
     pub reason: Text,
     pub message: Text,

@@ -133,7 +133,7 @@ struct CheckStatus {
 impl From<CheckWire> for AdmissionCheck {
     fn from(wire: CheckWire) -> Self {
         let conditions = &wire.status.conditions;
-        let active = conditions.iter().any(|c| c.kind == "Active" && c.status == ConditionStatus::True);
+        let active = conditions.iter().any(|c| c.kind.as_str() == "Active" && c.status == ConditionStatus::True);
         AdmissionCheck { meta: wire.metadata, controller_name: wire.spec.controller_name, active }
     }
 }

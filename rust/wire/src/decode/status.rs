@@ -78,7 +78,7 @@ pub(crate) struct ConditionWire {
 impl From<ConditionWire> for Condition {
     fn from(wire: ConditionWire) -> Self {
         Condition {
-            kind: wire.kind.into(),
+            kind: wire.kind.as_str().into(),
             status: match wire.status.as_str() {
                 "True" => ConditionStatus::True,
                 "False" => ConditionStatus::False,

@@ -55,7 +55,7 @@ pub(super) fn is_elastic(workload: &Workload, gates: &Gates) -> bool {
 }
 
 pub(super) fn is_true(workload: &Workload, condition: &str) -> bool {
-    workload.status.conditions.iter().any(|c| c.kind == condition && c.status == ConditionStatus::True)
+    workload.status.conditions.iter().any(|c| c.kind.as_str() == condition && c.status == ConditionStatus::True)
 }
 
 pub(super) fn is_reserved(workload: &Workload) -> bool {
@@ -179,12 +179,12 @@ fn conditions(conditions: &[Condition]) -> Vec<FieldError> {
     for (i, condition) in conditions.iter().enumerate() {
         let path = format!("status.conditions[{i}]");
         if !seen.insert(condition.kind.as_str()) {
-            errors.push(FieldError::duplicate(&path, quoted(&condition.kind)));
+            errors.push(FieldError::duplicate(&path, quoted(condition.kind.as_str())));
         }
-        if condition.kind.is_empty() {
+        if condition.kind.as_str().is_empty() {
             errors.push(FieldError::required(format!("{path}.type"), "is required"));
         } else {
-            errors.extend(labels::key(&condition.kind, &format!("{path}.type")));
+            errors.extend(labels::key(condition.kind.as_str(), &format!("{path}.type")));
         }
     }
     errors
