@@ -1,5 +1,6 @@
 //! Workloads as columns: how simulators bring in many at once, one pod set each.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -107,7 +108,8 @@ impl Columns {
 
     /// The workload of a row.
     pub(crate) fn workload(&self, row: usize) -> Workload {
-        Workload { pod_sets: vec![self.pod_set(row)].into(), ..self.without_pod_sets(row) }
+        let pod_sets = vec![self.pod_set(row)].into();
+        Workload { pod_sets, ..self.without_pod_sets(row, &mut String::new()) }
     }
 
     /// What one pod of a row requests, resource by resource.
@@ -132,11 +134,14 @@ impl Columns {
         }
     }
 
-    fn without_pod_sets(&self, row: usize) -> Workload {
-        let name = format!("{}{}", self.prefix, self.first + row as u64);
+    /// `name` is for the name of each row in turn, so that it is put together in the same place.
+    fn without_pod_sets(&self, row: usize, name: &mut String) -> Workload {
+        name.clear();
+        name.push_str(&self.prefix);
+        write!(name, "{}", self.first + row as u64).expect("writing to text never fails");
         Workload {
             meta: WorkloadMeta {
-                key: Key::new(&self.namespace, &name, &name),
+                key: Key::new(&self.namespace, name, name),
                 created: Time(self.created[row]),
                 generation: 1,
                 ..WorkloadMeta::default()
@@ -194,11 +199,17 @@ impl Engine {
         self.state.places.reserve(columns.queue.len());
         // Many rows ask for the same.
         let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
+        let mut local_queues = vec![None; columns.local_queues.len()];
+        let mut name = String::new();
         for row in 0..columns.queue.len() {
+            let queue = columns.queue[row] as usize;
+            let local_queue = *local_queues[queue]
+                .get_or_insert_with(|| self.state.local_queue(&columns.namespace, &columns.local_queues[queue]));
             let spec = specs
                 .entry((columns.count[row], columns.requests_of(row)))
                 .or_insert_with(|| self.state.share_spec(&columns.namespace, vec![columns.pod_set(row)].into()));
-            self.state.apply_workload_as(columns.without_pod_sets(row), Arc::clone(spec));
+            let workload = columns.without_pod_sets(row, &mut name);
+            self.state.apply_workload_as(workload, Arc::clone(spec), local_queue);
         }
         self.settle();
         Ok(())

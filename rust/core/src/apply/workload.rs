@@ -6,7 +6,7 @@ use crate::apply::{ALLOWED_FLAVORS, Stage, has_closed_preemption_gate};
 use crate::conditions::{self, find};
 use crate::devices::Devices;
 use crate::gates::{Gate, Gates};
-use crate::ids::WorkloadId;
+use crate::ids::{LocalQueueId, WorkloadId};
 use crate::objects::{Admission, PodSet, Time, Workload};
 use crate::pending::{Item, RequeueReason, Returned};
 use crate::pods;
@@ -32,7 +32,8 @@ impl State {
     /// The same where its pod sets are shared already; it has none of its own.
     fn store_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
         let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
-        self.store_workload_in(existing, workload, spec)
+        let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
+        self.store_workload_in(existing, workload, spec, local_queue)
     }
 
     /// The same where it is known whether there is such a workload already.
@@ -41,9 +42,9 @@ impl State {
         existing: Option<WorkloadId>,
         mut workload: Workload,
         spec: Arc<Spec>,
+        local_queue: LocalQueueId,
     ) -> WorkloadId {
         self.forget_unused_shapes();
-        let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
         workload.queue_name = self.local_queues[local_queue].name.clone();
         let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let id = match existing {
@@ -170,14 +171,20 @@ impl State {
     pub fn apply_workload(&mut self, mut workload: Workload) -> WorkloadId {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
         let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
-        self.apply_workload_as(workload, spec)
+        let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
+        self.apply_workload_as(workload, spec, local_queue)
     }
 
-    /// The same where its pod sets are shared already; it has none of its own.
-    pub(crate) fn apply_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
+    /// The same where its pod sets are shared already, and it has none of its own, and its LocalQueue is known.
+    pub(crate) fn apply_workload_as(
+        &mut self,
+        workload: Workload,
+        spec: Arc<Spec>,
+        local_queue: LocalQueueId,
+    ) -> WorkloadId {
         let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
         let Some(id) = existing else {
-            let id = self.store_workload_in(None, workload, spec);
+            let id = self.store_workload_in(None, workload, spec, local_queue);
             let record = self.workloads.get(id);
             if Stage::of(&record.workload) == Stage::Finished {
                 return id;
@@ -196,7 +203,7 @@ impl State {
         // What the API server says now stands, whether it has the reservation or not.
         self.unconfirmed.remove(&id);
         let old = self.workloads.get(id).clone();
-        self.store_workload_in(Some(id), workload, spec);
+        self.store_workload_in(Some(id), workload, spec, local_queue);
         self.settle_change(id, &old);
         id
     }
