@@ -15,19 +15,19 @@ pub const MAX_EVENT_MESSAGE: usize = 1024;
 
 /// The condition of this type.
 #[must_use]
-pub fn find<'a>(conditions: &'a [Condition], kind: Known) -> Option<&'a Condition> {
+pub fn find(conditions: &[Condition], kind: Known) -> Option<&Condition> {
     conditions.iter().find(|c| c.kind == kind)
 }
 
 /// The condition of this type, if it is True.
 #[must_use]
-pub fn find_true<'a>(conditions: &'a [Condition], kind: Known) -> Option<&'a Condition> {
+pub fn find_true(conditions: &[Condition], kind: Known) -> Option<&Condition> {
     find(conditions, kind).filter(|c| c.status == ConditionStatus::True)
 }
 
 /// The condition of this type, if it is False.
 #[must_use]
-pub fn find_false<'a>(conditions: &'a [Condition], kind: Known) -> Option<&'a Condition> {
+pub fn find_false(conditions: &[Condition], kind: Known) -> Option<&Condition> {
     find(conditions, kind).filter(|c| c.status == ConditionStatus::False)
 }
 

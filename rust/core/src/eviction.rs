@@ -234,7 +234,7 @@ mod tests {
         w
     }
 
-    fn get<'a>(w: &'a Workload, kind: Known) -> &'a Condition {
+    fn get(w: &Workload, kind: Known) -> &Condition {
         find(&w.status.conditions, kind).expect("the condition is set")
     }
 

@@ -60,8 +60,7 @@ pub fn cluster_queue_status(state: &State, name: &str) -> Option<Value> {
     let column = |flavor: &str, resource: &str| pair(state, flavor, resource).and_then(|fr| tree.column(fr));
     let nominal = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.nominal(row, c));
     let reserved = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.usage(row, c));
-    let admitted =
-        |f: &str, r: &str| pair(state, f, r).and_then(|fr| Some(record.admitted_usage.get(fr))).unwrap_or_default();
+    let admitted = |f: &str, r: &str| pair(state, f, r).map(|fr| record.admitted_usage.get(fr)).unwrap_or_default();
     let has_cohort = !object.cohort_name.is_empty();
     let pending = &record.pending;
     let mut status = json!({
