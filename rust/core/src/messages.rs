@@ -1,14 +1,11 @@
 //! Reason codes and names to the words that Kueue writes. No other file of the cycle has such text.
 
-use std::fmt;
-
 use crate::amount::Amount;
 use crate::assign::{Assignment, Attempt, Mode, PodSetAssignment, Reason};
 use crate::gates::Gates;
 use crate::ids::ResourceId;
 use crate::names::Names;
 use crate::objects::{PodSet, Workload, WorkloadMeta};
-use crate::quantity::Quantity;
 use crate::queue_order::{base_priority, effective_priority};
 use crate::reasons;
 use crate::resource_names::quantity_from_value;
@@ -140,33 +137,14 @@ pub fn priorities(preemptor: &Workload, preemptee: &Workload, gates: Gates) -> S
     of("preemptor", preemptor) + &of("preemptee", preemptee)
 }
 
-/// An amount as Kueue prints it.
-enum Printed {
-    Quantity(Quantity),
-    Unlimited(Amount),
-}
-
-impl fmt::Display for Printed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Printed::Quantity(quantity) => quantity.fmt(f),
-            Printed::Unlimited(amount) => amount.fmt(f),
-        }
-    }
-}
-
 /// A quantity of a resource as Kueue prints it.
-fn quantity(names: &Names, resource: ResourceId, value: i64) -> Quantity {
-    quantity_from_value(names.resource_text(resource), value, false)
+fn quantity(names: &Names, resource: ResourceId, value: i64) -> String {
+    quantity_from_value(names.resource_text(resource), value, false).text().into_owned()
 }
 
 /// An amount of a resource; the sentinel prints `<unlimited>`.
-fn amount(names: &Names, resource: ResourceId, amount: Amount) -> Printed {
-    if amount.is_unlimited() {
-        Printed::Unlimited(amount)
-    } else {
-        Printed::Quantity(quantity(names, resource, amount.get()))
-    }
+fn amount(names: &Names, resource: ResourceId, amount: Amount) -> String {
+    if amount.is_unlimited() { amount.to_string() } else { quantity(names, resource, amount.get()) }
 }
 
 /// One reason in Kueue's words (rules/03 §3 to §5).
@@ -199,21 +177,27 @@ pub fn reason(names: &Names, reason: &Reason) -> String {
         Reason::AffinityMismatch(id) => format!("flavor {} doesn't match node affinity", flavor(id)),
         Reason::ExceedsMaximum { fr, assumed, requested, maximum } => {
             let (id, resource) = names.parts(*fr);
-            format!(
-                "insufficient quota for {} in flavor {}, previously considered podsets requests ({}) + current podset \
-                 request ({}) > maximum capacity ({})",
-                names.resource_text(resource),
-                flavor(&id),
-                amount(names, resource, *assumed),
-                quantity(names, resource, *requested),
-                amount(names, resource, *maximum)
-            )
+            let (resource_name, flavor) = (names.resource_text(resource), flavor(&id).as_str());
+            // Without the machinery of formats: most heads that stay pending are told this or the next.
+            [
+                "insufficient quota for ",
+                resource_name,
+                " in flavor ",
+                flavor,
+                ", previously considered podsets requests (",
+                &amount(names, resource, *assumed),
+                ") + current podset request (",
+                &quantity(names, resource, *requested),
+                ") > maximum capacity (",
+                &amount(names, resource, *maximum),
+                ")",
+            ]
+            .concat()
         }
         Reason::Insufficient { fr, missing } => {
             let (id, resource) = names.parts(*fr);
-            let missing = amount(names, resource, *missing).to_string();
+            let missing = amount(names, resource, *missing);
             let (resource, flavor) = (names.resource_text(resource), flavor(&id).as_str());
-            // Without the machinery of formats: most heads that stay pending are told so.
             ["insufficient unused quota for ", resource, " in flavor ", flavor, ", ", &missing, " more needed"].concat()
         }
         Reason::ReplacedSliceFlavor(id, original) => format!(

@@ -164,6 +164,24 @@ impl Quantity {
         if self.value.exponent() == 0 { base } else { base * float(&format!("1e{}", self.value.exponent())) }
     }
 
+    /// As text: what it was read from where that is kept, or else the canonical form, with the largest suffix of the family
+    /// that leaves a whole number.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        if let Some(text) = &self.text {
+            return Cow::Borrowed(text);
+        }
+        let Canonical { number, suffix } = self.canonical();
+        // 64 bits are written much faster, and nearly every number has no more.
+        let mut text = i64::try_from(number).map_or_else(|_| number.to_string(), |number| number.to_string());
+        match suffix {
+            Suffix::None => {}
+            Suffix::Text(suffix) => text.push_str(suffix),
+            Suffix::Exponent(exponent) => text.push_str(&format!("e{exponent}")),
+        }
+        Cow::Owned(text)
+    }
+
     /// What the canonical form consists of.
     fn canonical(&self) -> Canonical {
         if self.is_zero() {
@@ -257,26 +275,8 @@ fn float(text: &str) -> f64 {
 }
 
 impl fmt::Display for Quantity {
-    /// The canonical form: the largest suffix of the family that leaves a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(text) = &self.text {
-            return f.pad(text);
-        }
-        let Canonical { number, suffix } = self.canonical();
-        let suffix = match suffix {
-            Suffix::None => Cow::Borrowed(""),
-            Suffix::Text(suffix) => Cow::Borrowed(suffix),
-            Suffix::Exponent(exponent) => Cow::Owned(format!("e{exponent}")),
-        };
-        if f.width().is_some() || f.precision().is_some() {
-            return f.pad(&format!("{number}{suffix}"));
-        }
-        // 64 bits are written much faster, and nearly every number has no more.
-        match i64::try_from(number) {
-            Ok(number) => fmt::Display::fmt(&number, f)?,
-            Err(_) => fmt::Display::fmt(&number, f)?,
-        }
-        f.write_str(&suffix)
+        f.pad(&self.text())
     }
 }
 
