@@ -116,3 +116,36 @@ pub(crate) fn charged_usage(names: &mut Names, totals: &[Totals]) -> Charged {
     usage.sort_unstable_by_key(|(fr, _)| *fr);
     usage.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use crate::engine::Kind;
+    use crate::testing::{World, workload};
+
+    #[test]
+    fn who_asks_for_the_same_and_gets_the_same_shares_what_is_told_of_it() {
+        let mut world = World::new(Config::default());
+        let mut told = |name: &str, cpu: &str| {
+            world.submit(workload(name, cpu));
+            world.cycle().admissions.remove(0).admission.pod_set_assignments.clone()
+        };
+        let (a, b, other) = (told("a", "2"), told("b", "2"), told("c", "3"));
+        assert!(a.is_same(&b));
+        assert!(!a.is_same(&other));
+        assert_eq!(other[0].resource_usage["cpu"].text(), "3");
+    }
+
+    #[test]
+    fn what_nobody_has_any_more_is_forgotten() {
+        let mut world = World::new(Config::default());
+        for n in 0..3000 {
+            let name = format!("w{n}");
+            world.submit(workload(&name, &format!("{}m", 1000 + n)));
+            assert_eq!(world.cycle().admissions.len(), 1);
+            world.delete(Kind::Workload, &name);
+        }
+        let n_kept = world.engine.state.workloads.n_kept();
+        assert!(n_kept < 3000, "{n_kept}");
+    }
+}
