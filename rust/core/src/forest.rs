@@ -456,7 +456,10 @@ impl Forest {
                 }
             }
         }
-        if !keep_numbers {
+        if keep_numbers {
+            // Each stands alone now.
+            tree.set_potentials();
+        } else {
             tree.aggregate(&is_leaf);
         }
         let resources = resource_columns(&columns, names);

@@ -74,13 +74,7 @@ impl Tree {
         // From the root down would need the path; the recursion depth is the depth of cohorts.
         let (cell, usage) = self.cell_and_usage(row, column);
         let Some(parent) = self.parent(row) else { return cell.subtree.minus(usage) };
-        let mut from_parent = self.available_unclamped(parent, column);
-        if let Some(limit) = cell.quota.borrowing_limit {
-            let stored = cell.subtree.minus(cell.local);
-            let used = usage.minus(cell.local).max(Amount::ZERO);
-            from_parent = from_parent.min(stored.minus(used).plus(limit));
-        }
-        local_available(cell, usage).plus(from_parent)
+        available(cell, usage, self.available_unclamped(parent, column))
     }
 
     /// What a ClusterQueue can still use: `max(0, avail)` (rules/02 §2.2).
@@ -90,13 +84,7 @@ impl Tree {
 
     /// What a node could use if everything were idle (rules/02 §2.3).
     pub fn potential_available(&self, row: Row, column: Column) -> Amount {
-        let cell = self.cell(row, column);
-        let Some(parent) = self.parent(row) else { return cell.subtree };
-        let unlimited = cell.local.plus(self.potential_available(parent, column));
-        match cell.quota.borrowing_limit {
-            Some(limit) => unlimited.min(cell.subtree.plus(limit)),
-            None => unlimited,
-        }
+        self.cell(row, column).potential
     }
 
     /// Would `amount` more make the node borrow? For a ClusterQueue `S` is its nominal quota (rules/02 §2.4).
@@ -105,30 +93,45 @@ impl Tree {
         cell.subtree < usage.plus(amount)
     }
 
-    /// Height of the lowest subtree that holds `amount` more, and whether that subtree is smaller than the whole tree
-    /// (rules/02 §2.5). Height 0: no borrowing.
-    pub fn borrowing_level(&self, row: Row, column: Column, amount: Amount) -> (u32, bool) {
-        let Some(mut ancestor) = self.parent(row) else { return (0, false) };
+    /// What is available to a node, and how far up it would borrow with `amount` more (rules/02 §2.2, §2.5).
+    pub fn room(&self, row: Row, column: Column, amount: Amount) -> Room {
         let (cell, usage) = self.cell_and_usage(row, column);
+        let Some(parent) = self.parent(row) else {
+            return Room { available: cell.subtree.minus(usage), level: self.height(row), is_inside: false };
+        };
+        let mut room = self.room(parent, column, amount.minus(local_available(cell, usage)));
+        room.available = available(cell, usage, room.available);
         if cell.subtree >= usage.plus(amount) {
-            return (0, true);
+            room.level = self.height(row);
+            room.is_inside = true;
         }
-        let mut remaining = amount.minus(local_available(cell, usage));
-        loop {
-            let (cell, usage) = self.cell_and_usage(ancestor, column);
-            let parent = self.parent(ancestor);
-            if cell.subtree >= usage.plus(remaining) {
-                return (self.height(ancestor), parent.is_some());
-            }
-            let Some(parent) = parent else { return (self.height(ancestor), false) };
-            remaining = remaining.minus(local_available(cell, usage));
-            ancestor = parent;
-        }
+        room
     }
+}
+
+/// What a node finds in its tree for some amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// `avail(n)`, not clamped.
+    pub available: Amount,
+    /// Height of the lowest subtree that holds the amount, or else of the whole tree; 0: no borrowing.
+    pub level: u32,
+    /// Is there a subtree that holds it and is smaller than the whole tree?
+    pub is_inside: bool,
 }
 
 fn local_available(cell: &Cell, usage: Amount) -> Amount {
     cell.local.minus(usage).max(Amount::ZERO)
+}
+
+/// `avail(n)` of a node whose parent has so much.
+fn available(cell: &Cell, usage: Amount, mut from_parent: Amount) -> Amount {
+    if let Some(limit) = cell.quota.borrowing_limit {
+        let stored = cell.subtree.minus(cell.local);
+        let used = usage.minus(cell.local).max(Amount::ZERO);
+        from_parent = from_parent.min(stored.minus(used).plus(limit));
+    }
+    local_available(cell, usage).plus(from_parent)
 }
 
 #[cfg(test)]
@@ -204,7 +207,11 @@ mod tests {
         assert_eq!(free(&tree), [13, 6, 13]);
         tree.add_usage(C, 0, Amount::new(12));
         assert_eq!(free(&tree), [1, 1, 1]);
-        let level = |row, v| tree.borrowing_level(row, 0, Amount::new(v));
+        let level = |row, v| {
+            let room = tree.room(row, 0, Amount::new(v));
+            assert_eq!(room.available, tree.available_unclamped(row, 0));
+            (room.level, room.is_inside)
+        };
         assert_eq!([level(A, 1), level(A, 2), level(A, 6)], [(0, true), (1, true), (2, false)]);
         assert_eq!([level(B, 2), level(C, 1)], [(0, true), (2, false)]);
         tree.remove_usage(A, 0, Amount::new(9));

@@ -4,10 +4,8 @@
 //! declares or uses. Nothing here follows a name or a pointer: `parent` is a row number. Every write to usage is
 //! journalled, so that a cycle can try admissions and take them back exactly.
 
-use rustc_hash::FxHashMap;
-
 use crate::amount::Amount;
-use crate::ids::FlavorResourceId;
+use crate::ids::{FlavorResourceId, Id};
 
 /// What a node declares for one flavor-resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +26,8 @@ pub(crate) struct Cell {
     pub subtree: Amount,
     /// `L(n)`: the part of `S` that is not lent to the parent.
     pub local: Amount,
+    /// `pot(n)`: what the node could use if everything were idle.
+    pub potential: Amount,
     /// Does the node or any descendant declare this flavor-resource?
     pub declared: bool,
 }
@@ -52,8 +52,8 @@ pub struct Mark {
 pub struct Tree {
     parent: Vec<u32>,
     heights: Vec<u32>,
+    /// In the order of their ids, each once.
     columns: Vec<FlavorResourceId>,
-    column_of: FxHashMap<FlavorResourceId, u32>,
     cells: Vec<Cell>,
     usage: Vec<Amount>,
     journal: Vec<(u32, Amount)>,
@@ -66,8 +66,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree with these rows (parents first, as row numbers) and columns, without quota and usage.
+    /// A tree with these rows (parents first, as row numbers) and columns (in the order of their ids), without quota and
+    /// usage.
     pub(crate) fn new(parent: &[Option<Row>], columns: Vec<FlavorResourceId>) -> Self {
+        debug_assert!(columns.is_sorted_by(|a, b| a < b));
         let n_cells = parent.len() * columns.len();
         Self {
             parent: parent
@@ -75,7 +77,6 @@ impl Tree {
                 .map(|p| p.map_or(NO_ROW, |row| u32::try_from(row).expect("fewer than 2^32 rows")))
                 .collect(),
             heights: vec![0; parent.len()],
-            column_of: columns.iter().enumerate().map(|(i, &fr)| (fr, i as u32)).collect(),
             columns,
             cells: vec![Cell::default(); n_cells],
             usage: vec![Amount::ZERO; n_cells],
@@ -106,7 +107,12 @@ impl Tree {
 
     /// The column of a flavor-resource, if the tree knows it.
     pub fn column(&self, fr: FlavorResourceId) -> Option<Column> {
-        self.column_of.get(&fr).map(|&c| c as usize)
+        // This is its place if no id is left out before it, as is the rule; else it comes earlier.
+        let latest = fr.index().checked_sub(self.columns.first()?.index())?;
+        if self.columns.get(latest) == Some(&fr) {
+            return Some(latest);
+        }
+        self.columns.binary_search(&fr).ok()
     }
 
     /// Number of rows.
@@ -226,7 +232,26 @@ impl Tree {
                 }
             }
         }
+        self.set_potentials();
         self.has_saturated = self.usage.iter().any(|usage| usage.is_at_an_end());
         self.may_saturate = self.usage.iter().any(|usage| usage.is_huge());
+    }
+
+    /// Works out from the root to the leaves what each node could use if everything were idle (rules/02 §2.3).
+    pub(crate) fn set_potentials(&mut self) {
+        for row in 0..self.n_rows() {
+            let parent = self.parent(row);
+            for column in 0..self.columns.len() {
+                let cell = *self.cell(row, column);
+                let mut potential = cell.subtree;
+                if let Some(parent) = parent {
+                    potential = cell.local.plus(self.cell(parent, column).potential);
+                    if let Some(limit) = cell.quota.borrowing_limit {
+                        potential = potential.min(cell.subtree.plus(limit));
+                    }
+                }
+                self.cell_mut(row, column).potential = potential;
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::{
 use crate::ids::FlavorId;
 use crate::objects::PodSet;
 use crate::pods::pod_requests;
+use crate::quota::Room;
 use crate::selectors;
 
 /// What the scan found.
@@ -342,8 +343,8 @@ fn check_quota(
         // No quota anywhere, and nothing asked for.
         return checked(PreemptionMode::Fit, 0, None);
     };
-    let available = tree.available(row, column);
-    let (level, may_reclaim) = tree.borrowing_level(row, column, amount);
+    let Room { available, level, is_inside: may_reclaim } = tree.room(row, column, amount);
+    let available = available.max(Amount::ZERO);
     if amount <= available {
         return checked(PreemptionMode::Fit, level, None);
     }

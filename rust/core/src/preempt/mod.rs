@@ -381,14 +381,14 @@ impl Oracle for Simulation<'_> {
         let targets = self.targets(tree, demand);
         if targets.is_empty() {
             // A search takes back what it tried, but for sums that have saturated meanwhile.
-            let level = if tree.has_saturated() { tree.borrowing_level(row, column, amount).0 } else { level };
+            let level = if tree.has_saturated() { tree.room(row, column, amount).level } else { level };
             return (Possibility::NoCandidates, level);
         }
         let mark = tree.mark();
         for target in &targets {
             remove_workload(&self.world, tree, target.queue, target.workload);
         }
-        let level = tree.borrowing_level(row, column, amount).0;
+        let level = tree.room(row, column, amount).level;
         restore(&self.world, tree, mark, &targets);
         let own = targets.iter().any(|t| t.queue == self.preemptor.queue);
         (if own { Possibility::Preempt } else { Possibility::Reclaim }, level)
