@@ -22,6 +22,7 @@ pub struct Names {
     pub local_queues: Interner<LocalQueueId, (String, String)>,
     resources: Interner<ResourceId, String>,
     canonical: IdVec<ResourceId, u64>,
+    pods: Option<ResourceId>,
     flavor_resources: Interner<FlavorResourceId, (FlavorId, ResourceId)>,
 }
 
@@ -47,8 +48,16 @@ impl Names {
         let id = self.resources.intern(name);
         if self.canonical.len() < self.resources.len() {
             self.canonical.push(fnv1a(name.as_bytes()));
+            if name == "pods" {
+                self.pods = Some(id);
+            }
         }
         id
+    }
+
+    /// The resource `pods`, which counts pods, once it was met.
+    pub fn pods(&self) -> Option<ResourceId> {
+        self.pods
     }
 
     /// The id of a resource that was met before.

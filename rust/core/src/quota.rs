@@ -74,7 +74,7 @@ impl Tree {
         // From the root down would need the path; the recursion depth is the depth of cohorts.
         let (cell, usage) = self.cell_and_usage(row, column);
         let Some(parent) = self.parent(row) else { return cell.subtree.minus(usage) };
-        available(cell, usage, self.available_unclamped(parent, column))
+        available(cell, usage, local_available(cell, usage), self.available_unclamped(parent, column))
     }
 
     /// What a ClusterQueue can still use: `max(0, avail)` (rules/02 §2.2).
@@ -99,8 +99,9 @@ impl Tree {
         let Some(parent) = self.parent(row) else {
             return Room { available: cell.subtree.minus(usage), level: self.height(row), is_inside: false };
         };
-        let mut room = self.room(parent, column, amount.minus(local_available(cell, usage)));
-        room.available = available(cell, usage, room.available);
+        let local = local_available(cell, usage);
+        let mut room = self.room(parent, column, amount.minus(local));
+        room.available = available(cell, usage, local, room.available);
         if cell.subtree >= usage.plus(amount) {
             room.level = self.height(row);
             room.is_inside = true;
@@ -124,14 +125,14 @@ fn local_available(cell: &Cell, usage: Amount) -> Amount {
     cell.local.minus(usage).max(Amount::ZERO)
 }
 
-/// `avail(n)` of a node whose parent has so much.
-fn available(cell: &Cell, usage: Amount, mut from_parent: Amount) -> Amount {
+/// `avail(n)` of a node with this `LA(n)` whose parent has so much.
+fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount) -> Amount {
     if let Some(limit) = cell.quota.borrowing_limit {
         let stored = cell.subtree.minus(cell.local);
         let used = usage.minus(cell.local).max(Amount::ZERO);
         from_parent = from_parent.min(stored.minus(used).plus(limit));
     }
-    local_available(cell, usage).plus(from_parent)
+    local.plus(from_parent)
 }
 
 #[cfg(test)]

@@ -341,16 +341,22 @@ impl State {
 
     /// Resource groups by ids; every flavor gets a pair with every resource of its group.
     pub fn read_groups(&mut self, groups: &[Groups]) -> Vec<ResourceGroup> {
-        groups
+        let mut read: Vec<ResourceGroup> = groups
             .iter()
             .map(|group| {
                 let covered: Vec<_> = group.covered_resources.iter().map(|r| self.names.resource(r)).collect();
                 let flavors: Vec<_> = group.flavors.iter().map(|f| self.flavor(&f.name)).collect();
                 let pairs = flavors.iter().flat_map(|&flavor| covered.iter().map(move |&resource| (flavor, resource)));
                 let pairs = pairs.map(|(flavor, resource)| self.names.flavor_resource(flavor, resource)).collect();
-                ResourceGroup { covered, flavors, pairs }
+                ResourceGroup { covered, flavors, pairs, repeats: false }
             })
-            .collect()
+            .collect();
+        let mut n_uses: BTreeMap<FlavorId, usize> = BTreeMap::new();
+        read.iter().flat_map(|group| &group.flavors).for_each(|&flavor| *n_uses.entry(flavor).or_default() += 1);
+        for group in &mut read {
+            group.repeats = group.flavors.iter().any(|flavor| n_uses[flavor] > 1);
+        }
+        read
     }
 }
 

@@ -29,7 +29,7 @@ pub struct FlavorChoice {
 }
 
 /// What became of one pod set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PodSetAssignment {
     /// Index of the pod set.
     pub index: usize,

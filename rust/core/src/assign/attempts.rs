@@ -17,8 +17,8 @@ pub struct Attempt {
     pub level: u32,
     /// What a simulated preemption found.
     pub possibility: Option<Possibility>,
-    /// Every reason, once.
-    pub reasons: Vec<Reason>,
+    /// Why; what is said twice is worded once.
+    pub reasons: SmallVec<[Reason; 2]>,
     /// The most severe reason for no fit.
     pub no_fit_reason: NoFitReason,
 }
@@ -26,24 +26,48 @@ pub struct Attempt {
 /// The attempts of one pod set (group), one a flavor.
 pub type AttemptList = SmallVec<[Attempt; 1]>;
 
-/// Adds what the scan of one resource group tried.
+impl Attempt {
+    /// One that nothing is said against so far.
+    pub(super) fn of(flavor: FlavorId) -> Self {
+        Attempt {
+            flavor,
+            mode: Mode::Fit,
+            level: 0,
+            possibility: None,
+            reasons: SmallVec::new(),
+            no_fit_reason: NoFitReason::None,
+        }
+    }
+
+    /// The flavor is out of the question.
+    pub(super) fn refuse(&mut self, reason: Option<Reason>, no_fit_reason: NoFitReason) {
+        self.mode = Mode::NoFit;
+        self.reasons.extend(reason);
+        self.no_fit_reason = no_fit_reason;
+    }
+
+    /// One more reason.
+    pub(super) fn object(&mut self, reason: Reason, no_fit_reason: NoFitReason) {
+        self.reasons.push(reason);
+        self.no_fit_reason = self.no_fit_reason.max(no_fit_reason);
+    }
+}
+
+/// Merges what the scan of one resource group tried, from `start` on, into what was tried before. Only where flavors are
+/// repeated there is something to merge.
 pub(super) fn merge(
     attempts: &mut AttemptList,
-    scanned: AttemptList,
+    start: usize,
     resource: ResourceId,
     group: &ResourceGroup,
     observability: bool,
 ) {
+    let scanned: AttemptList = attempts.drain(start..).collect();
     if scanned.is_empty() {
         return;
     }
-    let n_before = attempts.len();
-    let mut present: SmallVec<[FlavorId; 8]> = SmallVec::new();
-    attempts.reserve(scanned.len());
-    for mut attempt in scanned {
-        if n_before > 0 {
-            present.push(attempt.flavor);
-        }
+    let present: Vec<FlavorId> = scanned.iter().map(|attempt| attempt.flavor).collect();
+    for attempt in scanned {
         match attempts.iter_mut().find(|known| known.flavor == attempt.flavor) {
             Some(known) => {
                 known.mode = known.mode.min(attempt.mode);
@@ -53,12 +77,12 @@ pub(super) fn merge(
                     (a, b) => a.or(b),
                 };
                 known.no_fit_reason = known.no_fit_reason.max(attempt.no_fit_reason);
-                known.reasons.append(&mut attempt.reasons);
+                known.reasons.extend(attempt.reasons);
             }
             None => attempts.push(attempt),
         }
     }
-    for attempt in &mut attempts[..n_before] {
+    for attempt in &mut attempts[..start] {
         if group.flavors.contains(&attempt.flavor) && !present.contains(&attempt.flavor) {
             attempt.mode = Mode::NoFit;
             attempt.reasons.push(Reason::ResourceNotProvided(attempt.flavor, resource));
@@ -67,47 +91,47 @@ pub(super) fn merge(
             }
         }
     }
-    attempts.iter_mut().for_each(|attempt| keep_first(&mut attempt.reasons));
-}
-
-/// Every reason once, where it came first.
-fn keep_first(reasons: &mut Vec<Reason>) {
-    let mut at = 1;
-    while at < reasons.len() {
-        if reasons[..at].contains(&reasons[at]) {
-            reasons.remove(at);
-        } else {
-            at += 1;
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smallvec::smallvec;
+    use crate::messages::attempt_reasons;
+    use crate::names::Names;
 
     const CPU: ResourceId = ResourceId(0);
     const GPU: ResourceId = ResourceId(1);
     const MISSING: [Reason; 2] = [Reason::ResourceUnavailable(CPU), Reason::ResourceUnavailable(GPU)];
 
     fn attempt(flavor: u32, mode: Mode, reasons: &[Reason]) -> Attempt {
-        let reasons = reasons.to_vec();
-        let flavor = FlavorId(flavor);
-        Attempt { flavor, mode, level: 0, possibility: None, reasons, no_fit_reason: NoFitReason::None }
+        Attempt { mode, reasons: reasons.into(), ..Attempt::of(FlavorId(flavor)) }
     }
 
     fn group(flavors: &[u32]) -> ResourceGroup {
         ResourceGroup { flavors: flavors.iter().map(|id| FlavorId(*id)).collect(), ..ResourceGroup::default() }
     }
 
+    /// Merges what the scan of one more group tried.
+    fn merge_scanned<const N: usize>(
+        attempts: &mut AttemptList,
+        scanned: [Attempt; N],
+        resource: ResourceId,
+        group: &ResourceGroup,
+        observability: bool,
+    ) {
+        let start = attempts.len();
+        attempts.extend(scanned);
+        merge(attempts, start, resource, group, observability);
+    }
+
     #[test]
-    fn a_reason_is_kept_once_where_it_came_first() {
+    fn a_reason_that_is_given_twice_is_worded_once() {
+        let mut names = Names::default();
+        names.resource("cpu");
+        names.resource("gpu");
         let [cpu, gpu] = MISSING;
-        let mut attempts = AttemptList::new();
-        let scanned = smallvec![attempt(0, Mode::NoFit, &[gpu.clone(), cpu.clone(), gpu.clone()])];
-        merge(&mut attempts, scanned, CPU, &group(&[0]), true);
-        assert_eq!(attempts[0].reasons, [gpu, cpu]);
+        let texts = attempt_reasons(&names, &[gpu.clone(), cpu, gpu]);
+        assert_eq!(texts, ["cpu", "gpu"].map(|name| format!("resource {name} unavailable in ClusterQueue")));
     }
 
     #[test]
@@ -123,10 +147,10 @@ mod tests {
         let second = Attempt {
             level: 1,
             possibility: Some(Possibility::Preempt),
-            ..attempt(0, Mode::Preempt, &[cpu.clone(), gpu.clone()])
+            ..attempt(0, Mode::Preempt, std::slice::from_ref(&gpu))
         };
-        merge(&mut attempts, smallvec![first], CPU, &group(&[0]), true);
-        merge(&mut attempts, smallvec![second, attempt(1, Mode::Fit, &[])], GPU, &group(&[0, 1]), true);
+        merge_scanned(&mut attempts, [first], CPU, &group(&[0]), true);
+        merge_scanned(&mut attempts, [second, attempt(1, Mode::Fit, &[])], GPU, &group(&[0, 1]), true);
         let worse = Attempt {
             level: 2,
             possibility: Some(Possibility::Preempt),
@@ -140,13 +164,13 @@ mod tests {
     fn a_flavor_that_the_next_group_has_and_did_not_try_does_not_fit() {
         for (observability, reason) in [(true, NoFitReason::NoMatchingFlavor), (false, NoFitReason::None)] {
             let mut attempts = AttemptList::new();
-            merge(&mut attempts, smallvec![attempt(0, Mode::Fit, &[])], CPU, &group(&[0]), observability);
-            merge(&mut attempts, smallvec![attempt(1, Mode::Fit, &[])], GPU, &group(&[0, 1]), observability);
+            merge_scanned(&mut attempts, [attempt(0, Mode::Fit, &[])], CPU, &group(&[0]), observability);
+            merge_scanned(&mut attempts, [attempt(1, Mode::Fit, &[])], GPU, &group(&[0, 1]), observability);
             let lacking = Reason::ResourceNotProvided(FlavorId(0), GPU);
             let lacking = Attempt { no_fit_reason: reason, ..attempt(0, Mode::NoFit, &[lacking]) };
             assert_eq!(attempts.to_vec(), [lacking, attempt(1, Mode::Fit, &[])]);
             // Nothing was tried for these: nothing is said of them.
-            merge(&mut attempts, AttemptList::new(), GPU, &group(&[0, 1]), observability);
+            merge_scanned(&mut attempts, [], GPU, &group(&[0, 1]), observability);
             assert_eq!(attempts[1], attempt(1, Mode::Fit, &[]));
         }
     }

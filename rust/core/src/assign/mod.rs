@@ -11,7 +11,6 @@ mod reasons;
 mod scan;
 mod usage;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,6 +23,8 @@ pub use partial::search_counts;
 pub use reasons::{NoFitReason, Reason};
 pub use scan::requests_topology;
 pub use usage::Usage;
+
+use scan::{Found, Scan};
 
 use crate::amount::Amount;
 use crate::config::Config;
@@ -42,6 +43,8 @@ pub struct ResourceGroup {
     pub flavors: Vec<FlavorId>,
     /// Each flavor with each covered resource, all of a flavor together.
     pub pairs: Vec<FlavorResourceId>,
+    /// Does it have a flavor twice, or one that another group has, too? Kueue's webhook allows neither.
+    pub repeats: bool,
 }
 
 impl ResourceGroup {
@@ -222,14 +225,6 @@ pub trait Oracle {
     -> (Possibility, u32);
 }
 
-/// One pod set with the requests that are assigned.
-struct PodSetRequest {
-    index: usize,
-    count: i32,
-    requests: Requests,
-    carried: Choices,
-}
-
 /// Assigns flavors to a workload, at full or at reduced counts (rules/03 §3).
 pub fn assign(
     context: &Context<'_>,
@@ -238,69 +233,90 @@ pub fn assign(
     counts: Option<&[i32]>,
     oracle: &mut dyn Oracle,
 ) -> Assignment {
+    let n_pod_sets = candidate.totals.len();
+    let (generation, cycle, shape) = (context.generation, context.cycle, candidate.shape);
     let mut assignment = Assignment {
-        pod_sets: SmallVec::with_capacity(candidate.totals.len()),
+        pod_sets: SmallVec::new(),
         borrowing: 0,
         usage: Usage::default(),
-        resume: Resume {
-            tried: SmallVec::with_capacity(candidate.totals.len()),
-            generation: context.generation,
-            cycle: context.cycle,
-            shape: candidate.shape,
-        },
+        resume: Resume { tried: SmallVec::new(), generation, cycle, shape },
         no_fit_reason: NoFitReason::None,
         override_mode: None,
     };
-    let requests = pod_set_requests(context, candidate, counts);
+    assignment.pod_sets.reserve_exact(n_pod_sets);
+    assignment.resume.tried.reserve_exact(n_pod_sets);
     if candidate.pod_sets.iter().all(|pod_set| group_name(pod_set).is_none()) {
-        for request in requests {
-            if !assign_group(context, tree, candidate, [request], &mut assignment, oracle) {
+        for index in 0..n_pod_sets {
+            if !assign_group(context, tree, candidate, counts, &[index], &mut assignment, oracle) {
                 break;
             }
         }
     } else {
-        for group in grouped(candidate, requests) {
-            if !assign_group(context, tree, candidate, group, &mut assignment, oracle) {
+        for members in grouped(candidate.pod_sets) {
+            if !assign_group(context, tree, candidate, counts, &members, &mut assignment, oracle) {
                 break;
             }
         }
     }
-    if assignment.mode() != Mode::NoFit {
+    let mut mode = assignment.mode();
+    if mode != Mode::NoFit {
         for pod_set in assignment.pod_sets.iter_mut().filter(|ps| ps.count > 0) {
-            pod_set.error = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]);
+            if let Some(error) = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]) {
+                pod_set.error = Some(error);
+                mode = Mode::NoFit;
+            }
         }
     }
-    if context.gate(Gate::UnadmittedWorkloadsObservability) && assignment.mode() == Mode::NoFit {
+    if mode == Mode::NoFit && context.gate(Gate::UnadmittedWorkloadsObservability) {
         assignment.no_fit_reason = no_fit_reason(&assignment, context.queue);
     }
     assignment
 }
 
-fn pod_set_requests<'a>(
-    context: &'a Context<'_>,
-    candidate: &'a Candidate<'_>,
-    counts: Option<&'a [i32]>,
-) -> impl Iterator<Item = PodSetRequest> + 'a {
-    let pods = context.names.find_resource("pods").filter(|pods| context.queue.group_of(*pods).is_some());
-    candidate.totals.iter().enumerate().map(move |(index, totals)| {
-        let totals = match counts {
-            Some(counts) => Cow::Owned(totals.scaled_to(counts[index])),
-            None => Cow::Borrowed(totals),
-        };
-        let mut requests = Requests::from_slice(&totals.requests);
-        if let Some(pods) = pods {
-            set_request(context.names, &mut requests, pods, i64::from(totals.count));
+fn group_name(pod_set: &PodSet) -> Option<&String> {
+    pod_set.topology_request.as_ref().and_then(|topology| topology.pod_set_group_name.as_ref())
+}
+
+/// Pod sets of the same topology group are assigned together (rules/03 §3 rule 3).
+fn grouped(pod_sets: &[PodSet]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    for (index, pod_set) in pod_sets.iter().enumerate() {
+        let key = group_name(pod_set).map_or_else(|| index.to_string(), String::clone);
+        match groups.iter_mut().find(|g| g.0 == key) {
+            Some(group) => group.1.push(index),
+            None => groups.push((key, vec![index])),
         }
-        let carried = if context.gate(Gate::TopologyAwareScheduling) { totals.flavors.as_slice() } else { &[] };
-        let carried = carried
-            .iter()
-            .map(|&(resource, flavor)| {
-                let pair = context.names.find_flavor_resource(flavor, resource);
-                FlavorChoice { resource, flavor, pair, mode: Mode::Fit, level: 0, tried_index: 0 }
-            })
-            .collect();
-        PodSetRequest { index, count: totals.count, requests, carried }
-    })
+    }
+    groups.into_iter().map(|g| g.1).collect()
+}
+
+/// A pod set of which nothing is assigned yet but what an earlier admission carries over.
+fn unassigned(
+    context: &Context<'_>,
+    candidate: &Candidate<'_>,
+    counts: Option<&[i32]>,
+    index: usize,
+) -> PodSetAssignment {
+    let totals = &candidate.totals[index];
+    let mut pod_set = PodSetAssignment { index, count: totals.count, ..PodSetAssignment::default() };
+    match counts {
+        Some(counts) => {
+            let scaled = totals.scaled_to(counts[index]);
+            pod_set.count = scaled.count;
+            pod_set.requests.extend_from_slice(&scaled.requests);
+        }
+        None => pod_set.requests.extend_from_slice(&totals.requests),
+    }
+    if let Some(pods) = context.names.pods().filter(|&pods| context.queue.group_of(pods).is_some()) {
+        set_request(context.names, &mut pod_set.requests, pods, i64::from(pod_set.count));
+    }
+    if !totals.flavors.is_empty() && context.gate(Gate::TopologyAwareScheduling) {
+        pod_set.flavors.extend(totals.flavors.iter().map(|&(resource, flavor)| {
+            let pair = context.names.find_flavor_resource(flavor, resource);
+            FlavorChoice { resource, flavor, pair, mode: Mode::Fit, level: 0, tried_index: 0 }
+        }));
+    }
+    pod_set
 }
 
 fn set_request(names: &Names, requests: &mut Requests, resource: ResourceId, value: i64) {
@@ -311,117 +327,111 @@ fn set_request(names: &Names, requests: &mut Requests, resource: ResourceId, val
     }
 }
 
-fn group_name(pod_set: &PodSet) -> Option<&String> {
-    pod_set.topology_request.as_ref().and_then(|topology| topology.pod_set_group_name.as_ref())
-}
-
-/// Pod sets of the same topology group are assigned together (rules/03 §3 rule 3).
-fn grouped(candidate: &Candidate<'_>, requests: impl Iterator<Item = PodSetRequest>) -> Vec<Vec<PodSetRequest>> {
-    let mut groups: Vec<(String, Vec<PodSetRequest>)> = Vec::new();
-    for request in requests {
-        let name = group_name(&candidate.pod_sets[request.index]);
-        let key = name.map_or_else(|| request.index.to_string(), String::clone);
-        match groups.iter_mut().find(|g| g.0 == key) {
-            Some(group) => group.1.push(request),
-            None => groups.push((key, vec![request])),
+/// What the pod sets of a group ask for together, in canonical order.
+fn summed(names: &Names, pod_sets: &[PodSetAssignment], last: &PodSetAssignment) -> Requests {
+    let mut sum = Requests::new();
+    for pod_set in pod_sets.iter().chain([last]) {
+        for &(resource, value) in &pod_set.requests {
+            let before = sum.iter().find(|s| s.0 == resource).map_or(0, |s| s.1);
+            set_request(names, &mut sum, resource, before.saturating_add(value));
         }
     }
-    groups.into_iter().map(|g| g.1).collect()
+    sum
 }
 
-/// Assigns one group and says whether the next one is to be looked at.
+/// Assigns one group, given by the indexes of its pod sets, and says whether the next one is to be looked at.
 fn assign_group(
     context: &Context<'_>,
     tree: &mut Tree,
     candidate: &Candidate<'_>,
-    group: impl AsRef<[PodSetRequest]> + IntoIterator<Item = PodSetRequest>,
+    counts: Option<&[i32]>,
+    members: &[usize],
     assignment: &mut Assignment,
     oracle: &mut dyn Oracle,
 ) -> bool {
-    let pod_sets = group.as_ref();
-    let n_pod_sets = pod_sets.len();
-    // Each is in canonical order.
-    let mut summed = Cow::Borrowed(&pod_sets[0].requests);
-    for pod_set in &pod_sets[1..] {
-        for &(resource, value) in &pod_set.requests {
-            let before = summed.iter().find(|s| s.0 == resource).map_or(0, |s| s.1);
-            set_request(context.names, summed.to_mut(), resource, before.saturating_add(value));
-        }
+    let n_before = assignment.pod_sets.len();
+    for &index in members {
+        assignment.pod_sets.push(unassigned(context, candidate, counts, index));
     }
-    let members: SmallVec<[usize; 4]> = pod_sets.iter().map(|ps| ps.index).collect();
-    let mut chosen = Choices::new();
-    for choice in pod_sets.iter().flat_map(|ps| &ps.carried) {
-        put(&mut chosen, *choice);
+    let replaced = replaced_slice(context, candidate);
+    // What is found is written to the last one, and shared with the others in the end.
+    let (last, others) = assignment.pod_sets[n_before..].split_last_mut().expect("no group is empty");
+    let sum;
+    let mut requests = &last.requests;
+    if !others.is_empty() {
+        sum = summed(context.names, others, last);
+        requests = &sum;
+        let carried = others.iter().chain([&*last]).flat_map(|ps| &ps.flavors);
+        last.flavors = carried.fold(Choices::new(), |mut all, choice| {
+            put(&mut all, *choice);
+            all
+        });
     }
-    let mut reasons = Vec::new();
-    let mut error = None;
-    let mut attempts = AttemptList::new();
-    for &(resource, quantity) in summed.iter() {
-        let resource_group = context.queue.group_of(resource);
-        if resource_group.is_none() && (quantity == 0 || context.ignores_undeclared()) {
+    let mut found = Found {
+        flavors: &mut last.flavors,
+        reasons: &mut last.reasons,
+        error: &mut last.error,
+        attempts: &mut last.attempts,
+    };
+    let scan = Scan { context, candidate, members, requests, assumed: &assignment.usage, replaced };
+    for &(resource, quantity) in requests {
+        let Some(group) = context.queue.group_of(resource) else {
+            if quantity == 0 || context.ignores_undeclared() {
+                continue;
+            }
+            found.fail(vec![Reason::ResourceUnavailable(resource)]);
+            break;
+        };
+        if found.flavors.iter().any(|choice| choice.resource == resource) {
             continue;
         }
-        if chosen.iter().any(|choice| choice.resource == resource) {
-            continue;
-        }
-        let found = scan::find_flavor(context, tree, candidate, &members, &summed, resource, &assignment.usage, oracle);
-        if let Some(resource_group) = resource_group {
+        let n_attempts = found.attempts.len();
+        let has_flavor = scan.find_flavor(tree, group, resource, &mut found, oracle);
+        if group.repeats {
             let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
-            attempts::merge(&mut attempts, found.attempts, resource, resource_group, observability);
+            attempts::merge(found.attempts, n_attempts, resource, group, observability);
         }
-        if found.error.is_some() || found.flavors.is_empty() {
-            chosen.clear();
-            reasons = found.reasons;
-            error = found.error;
+        if !has_flavor {
             break;
         }
-        found.flavors.into_iter().for_each(|choice| put(&mut chosen, choice));
-        append_all(&mut reasons, found.reasons);
     }
-    let mut go_on = true;
-    for (at, pod_set) in group.into_iter().enumerate() {
-        let is_last = at + 1 == n_pod_sets;
-        let flavors: Choices =
-            chosen.iter().filter(|f| pod_set.requests.iter().any(|r| r.0 == f.resource)).copied().collect();
-        if error.is_some() || (!pod_set.requests.is_empty() && flavors.is_empty()) {
-            go_on = false;
-        }
-        let result = PodSetAssignment {
-            index: pod_set.index,
-            count: pod_set.count,
-            requests: pod_set.requests,
-            flavors,
-            reasons: if is_last { std::mem::take(&mut reasons) } else { reasons.clone() },
-            error: error.clone(),
-            attempts: if is_last { std::mem::take(&mut attempts) } else { attempts.clone() },
-        };
-        append(context, candidate, assignment, result);
+    for pod_set in others {
+        pod_set.flavors.clone_from(&last.flavors);
+        pod_set.reasons.clone_from(&last.reasons);
+        pod_set.error.clone_from(&last.error);
+        pod_set.attempts.clone_from(&last.attempts);
     }
-    go_on
+    let mut goes_on = true;
+    for index in n_before..assignment.pod_sets.len() {
+        let PodSetAssignment { requests, flavors, error, .. } = &mut assignment.pod_sets[index];
+        flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
+        goes_on &= error.is_none() && (requests.is_empty() || !flavors.is_empty());
+        count(candidate, replaced, assignment, index);
+    }
+    goes_on
 }
 
-/// Appends, without a copy where there is nothing yet.
-fn append_all(reasons: &mut Vec<Reason>, mut more: Vec<Reason>) {
-    if reasons.is_empty() {
-        *reasons = more;
-    } else {
-        reasons.append(&mut more);
-    }
-}
-
-fn put(chosen: &mut Choices, choice: FlavorChoice) {
-    match chosen.iter_mut().find(|f| f.resource == choice.resource) {
+/// Chooses a flavor for a resource, instead of an earlier choice.
+fn put(flavors: &mut Choices, choice: FlavorChoice) {
+    match flavors.iter_mut().find(|known| known.resource == choice.resource) {
         Some(known) => *known = choice,
-        None => chosen.push(choice),
+        None => flavors.push(choice),
     }
 }
 
-fn append(context: &Context<'_>, candidate: &Candidate<'_>, assignment: &mut Assignment, pod_set: PodSetAssignment) {
+/// The totals of the slice that a workload replaces, if the gate lets slices count.
+fn replaced_slice<'a>(context: &Context<'_>, candidate: &Candidate<'a>) -> Option<&'a [ReplacedPodSet]> {
+    candidate.replaced_slice.filter(|_| context.gate(Gate::ElasticJobsViaWorkloadSlices))
+}
+
+/// Counts what a pod set takes, and where its scans ended.
+fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, assignment: &mut Assignment, index: usize) {
+    let pod_set = &assignment.pod_sets[index];
     let mut tried = SmallVec::with_capacity(pod_set.flavors.len());
     for choice in &pod_set.flavors {
         assignment.borrowing = assignment.borrowing.max(choice.level);
         let mut value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
-        if let Some(replaced) = scan::replaced_slice(context, candidate) {
+        if let Some(replaced) = replaced {
             // Only what the new slice takes beyond the old one is counted.
             let name = &candidate.pod_sets[pod_set.index].name;
             value = value.saturating_sub(
@@ -434,7 +444,6 @@ fn append(context: &Context<'_>, candidate: &Candidate<'_>, assignment: &mut Ass
         tried.push((choice.resource, choice.tried_index));
     }
     assignment.resume.tried.push(tried);
-    assignment.pod_sets.push(pod_set);
 }
 
 /// The most severe reason over pod sets and resource groups of the least severe one within a group (rules/03 §7.1).

@@ -27,7 +27,8 @@ impl Usage {
         let at = self.0.iter().position(|(known, _)| *known >= pair).unwrap_or(self.0.len());
         match self.0.get_mut(at) {
             Some((known, amount)) if *known == pair => *amount = changed(*amount),
-            _ => self.0.insert(at, (pair, changed(Amount::ZERO))),
+            Some(_) => self.0.insert(at, (pair, changed(Amount::ZERO))),
+            None => self.0.push((pair, changed(Amount::ZERO))),
         }
     }
 }
