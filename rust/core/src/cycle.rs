@@ -1,7 +1,7 @@
 //! One scheduling cycle: heads, nominate, order, process, requeue (rules/05 §6).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::admission_fair_sharing::local_queue_usage;
@@ -32,7 +32,7 @@ pub(crate) struct Round {
     /// Heads with something in their way.
     pub not_nominated: Vec<Entry>,
     /// The entries that are not decided on yet, in order.
-    pub left: VecDeque<usize>,
+    pub left: BTreeSet<usize>,
     /// Who of them goes first with fair sharing.
     pub tournament: Tournament,
     pub cycle: Cycle,
@@ -193,13 +193,11 @@ impl State {
         let gates = self.config.gates;
         while !round.left.is_empty() {
             let next = if self.config.fair_sharing.is_none() {
-                round.left.pop_front().expect("not empty")
+                *round.left.first().expect("not empty")
             } else {
-                let left = round.left.make_contiguous();
-                let next = round.tournament.next(&mut self.forest, gates, &round.entries, left);
-                round.left.retain(|&i| i != next);
-                next
+                round.tournament.next(&mut self.forest, gates, &round.entries, &round.left)
             };
+            round.left.remove(&next);
             let fitting = self.process(&mut round.entries[next], &mut round.cycle);
             round.tournament.decided(&self.forest, &round.entries, next);
             if let Fitting::Waits(slice) = fitting {

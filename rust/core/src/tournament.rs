@@ -3,7 +3,7 @@
 //! Shares are worked out again only of those that the last decision may have changed.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
@@ -42,15 +42,18 @@ struct Contest {
 impl Tournament {
     /// Index of the entry to decide on next, of those that are `left`, one per ClusterQueue. `forest` is changed for a
     /// moment while shares are worked out. Whoever takes it says so with [`Tournament::decided`].
-    pub fn next(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], left: &[usize]) -> usize {
-        let first = left[0];
+    pub fn next(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], left: &BTreeSet<usize>) -> usize {
+        let first = *left.first().expect("somebody is left");
         let Some(parent) = forest.parent(entries[first].node) else { return first };
         let root = forest.root(parent).expect("entries are not below a cycle");
+        if self.contests.is_empty() {
+            for &index in left {
+                let entry = &entries[index];
+                self.contests.entry(entry.tree).or_default().left.insert(entry.node, index);
+            }
+        }
         let tree = entries[first].tree;
-        let contest = self.contests.entry(tree).or_insert_with(|| {
-            let of_tree = left.iter().filter(|&&index| entries[index].tree == tree);
-            Contest { left: of_tree.map(|&index| (entries[index].node, index)).collect(), ..Contest::default() }
-        });
+        let contest = self.contests.get_mut(&tree).expect("whoever is left takes part");
         contest.settle(forest, gates, entries, tree);
         contest.winner(root, forest, gates, entries).expect("the tree of an entry has one")
     }

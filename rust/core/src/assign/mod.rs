@@ -361,11 +361,11 @@ fn assign_group(
     if !others.is_empty() {
         sum = summed(context.names, others, last);
         requests = &sum;
-        let carried = others.iter().chain([&*last]).flat_map(|ps| &ps.flavors);
-        last.flavors = carried.fold(Choices::new(), |mut all, choice| {
-            put(&mut all, *choice);
-            all
-        });
+        let mut carried = Choices::new();
+        for choice in others.iter().chain([&*last]).flat_map(|ps| &ps.flavors) {
+            put(&mut carried, *choice);
+        }
+        last.flavors = carried;
     }
     let mut found = Found {
         flavors: &mut last.flavors,
