@@ -134,3 +134,29 @@ fn with_fair_sharing_who_has_the_greatest_share_gives_first() {
     let mut world = borrowers(fair, &[("p", 5), ("q", 8), ("r", 3)]);
     assert_eq!(victims(&mut world, workload("x", "7")), ["q0", "q1", "q2", "p0"]);
 }
+
+#[test]
+fn the_second_strategy_takes_one_of_a_queue_alone() {
+    let mut world = World::new(Config { fair_sharing: Some(FairSharing::default()), ..Config::default() });
+    let in_cohort = |queue: ClusterQueue| ClusterQueue { cohort_name: "x".to_owned(), ..queue };
+    world.change_cluster_queue(|queue| {
+        *queue = in_cohort(cluster_queue("cq", "0"));
+        let (reclaim_within_cohort, within_cluster_queue) = (PreemptionPolicy::Any, PreemptionPolicy::LowerPriority);
+        queue.preemption = Some(Preemption { reclaim_within_cohort, within_cluster_queue, ..Preemption::default() });
+    });
+    // All is lent by a ClusterQueue that runs nothing: 10 CPUs to one that gives 2 at a time, 3 to the preemptor's own.
+    for queue in [cluster_queue("lender", "13"), cluster_queue("other", "0")] {
+        world.apply([Object::ClusterQueue(in_cohort(queue)), Object::LocalQueue(local_queue("other", "other"))]);
+    }
+    for number in 0..5 {
+        world.submit(Workload { queue_name: "other".into(), ..workload(&format!("o{number}"), "2") });
+        assert_eq!(world.cycle().admissions.len(), 1);
+    }
+    world.submit(workload("own", "3"));
+    assert_eq!(world.cycle().admissions.len(), 1);
+    // With 5 more it has 8, as the other has without one of its workloads: the first strategy takes one of each.
+    assert_eq!(victims(&mut world, workload("x", "5")), ["o0", "own"]);
+    // With 6 more it has 9, so that its own workload goes first. Then it has 6, less than the other before and after one of
+    // that goes, but the second strategy asks it for no more than one, which is not enough.
+    assert_eq!(victims(&mut world, workload("x", "6")), Vec::<String>::new());
+}
