@@ -1,6 +1,6 @@
 use crate::conditions::{self, condition};
 use crate::config::{Config, FairSharing};
-use crate::objects::{ClusterQueue, ConditionStatus, Object, Preemption, PreemptionPolicy, Workload};
+use crate::objects::{ClusterQueue, ConditionStatus, Object, Preemption, PreemptionPolicy, StopPolicy, Workload};
 use crate::testing::{World, at, cluster_queue, local_queue, resource_group, workload};
 
 /// Cohort `x` with 6 CPUs, all of ClusterQueue `cq`: 3 are used by its workload `own`, 3 are lent to `borrower`, and
@@ -30,6 +30,15 @@ fn preempted(world: &mut World) -> Vec<String> {
 #[test]
 fn below_its_nominal_quota_a_queue_takes_back_what_it_lent_before_it_preempts_its_own() {
     assert_eq!(preempted(&mut world()), ["borrower"]);
+}
+
+#[test]
+fn a_stopped_queue_gives_nothing_back() {
+    let mut world = world();
+    let stop_policy = StopPolicy::Hold;
+    let other = ClusterQueue { cohort_name: "x".to_owned(), stop_policy, ..cluster_queue("other", "0") };
+    world.apply([Object::ClusterQueue(other)]);
+    assert_eq!(preempted(&mut world), ["own"]);
 }
 
 #[test]
