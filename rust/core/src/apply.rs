@@ -406,11 +406,9 @@ impl State {
         }
     }
 
-    /// The ClusterQueue in which a workload is to wait: both queues exist, and the LocalQueue is not stopped.
+    /// The ClusterQueue in which a workload is to wait.
     pub fn queue_of(&self, workload: WorkloadId) -> Option<QueueId> {
-        let local_queue = &self.local_queues[self.workloads.get(workload).local_queue];
-        local_queue.running()?;
-        local_queue.queue.filter(|&queue| self.queues[queue].object.is_some())
+        self.target_of(self.workloads.get(workload).local_queue)
     }
 }
 

@@ -21,6 +21,8 @@ pub type Charged = Arc<[(FlavorResourceId, Amount)]>;
 /// What a workload gets.
 #[derive(Clone, Debug)]
 pub struct Assigned {
+    /// Number of the spec that it was worked out for.
+    pub spec: u64,
     /// As its status tells it.
     pub told: Shared<Vec<PodSetAssignment>>,
     /// The same by ids.
@@ -31,7 +33,7 @@ pub struct Assigned {
 
 /// All of an assignment that makes a difference here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct AssignmentKey {
     /// Number of the spec.
     spec: u64,
     pod_sets: SmallVec<[PodSetKey; 1]>,
@@ -47,7 +49,7 @@ struct PodSetKey {
 /// What was worked out so far and is still in use.
 #[derive(Clone, Debug, Default)]
 pub struct AssignedTable {
-    known: FxHashMap<Key, Assigned>,
+    known: FxHashMap<AssignmentKey, Assigned>,
 }
 
 impl AssignedTable {
@@ -58,14 +60,14 @@ impl AssignedTable {
             let flavors = pod_set.flavors.iter().map(|it| (it.resource, it.flavor, amount(it.resource))).collect();
             PodSetKey { index: pod_set.index, count: pod_set.count, flavors }
         });
-        let key = Key { spec: spec.number(), pod_sets: pod_sets.collect() };
+        let key = AssignmentKey { spec: spec.number(), pod_sets: pod_sets.collect() };
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
         let told: Vec<_> = key.pod_sets.iter().map(|key| tell(names, &spec.adjusted[key.index].name, key)).collect();
         let totals: Arc<[Totals]> = key.pod_sets.iter().map(|key| totals(names, key)).collect();
         let charged = charged_usage(names, &totals);
-        let assigned = Assigned { told: told.into(), totals, charged };
+        let assigned = Assigned { spec: key.spec, told: told.into(), totals, charged };
         self.known.insert(key, assigned.clone());
         assigned
     }

@@ -5,82 +5,51 @@ use std::fmt;
 
 use crate::text::Text;
 
-/// A type of condition that the engine reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// Quota is held: phase one of admission.
-    QuotaReserved,
-    /// Phase two: the job may start.
-    Admitted,
-    /// Evicted, and not reserved again since.
-    Evicted,
-    /// Preempted, and not reserved again since.
-    Preempted,
-    /// True: back in the queue after an eviction. False: not yet.
-    Requeued,
-    /// Terminal.
-    Finished,
-    /// The pods of an admitted workload are ready.
-    PodsReady,
-    /// Kueue itself is about to deactivate the workload.
-    DeactivationTarget,
-    /// It would preempt, but a preemption gate is closed.
-    BlockedOnPreemptionGates,
-    /// A pod group that waits for replacements of failed pods.
-    WaitingForReplacementPods,
+macro_rules! known_types {
+    ($($(#[$doc:meta])* $name:ident = $variant:ident;)*) => {
+        /// A type of condition that the engine reads or writes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Known {
+            $($(#[$doc])* $variant,)*
+        }
+
+        $($(#[$doc])* pub const $name: Known = Known::$variant;)*
+
+        /// All of them.
+        const ALL: &[Known] = &[$($name),*];
+
+        impl Known {
+            /// As it stands in `type`.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Known::$variant => stringify!($variant),)*
+                }
+            }
+        }
+    };
 }
 
-/// Quota is held: phase one of admission.
-pub const QUOTA_RESERVED: Known = Known::QuotaReserved;
-/// Phase two: the job may start.
-pub const ADMITTED: Known = Known::Admitted;
-/// Evicted, and not reserved again since.
-pub const EVICTED: Known = Known::Evicted;
-/// Preempted, and not reserved again since.
-pub const PREEMPTED: Known = Known::Preempted;
-/// True: back in the queue after an eviction. False: not yet.
-pub const REQUEUED: Known = Known::Requeued;
-/// Terminal.
-pub const FINISHED: Known = Known::Finished;
-/// The pods of an admitted workload are ready.
-pub const PODS_READY: Known = Known::PodsReady;
-/// Kueue itself is about to deactivate the workload.
-pub const DEACTIVATION_TARGET: Known = Known::DeactivationTarget;
-/// It would preempt, but a preemption gate is closed.
-pub const BLOCKED_ON_PREEMPTION_GATES: Known = Known::BlockedOnPreemptionGates;
-/// A pod group that waits for replacements of failed pods.
-pub const WAITING_FOR_REPLACEMENT_PODS: Known = Known::WaitingForReplacementPods;
-
-/// All of them.
-const ALL: [Known; 10] = [
-    QUOTA_RESERVED,
-    ADMITTED,
-    EVICTED,
-    PREEMPTED,
-    REQUEUED,
-    FINISHED,
-    PODS_READY,
-    DEACTIVATION_TARGET,
-    BLOCKED_ON_PREEMPTION_GATES,
-    WAITING_FOR_REPLACEMENT_PODS,
-];
-
-impl Known {
-    /// As it stands in `type`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Known::QuotaReserved => "QuotaReserved",
-            Known::Admitted => "Admitted",
-            Known::Evicted => "Evicted",
-            Known::Preempted => "Preempted",
-            Known::Requeued => "Requeued",
-            Known::Finished => "Finished",
-            Known::PodsReady => "PodsReady",
-            Known::DeactivationTarget => "DeactivationTarget",
-            Known::BlockedOnPreemptionGates => "BlockedOnPreemptionGates",
-            Known::WaitingForReplacementPods => "WaitingForReplacementPods",
-        }
-    }
+known_types! {
+    /// Quota is held: phase one of admission.
+    QUOTA_RESERVED = QuotaReserved;
+    /// Phase two: the job may start.
+    ADMITTED = Admitted;
+    /// Evicted, and not reserved again since.
+    EVICTED = Evicted;
+    /// Preempted, and not reserved again since.
+    PREEMPTED = Preempted;
+    /// True: back in the queue after an eviction. False: not yet.
+    REQUEUED = Requeued;
+    /// Terminal.
+    FINISHED = Finished;
+    /// The pods of an admitted workload are ready.
+    PODS_READY = PodsReady;
+    /// Kueue itself is about to deactivate the workload.
+    DEACTIVATION_TARGET = DeactivationTarget;
+    /// It would preempt, but a preemption gate is closed.
+    BLOCKED_ON_PREEMPTION_GATES = BlockedOnPreemptionGates;
+    /// A pod group that waits for replacements of failed pods.
+    WAITING_FOR_REPLACEMENT_PODS = WaitingForReplacementPods;
 }
 
 /// The `type` of a condition.
@@ -118,8 +87,8 @@ impl From<Known> for ConditionType {
 
 impl From<&str> for ConditionType {
     fn from(text: &str) -> Self {
-        let known = ALL.into_iter().find(|known| known.as_str() == text);
-        known.map_or_else(|| Self(Type::Other(Text::copied(text))), Self::from)
+        let known = ALL.iter().find(|known| known.as_str() == text);
+        known.map_or_else(|| Self(Type::Other(Text::copied(text))), |&known| known.into())
     }
 }
 
@@ -141,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_known_type_is_itself_wherever_it_came_from() {
-        for known in ALL {
+        for &known in ALL {
             assert_eq!(ConditionType::from(known.as_str()), ConditionType::from(known));
             assert!(ConditionType::from(known.as_str()) == known);
         }

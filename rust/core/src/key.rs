@@ -58,6 +58,11 @@ impl Key {
         &self.0.text[self.0.uid_at as usize..]
     }
 
+    /// In the order of UIDs, and of namespace and name where they are the same, as those of objects without one.
+    pub fn cmp_by_uid(&self, other: &Self) -> Ordering {
+        self.uid().cmp(other.uid()).then_with(|| self.cmp(other))
+    }
+
     /// Have both the same UID, too?
     pub fn is_same(&self, other: &Self) -> bool {
         self.is_copy(other) || (self == other && self.uid() == other.uid())

@@ -19,7 +19,7 @@ pub struct Names {
     /// Namespaces.
     pub namespaces: Interner<NamespaceId, String>,
     /// LocalQueues, by namespace and name.
-    pub local_queues: Interner<LocalQueueId, (String, String)>,
+    pub local_queues: Interner<LocalQueueId, (String, Text)>,
     resources: Interner<ResourceId, String>,
     canonical: IdVec<ResourceId, u64>,
     pods: Option<ResourceId>,
@@ -35,7 +35,7 @@ impl Names {
     /// The id of a LocalQueue, by namespace and name.
     pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
         let known = self.find_local_queue(namespace, name);
-        known.unwrap_or_else(|| self.local_queues.intern(&(namespace.to_owned(), name.to_owned())))
+        known.unwrap_or_else(|| self.local_queues.intern(&(namespace.to_owned(), Text::copied(name))))
     }
 
     /// The id of a LocalQueue that was met before.

@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 
 use crate::decision::Key;
+use crate::text::Text;
 
 /// Two texts, whoever owns them. A look-up by `&("ns", "name") as &dyn Pair` allocates nothing.
 pub(crate) trait Pair {
@@ -16,7 +17,7 @@ impl Pair for (&str, &str) {
     }
 }
 
-impl Pair for (String, String) {
+impl Pair for (String, Text) {
     fn pair(&self) -> (&str, &str) {
         (&self.0, &self.1)
     }
@@ -37,7 +38,7 @@ impl PartialEq for dyn Pair + '_ {
 
 impl Eq for dyn Pair + '_ {}
 
-impl<'a> Borrow<dyn Pair + 'a> for (String, String) {
+impl<'a> Borrow<dyn Pair + 'a> for (String, Text) {
     fn borrow(&self) -> &(dyn Pair + 'a) {
         self
     }
@@ -57,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_is_owned_is_found_by_what_is_borrowed() {
-        let owned = ("ns".to_owned(), "name".to_owned());
+        let owned = ("ns".to_owned(), Text::from("name"));
         let pairs = FxHashMap::from_iter([(owned, 1)]);
         let keys = FxHashMap::from_iter([(Key::new("ns", "name", "uid"), 2)]);
         let borrowed: &dyn Pair = &("ns", "name");

@@ -1,12 +1,15 @@
 //! The pending workloads of one ClusterQueue: what is in the heap, what is parked, what is in flight (rules/05 §2, §3).
 
 mod bucket;
+mod order;
 mod places;
+mod requeue;
 
 pub use bucket::Parked;
+pub use order::OrderKey;
 pub use places::Places;
+pub use requeue::{RequeueReason, Returned};
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
@@ -16,94 +19,6 @@ use self::places::Place;
 use crate::decision::Key;
 use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::objects::{QueueingStrategy, Time};
-
-/// The place of a workload in its queue: smaller goes first (rules/05 §2).
-#[derive(Clone, Debug)]
-pub struct OrderKey {
-    /// The workload that waits for its preemptions in a BestEffortFIFO queue sorts first: false < true.
-    pub not_sticky: bool,
-    /// The higher priority first.
-    pub negated_priority: i64,
-    /// Queue-order time.
-    pub time: Time,
-    /// By UID, and by namespace and name for objects without one.
-    pub key: Key,
-    /// The workload; the fields before are unique.
-    pub id: WorkloadId,
-}
-
-impl Ord for OrderKey {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let first = |key: &Self| (key.not_sticky, key.negated_priority, key.time);
-        // The texts stand elsewhere, and are seldom needed.
-        let uids = || self.key.uid().cmp(other.key.uid());
-        first(self).cmp(&first(other)).then_with(uids).then_with(|| (&self.key, self.id).cmp(&(&other.key, other.id)))
-    }
-}
-
-impl PartialOrd for OrderKey {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for OrderKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for OrderKey {}
-
-/// Why a workload goes back to its queue (rules/05 §3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RequeueReason {
-    /// Not nominated for another reason.
-    #[default]
-    Generic,
-    /// The namespace selector does not match.
-    NamespaceMismatch,
-    /// The assignment is NoFit.
-    NoFit,
-    /// Needs preemption, and nobody may be preempted.
-    PreemptionNoCandidates,
-    /// Needs preemption, which is gated.
-    PreemptionGated,
-    /// Waits for its victims.
-    PendingPreemption,
-    /// Waits for a migration (concurrent admission).
-    PendingMigration,
-    /// All evictions failed.
-    PreemptionFailed,
-    /// Was nominated and did not make it.
-    FailedAfterNomination,
-}
-
-impl RequeueReason {
-    /// Does the workload go straight back to the heap?
-    fn is_immediate(self, strategy: QueueingStrategy) -> bool {
-        match strategy {
-            QueueingStrategy::StrictFIFO => self != RequeueReason::NamespaceMismatch,
-            QueueingStrategy::BestEffortFIFO => matches!(
-                self,
-                RequeueReason::FailedAfterNomination
-                    | RequeueReason::PendingPreemption
-                    | RequeueReason::PendingMigration
-                    | RequeueReason::PreemptionFailed
-            ),
-        }
-    }
-
-    /// Does such a failure hold for every workload of the same shape (rules/05 §4)?
-    fn holds_for_shape(self) -> bool {
-        matches!(self, RequeueReason::NoFit | RequeueReason::PreemptionNoCandidates)
-    }
-
-    /// Does the workload now wait as a preemptor (rules/05 §5)?
-    fn makes_preemptor(self) -> bool {
-        matches!(self, RequeueReason::PendingPreemption | RequeueReason::PendingMigration)
-    }
-}
 
 /// How a workload stands in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,21 +46,6 @@ pub struct Item {
     pub key: Key,
     /// May it be queued now (rules/05 §2.1 rule 3)?
     pub backoff_expired: bool,
-}
-
-/// How a head comes back to its queue.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Returned {
-    /// Why.
-    pub reason: RequeueReason,
-    /// The reason that its status tells, and those of its shape that are parked with it.
-    pub told: &'static str,
-    /// Has its scan of flavors not come to an end?
-    pub pending_flavors: bool,
-    /// The generation of the object when it was popped.
-    pub generation: i64,
-    /// Are others of its shape parked with it?
-    pub hashing: bool,
 }
 
 /// Which workload of the queue waits for its victims (rules/05 §5).

@@ -84,16 +84,17 @@ impl State {
             message: truncate(message.clone(), MAX_EVENT_MESSAGE),
         });
         self.settle_status_change(old, &before);
-        self.replaced_slices.insert(new, (key.clone(), before.workload));
+        self.replaced_slices.insert(new, before.workload);
         decision.replaced.push(Replaced { key, successor: new_key, message });
     }
 
     /// The reservation of the replacement was not written, so the old slice never ended.
     pub(crate) fn restore_slice(&mut self, new: WorkloadId) {
-        let Some((key, before)) = self.replaced_slices.remove(&new) else { return };
+        let Some(before) = self.replaced_slices.remove(&new) else { return };
+        let key = &before.meta.key;
         let Some(old) = self.workloads.find(key.namespace(), key.name()) else { return };
         let record = self.workloads.get(old).clone();
-        if record.workload.meta.key.uid() == before.meta.key.uid() && is_finished(&record.workload) {
+        if record.key().is_same(key) && is_finished(&record.workload) {
             self.workloads.get_mut(old).workload.status = before.status;
             self.settle_status_change(old, &record);
         }

@@ -23,7 +23,6 @@ use crate::pods::LimitRangeSummary;
 use crate::preempt::CandidateKey;
 use crate::quantity::Quantity;
 use crate::resource_names::amount_from_quantity;
-use crate::text::Text;
 use crate::tree::Quota;
 use crate::verdicts::Verdicts;
 use crate::workloads::{Record, Workloads};
@@ -122,8 +121,6 @@ pub struct CohortRecord {
 /// A LocalQueue, or a name that workloads use for one.
 #[derive(Clone, Debug, Default)]
 pub struct LocalQueueRecord {
-    /// Its name, shared by the workloads that name it.
-    pub name: Text,
     /// The object; `None`: there is none.
     pub object: Option<Arc<LocalQueue>>,
     /// The ClusterQueue that it names, whether there is one or not.
@@ -203,8 +200,8 @@ pub struct State {
     pub unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.
     pub undelivered: Vec<WorkloadId>,
-    /// The slices that the last cycle replaced, by their replacements: key, and the object before.
-    pub replaced_slices: BTreeMap<WorkloadId, (crate::decision::Key, crate::objects::Workload)>,
+    /// The slices that the last cycle replaced, by their replacements: the object before.
+    pub replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
     /// Which workloads are to be reconciled.
     pub agenda: crate::reconcile::Agenda,
     /// How often ResourceFlavors and ClusterQueues were changed.
@@ -255,10 +252,7 @@ impl State {
     /// The record of a LocalQueue name, new if it was never met.
     pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
         let id = self.names.local_queue(namespace, name);
-        let record = self.local_queues.ensure(id);
-        if record.name != *name {
-            record.name = Text::copied(name);
-        }
+        self.local_queues.ensure(id);
         id
     }
 
@@ -267,6 +261,12 @@ impl State {
         let id = self.names.flavors.intern(name);
         self.flavors.ensure(id);
         id
+    }
+
+    /// The ClusterQueue that a LocalQueue points to: both exist, and the LocalQueue is not stopped.
+    pub fn target_of(&self, local_queue: LocalQueueId) -> Option<QueueId> {
+        let local_queue = &self.local_queues[local_queue];
+        local_queue.queue.filter(|&queue| local_queue.running().is_some() && self.queues[queue].object.is_some())
     }
 
     /// The ClusterQueue with this name, if there is such an object.

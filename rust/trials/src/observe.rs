@@ -18,7 +18,7 @@ pub fn observe(engine: &Engine) -> Value {
         .local_queues
         .iter()
         .filter_map(|(namespace, name)| {
-            report::local_queue_status(state, namespace, name).map(|status| json!([namespace, name, status]))
+            report::local_queue_status(state, namespace, name).map(|status| json!([namespace, name.as_str(), status]))
         })
         .collect();
     json!({

@@ -15,7 +15,7 @@ use crate::apply::Stage;
 use crate::config::AdmissionFairSharing;
 use crate::gates::Gate;
 use crate::ids::{LocalQueueId, QueueId, WorkloadId};
-use crate::objects::{ResourceList, StopPolicy, Time};
+use crate::objects::{ResourceList, Time};
 use crate::queue_order::{has_quota_reservation, is_active};
 use crate::resource_names::quantity_from_value;
 use crate::state::{LocalQueueRecord, State};
@@ -209,8 +209,7 @@ impl State {
     pub fn sample_local_queue(&mut self, id: LocalQueueId, now: Time) -> Option<Time> {
         let config = self.admission_fair_sharing()?;
         let (interval_ns, half_life_ns) = (config.usage_sampling_interval_ns, config.usage_half_life_ns);
-        let object = self.local_queues[id].object.as_ref().filter(|o| o.stop_policy == StopPolicy::None)?;
-        let queue = self.find_queue(&object.cluster_queue).filter(|&queue| self.queues[queue].is_active())?;
+        let queue = self.target_of(id).filter(|&queue| self.queues[queue].is_active())?;
         let had_account = self.open_account(id, now);
         let after = |time: Time| Time(time.0.saturating_add(interval_ns));
         let account = self.local_queues[id].account.as_ref()?;

@@ -41,8 +41,7 @@ fn of(local_queue: &str, name: &str, cpu: &str) -> Workload {
 }
 
 fn id(world: &World, name: &str) -> LocalQueueId {
-    let key = ("ns".to_owned(), name.to_owned());
-    world.engine.state.names.local_queues.find(&key).expect("a LocalQueue of this name")
+    world.engine.state.names.find_local_queue("ns", name).expect("a LocalQueue of this name")
 }
 
 fn account<'a>(world: &'a World, name: &str) -> Option<&'a Account> {

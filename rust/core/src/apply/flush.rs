@@ -9,9 +9,7 @@ impl State {
     /// Asks that the parked workloads of the tree of the queue be tried again in which a workload was last; nobody is
     /// asked for one that never was in a queue.
     pub fn request_flush_for(&mut self, workload: WorkloadId) {
-        let assigned = self.workloads.get(workload).assigned;
-        let local_queue = assigned.and_then(|id| self.local_queues[id].running());
-        if let Some(queue) = local_queue.and_then(|object| self.find_queue(&object.cluster_queue)) {
+        if let Some(queue) = self.workloads.get(workload).assigned.and_then(|id| self.target_of(id)) {
             self.request_flush(queue);
         }
     }

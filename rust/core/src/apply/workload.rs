@@ -45,7 +45,7 @@ impl State {
         local_queue: LocalQueueId,
     ) -> WorkloadId {
         self.forget_unused_shapes();
-        workload.queue_name = self.local_queues[local_queue].name.clone();
+        workload.queue_name = self.names.local_queues[local_queue].1.clone();
         let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let id = match existing {
             Some(id) => {

@@ -185,41 +185,25 @@ pub struct WorkloadStatus {
     pub preemption_gates: Vec<PreemptionGateState>,
 }
 
+macro_rules! share_defaults {
+    ($($name:ident: $of:ty;)*) => {$(
+        static $name: LazyLock<Shared<$of>> = LazyLock::new(|| <$of>::default().into());
+
+        impl Default for Shared<$of> {
+            fn default() -> Self {
+                $name.clone()
+            }
+        }
+    )*};
+}
+
 // What most of a million that wait have: one of each is kept.
-static NO_STATUS: LazyLock<Shared<WorkloadStatus>> = LazyLock::new(|| WorkloadStatus::default().into());
-static NO_DETAILS: LazyLock<Shared<MetaDetails>> = LazyLock::new(|| MetaDetails::default().into());
-
-static NO_POD_SETS: LazyLock<Shared<Vec<PodSet>>> = LazyLock::new(|| Vec::new().into());
-static NO_GATES: LazyLock<Shared<Vec<String>>> = LazyLock::new(|| Vec::new().into());
-
-impl Default for Shared<WorkloadStatus> {
-    fn default() -> Self {
-        NO_STATUS.clone()
-    }
-}
-
-impl Default for Shared<Vec<PodSet>> {
-    fn default() -> Self {
-        NO_POD_SETS.clone()
-    }
-}
-
-impl Default for Shared<Vec<String>> {
-    fn default() -> Self {
-        NO_GATES.clone()
-    }
-}
-
-impl Default for Shared<Vec<PodSetAssignment>> {
-    fn default() -> Self {
-        Vec::new().into()
-    }
-}
-
-impl Default for Shared<MetaDetails> {
-    fn default() -> Self {
-        NO_DETAILS.clone()
-    }
+share_defaults! {
+    NO_STATUS: WorkloadStatus;
+    NO_DETAILS: MetaDetails;
+    NO_POD_SETS: Vec<PodSet>;
+    NO_NAMES: Vec<String>;
+    NO_ASSIGNMENTS: Vec<PodSetAssignment>;
 }
 
 /// A condition. `kind` is its `type`.

@@ -35,8 +35,8 @@ impl Ord for CandidateKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let first = |key: &Self| (key.not_evicted, key.priority, key.reserved);
         // The texts stand elsewhere, and are seldom needed.
-        let uids = || self.key.uid().cmp(other.key.uid());
-        first(self).cmp(&first(other)).then_with(uids).then_with(|| (&self.key, self.id).cmp(&(&other.key, other.id)))
+        let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
+        first(self).cmp(&first(other)).then_with(by_uid)
     }
 }
 

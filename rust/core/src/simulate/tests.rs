@@ -257,8 +257,7 @@ fn usage_based() -> World {
 
 /// What the LocalQueue of the first workload has used: CPUs, and the seconds of the last update.
 fn used(world: &World, name: &str) -> Option<(String, i64)> {
-    let key = ("ns".to_owned(), name.to_owned());
-    let id = world.engine.state.names.local_queues.find(&key)?;
+    let id = world.engine.state.names.find_local_queue("ns", name)?;
     let account = world.engine.state.local_queues[id].account.as_ref()?;
     let cpus = account.consumed.get("cpu").map_or(String::new(), ToString::to_string);
     Some((cpus, account.last_update.0 / SECOND))

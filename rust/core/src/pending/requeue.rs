@@ -1,0 +1,68 @@
+//! Why and how heads come back to their queues.
+
+use crate::objects::QueueingStrategy;
+
+/// Why a workload goes back to its queue (rules/05 §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequeueReason {
+    /// Not nominated for another reason.
+    #[default]
+    Generic,
+    /// The namespace selector does not match.
+    NamespaceMismatch,
+    /// The assignment is NoFit.
+    NoFit,
+    /// Needs preemption, and nobody may be preempted.
+    PreemptionNoCandidates,
+    /// Needs preemption, which is gated.
+    PreemptionGated,
+    /// Waits for its victims.
+    PendingPreemption,
+    /// Waits for a migration (concurrent admission).
+    PendingMigration,
+    /// All evictions failed.
+    PreemptionFailed,
+    /// Was nominated and did not make it.
+    FailedAfterNomination,
+}
+
+impl RequeueReason {
+    /// Does the workload go straight back to the heap?
+    pub(super) fn is_immediate(self, strategy: QueueingStrategy) -> bool {
+        match strategy {
+            QueueingStrategy::StrictFIFO => self != RequeueReason::NamespaceMismatch,
+            QueueingStrategy::BestEffortFIFO => matches!(
+                self,
+                RequeueReason::FailedAfterNomination
+                    | RequeueReason::PendingPreemption
+                    | RequeueReason::PendingMigration
+                    | RequeueReason::PreemptionFailed
+            ),
+        }
+    }
+
+    /// Does such a failure hold for every workload of the same shape (rules/05 §4)?
+    pub(super) fn holds_for_shape(self) -> bool {
+        matches!(self, RequeueReason::NoFit | RequeueReason::PreemptionNoCandidates)
+    }
+
+    /// Does the workload now wait as a preemptor (rules/05 §5)?
+    pub(super) fn makes_preemptor(self) -> bool {
+        matches!(self, RequeueReason::PendingPreemption | RequeueReason::PendingMigration)
+    }
+}
+
+/// How a head comes back to its queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Returned {
+    /// Why.
+    pub reason: RequeueReason,
+    /// The reason that its status tells, and those of its shape that are parked with it.
+    pub told: &'static str,
+    /// Has its scan of flavors not come to an end?
+    pub pending_flavors: bool,
+    /// The generation of the object when it was popped.
+    pub generation: i64,
+    /// Are others of its shape parked with it?
+    pub hashing: bool,
+}
