@@ -270,13 +270,16 @@ impl State {
         };
         let Some(queue) = self.find_queue(&target) else { return false };
         self.uncache(workload);
-        let status = &self.workloads.get(workload).workload.status;
-        let (totals, usage) = match assigned {
-            Some(Assigned { totals, charged, .. }) if status.reclaimable_pods.is_empty() => {
+        let record = self.workloads.get(workload);
+        // Its pod sets may have changed while a cycle waited, and with them what of the admission counts (rules/07 §6).
+        let holds =
+            |it: &Assigned| it.spec == record.spec.number() && record.workload.status.reclaimable_pods.is_empty();
+        let (totals, usage) = match assigned.filter(holds) {
+            Some(Assigned { totals, charged, .. }) => {
                 debug_assert_eq!(totals, self.reserved_totals(workload));
                 (totals, charged)
             }
-            _ => {
+            None => {
                 let totals = self.reserved_totals(workload);
                 let charged = charged_usage(&mut self.names, &totals);
                 (totals, charged)

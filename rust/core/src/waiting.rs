@@ -225,4 +225,18 @@ mod tests {
         become_ready(&mut world, "a");
         assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
     }
+    #[test]
+    fn a_head_that_asks_for_less_when_its_wait_ends_is_charged_that() {
+        let mut world = world();
+        world.cycle();
+        world.change("b", |workload| {
+            let mut pod_sets = workload.pod_sets.to_vec();
+            pod_sets[0].count = 0;
+            workload.pod_sets = pod_sets.into();
+        });
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        let record = world.engine.state.workloads.get(world.id("b"));
+        assert_eq!((record.totals[0].count, record.totals[0].requests[0].1), (0, 0));
+    }
 }
