@@ -23,16 +23,10 @@ use crate::state::{Charge, Owner, State, fair_weight};
 use crate::totals;
 use crate::workloads::{Record, intern_totals};
 
-/// Why the cache refused an object; Kueue logs it and goes on.
+/// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed. Kueue logs it and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum CacheError {
-    /// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed.
-    #[error("cohort has a cycle")]
-    CohortHasCycle,
-    /// The ClusterQueue that held the workload is gone.
-    #[error("cluster queue not found")]
-    ClusterQueueNotFound,
-}
+#[error("cohort has a cycle")]
+pub struct CohortHasCycle;
 
 impl State {
     /// The node of a cohort name, created where it is only named (rules/02 §4 rule 1).
@@ -79,8 +73,8 @@ impl State {
     /// Creates or changes a ClusterQueue (rules/02 §4). Loads its reserving workloads if it is new.
     ///
     /// # Errors
-    /// [`CacheError::CohortHasCycle`]: the quota is stored, the other settings are not taken over.
-    pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CacheError> {
+    /// [`CohortHasCycle`]: the quota is stored, the other settings are not taken over.
+    pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CohortHasCycle> {
         self.settings_version += 1;
         let id = self.queue(&object.meta.name);
         let object = Arc::new(object);
@@ -115,7 +109,7 @@ impl State {
                 }
                 self.forest.recompute(node);
                 self.refresh_activeness(id);
-                return Err(CacheError::CohortHasCycle);
+                return Err(CohortHasCycle);
             }
             self.forest.recompute(node);
         }
@@ -166,8 +160,8 @@ impl State {
     /// Creates or changes a Cohort (rules/02 §4).
     ///
     /// # Errors
-    /// [`CacheError::CohortHasCycle`]: edge and quota are stored, its tree is not recomputed.
-    pub fn put_cohort(&mut self, object: Cohort) -> Result<CohortId, CacheError> {
+    /// [`CohortHasCycle`]: edge and quota are stored, its tree is not recomputed.
+    pub fn put_cohort(&mut self, object: Cohort) -> Result<CohortId, CohortHasCycle> {
         let id = self.cohort(&object.meta.name);
         let node = self.cohort_node(id);
         let object = Arc::new(object);
@@ -184,7 +178,7 @@ impl State {
         self.forest.recompute(node);
         self.refresh_tree_activeness(node);
         if cyclic {
-            return Err(CacheError::CohortHasCycle);
+            return Err(CohortHasCycle);
         }
         // Kueue works the tree out twice, and each time counts for its ClusterQueues (rules/02 §4.1).
         self.forest.recompute(node);
@@ -287,7 +281,6 @@ impl State {
         };
         let record = self.workloads.get_mut(workload);
         record.totals = totals;
-        record.cached_in = Some(queue);
         let admitted = is_admitted(&record.workload);
         let node = self.queues[queue].node.expect("a ClusterQueue with an object has a node");
         self.forest.charge(node, &usage, true, &self.names);
@@ -295,7 +288,7 @@ impl State {
         let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
         let key = self.candidate_key(workload, uses);
         self.queues[queue].candidates.insert(key.clone());
-        let charge = Charge { usage, admitted, local_queue, candidate: key };
+        let charge = Charge { queue, usage, admitted, local_queue, candidate: key };
         self.queues[queue].count_admitted(&charge, true);
         self.workloads.get_mut(workload).charge = Some(Arc::new(charge));
         if self.blocks_admission(workload) {
@@ -304,24 +297,11 @@ impl State {
         true
     }
 
-    /// Takes a deleted, finished or deactivated workload out.
-    ///
-    /// # Errors
-    /// [`CacheError::ClusterQueueNotFound`]: the ClusterQueue that held it is gone.
-    pub fn delete_cached(&mut self, workload: WorkloadId) -> Result<(), CacheError> {
-        let Some(queue) = self.workloads.get(workload).cached_in else { return Ok(()) };
-        if self.queues[queue].object.is_none() {
-            return Err(CacheError::ClusterQueueNotFound);
-        }
-        self.uncache(workload);
-        Ok(())
-    }
-
     /// What cycles wrote comes back as updates: whoever holds quota is taken out and put in again, which counts as a
     /// generation (rules/02 §4.1).
     pub fn deliver_writes(&mut self) {
         for workload in std::mem::take(&mut self.undelivered) {
-            if let Some(node) = self.workloads.get(workload).cached_in.and_then(|queue| self.queues[queue].node) {
+            if let Some(node) = self.workloads.get(workload).cached_in().and_then(|queue| self.queues[queue].node) {
                 self.forest.bump_generation(node);
             }
         }
@@ -329,9 +309,9 @@ impl State {
 
     /// Gives back what a workload charges; the loss counts as a generation (rules/02 §4.1).
     pub fn uncache(&mut self, workload: WorkloadId) {
-        let Some(queue) = self.workloads.get_mut(workload).cached_in.take() else { return };
-        self.unready.remove(&workload);
         let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
+        self.unready.remove(&workload);
+        let queue = charge.queue;
         self.queues[queue].candidates.remove(&charge.candidate);
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
         self.forest.charge(node, &charge.usage, false, &self.names);
@@ -341,8 +321,8 @@ impl State {
 
     /// Moves a reserving workload to its place among the candidates after its conditions changed.
     pub fn rank_candidate(&mut self, workload: WorkloadId) {
-        let Some(queue) = self.workloads.get(workload).cached_in else { return };
         let Some(charge) = self.workloads.get(workload).charge.clone() else { return };
+        let queue = charge.queue;
         let candidate = self.candidate_key(workload, Arc::clone(&charge.candidate.uses));
         let record = &mut self.queues[queue];
         record.candidates.remove(&charge.candidate);

@@ -44,7 +44,7 @@ impl State {
         let workload = &self.workloads.get(workload).workload;
         let (namespace, name) = replaced_key(workload)?;
         let slice = self.workloads.find(namespace, name).filter(|_| namespace == workload.meta.key.namespace())?;
-        (self.workloads.get(slice).cached_in == Some(queue) && !gone.contains(&slice)).then_some(slice)
+        (self.workloads.get(slice).cached_in() == Some(queue) && !gone.contains(&slice)).then_some(slice)
     }
 
     /// What a slice has: its totals by pod set.

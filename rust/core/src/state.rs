@@ -30,6 +30,8 @@ use crate::workloads::{Record, Workloads};
 /// What a reserving workload charges to its ClusterQueue.
 #[derive(Clone, Debug)]
 pub struct Charge {
+    /// The ClusterQueue.
+    pub queue: QueueId,
     /// Usage by flavor-resource.
     pub usage: Charged,
     /// Is the workload Admitted, not only reserving?

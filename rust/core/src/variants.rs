@@ -123,7 +123,7 @@ impl State {
         let is_new = !is_evicted(&record.workload);
         eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", message.clone(), now);
         let key = record.key().clone();
-        let queue_id = record.cached_in;
+        let queue_id = record.cached_in();
         self.rank_candidate(from);
         self.agenda.touch(from);
         decision.events.push(Event {

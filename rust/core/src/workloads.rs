@@ -78,9 +78,7 @@ pub struct Record {
     pub local_queue: LocalQueueId,
     /// The ClusterQueue in whose pending queue it is.
     pub queued_in: Option<QueueId>,
-    /// The ClusterQueue that counts it as reserving quota.
-    pub cached_in: Option<QueueId>,
-    /// What it charges there.
+    /// What it charges, while a ClusterQueue counts it as reserving quota.
     pub charge: Option<Arc<Charge>>,
     /// Where its scan of flavors stopped.
     pub resume: Option<Box<Resume>>,
@@ -94,6 +92,11 @@ impl Record {
     /// Namespace, name and UID.
     pub fn key(&self) -> &Key {
         &self.workload.meta.key
+    }
+
+    /// The ClusterQueue that counts it as reserving quota.
+    pub fn cached_in(&self) -> Option<QueueId> {
+        self.charge.as_ref().map(|charge| charge.queue)
     }
 }
 

@@ -125,7 +125,7 @@ fn check_cohorts(state: &State) {
 fn check_places(state: &State) {
     for (id, record) in state.workloads.iter() {
         let key = record.key();
-        assert!(record.queued_in.is_none() || record.cached_in.is_none(), "{key:?} waits, and holds quota");
+        assert!(record.queued_in.is_none() || record.charge.is_none(), "{key:?} waits, and holds quota");
         if let Some(queue) = record.queued_in {
             let pending = &state.queues[queue].pending;
             // The heads of a cycle that waits for pods are in its hands.
@@ -134,9 +134,8 @@ fn check_places(state: &State) {
             let n_places = places.into_iter().filter(|stands| *stands).count();
             assert_eq!(n_places, 1, "{key:?} stands in its queue once");
         }
-        if let Some(queue) = record.cached_in.filter(|queue| state.queues[*queue].node.is_some()) {
-            let charge = record.charge.as_ref().unwrap_or_else(|| panic!("{key:?} is charged nowhere"));
-            let candidates = &state.queues[queue].candidates;
+        if let Some(charge) = &record.charge {
+            let candidates = &state.queues[charge.queue].candidates;
             assert!(candidates.contains(&charge.candidate), "{key:?} is no candidate where it is charged");
             assert_eq!(
                 charge.admitted,
@@ -159,7 +158,7 @@ fn check_places(state: &State) {
         assert_eq!(pending.has_active(), pending.n_active() > 0, "has ClusterQueue {name} a head");
         assert_eq!(state.waiting.contains(&queue), pending.has_active(), "is ClusterQueue {name} known to wait");
         for id in record.reserving() {
-            assert_eq!(state.workloads.get(id).cached_in, Some(queue), "one who holds quota of ClusterQueue {name}");
+            assert_eq!(state.workloads.get(id).cached_in(), Some(queue), "one who holds quota of ClusterQueue {name}");
         }
         let candidates: BTreeSet<WorkloadId> = record.candidates.iter().map(|candidate| candidate.id).collect();
         assert_eq!(candidates.len(), record.candidates.len(), "a candidate of ClusterQueue {name} stands twice");

@@ -108,7 +108,7 @@ fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
     };
     for workload in &state.local_queues[id].workloads {
         let record = state.workloads.get(*workload);
-        let Some(charge) = record.charge.as_ref().filter(|_| record.cached_in == Some(queue)) else { continue };
+        let Some(charge) = record.charge.as_ref().filter(|charge| charge.queue == queue) else { continue };
         usage.n_reserving += 1;
         usage.n_admitted += usize::from(charge.admitted);
         for &(fr, amount) in charge.usage.iter() {

@@ -76,7 +76,6 @@ impl State {
                 shape: None,
                 local_queue,
                 queued_in: None,
-                cached_in: None,
                 charge: None,
                 resume: None,
                 evaluated_generation: 0,
@@ -243,12 +242,12 @@ impl State {
         self.now = now;
         self.restore_slice(id);
         self.request_flush_for(id);
-        let _ = self.delete_cached(id);
+        self.uncache(id);
         if !has_quota_reservation(&before.workload) {
             self.drop_penalty(before.local_queue, id);
         }
         let written = self.workloads.get(id).workload.status.admission.clone();
-        *self.workloads.get_mut(id) = Record { queued_in: None, cached_in: None, charge: None, ..before };
+        *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
         self.follow_admission(id, written.as_ref());
         self.agenda.touch(id);
         if gone {
@@ -284,8 +283,7 @@ impl State {
             // What comes back into a queue is new there, and begins with the first flavor.
             self.workloads.get_mut(id).resume = None;
             self.request_flush_for(id);
-            // Kueue only logs that the ClusterQueue of such a workload is gone.
-            let _ = self.delete_cached(id);
+            self.uncache(id);
         } else if before == Stage::Pending && now == Stage::Pending {
             if is_on_hold(&self.workloads.get(id).workload) {
                 self.unqueue(id);
@@ -297,7 +295,7 @@ impl State {
             self.put_cached(id);
         } else if now == Stage::Pending {
             self.request_flush_for(id);
-            let _ = self.delete_cached(id);
+            self.uncache(id);
             let workload = &self.workloads.get(id).workload;
             // During a backoff it is in no queue before something else is written to it.
             let is_held = requeue_at(workload).is_some_and(|at| at > self.now);
@@ -390,7 +388,7 @@ impl State {
     pub fn delete_workload(&mut self, namespace: &str, name: &str) -> bool {
         let Some(id) = self.workloads.find(namespace, name) else { return false };
         self.request_flush_for(id);
-        let _ = self.delete_cached(id);
+        self.uncache(id);
         self.unqueue(id);
         let record = self.workloads.remove(id);
         self.agenda.forget(id);

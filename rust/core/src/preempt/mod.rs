@@ -243,7 +243,7 @@ pub(crate) fn remove_from_tree(
         return Vec::new();
     }
     let target_of = |&workload: &WorkloadId| {
-        let queue = world.workloads.get(workload).cached_in?;
+        let queue = world.workloads.get(workload).cached_in()?;
         let is_here = world.queues[queue].node.is_some_and(|node| world.forest.locate(node).0 == id);
         is_here.then_some(Target { workload, queue, reason: "" })
     };

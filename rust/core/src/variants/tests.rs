@@ -106,7 +106,7 @@ fn a_parent_is_never_queued_and_holds_no_quota_of_its_own() {
     world.cycle();
     let status = world.get("best").status.clone();
     world.change("parent", |w| w.status = status);
-    assert_eq!(world.engine.state.workloads.get(world.id("parent")).cached_in, None);
+    assert_eq!(world.engine.state.workloads.get(world.id("parent")).cached_in(), None);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The cache, operation by operation.
 
+use std::collections::BTreeSet;
+
 use kueuecore::amount::Amount;
-use kueuecore::cache::CacheError;
+use kueuecore::decision::Key;
 use kueuecore::forest::NodeId;
 use kueuecore::objects::Object;
 use kueuecore::state::{Owner, QueueRecord, State};
@@ -15,44 +17,49 @@ use crate::decode::decode_value;
 /// Kind `cache_ops`.
 pub(super) fn cache_ops(case: &Case<'_>) -> Answer {
     let mut state = case.state();
-    let mut states = Vec::new();
+    let (mut states, mut orphans) = (Vec::new(), BTreeSet::new());
     for op in items(&case.input["ops"]) {
-        let result = run(&mut state, op)?;
+        let error = run(&mut state, op, &mut orphans)?;
         state.forest.flush(&state.names);
         let mut entry = dump(&state);
-        if let Err(error) = result {
-            entry["error"] = json!(error.to_string());
+        if let Some(error) = error {
+            entry["error"] = json!(error);
         }
         states.push(entry);
     }
     Ok(Some(json!({"states": states})))
 }
 
-fn run(state: &mut State, op: &Value) -> Result<Result<(), CacheError>, String> {
+/// Runs an operation; what Kueue's cache finds wrong with it. `orphans` are workloads whose ClusterQueue is gone.
+fn run(state: &mut State, op: &Value, orphans: &mut BTreeSet<Key>) -> Result<Option<String>, String> {
     if op["object"].is_null() {
-        return delete(state, text(op, "op")?, text(op, "name")?);
+        return delete(state, text(op, "op")?, text(op, "name")?, orphans);
     }
-    Ok(match decode_value(&op["object"]).map_err(|e| e.to_string())? {
-        Object::Cohort(cohort) => state.put_cohort(cohort).map(drop),
-        Object::ClusterQueue(queue) => state.put_cluster_queue(queue).map(drop),
+    let result = match decode_value(&op["object"]).map_err(|e| e.to_string())? {
+        Object::Cohort(cohort) => state.put_cohort(cohort).err(),
+        Object::ClusterQueue(queue) => state.put_cluster_queue(queue).err(),
         Object::Workload(workload) => {
             let id = state.store_workload(*workload);
             state.put_cached(id);
-            Ok(())
+            None
         }
         other => {
             state.apply(other);
-            Ok(())
+            None
         }
-    })
+    };
+    Ok(result.map(|error| error.to_string()))
 }
 
-fn delete(state: &mut State, op: &str, name: &str) -> Result<Result<(), CacheError>, String> {
+fn delete(state: &mut State, op: &str, name: &str, orphans: &mut BTreeSet<Key>) -> Result<Option<String>, String> {
     match op {
         "deleteCohort" => {
             state.delete_cohort(name);
         }
         "deleteClusterQueue" => {
+            if let Some(queue) = state.find_queue(name) {
+                orphans.extend(state.queues[queue].reserving().map(|it| state.workloads.get(it).key().clone()));
+            }
             state.delete_cluster_queue(name);
         }
         "terminateClusterQueue" => {
@@ -69,14 +76,14 @@ fn delete(state: &mut State, op: &str, name: &str) -> Result<Result<(), CacheErr
         "deleteWorkload" => {
             let (namespace, name) = name.split_once('/').ok_or_else(|| format!("no key: {name}"))?;
             if let Some(id) = state.workloads.find(namespace, name) {
-                let result = state.delete_cached(id);
+                let is_orphan = orphans.contains(state.workloads.get(id).key());
                 state.delete_workload(namespace, name);
-                return Ok(result);
+                return Ok(is_orphan.then(|| "cluster queue not found".to_owned()));
             }
         }
         _ => return Err(format!("no operation: {op}")),
     }
-    Ok(Ok(()))
+    Ok(None)
 }
 
 fn dump(state: &State) -> Value {
