@@ -147,11 +147,14 @@ class Cache:
         return next((infos[workload_key] for infos in self.workloads.values() if workload_key in infos), None)
 
     def set_workload(self, workload: Json) -> None:
-        """Note what a workload holds now, if its ClusterQueue is known (rules/02 §4.1)."""
-        self.delete_workload(key(workload))
+        """Note what a workload holds now; nothing of it where its ClusterQueue is unknown (rules/02 §4.1)."""
         holds = conditions.has_reservation(workload) and not conditions.is_finished(workload)
+        if not (holds and conditions.is_active(workload)):
+            self.delete_workload(key(workload))
+            return
         target = conditions.admission(workload).get("clusterQueue")
-        if holds and conditions.is_active(workload) and target in self.workloads:
+        if target in self.workloads:
+            self.delete_workload(key(workload))
             info = Info(workload, self.settings)
             self.workloads[target][info.key] = info
             self.used.add(self.forest.cluster_queues[target], info.usage)

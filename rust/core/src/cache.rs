@@ -262,6 +262,7 @@ impl State {
             self.uncache(workload);
             return false;
         };
+        // It stays counted where it was (rules/02 §4.1).
         let Some(queue) = self.find_queue(&target) else { return false };
         self.uncache(workload);
         let record = self.workloads.get(workload);

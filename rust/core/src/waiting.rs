@@ -204,6 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn one_of_another_uid_is_not_admitted_for_the_head_and_not_lost() {
+        let mut world = world();
+        world.cycle();
+        world.change("b", |workload| {
+            let key = &workload.meta.key;
+            workload.meta.key = Key::new(key.namespace(), key.name(), "another");
+        });
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        become_ready(&mut world, "c");
+        assert_eq!(told(&world.cycle()), (vec!["b"], None));
+    }
+
+    #[test]
     fn a_head_whose_queue_goes_while_it_waits_is_not_admitted() {
         let mut world = world();
         world.cycle();

@@ -271,7 +271,9 @@ impl State {
         let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
         let relevant = self.is_relevant_change(old, record);
         let has_moved = old.local_queue != record.local_queue;
-        if has_moved {
+        // One with another UID is another workload: what a waiting cycle has in hand is not it (rules/07 §6).
+        let is_another = self.waiting_cycle.is_some() && !record.key().is_copy(old.key());
+        if has_moved || is_another {
             self.unqueue(id);
         }
         let keeps_progress = self.gate(Gate::FlavorFungibilityPreserveScanProgress) && !has_moved;

@@ -53,6 +53,29 @@ fn a_newer_version_from_outside_stands_whatever_becomes_of_the_reservation() {
 }
 
 #[test]
+fn a_reservation_where_no_cluster_queue_is_leaves_the_workload_counted_where_it_was() {
+    let mut world = world();
+    world.submit(workload("w", "1"));
+    world.cycle();
+    let id = world.id("w");
+    let counted = |world: &World| world.engine.state.workloads.get(id).cached_in();
+    let queue = world.engine.state.find_queue("cq");
+    let name = |workload: &mut Workload, name: &'static str| {
+        let admission = workload.status.admission.as_deref().cloned().expect("it is admitted");
+        workload.status.admission = Some(Admission { cluster_queue: name.into(), ..admission }.into());
+    };
+    assert_eq!(counted(&world), queue);
+    world.change("w", |workload| name(workload, "nowhere"));
+    assert_eq!(counted(&world), queue);
+    world.apply([Object::ClusterQueue(cluster_queue("nowhere", "4"))]);
+    assert_eq!(counted(&world), world.engine.state.find_queue("nowhere"));
+    world.delete(Kind::ClusterQueue, "nowhere");
+    assert_eq!(counted(&world), None);
+    world.change("w", |workload| name(workload, "cq"));
+    assert_eq!(counted(&world), queue);
+}
+
+#[test]
 fn who_follows_what_is_written_may_forget_a_reservation_cycles_later() {
     for follows in [false, true] {
         let mut world = world();
