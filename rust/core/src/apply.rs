@@ -321,7 +321,7 @@ impl State {
         self.remove_cluster_queue(id);
         self.touch_cluster_queue(id);
         let pending = std::mem::take(&mut self.queues[id].pending);
-        for workload in pending.active().chain(pending.inadmissible()) {
+        for workload in pending.active().chain(pending.inadmissible()).chain(pending.inflight()) {
             self.workloads.get_mut(workload).queued_in = None;
             self.places.clear(workload);
         }

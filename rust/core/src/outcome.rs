@@ -170,7 +170,7 @@ impl State {
                 resume.map(|resume| Box::new(Resume { tried: resume.tried.clone(), generation, cycle, shape }));
             self.workloads.get_mut(entry.workload).resume = resume;
         }
-        let parked = self.put_back(entry.workload, entry.queue, reason, entry.reason, decision);
+        let parked = self.put_back(entry.workload, reason, entry.reason, decision);
         let written =
             matches!(entry.status, EntryStatus::NotNominated | EntryStatus::Skipped | EntryStatus::PreemptionGated);
         if !written || entry.silent {
@@ -204,7 +204,6 @@ impl State {
     pub(crate) fn put_back(
         &mut self,
         workload: WorkloadId,
-        from: QueueId,
         reason: RequeueReason,
         quota_reserved_reason: &'static str,
         decision: &mut Decision,
@@ -212,8 +211,7 @@ impl State {
         let record = self.workloads.get(workload);
         let admissible = is_admissible(&record.workload, self.config.gates);
         let Some(queue) = self.queue_of(workload).filter(|_| admissible) else {
-            self.queues[from].pending.delete(&mut self.places, workload);
-            self.workloads.get_mut(workload).queued_in = None;
+            self.unqueue(workload);
             return false;
         };
         let record = self.workloads.get(workload);

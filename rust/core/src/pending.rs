@@ -275,9 +275,9 @@ impl Pending {
         self.n_parked
     }
 
-    /// Number of heads that are being decided on: 0 or 1.
-    pub fn n_inflight(&self) -> usize {
-        usize::from(self.inflight.is_some())
+    /// The head that is being decided on.
+    pub fn inflight(&self) -> Option<WorkloadId> {
+        self.inflight
     }
 
     /// The reason that was marked for a shape (rules/05 §4).

@@ -151,7 +151,7 @@ fn check_places(state: &State) {
         let waiting: Vec<WorkloadId> = pending.active().chain(pending.inadmissible()).collect();
         assert_eq!(waiting.len(), pending.n_active() + pending.n_inadmissible(), "places in ClusterQueue {name}");
         let is_over = state.waiting_cycle.is_none();
-        assert!(!is_over || pending.n_inflight() == 0, "a head of ClusterQueue {name} is left in flight");
+        assert!(!is_over || pending.inflight().is_none(), "a head of ClusterQueue {name} is left in flight");
         for id in &waiting {
             assert_eq!(state.workloads.get(*id).queued_in, Some(queue), "one who waits in ClusterQueue {name}");
         }

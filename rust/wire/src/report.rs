@@ -66,7 +66,7 @@ pub fn cluster_queue_status(state: &State, name: &str) -> Option<Value> {
     let mut status = json!({
         "flavorsReservation": usage_list(&flavor_usages(&object.resource_groups, has_cohort, reserved, nominal), true),
         "flavorsUsage": usage_list(&flavor_usages(&object.resource_groups, has_cohort, admitted, nominal), true),
-        "pendingWorkloads": pending.n_active() + pending.n_inadmissible() + pending.n_inflight(),
+        "pendingWorkloads": pending.n_active() + pending.n_inadmissible() + usize::from(pending.inflight().is_some()),
         "reservingWorkloads": record.candidates.len(),
         "admittedWorkloads": record.n_admitted,
     });

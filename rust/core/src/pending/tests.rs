@@ -132,7 +132,7 @@ fn agrees(pending: &Pending, places: &Places, model: &Model, known: &[Item]) {
     assert_eq!(pending.inadmissible().collect::<Vec<_>>(), model.sorted(false));
     assert_eq!((pending.n_active(), pending.has_active()), (model.sorted(true).len(), !model.sorted(true).is_empty()));
     assert_eq!(pending.n_inadmissible(), model.sorted(false).len());
-    assert_eq!(pending.n_inflight(), usize::from(model.inflight.is_some()));
+    assert_eq!(pending.inflight(), model.inflight);
     let held: BTreeSet<WorkloadId> = model.waiting.iter().filter(|it| it.1 == Stands::Held).map(|it| it.0.id).collect();
     assert_eq!(pending.held().collect::<BTreeSet<_>>(), held);
     let content = model
