@@ -200,6 +200,8 @@ impl Engine {
         // Many rows ask for the same.
         let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
         let mut local_queues = vec![None; columns.local_queues.len()];
+        // Those that are new are queued LocalQueue by LocalQueue, so that what a queue consists of is at hand.
+        let mut arrivals = vec![Vec::new(); columns.local_queues.len()];
         let mut name = String::new();
         for row in 0..columns.queue.len() {
             let queue = columns.queue[row] as usize;
@@ -209,7 +211,15 @@ impl Engine {
                 .entry((columns.count[row], columns.requests_of(row)))
                 .or_insert_with(|| self.state.share_spec(&columns.namespace, vec![columns.pod_set(row)].into()));
             let workload = columns.without_pod_sets(row, &mut name);
-            self.state.apply_workload_as(workload, Arc::clone(spec), local_queue);
+            let key = &workload.meta.key;
+            if self.state.workloads.find(key.namespace(), key.name()).is_some() {
+                self.state.apply_workload_as(workload, Arc::clone(spec), local_queue);
+            } else {
+                arrivals[queue].push(self.state.store_workload_in(None, workload, Arc::clone(spec), local_queue));
+            }
+        }
+        for ids in arrivals {
+            self.state.enqueue_new(&ids);
         }
         self.settle();
         Ok(())

@@ -306,11 +306,36 @@ impl Pending {
             self.push_active(places, item);
             return;
         }
-        let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
-        if (stood.is_some() && !relevant) || !item.backoff_expired || marked {
+        if (stood.is_some() && !relevant) || self.is_held_back(item) {
             self.park(places, item);
         } else {
             self.push_active(places, item);
+        }
+    }
+
+    /// Has it to wait for a moment, or for a change that others of its shape wait for?
+    fn is_held_back(&self, item: &Item) -> bool {
+        let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
+        !item.backoff_expired || marked
+    }
+
+    /// Many new workloads, none of which stands anywhere.
+    pub fn push_new(&mut self, places: &mut Places, items: &[Item]) {
+        let mut arrivals: BTreeMap<BucketId, Vec<OrderKey>> = BTreeMap::new();
+        for item in items {
+            if self.is_held_back(item) {
+                self.park(places, item);
+                continue;
+            }
+            let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
+            self.n_waiting += 1;
+            self.content = self.content.wrapping_add(mark_of(item.id));
+            places.put(Place { bucket, key: key.clone() });
+            arrivals.entry(bucket).or_default().push(key);
+        }
+        for (bucket, keys) in arrivals {
+            self.buckets.entry(bucket).or_default().active.insert_all(keys);
+            self.settle_first(bucket);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::apply::{ALLOWED_FLAVORS, Stage, has_closed_preemption_gate};
 use crate::conditions::{self, find};
 use crate::devices::Devices;
 use crate::gates::{Gate, Gates};
-use crate::ids::{LocalQueueId, WorkloadId};
+use crate::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{Admission, PodSet, Time, Workload};
 use crate::pending::{Item, RequeueReason, Returned};
 use crate::pods;
@@ -37,7 +37,7 @@ impl State {
     }
 
     /// The same where it is known whether there is such a workload already.
-    fn store_workload_in(
+    pub(crate) fn store_workload_in(
         &mut self,
         existing: Option<WorkloadId>,
         mut workload: Workload,
@@ -339,20 +339,42 @@ impl State {
 
     /// Puts an admissible workload into the queue of its LocalQueue, or updates it there.
     fn enqueue(&mut self, id: WorkloadId, relevant: bool) {
-        if self.is_refused(id) {
-            self.unqueue(id);
-            return;
-        }
-        let workload = &self.workloads.get(id).workload;
-        if !is_admissible(workload, self.config.gates) || is_parent(workload, self.config.gates) {
-            return;
-        }
-        self.assign_queue(id);
-        let Some(queue) = self.queue_of(id) else { return };
+        let Some(queue) = self.enters(id) else { return };
         let item = self.item(id);
         self.queues[queue].pending.push_or_update(&mut self.places, &item, relevant);
         self.workloads.get_mut(id).queued_in = Some(queue);
         self.note_waiting(queue);
+    }
+
+    /// The same for many of one LocalQueue, none of which stands in a queue.
+    pub(crate) fn enqueue_new(&mut self, ids: &[WorkloadId]) {
+        let mut entered = None;
+        let mut items = Vec::with_capacity(ids.len());
+        for &id in ids {
+            if let Some(queue) = self.enters(id) {
+                self.workloads.get_mut(id).queued_in = Some(queue);
+                items.push(self.item(id));
+                entered = Some(queue);
+            }
+        }
+        if let Some(queue) = entered {
+            self.queues[queue].pending.push_new(&mut self.places, &items);
+            self.note_waiting(queue);
+        }
+    }
+
+    /// The ClusterQueue in which a workload may wait now.
+    fn enters(&mut self, id: WorkloadId) -> Option<QueueId> {
+        if self.is_refused(id) {
+            self.unqueue(id);
+            return None;
+        }
+        let workload = &self.workloads.get(id).workload;
+        if !is_admissible(workload, self.config.gates) || is_parent(workload, self.config.gates) {
+            return None;
+        }
+        self.assign_queue(id);
+        self.queue_of(id)
     }
 
     /// Remembers the LocalQueue of a workload, if it runs, as the one in which it was last.

@@ -70,6 +70,16 @@ impl Group {
         Arc::make_mut(&mut self.keys).insert(key);
     }
 
+    /// Many at once, for which there is a shorter way into an empty group.
+    pub fn insert_all(&mut self, keys: Vec<OrderKey>) {
+        self.marks = keys.iter().fold(self.marks, |sum, key| sum.wrapping_add(mark_of(key.id)));
+        if self.keys.is_empty() {
+            self.keys = Arc::new(keys.into_iter().collect());
+        } else {
+            Arc::make_mut(&mut self.keys).extend(keys);
+        }
+    }
+
     pub fn remove(&mut self, key: &OrderKey) {
         self.marks = self.marks.wrapping_sub(mark_of(key.id));
         Arc::make_mut(&mut self.keys).remove(key);

@@ -189,7 +189,13 @@ fn a_queue_does_what_a_plain_list_does() {
         let mut known: Vec<Item> = (0..9).map(|id| item(&mut dice, id)).collect();
         for _ in 0..60 {
             let index = usize::try_from(dice.below(9)).expect("small");
-            match dice.below(8) {
+            match dice.below(9) {
+                8 => {
+                    let is_away = |it: &&Item| model.place(it.id).is_none() && model.inflight != Some(it.id);
+                    let new: Vec<Item> = known.iter().filter(is_away).filter(|_| dice.below(2) == 0).cloned().collect();
+                    pending.push_new(&mut places, &new);
+                    new.iter().for_each(|item| model.push_or_update(item, false));
+                }
                 0..=2 => {
                     known[index] = item(&mut dice, u32::try_from(index).expect("small"));
                     let relevant = dice.below(2) == 0;
