@@ -7,6 +7,7 @@ mod batch;
 mod devices;
 mod meta;
 mod others;
+mod outline;
 mod pod;
 mod quotas;
 mod status;

@@ -1,6 +1,5 @@
 //! A batch of objects on its way in: lists are taken apart, every object is read and, at the door for people, checked.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueuecore::gates::Gates;
@@ -9,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::outline::{Item, Outline};
 use super::{Decoded, Door, Foreign, Source, find_kind, in_words, not_json, object, preferred};
 use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
 use crate::kinds::Kind;
@@ -26,20 +26,40 @@ pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec
         decoded: Decoded::default(),
         rejections: Vec::new(),
     };
-    for item in serde_json::Deserializer::from_slice(data).into_iter::<&RawValue>() {
-        match item {
-            Ok(raw) => batch.take(raw.get(), None, 0),
-            Err(error) => {
-                batch.reject(ObjectRef::default(), vec![FieldError::unshown("", format!("not JSON: {error}"))]);
-                break;
+    let (text, stray) = text_of(data);
+    let mut items = serde_json::Deserializer::from_str(text).into_iter();
+    loop {
+        let start = items.byte_offset();
+        let wrong = match items.next() {
+            Some(Ok(item)) => {
+                batch.take(text[start..items.byte_offset()].trim_ascii_start(), &item, None, 0);
+                continue;
             }
+            Some(Err(error)) => Some(stray.unwrap_or_else(|| error.to_string())),
+            None => stray,
+        };
+        if let Some(wrong) = wrong {
+            batch.reject(ObjectRef::default(), vec![FieldError::unshown("", format!("not JSON: {wrong}"))]);
         }
+        break;
     }
     if batch.rejections.is_empty() {
         return Ok(batch.decoded);
     }
     add_warnings(&mut batch.rejections, &batch.decoded.warnings);
     Err(batch.rejections)
+}
+
+/// What of the data is text, and what is wrong with the rest.
+fn text_of(data: &[u8]) -> (&str, Option<String>) {
+    match std::str::from_utf8(data) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let text = std::str::from_utf8(&data[..error.valid_up_to()]).expect("valid up to there");
+            let (line, column) = (text.matches('\n').count() + 1, text.len() - text.rfind('\n').map_or(0, |at| at + 1));
+            (text, Some(format!("invalid unicode code point at line {line} column {}", column + 1)))
+        }
+    }
 }
 
 /// Adds to each rejection what else is odd about its object.
@@ -49,23 +69,9 @@ pub(crate) fn add_warnings(rejections: &mut [Rejection], warnings: &[Warning]) {
     }
 }
 
-/// What must be known of an object before it can be read.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Head<'a> {
-    #[serde(borrow)]
-    api_version: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
-    items: Option<&'a RawValue>,
-}
-
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct HeadMeta {
+struct Names {
     name: Option<String>,
     namespace: Option<String>,
 }
@@ -86,46 +92,50 @@ struct Batch<'g> {
 impl Batch<'_> {
     /// Takes an object, or a list of objects. `inherited` is the version and kind of the list around it, which
     /// its entries need not repeat.
-    fn take(&mut self, raw: &str, inherited: Option<(&str, &str)>, depth: usize) {
+    fn take(&mut self, raw: &str, item: &Item<'_>, inherited: Option<(&str, &str)>, depth: usize) {
         if depth > MAX_LIST_DEPTH {
             let detail = format!("must not be nested in more than {MAX_LIST_DEPTH} lists");
             return self.reject(ObjectRef::default(), vec![FieldError::unshown("", detail)]);
         }
-        if raw.starts_with('[') {
-            return self.take_all(raw, "", inherited, depth);
-        }
-        let head: Head<'_> = match serde_json::from_str(raw) {
-            Ok(head) => head,
-            Err(_) if !raw.starts_with('{') => return self.reject_shape(raw, "", "must be an object".to_owned()),
-            Err(error) => return self.reject_shape(raw, "", in_words(&error.to_string())),
+        let outline = match item {
+            Item::Object(outline) => outline,
+            Item::List => return self.take_all(raw, "", inherited, depth),
+            Item::Other => return self.reject_shape(raw, "", "must be an object".to_owned()),
         };
-        let api_version = head.api_version.as_deref().or(inherited.map(|(version, _)| version)).unwrap_or("");
-        let kind = head.kind.as_deref().or(inherited.map(|(_, kind)| kind)).unwrap_or("");
-        if let (Some(items), Some(item_kind)) = (head.items, kind.strip_suffix("List")) {
+        let (api_version, kind) = match outline.identity() {
+            Ok(identity) => identity,
+            Err(error) => return self.reject_shape(raw, "", in_words(&error)),
+        };
+        let api_version = api_version.as_deref().or(inherited.map(|(version, _)| version)).unwrap_or("");
+        let kind = kind.as_deref().or(inherited.map(|(_, kind)| kind)).unwrap_or("");
+        if let (Some(items), Some(item_kind)) = (outline.items, kind.strip_suffix("List")) {
             let inherited = if item_kind.is_empty() { None } else { Some((api_version, item_kind)) };
             return self.take_all(items.get(), "items", inherited, depth);
         }
-        self.take_object(raw, api_version, kind, &head);
+        self.take_object(raw, api_version, kind, outline);
     }
 
     fn take_all(&mut self, raw: &str, path: &str, inherited: Option<(&str, &str)>, depth: usize) {
         match serde_json::from_str::<Option<Vec<&RawValue>>>(raw) {
             Ok(items) => {
                 for item in items.unwrap_or_default() {
-                    self.take(item.get(), inherited, depth + 1);
+                    match serde_json::from_str(item.get()) {
+                        Ok(shape) => self.take(item.get(), &shape, inherited, depth + 1),
+                        Err(error) => self.reject_shape(item.get(), "", in_words(&error.to_string())),
+                    }
                 }
             }
             Err(error) => self.reject_shape(raw, path, in_words(&error.to_string())),
         }
     }
 
-    fn take_object(&mut self, raw: &str, api_version: &str, kind: &str, head: &Head<'_>) {
+    fn take_object(&mut self, raw: &str, api_version: &str, kind: &str, outline: &Outline<'_>) {
         let found = match find_kind(api_version, kind) {
             Ok(found) => found,
-            Err(error) => return self.reject(reference(api_version, kind, head), vec![error]),
+            Err(error) => return self.reject(reference(api_version, kind, outline), vec![error]),
         };
         let Some(found) = found else {
-            let of = reference(api_version, kind, head);
+            let of = reference(api_version, kind, outline);
             self.decoded.foreign.push(Foreign {
                 index: self.next_index,
                 api_version: of.api_version,
@@ -138,14 +148,14 @@ impl Batch<'_> {
         };
         let result = match self.door {
             Door::Trusted => preferred(found, api_version, &Source::Text(raw)).map_err(|error| vec![error]),
-            Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, head)),
+            Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, outline)),
         };
         match result {
             Ok(object) => {
                 self.decoded.objects.push((object, self.next_index));
                 self.next_index += 1;
             }
-            Err(errors) => self.reject(reference(api_version, kind, head), errors),
+            Err(errors) => self.reject(reference(api_version, kind, outline), errors),
         }
     }
 
@@ -214,8 +224,8 @@ impl Batch<'_> {
     }
 }
 
-fn reference(api_version: &str, kind: &str, head: &Head<'_>) -> ObjectRef {
-    let meta = head.metadata.and_then(|raw| serde_json::from_str::<Shaped<HeadMeta>>(raw.get()).ok());
+fn reference(api_version: &str, kind: &str, outline: &Outline<'_>) -> ObjectRef {
+    let meta = outline.metadata.and_then(|raw| serde_json::from_str::<Shaped<Names>>(raw.get()).ok());
     let meta = meta.map(|shaped| shaped.0).unwrap_or_default();
     ObjectRef {
         api_version: api_version.to_owned(),

@@ -1,0 +1,125 @@
+//! What must be known of an object before it can be read, noted while its text is passed over for the first time.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One JSON value of a batch, by its shape. Only text that is not JSON is an error here: whatever is odd about one
+/// object, those behind it are still found.
+pub(super) enum Item<'a> {
+    Object(Outline<'a>),
+    List,
+    Other,
+}
+
+/// Where the fields of an object stand that tell what it is.
+#[derive(Default)]
+pub(super) struct Outline<'a> {
+    api_version: Option<&'a RawValue>,
+    kind: Option<&'a RawValue>,
+    pub metadata: Option<&'a RawValue>,
+    pub items: Option<&'a RawValue>,
+    /// One of them that is there twice.
+    twice: Option<&'static str>,
+}
+
+/// Version and kind of an object.
+pub(super) type Identity<'a> = (Option<Cow<'a, str>>, Option<Cow<'a, str>>);
+
+impl<'a> Outline<'a> {
+    /// The version and the kind, where they are told.
+    ///
+    /// # Errors
+    /// What serde says of one that is no text, or of a field that is there twice.
+    pub fn identity(&self) -> Result<Identity<'a>, String> {
+        match self.twice {
+            Some(field) => Err(format!("duplicate field `{field}`")),
+            None => Ok((text(self.api_version)?, text(self.kind)?)),
+        }
+    }
+}
+
+fn text(raw: Option<&RawValue>) -> Result<Option<Cow<'_, str>>, String> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
+    raw.map_or(Ok(None), |raw| serde_json::from_str(raw.get()).map(|text: Text<'_>| text.0).map_err(|e| e.to_string()))
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Field {
+    ApiVersion,
+    Kind,
+    Metadata,
+    Items,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Item<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ByShape)
+    }
+}
+
+struct ByShape;
+
+impl<'de> Visitor<'de> for ByShape {
+    type Value = Item<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Item<'de>, A::Error> {
+        let mut outline = Outline::default();
+        while let Some(field) = map.next_key()? {
+            let (place, name) = match field {
+                Field::ApiVersion => (&mut outline.api_version, "apiVersion"),
+                Field::Kind => (&mut outline.kind, "kind"),
+                Field::Metadata => (&mut outline.metadata, "metadata"),
+                Field::Items => (&mut outline.items, "items"),
+                Field::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if place.replace(map.next_value()?).is_some() {
+                outline.twice.get_or_insert(name);
+            }
+        }
+        Ok(Item::Object(outline))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Item<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Item::List)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Item<'de>, E> {
+        Ok(Item::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Item<'de>, E> {
+        Ok(Item::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Item<'de>, E> {
+        Ok(Item::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Item<'de>, E> {
+        Ok(Item::Other)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Item<'de>, E> {
+        Ok(Item::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Item<'de>, E> {
+        Ok(Item::Other)
+    }
+}
