@@ -5,6 +5,7 @@
 
 mod batch;
 mod devices;
+mod direct;
 mod meta;
 mod others;
 mod outline;
@@ -87,7 +88,8 @@ pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
     let text = |value: &Value, name| value.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
     let decoded = match find_kind(&api_version, &kind) {
-        Ok(Some(found)) => preferred(found, &api_version, &Source::Value(value)),
+        Ok(Some(found)) if found.is_read_as_it_is(&api_version) => object(found, value),
+        Ok(Some(found)) => converted(found, &api_version, value.clone()),
         Ok(None) => Err(FieldError::invalid("kind", quoted(&kind), "is not a kind that is read")),
         Err(error) => Err(error),
     };
@@ -228,37 +230,48 @@ fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> 
     }
 }
 
-/// Reads an object of any version, as it is.
-fn preferred(kind: Kind, api_version: &str, source: &Source<'_>) -> Result<Object, FieldError> {
-    if !kind.is_kueue() || api_version == kind.preferred_version() {
-        return object(kind, source);
-    }
-    let mut value = match source {
-        Source::Text(raw) => serde_json::from_str(raw).map_err(|error| not_json(&error))?,
-        Source::Value(value) => (*value).clone(),
-    };
+/// Reads an object of another version than the preferred one.
+fn converted(kind: Kind, api_version: &str, mut value: Value) -> Result<Object, FieldError> {
     convert::to_preferred(kind, api_version, &mut value);
-    object(kind, &Source::Value(&value))
+    object(kind, &value)
 }
 
 /// Where an object is read from.
-pub(crate) enum Source<'a> {
-    Text(&'a str),
-    Value(&'a Value),
+pub(crate) trait Source {
+    type Error;
+
+    fn read<W: DeserializeOwned>(self) -> Result<W, Self::Error>;
 }
 
-impl Source<'_> {
-    fn read<W: DeserializeOwned>(&self) -> Result<W, FieldError> {
-        match self {
-            Source::Text(raw) => typed(raw),
-            Source::Value(value) => typed_value(value),
-        }
+impl Source for &str {
+    type Error = FieldError;
+
+    /// Only when that fails it is read again with the path tracked and the offending value looked up.
+    fn read<W: DeserializeOwned>(self) -> Result<W, FieldError> {
+        serde_json::from_str(self).map(|shaped: Shaped<W>| shaped.0).map_err(|error| {
+            match serde_json::from_str::<Value>(self) {
+                // A duplicate key is an error of the text alone: a value keeps only the last one.
+                Ok(value) => typed_value::<W>(&value).err().unwrap_or_else(|| {
+                    let twice = duplicates::read(self.as_bytes()).ok().and_then(|(_, paths)| paths.into_iter().next());
+                    FieldError::unshown(twice.unwrap_or_default(), in_words(&error.to_string()))
+                }),
+                Err(error) => not_json(&error),
+            }
+        })
+    }
+}
+
+impl Source for &Value {
+    type Error = FieldError;
+
+    fn read<W: DeserializeOwned>(self) -> Result<W, FieldError> {
+        typed_value(self)
     }
 }
 
 /// Reads an object of the preferred version.
-pub(crate) fn object(kind: Kind, source: &Source<'_>) -> Result<Object, FieldError> {
-    let other = |kind| Ok(Object::Other { kind, meta: source.read::<others::MetaOnly>()?.metadata });
+pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Error> {
+    let other = |kind, source: S| Ok(Object::Other { kind, meta: source.read::<others::MetaOnly>()?.metadata });
     Ok(match kind {
         Kind::Workload => Object::Workload(Box::new(source.read::<workload::WorkloadWire>()?.into())),
         Kind::ClusterQueue => Object::ClusterQueue(source.read::<quotas::ClusterQueueWire>()?.into()),
@@ -278,25 +291,11 @@ pub(crate) fn object(kind: Kind, source: &Source<'_>) -> Result<Object, FieldErr
             Object::ResourceClaimTemplate(source.read::<devices::ClaimTemplateWire>()?.into())
         }
         Kind::DeviceClass => Object::DeviceClass(source.read::<devices::DeviceClassWire>()?.into()),
-        Kind::ProvisioningRequestConfig => return other(OtherKind::ProvisioningRequestConfig),
-        Kind::MultiKueueConfig => return other(OtherKind::MultiKueueConfig),
-        Kind::MultiKueueCluster => return other(OtherKind::MultiKueueCluster),
-        Kind::Node => return other(OtherKind::Node),
-        Kind::Pod => return other(OtherKind::Pod),
-    })
-}
-
-/// Reads text; only when that fails, again with the path tracked and the offending value looked up.
-fn typed<W: DeserializeOwned>(raw: &str) -> Result<W, FieldError> {
-    serde_json::from_str(raw).map(|shaped: Shaped<W>| shaped.0).map_err(|error| {
-        match serde_json::from_str::<Value>(raw) {
-            // A duplicate key is an error of the text alone: a value keeps only the last one.
-            Ok(value) => typed_value::<W>(&value).err().unwrap_or_else(|| {
-                let twice = duplicates::read(raw.as_bytes()).ok().and_then(|(_, paths)| paths.into_iter().next());
-                FieldError::unshown(twice.unwrap_or_default(), in_words(&error.to_string()))
-            }),
-            Err(error) => not_json(&error),
-        }
+        Kind::ProvisioningRequestConfig => return other(OtherKind::ProvisioningRequestConfig, source),
+        Kind::MultiKueueConfig => return other(OtherKind::MultiKueueConfig, source),
+        Kind::MultiKueueCluster => return other(OtherKind::MultiKueueCluster, source),
+        Kind::Node => return other(OtherKind::Node, source),
+        Kind::Pod => return other(OtherKind::Pod, source),
     })
 }
 

@@ -98,6 +98,11 @@ impl Kind {
         self.api_versions()[0]
     }
 
+    /// Are objects of this version read as they are, without being converted first?
+    pub(crate) fn is_read_as_it_is(self, api_version: &str) -> bool {
+        !self.is_kueue() || api_version == self.preferred_version()
+    }
+
     /// Does an object of this kind live in a namespace?
     #[must_use]
     pub fn is_namespaced(self) -> bool {

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use kueuecore::gates::Gates;
 use kueuecore::objects::Object;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::direct::Direct;
 use super::outline::{Item, Outline};
-use super::{Decoded, Door, Foreign, Source, find_kind, in_words, not_json, object, preferred};
+use super::{Decoded, Door, Foreign, converted, find_kind, in_words, not_json, object};
 use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
 use crate::kinds::Kind;
 use crate::schema::{self, Schema};
@@ -27,15 +29,22 @@ pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec
         rejections: Vec::new(),
     };
     let (text, stray) = text_of(data);
-    let mut items = serde_json::Deserializer::from_str(text).into_iter();
+    let mut rest = text;
     loop {
-        let start = items.byte_offset();
+        let read = batch.take_direct(rest);
+        if read > 0 {
+            rest = &rest[read..];
+            continue;
+        }
+        let mut items = serde_json::Deserializer::from_str(rest).into_iter();
         let wrong = match items.next() {
             Some(Ok(item)) => {
-                batch.take(text[start..items.byte_offset()].trim_ascii_start(), &item, None, 0);
+                let (raw, behind) = rest.split_at(items.byte_offset());
+                batch.take(raw.trim_ascii_start(), &item, None, 0);
+                rest = behind;
                 continue;
             }
-            Some(Err(error)) => Some(stray.unwrap_or_else(|| error.to_string())),
+            Some(Err(error)) => stray.or_else(|| first_error(text)).or_else(|| Some(error.to_string())),
             None => stray,
         };
         if let Some(wrong) = wrong {
@@ -48,6 +57,12 @@ pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec
     }
     add_warnings(&mut batch.rejections, &batch.decoded.warnings);
     Err(batch.rejections)
+}
+
+/// The first thing that is wrong with a stream of JSON values, and where that is in all of it.
+fn first_error(text: &str) -> Option<String> {
+    let mut items = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    items.find_map(Result::err).map(|error| error.to_string())
 }
 
 /// What of the data is text, and what is wrong with the rest.
@@ -90,6 +105,22 @@ struct Batch<'g> {
 }
 
 impl Batch<'_> {
+    /// Takes the object that the text begins with if it can be read at once; returns how much of the text that is.
+    fn take_direct(&mut self, text: &str) -> usize {
+        if self.door == Door::People {
+            return 0;
+        }
+        let mut items = serde_json::Deserializer::from_str(text).into_iter();
+        let Some(Ok(Direct(object))) = items.next() else { return 0 };
+        self.keep(object);
+        items.byte_offset()
+    }
+
+    fn keep(&mut self, object: Object) {
+        self.decoded.objects.push((object, self.next_index));
+        self.next_index += 1;
+    }
+
     /// Takes an object, or a list of objects. `inherited` is the version and kind of the list around it, which
     /// its entries need not repeat.
     fn take(&mut self, raw: &str, item: &Item<'_>, inherited: Option<(&str, &str)>, depth: usize) {
@@ -119,6 +150,9 @@ impl Batch<'_> {
         match serde_json::from_str::<Option<Vec<&RawValue>>>(raw) {
             Ok(items) => {
                 for item in items.unwrap_or_default() {
+                    if self.take_direct(item.get()) > 0 {
+                        continue;
+                    }
                     match serde_json::from_str(item.get()) {
                         Ok(shape) => self.take(item.get(), &shape, inherited, depth + 1),
                         Err(error) => self.reject_shape(item.get(), "", in_words(&error.to_string())),
@@ -147,14 +181,15 @@ impl Batch<'_> {
             return;
         };
         let result = match self.door {
-            Door::Trusted => preferred(found, api_version, &Source::Text(raw)).map_err(|error| vec![error]),
+            Door::Trusted if found.is_read_as_it_is(api_version) => object(found, raw).map_err(|error| vec![error]),
+            Door::Trusted => match serde_json::from_str(raw) {
+                Ok(value) => converted(found, api_version, value).map_err(|error| vec![error]),
+                Err(error) => Err(vec![not_json(&error)]),
+            },
             Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, outline)),
         };
         match result {
-            Ok(object) => {
-                self.decoded.objects.push((object, self.next_index));
-                self.next_index += 1;
-            }
+            Ok(object) => self.keep(object),
             Err(errors) => self.reject(reference(api_version, kind, outline), errors),
         }
     }
@@ -207,7 +242,7 @@ impl Batch<'_> {
             convert::to_preferred(kind, api_version, &mut value);
             self.schemas.entry((kind, false)).or_insert_with(|| schema::of(kind, false)).prepare(&mut value);
         }
-        let mut object = object(kind, &Source::Value(&value)).map_err(|error| vec![error])?;
+        let mut object = object(kind, &value).map_err(|error| vec![error])?;
         defaults::webhooks(&mut object, self.gates);
         let errors = validate::create(&object, self.gates);
         if errors.is_empty() { Ok(object) } else { Err(errors) }

@@ -393,6 +393,49 @@ fn a_list_is_no_object_however_it_is_filled() {
 }
 
 #[test]
+fn an_object_is_the_same_wherever_its_version_and_kind_stand() {
+    let (version, kind) = (r#""apiVersion":"kueue.x-k8s.io/v1beta2""#, r#""kind":"Workload""#);
+    let rest =
+        r#""metadata":{"name":"w","namespace":"ns"},"spec":{"queueName":"lq","podSets":[{"name":"main","count":2}]}"#;
+    let texts = [
+        format!("{{{version},{kind},{rest}}}"),
+        format!("{{{kind},{version},{rest}}}"),
+        format!("{{{rest},{kind},{version}}}"),
+        format!(r#"{{"\u006bind":"Workload",{version},{rest}}}"#),
+        format!(r#"[{{{version},{rest},{kind}}}]"#),
+        format!(r#"{{{version},"kind":"WorkloadList","items":[{{{rest}}}]}}"#),
+    ];
+    let read = |text: &str| decode(text.as_bytes(), Door::Trusted).expect("a Workload").objects;
+    let first = read(&texts[0]);
+    assert!(matches!(&first[0].0, Object::Workload(workload) if workload.pod_sets[0].count == 2));
+    for text in &texts {
+        assert_eq!(read(text), first, "{text}");
+    }
+    let all = read(&texts.join(" "));
+    assert_eq!(all.iter().map(|(_, index)| *index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    for again in [version, kind] {
+        for text in [format!("{{{version},{kind},{rest},{again}}}"), format!("{{{again},{again},{rest}}}")] {
+            let rejections = decode(text.as_bytes(), Door::Trusted).expect_err("twice");
+            assert!(rejections[0].errors[0].detail.starts_with("duplicate field"), "{}", rejections[0]);
+        }
+    }
+}
+
+#[test]
+fn where_text_ends_to_be_json_is_told_as_a_line_of_all_of_it() {
+    let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"}}"#;
+    let told = |data: &[u8]| decode(data, Door::Trusted).expect_err("not JSON")[0].errors[0].to_string();
+    let broken = format!("{flavor}\n{flavor}\n{{\"a\"}}");
+    assert_eq!(told(broken.as_bytes()), "Invalid value: not JSON: expected `:` at line 3 column 5");
+    for at in [0, 7] {
+        let mut bytes = format!("{flavor}\n{flavor}").into_bytes();
+        bytes.insert(flavor.len() + 1 + at, 0xff);
+        let place = format!("Invalid value: not JSON: invalid unicode code point at line 2 column {}", at + 1);
+        assert_eq!(told(&bytes), place);
+    }
+}
+
+#[test]
 fn a_field_that_stands_twice_is_told_of() {
     let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"},
         "spec":{"nodeLabels":{"a":"1"},"nodeLabels":{"a":"2","a":"3"}}}"#;
