@@ -384,7 +384,7 @@ impl State {
     }
 
     fn queue_workloads_of(&mut self, id: LocalQueueId) {
-        for workload in self.local_queues[id].workloads.clone() {
+        for workload in self.local_queues[id].workloads.clone().iter() {
             self.assign_queue(workload);
             let object = &self.workloads.get(workload).workload;
             if is_admissible(object, self.config.gates)
@@ -401,7 +401,7 @@ impl State {
     }
 
     fn unqueue_workloads_of(&mut self, id: LocalQueueId) {
-        for workload in self.local_queues[id].workloads.clone() {
+        for workload in self.local_queues[id].workloads.clone().iter() {
             self.unqueue(workload);
         }
     }

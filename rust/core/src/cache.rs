@@ -123,9 +123,7 @@ impl State {
         self.queues[id].settled = Some(object);
         self.refresh_activeness(id);
         if is_new {
-            let mut named_by: Vec<WorkloadId> = self.queues[id].named_by.iter().copied().collect();
-            named_by.sort_unstable();
-            for workload in named_by {
+            for workload in self.queues[id].named_by.clone().iter() {
                 self.put_cached(workload);
             }
         }

@@ -189,7 +189,7 @@ impl Engine {
     /// [`Engine::forget`].
     pub fn take_written(&mut self) -> Vec<WorkloadId> {
         let state = &mut self.state;
-        let mut written: Vec<_> = state.agenda.take_followed().into_iter().collect();
+        let mut written: Vec<_> = state.agenda.take_followed().iter().collect();
         written.sort_by_cached_key(|&id| state.workloads.get(id).key().clone());
         written
     }

@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 /// A dense index of one kind of thing.
@@ -124,6 +125,50 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.index()]
     }
+}
+
+/// A set of ids, iterated in their order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdSet<I> {
+    indexes: RoaringBitmap,
+    id: PhantomData<I>,
+}
+
+impl<I> Default for IdSet<I> {
+    fn default() -> Self {
+        Self { indexes: RoaringBitmap::new(), id: PhantomData }
+    }
+}
+
+impl<I: Id> IdSet<I> {
+    /// Adds an id; was it not there before?
+    pub fn insert(&mut self, id: I) -> bool {
+        self.indexes.insert(bit(id))
+    }
+
+    /// Takes an id out; was it there?
+    pub fn remove(&mut self, id: I) -> bool {
+        self.indexes.remove(bit(id))
+    }
+
+    /// Is this id in the set?
+    pub fn contains(&self, id: I) -> bool {
+        self.indexes.contains(bit(id))
+    }
+
+    /// Is it empty?
+    pub fn is_empty(&self) -> bool {
+        self.indexes.is_empty()
+    }
+
+    /// All ids, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
+        self.indexes.iter().map(|index| I::from_index(index as usize))
+    }
+}
+
+fn bit(id: impl Id) -> u32 {
+    u32::try_from(id.index()).expect("ids are of 32 bits")
 }
 
 /// Gives each distinct value one id, in order of first sight.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::activeness::{Activeness, QueueStatus};
 use crate::admission_fair_sharing::Account;
@@ -12,7 +12,9 @@ use crate::assigned::Charged;
 use crate::config::Config;
 use crate::forest::{Forest, NodeId};
 use crate::gates::Gate;
-use crate::ids::{CohortId, FlavorId, FlavorResourceId, Id, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
+use crate::ids::{
+    CohortId, FlavorId, FlavorResourceId, Id, IdSet, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId,
+};
 use crate::names::Names;
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, DeviceClass, LimitRange, LocalQueue, PriorityClass, ResourceClaimTemplate,
@@ -68,7 +70,7 @@ pub struct QueueRecord {
     /// The same for each LocalQueue whose workloads were ever Admitted here.
     pub admitted_usage_of: FxHashMap<LocalQueueId, Usage>,
     /// The workloads whose admission names it, counted or not.
-    pub named_by: FxHashSet<WorkloadId>,
+    pub named_by: IdSet<WorkloadId>,
     /// The LocalQueues that point to it.
     pub local_queues: BTreeSet<LocalQueueId>,
     /// Verdicts on its heads that still hold.
@@ -128,7 +130,7 @@ pub struct LocalQueueRecord {
     /// The ClusterQueue that it names, whether there is one or not.
     pub queue: Option<QueueId>,
     /// The workloads that name it.
-    pub workloads: BTreeSet<WorkloadId>,
+    pub workloads: IdSet<WorkloadId>,
     /// What its workloads have used (rules/09 §1.3).
     pub account: Option<Account>,
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kueuecore::amount::Amount;
 use kueuecore::engine::Engine;
-use kueuecore::ids::{Id, LocalQueueId, QueueId, WorkloadId};
+use kueuecore::ids::{Id, IdSet, LocalQueueId, QueueId, WorkloadId};
 use kueuecore::queue_order::is_admitted;
 use kueuecore::state::State;
 use kueuecore::tree::{Column, Row, Tree};
@@ -182,8 +182,8 @@ fn check_order(state: &State) {
 
 /// Who names a queue is known to it, and nobody else.
 fn check_belongings(state: &State) {
-    let mut of_local_queue: BTreeMap<LocalQueueId, BTreeSet<WorkloadId>> = BTreeMap::new();
-    let mut naming: BTreeMap<QueueId, BTreeSet<WorkloadId>> = BTreeMap::new();
+    let mut of_local_queue: BTreeMap<LocalQueueId, IdSet<WorkloadId>> = BTreeMap::new();
+    let mut naming: BTreeMap<QueueId, IdSet<WorkloadId>> = BTreeMap::new();
     for (id, record) in state.workloads.iter() {
         of_local_queue.entry(record.local_queue).or_default().insert(id);
         if let Some(admission) = &record.workload.status.admission {
@@ -199,8 +199,7 @@ fn check_belongings(state: &State) {
     for (index, record) in state.queues.iter().enumerate() {
         let id = QueueId::from_index(index);
         let expected = naming.remove(&id).unwrap_or_default();
-        let named_by: BTreeSet<WorkloadId> = record.named_by.iter().copied().collect();
-        assert_eq!(named_by, expected, "workloads whose admission names {}", state.names.queues[id]);
+        assert_eq!(record.named_by, expected, "workloads whose admission names {}", state.names.queues[id]);
     }
 }
 

@@ -106,8 +106,8 @@ fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
         n_reserving: 0,
         n_admitted: 0,
     };
-    for workload in &state.local_queues[id].workloads {
-        let record = state.workloads.get(*workload);
+    for workload in state.local_queues[id].workloads.iter() {
+        let record = state.workloads.get(workload);
         let Some(charge) = record.charge.as_ref().filter(|charge| charge.queue == queue) else { continue };
         usage.n_reserving += 1;
         usage.n_admitted += usize::from(charge.admitted);
@@ -160,7 +160,7 @@ pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<
     let id = state.names.find_local_queue(namespace, name)?;
     let object = state.local_queues[id].object.as_ref()?;
     let queue = state.find_queue(&object.cluster_queue);
-    let pending = state.local_queues[id].workloads.iter().filter(|w| state.workloads.get(**w).queued_in.is_some());
+    let pending = state.local_queues[id].workloads.iter().filter(|w| state.workloads.get(*w).queued_in.is_some());
     let mut status = json!({"pendingWorkloads": pending.count()});
     if let Some(account) = &state.local_queues[id].account {
         status["fairSharing"] = local_fair_sharing(account);

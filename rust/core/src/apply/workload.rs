@@ -53,11 +53,11 @@ impl State {
                 let (old_local_queue, old_named) =
                     (old.local_queue, old.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone()));
                 if old_local_queue != local_queue {
-                    self.local_queues[old_local_queue].workloads.remove(&id);
+                    self.local_queues[old_local_queue].workloads.remove(id);
                 }
                 if let Some(old_named) = old_named.filter(|old| Some(old) != named.as_ref()) {
                     let queue = self.queue(&old_named);
-                    self.queues[queue].named_by.remove(&id);
+                    self.queues[queue].named_by.remove(id);
                 }
                 let record = self.workloads.get_mut(id);
                 if record.key().is_same(&workload.meta.key) {
@@ -229,7 +229,7 @@ impl State {
         }
         if let Some(before) = before {
             let queue = self.queue(before);
-            self.queues[queue].named_by.remove(&id);
+            self.queues[queue].named_by.remove(id);
         }
         if let Some(now) = now {
             let queue = self.queue(&now);
@@ -419,11 +419,11 @@ impl State {
         // Its slot may soon be another's.
         self.unconfirmed.remove(&id);
         self.undelivered.retain(|written| *written != id);
-        self.local_queues[record.local_queue].workloads.remove(&id);
+        self.local_queues[record.local_queue].workloads.remove(id);
         self.drop_penalty(record.local_queue, id);
         if let Some(admission) = &record.workload.status.admission {
             let queue = self.queue(&admission.cluster_queue);
-            self.queues[queue].named_by.remove(&id);
+            self.queues[queue].named_by.remove(id);
         }
         true
     }

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::{QueueId, ShapeId, WorkloadId};
+use crate::ids::{IdSet, QueueId, ShapeId, WorkloadId};
 use crate::objects::Time;
 
 /// What is to be reconciled, so that nobody else needs to be looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Agenda {
-    touched: BTreeSet<WorkloadId>,
+    touched: IdSet<WorkloadId>,
     /// What was parked in one step: its ClusterQueue and shape.
     parked: BTreeSet<(QueueId, ShapeId)>,
     alarms: BTreeSet<(Time, WorkloadId)>,
     alarm_of: BTreeMap<WorkloadId, Time>,
     /// What was touched since whoever carries out what is decided last asked; `None`: nobody has ever asked.
-    followed: Option<BTreeSet<WorkloadId>>,
+    followed: Option<IdSet<WorkloadId>>,
 }
 
 impl Agenda {
@@ -27,8 +27,8 @@ impl Agenda {
     }
 
     /// Takes out what was touched since the last call; from the first call on this is remembered.
-    pub fn take_followed(&mut self) -> BTreeSet<WorkloadId> {
-        self.followed.replace(BTreeSet::new()).unwrap_or_default()
+    pub fn take_followed(&mut self) -> IdSet<WorkloadId> {
+        self.followed.replace(IdSet::default()).unwrap_or_default()
     }
 
     /// Does anybody ask what was touched?
@@ -55,13 +55,13 @@ impl Agenda {
     pub fn forget(&mut self, id: WorkloadId) {
         self.settled(id, None);
         if let Some(followed) = &mut self.followed {
-            followed.remove(&id);
+            followed.remove(id);
         }
     }
 
     /// It has been looked at; time alone changes something at `wake`.
     pub fn settled(&mut self, id: WorkloadId, wake: Option<Time>) {
-        self.touched.remove(&id);
+        self.touched.remove(id);
         if let Some(old) = self.alarm_of.remove(&id) {
             self.alarms.remove(&(old, id));
         }
@@ -73,12 +73,9 @@ impl Agenda {
 
     /// Time has come for what was set up to `now`.
     pub fn ring(&mut self, now: Time) {
-        self.touched.extend(self.alarms.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id));
-    }
-
-    /// The workloads to look at.
-    pub fn due(&self) -> BTreeSet<WorkloadId> {
-        self.touched.clone()
+        for (_, id) in self.alarms.iter().take_while(|(at, _)| *at <= now) {
+            self.touched.insert(*id);
+        }
     }
 
     /// The first time that is set, past or not.
@@ -86,13 +83,13 @@ impl Agenda {
         self.alarms.first().map(|(at, _)| *at)
     }
 
-    /// The workloads to which something has happened.
+    /// The workloads to look at: something has happened to them.
     pub fn touched(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        self.touched.iter().copied()
+        self.touched.iter()
     }
 
     /// The first time after `now` that is set for a workload to which nothing has happened.
     pub fn next_alarm(&self, now: Time) -> Option<Time> {
-        self.alarms.iter().find(|(at, id)| *at > now && !self.touched.contains(id)).map(|(at, _)| *at)
+        self.alarms.iter().find(|(at, id)| *at > now && !self.touched.contains(*id)).map(|(at, _)| *at)
     }
 }

@@ -89,8 +89,8 @@ impl State {
             }
         }
         self.agenda.ring(now);
-        let due = self.agenda.due();
-        let mut due: Vec<_> = due.into_iter().map(|id| (self.workloads.get(id).key().clone(), id)).collect();
+        let due = self.agenda.touched();
+        let mut due: Vec<_> = due.map(|id| (self.workloads.get(id).key().clone(), id)).collect();
         due.sort();
         due.into_iter().flat_map(|(_, id)| self.reconcile(id, now)).collect()
     }
@@ -108,7 +108,7 @@ impl State {
 
     /// Something has changed for all workloads of a LocalQueue.
     pub(crate) fn touch_local_queue(&mut self, id: LocalQueueId) {
-        for &workload in &self.local_queues[id].workloads {
+        for workload in self.local_queues[id].workloads.iter() {
             self.agenda.touch(workload);
         }
     }

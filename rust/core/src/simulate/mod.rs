@@ -395,12 +395,12 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     fn settle(&mut self) {
         loop {
             let state = &self.engine.state;
-            let due = state.agenda.due();
+            let touched = state.agenda.touched();
+            let mut due: Vec<(Key, WorkloadId)> =
+                touched.map(|id| (state.workloads.get(id).key().clone(), id)).collect();
             if due.is_empty() {
                 break;
             }
-            let mut due: Vec<(Key, WorkloadId)> =
-                due.into_iter().map(|id| (state.workloads.get(id).key().clone(), id)).collect();
             due.sort();
             for (_, id) in due {
                 // A job hears of each write before the controller looks at it again.
