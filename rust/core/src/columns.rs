@@ -196,7 +196,6 @@ impl Engine {
         columns.check()?;
         self.state.now = now;
         self.state.workloads.reserve(columns.queue.len());
-        self.state.places.reserve(columns.queue.len());
         // Many rows ask for the same.
         let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
         let mut local_queues = vec![None; columns.local_queues.len()];

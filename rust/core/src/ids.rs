@@ -72,11 +72,6 @@ impl<I: Id, T> IdVec<I, T> {
         I::from_index(self.items.len() - 1)
     }
 
-    /// Makes room for so many more.
-    pub fn reserve(&mut self, n_items: usize) {
-        self.items.reserve(n_items);
-    }
-
     /// The item, if the id was given out.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())
@@ -124,6 +119,74 @@ impl<I: Id, T> Index<I> for IdVec<I, T> {
 impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.index()]
+    }
+}
+
+/// A table indexed by an id, in pieces: as it grows nothing in it moves, and little is held in reserve.
+#[derive(Clone, Debug)]
+pub struct IdTable<I, T> {
+    pieces: Vec<Vec<T>>,
+    id: PhantomData<I>,
+}
+
+/// So many items make a piece.
+const PIECE: usize = 1024;
+
+impl<I, T> Default for IdTable<I, T> {
+    fn default() -> Self {
+        Self { pieces: Vec::new(), id: PhantomData }
+    }
+}
+
+impl<I: Id, T> IdTable<I, T> {
+    /// Appends an item and gives its id.
+    pub fn push(&mut self, item: T) -> I {
+        let index = self.len();
+        if index % PIECE == 0 {
+            // A small table is not to take the room of a large one.
+            self.pieces.push(Vec::with_capacity(if index == 0 { 0 } else { PIECE }));
+        }
+        self.pieces[index / PIECE].push(item);
+        I::from_index(index)
+    }
+
+    /// The item, if the id was given out.
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.pieces.get(id.index() / PIECE)?.get(id.index() % PIECE)
+    }
+
+    /// Number of items.
+    fn len(&self) -> usize {
+        self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
+    }
+
+    /// All items with their ids, in the order of these.
+    pub fn iter(&self) -> impl Iterator<Item = (I, &T)> {
+        self.pieces.iter().flatten().enumerate().map(|(index, item)| (I::from_index(index), item))
+    }
+
+    /// Grows to hold `id`, filling with defaults.
+    pub fn ensure(&mut self, id: I) -> &mut T
+    where
+        T: Default,
+    {
+        while self.len() <= id.index() {
+            self.push(T::default());
+        }
+        &mut self[id]
+    }
+}
+
+impl<I: Id, T> Index<I> for IdTable<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.pieces[id.index() / PIECE][id.index() % PIECE]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for IdTable<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.pieces[id.index() / PIECE][id.index() % PIECE]
     }
 }
 
@@ -294,5 +357,37 @@ impl<I: Id + Ord, T: Hash + Eq> Pool<I, T> {
     /// All values with their ids, in no order.
     pub fn values(&self) -> impl Iterator<Item = (&T, I)> {
         self.ids.iter().map(|(value, id)| (value, *id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_what_was_put_there_whatever_piece_that_is_in() {
+        let mut table: IdTable<WorkloadId, usize> = IdTable::default();
+        for n in 0..2 * PIECE + 3 {
+            assert_eq!((table.len(), table.push(n)), (n, WorkloadId::from_index(n)));
+        }
+        *table.ensure(WorkloadId::from_index(3 * PIECE)) = 7;
+        table[WorkloadId::from_index(PIECE)] = 5;
+        let at = |n: usize| table.get(WorkloadId::from_index(n)).copied();
+        assert_eq!([at(0), at(PIECE - 1), at(PIECE)], [Some(0), Some(PIECE - 1), Some(5)]);
+        assert_eq!(
+            [at(2 * PIECE + 2), at(2 * PIECE + 3), at(3 * PIECE), at(3 * PIECE + 1)],
+            [Some(2 * PIECE + 2), Some(0), Some(7), None]
+        );
+        assert!(table.iter().map(|(id, _)| id.index()).eq(0..=3 * PIECE));
+    }
+
+    #[test]
+    fn a_set_gives_its_ids_in_their_order() {
+        let mut set = IdSet::default();
+        let inserted = [70_000, 3, 65_536, 3].map(|n| set.insert(WorkloadId(n)));
+        assert_eq!(inserted, [true, true, true, false]);
+        assert_eq!([set.remove(WorkloadId(3)), set.remove(WorkloadId(4))], [true, false]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [65_536, 70_000].map(WorkloadId));
+        assert!(set.contains(WorkloadId(70_000)) && !set.contains(WorkloadId(3)) && !set.is_empty());
     }
 }

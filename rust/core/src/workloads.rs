@@ -10,7 +10,7 @@ use crate::assign::{Assignment, Resume, Totals};
 use crate::assigned::{Assigned, AssignedTable};
 use crate::decision::Key;
 use crate::devices::Devices;
-use crate::ids::{Id, IdVec, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
+use crate::ids::{Id, IdTable, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
 use crate::names::Names;
 use crate::objects::{PodSet, PodSetRequest, PodSpec, Workload};
 use crate::pair::Pair;
@@ -103,7 +103,7 @@ impl Record {
 /// All workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
-    slots: IdVec<WorkloadId, Option<Record>>,
+    slots: IdTable<WorkloadId, Option<Record>>,
     free: Vec<WorkloadId>,
     by_key: FxHashMap<Key, WorkloadId>,
     specs: FxHashMap<u64, Vec<Arc<Spec>>>,
@@ -171,7 +171,7 @@ impl Workloads {
 
     /// All workloads by slot.
     pub fn iter(&self) -> impl Iterator<Item = (WorkloadId, &Record)> {
-        self.slots.ids().zip(self.slots.iter()).filter_map(|(id, slot)| slot.as_ref().map(|record| (id, record)))
+        self.slots.iter().filter_map(|(id, slot)| slot.as_ref().map(|record| (id, record)))
     }
 
     /// Number of workloads.
@@ -186,7 +186,6 @@ impl Workloads {
 
     /// Makes room for so many more.
     pub fn reserve(&mut self, n_workloads: usize) {
-        self.slots.reserve(n_workloads.saturating_sub(self.free.len()));
         self.by_key.reserve(n_workloads);
     }
 
@@ -268,7 +267,7 @@ impl Workloads {
             used_shapes.extend(record.resume.as_ref().and_then(|resume| resume.shape));
             used_forms.insert(record.spec.form);
         };
-        self.slots.iter().flatten().for_each(&mut note);
+        self.slots.iter().filter_map(|(_, slot)| slot.as_ref()).for_each(&mut note);
         others.for_each(&mut note);
         self.shapes.retain(|_, id| used_shapes.contains(&id));
         self.usual_shapes.clear();

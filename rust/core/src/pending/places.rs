@@ -2,11 +2,11 @@
 
 use super::OrderKey;
 use super::bucket::BucketId;
-use crate::ids::{IdVec, WorkloadId};
+use crate::ids::{IdTable, WorkloadId};
 
 /// The place of each workload that waits, of all ClusterQueues in one table, as a workload waits in one of them.
 #[derive(Clone, Debug, Default)]
-pub struct Places(IdVec<WorkloadId, Option<Place>>);
+pub struct Places(IdTable<WorkloadId, Option<Place>>);
 
 /// The bucket of a workload, which says whether that is heap or parked, unless it is held; and its place there.
 #[derive(Clone, Debug)]
@@ -30,10 +30,5 @@ impl Places {
         if self.get(id).is_some() {
             *self.0.ensure(id) = None;
         }
-    }
-
-    /// Makes room for so many more.
-    pub(crate) fn reserve(&mut self, n_workloads: usize) {
-        self.0.reserve(n_workloads);
     }
 }
