@@ -123,12 +123,18 @@ impl Pending {
 
     /// Puts a workload into the heap that stands nowhere.
     fn push_active(&mut self, places: &mut Places, item: &Item) {
+        let (bucket, key) = self.give_place(places, item);
+        self.buckets.entry(bucket).or_default().active.insert(key);
+        self.settle_first(bucket);
+    }
+
+    /// The bucket and the place in the heap that a workload has from now on; it is up to the caller to put it there.
+    fn give_place(&mut self, places: &mut Places, item: &Item) -> (BucketId, OrderKey) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
-        self.buckets.entry(bucket).or_default().active.insert(key.clone());
         self.n_waiting += 1;
         self.content = self.content.wrapping_add(mark_of(item.id));
-        places.put(Place { bucket, key });
-        self.settle_first(bucket);
+        places.put(Place { bucket, key: key.clone() });
+        (bucket, key)
     }
 
     /// Parks a workload that stands nowhere.
@@ -327,10 +333,7 @@ impl Pending {
                 self.park(places, item);
                 continue;
             }
-            let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
-            self.n_waiting += 1;
-            self.content = self.content.wrapping_add(mark_of(item.id));
-            places.put(Place { bucket, key: key.clone() });
+            let (bucket, key) = self.give_place(places, item);
             arrivals.entry(bucket).or_default().push(key);
         }
         for (bucket, keys) in arrivals {

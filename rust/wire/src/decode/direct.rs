@@ -1,7 +1,6 @@
 //! The short way in for objects as API servers write them: version and kind come first, so what follows is read at once.
 //! Whatever is not like that fails here, and goes the long way.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -11,6 +10,7 @@ use serde::de::{
     Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor,
 };
 
+use super::outline::Text;
 use super::{Source, find_kind, object};
 use crate::shaped::Shaped;
 
@@ -22,10 +22,6 @@ impl<'de> Deserialize<'de> for Direct {
         deserializer.deserialize_map(ByKind)
     }
 }
-
-/// Text, copied only where something in it is escaped.
-#[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct ByKind;
 

@@ -43,10 +43,14 @@ impl<'a> Outline<'a> {
 }
 
 fn text(raw: Option<&RawValue>) -> Result<Option<Cow<'_, str>>, String> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
-    raw.map_or(Ok(None), |raw| serde_json::from_str(raw.get()).map(|text: Text<'_>| text.0).map_err(|e| e.to_string()))
+    let Some(raw) = raw else { return Ok(None) };
+    let text: Option<Text<'_>> = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+    Ok(text.map(|text| text.0))
 }
+
+/// Text, copied only where something in it is escaped.
+#[derive(Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
