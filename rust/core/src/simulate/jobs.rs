@@ -125,7 +125,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         let (workload, key) = (&record.workload, record.key().clone());
         let evicted = find_true(&workload.status.conditions, EVICTED).map(|evicted| evicted.last_transition);
         let is_over = is_finished(workload);
-        let holds_quota = has_quota_reservation(workload) && !is_over;
+        let holds_quota = has_quota_reservation(workload);
         let is_running = is_admitted(workload) && !is_over && evicted.is_none();
         let waits_for_checks = workload.status.admission_checks.iter().any(|check| check.state == CheckState::Pending);
 
@@ -143,6 +143,10 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         }
         if self.tell_readiness(id) {
             // The rest follows when the controllers have seen that.
+            return;
+        }
+        if is_over {
+            // The moment at which an evicted job was to have stopped still comes, and with it a round of cycles.
             return;
         }
         let stopping = evicted.filter(|_| holds_quota);
@@ -214,7 +218,8 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         if let Some(job) = self.jobs.jobs.get_mut(&id) {
             job.are_pods_ready = false;
         }
-        if self.engine.release(id, self.clock) {
+        let has_ended = is_finished(&self.engine.state.workloads.get(id).workload);
+        if !has_ended && self.engine.release(id, self.clock) {
             self.note(Step::Stopped, id);
         }
     }

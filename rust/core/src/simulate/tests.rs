@@ -1,7 +1,9 @@
 use super::*;
 use crate::conditions;
 use crate::config::{AdmissionFairSharing, Config};
-use crate::objects::{ClusterQueue, Preemption, PreemptionPolicy, PriorityClassRef, StopPolicy, Workload};
+use crate::objects::{
+    ClusterQueue, Preemption, PreemptionPolicy, PriorityClassRef, QueueingStrategy, StopPolicy, Workload,
+};
 use crate::testing::{SECOND, World, at, check, cluster_queue, local_queue, quantity, rules, workload};
 
 const OPTIONS: Options =
@@ -63,6 +65,28 @@ fn preempting(eviction_seconds: i64) -> (World, Run) {
     let happenings = vec![create(10, workload("a", "6"), 60), create(20, urgent, 5)];
     let run = run(&mut world, happenings, Options { eviction_ns: eviction_seconds * SECOND, ..OPTIONS });
     (world, run)
+}
+
+#[test]
+fn the_moment_at_which_a_job_was_to_stop_comes_though_it_has_ended() {
+    let mut world = World::new(Config::default());
+    world.change_cluster_queue(|queue| {
+        queue.preemption =
+            Some(Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() });
+        queue.queueing_strategy = QueueingStrategy::StrictFIFO;
+    });
+    let urgent = |name, cpu| Workload { priority: Some(9), ..workload(name, cpu) };
+    let happenings = vec![
+        create(10, workload("a", "6"), 60),
+        create(20, urgent("b", "6"), 60),
+        create(21, urgent("big", "99"), 60),
+        Happening { at: at(25), change: Change::Finish(key("a")) },
+    ];
+    let options = Options { eviction_ns: 7 * SECOND, quiet_cycles: Some(1), ..OPTIONS };
+    let run = run(&mut world, happenings, options);
+    assert!(!told(&run).contains(&(27, Step::Stopped, "a")), "{:?}", told(&run));
+    // At 10, 20, 21, 22 (b still waits), 25, 26 and 27; then at 85, when b ends.
+    assert_eq!(run.n_cycles, 8, "{:?}", told(&run));
 }
 
 #[test]
