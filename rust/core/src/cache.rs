@@ -164,6 +164,7 @@ impl State {
         let node = self.cohort_node(id);
         let object = Arc::new(object);
         self.cohorts[id].object = Some(Arc::clone(&object));
+        let was_cyclic = self.forest.has_cycle(node);
         let (left, _) = self.move_below(node, &object.parent_name);
         self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
         let quotas = self.read_quotas(&object.resource_groups);
@@ -174,7 +175,9 @@ impl State {
         }
         let cyclic = self.forest.has_cycle(node);
         self.forest.recompute(node);
-        self.refresh_tree_activeness(node);
+        if cyclic != was_cyclic {
+            self.refresh_tree_activeness(node);
+        }
         if cyclic {
             return Err(CohortHasCycle);
         }
@@ -190,6 +193,7 @@ impl State {
             return;
         }
         let parent = self.forest.parent(node);
+        let was_cyclic = self.forest.has_cycle(node);
         self.forest.set_parent(node, None, &self.names);
         self.forest.set_quotas(node, BTreeMap::new());
         self.forest.set_weight(node, 0.0);
@@ -198,10 +202,14 @@ impl State {
         }
         if let Some(parent) = parent {
             self.forest.recompute(parent);
-            self.refresh_tree_activeness(parent);
+            if was_cyclic {
+                self.refresh_tree_activeness(parent);
+            }
             self.drop_if_deserted(parent);
         }
-        self.refresh_tree_activeness(node);
+        if was_cyclic {
+            self.refresh_tree_activeness(node);
+        }
         self.drop_if_deserted(node);
     }
 

@@ -3,11 +3,13 @@
 //! Structure changes mark what they touch; [`Forest::flush`] then rebuilds each touched tree once, however many
 //! changes there were. A tree with a cycle is not rebuilt: its nodes keep the numbers that they had.
 
+mod components;
 mod rebuild;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smallvec::SmallVec;
+use components::Components;
+use rustc_hash::FxHashSet;
 
 use crate::amount::Amount;
 use crate::ids::{FlavorResourceId, Id, IdVec, ResourceId};
@@ -70,6 +72,7 @@ struct Slot {
 #[derive(Clone, Debug, Default)]
 pub struct Forest {
     nodes: IdVec<NodeId, Node>,
+    components: Components,
     slots: Vec<Option<Slot>>,
     free_slots: Vec<u32>,
     dirty: BTreeSet<NodeId>,
@@ -90,6 +93,7 @@ impl Forest {
     /// A new node without parent and quota, which has a tree of its own.
     pub fn add_node(&mut self, kind: NodeKind) -> NodeId {
         let id = self.nodes.push(Node { kind, ..Node::default() });
+        self.components.add(id, kind);
         self.dirty.insert(id);
         id
     }
@@ -98,6 +102,7 @@ impl Forest {
     pub fn remove_node(&mut self, id: NodeId) {
         assert!(!self.has_children(id), "only a node without children is removed");
         self.link(id, None);
+        self.components.remove(id);
         self.leave_tree(id);
         self.dirty.remove(&id);
     }
@@ -125,7 +130,7 @@ impl Forest {
     /// Moves a node below another parent, and says whether the new ancestry has a cycle. No number changes before
     /// the trees concerned are recomputed.
     pub fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &impl ResourceNames) -> bool {
-        let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.path(p).any(|a| a == id));
+        let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.is_below(p, id));
         if closes_cycle {
             // What is below a cycle keeps its last numbers, so they have to be worked out before.
             self.flush(names);
@@ -134,29 +139,39 @@ impl Forest {
         closes_cycle
     }
 
+    /// Is a node the other one, or below it? There is no cycle above it.
+    fn is_below(&self, id: NodeId, above: NodeId) -> bool {
+        self.root(id) == self.root(above) && self.path(id).any(|node| node == above)
+    }
+
     fn link(&mut self, id: NodeId, parent: Option<NodeId>) {
-        for node in [Some(id), self.nodes[id].parent, parent].into_iter().flatten() {
+        let old = self.nodes[id].parent;
+        for node in [Some(id), old, parent].into_iter().flatten() {
             self.note_change(node);
         }
-        let kind = self.nodes[id].kind;
-        let children = |node: &mut Node| match kind {
-            NodeKind::Queue => std::mem::take(&mut node.child_queues),
-            NodeKind::Cohort => std::mem::take(&mut node.child_cohorts),
-        };
-        let restore = |node: &mut Node, set| match kind {
-            NodeKind::Queue => node.child_queues = set,
-            NodeKind::Cohort => node.child_cohorts = set,
-        };
-        if let Some(old) = self.nodes[id].parent {
-            let mut set = children(&mut self.nodes[old]);
-            set.remove(&id);
-            restore(&mut self.nodes[old], set);
+        if old == parent {
+            return;
         }
-        self.nodes[id].parent = parent;
+        let kind = self.nodes[id].kind;
+        if let Some(old) = old {
+            let in_cycle = self.has_cycle(id) && self.path(old).any(|node| node == id);
+            self.children_mut(old, kind).remove(&id);
+            self.nodes[id].parent = None;
+            let below = if in_cycle { Vec::new() } else { self.subtree(id) };
+            self.components.part(id, &below);
+        }
         if let Some(new) = parent {
-            let mut set = children(&mut self.nodes[new]);
-            set.insert(id);
-            restore(&mut self.nodes[new], set);
+            self.children_mut(new, kind).insert(id);
+            self.nodes[id].parent = parent;
+            self.components.join(id, new);
+        }
+    }
+
+    fn children_mut(&mut self, id: NodeId, kind: NodeKind) -> &mut BTreeSet<NodeId> {
+        let node = &mut self.nodes[id];
+        match kind {
+            NodeKind::Queue => &mut node.child_queues,
+            NodeKind::Cohort => &mut node.child_cohorts,
         }
     }
 
@@ -208,34 +223,19 @@ impl Forest {
 
     /// From a node to its root; ends after one round where there is a cycle.
     pub fn path(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let mut seen: SmallVec<[NodeId; 8]> = SmallVec::new();
-        std::iter::successors(Some(id), |&n| self.nodes[n].parent).take_while(move |n| {
-            let is_new = !seen.contains(n);
-            seen.push(*n);
-            is_new
-        })
+        let mut seen = self.has_cycle(id).then(FxHashSet::default);
+        let is_new = move |node: &NodeId| seen.as_mut().is_none_or(|seen| seen.insert(*node));
+        std::iter::successors(Some(id), |&node| self.nodes[node].parent).take_while(is_new)
     }
 
     /// Is the node on or below a cycle of cohorts (rules/02 §4 rule 4)?
     pub fn has_cycle(&self, id: NodeId) -> bool {
-        // Whoever goes up twice as fast meets the other only where it goes round.
-        let (mut slow, mut fast) = (id, id);
-        loop {
-            let Some(next) = self.parent(fast).and_then(|above| self.parent(above)) else { return false };
-            fast = next;
-            slow = self.parent(slow).expect("the faster one was there");
-            if slow == fast {
-                return true;
-            }
-        }
+        self.root(id).is_none()
     }
 
     /// The root above a node; `None` where there is a cycle.
     pub fn root(&self, id: NodeId) -> Option<NodeId> {
-        if self.has_cycle(id) {
-            return None;
-        }
-        std::iter::successors(Some(id), |&node| self.parent(node)).last()
+        self.components.root(id)
     }
 
     /// The nodes at and below a node, parents first.
@@ -261,8 +261,8 @@ impl Forest {
     /// the next flush. Nothing happens where there is a cycle (rules/02 §4 rule 5).
     pub fn recompute(&mut self, id: NodeId) {
         self.dirty.insert(id);
-        if let Some(root) = self.root(id) {
-            for queue in self.queues_below(root) {
+        if !self.has_cycle(id) {
+            for &queue in self.components.queues(id) {
                 self.nodes[queue].generation += 1;
             }
         }
@@ -347,3 +347,6 @@ impl Forest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,7 +38,8 @@ impl Forest {
                         groups.push(self.subtree(root));
                     }
                 }
-                None => cyclic.extend(self.cyclic_members(id)),
+                None if cyclic.contains(&id) => {}
+                None => cyclic.extend(self.components.members(id)),
             }
         }
         // On or below a cycle each node stands alone with the numbers that it had.
@@ -59,22 +60,6 @@ impl Forest {
             }
             self.compute_heights(id);
         }
-    }
-
-    /// The nodes on and below a cycle that a node hangs on.
-    fn cyclic_members(&self, id: NodeId) -> Vec<NodeId> {
-        let top = self.path(id).last().expect("a path holds its start");
-        let mut found = BTreeSet::from([top]);
-        let mut next = vec![top];
-        while let Some(node) = next.pop() {
-            let node = &self.nodes[node];
-            for &child in node.child_cohorts.iter().chain(&node.child_queues) {
-                if found.insert(child) {
-                    next.push(child);
-                }
-            }
-        }
-        found.into_iter().collect()
     }
 
     fn build(
