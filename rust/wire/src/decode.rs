@@ -191,6 +191,14 @@ pub fn names_of(object: &Object) -> (&str, &str) {
     }
 }
 
+/// The UID of a decoded object; empty for none.
+pub(crate) fn uid_of(object: &Object) -> &str {
+    match object {
+        Object::Workload(workload) => workload.meta.key.uid(),
+        _ => meta_of(object).map_or("", |meta| &meta.uid),
+    }
+}
+
 /// The metadata of a decoded object; a Workload keeps its own in another way.
 pub(crate) fn meta_of(object: &Object) -> Option<&Meta> {
     Some(match object {

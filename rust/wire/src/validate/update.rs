@@ -10,6 +10,7 @@ use kueuecore::objects::{
 use super::quotas::{cluster_queue_spec, flavor_names, on_flavors};
 use super::workload::{GATED_BY, annotation, gated_by_update, is_elastic, is_reserved, is_true};
 use super::{IMMUTABLE, WHOLE, without_repetition};
+use crate::decode::uid_of;
 use crate::encode;
 use crate::field_error::{FieldError, quoted};
 
@@ -20,6 +21,9 @@ const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
 /// Everything that holds for a new object is checked again. Of a pod set that changed, no value is shown.
 #[must_use]
 pub fn update(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
+    if let Some(error) = another_object(old, new) {
+        return vec![error];
+    }
     let of_schema = match (old, new) {
         (Object::LocalQueue(old), Object::LocalQueue(new)) => {
             fixed_text(&old.cluster_queue, &new.cluster_queue, "spec.clusterQueue")
@@ -40,6 +44,16 @@ pub fn update(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
         (Object::Workload(old), Object::Workload(new)) => without_repetition(workload(old, new, gates)),
         _ => super::create(new, gates),
     }
+}
+
+/// An object that has the name of another one: an update names the UID of what it changes, or none.
+fn another_object(old: &Object, new: &Object) -> Option<FieldError> {
+    let (old, new) = (uid_of(old), uid_of(new));
+    if old.is_empty() || new.is_empty() || old == new {
+        return None;
+    }
+    let detail = format!("this is another object: the one of this name has UID {}; delete that one first", quoted(old));
+    Some(FieldError::invalid("metadata.uid", quoted(new), detail))
 }
 
 /// A text that stays once it is there.

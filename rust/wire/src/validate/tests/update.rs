@@ -16,6 +16,21 @@ fn updated(old: &Value, new: &Value, gates: &Gates) -> String {
 }
 
 #[test]
+fn another_uid_is_another_object() {
+    let with_uid = |uid: &str, cluster_queue: &str| {
+        let mut queue = kueue("LocalQueue", json!({"clusterQueue": cluster_queue}));
+        queue["metadata"]["uid"] = Value::from(uid);
+        queue
+    };
+    let refusal = "metadata.uid: Invalid value: \"v\": this is another object: the one of this name has UID \"u\"; delete \
+                   that one first";
+    let (gates, old) = (Gates::default(), with_uid("u", "a"));
+    assert_eq!(updated(&old, &with_uid("v", "b"), &gates), refusal);
+    assert_eq!(updated(&old, &with_uid("", "a"), &gates), "accepted");
+    assert_eq!(updated(&with_uid("", "a"), &old, &gates), "accepted");
+}
+
+#[test]
 fn immutable_fields_stay() {
     let flavor = |spec| kueue("ResourceFlavor", spec);
     let topology = |labels: &[&str]| {
