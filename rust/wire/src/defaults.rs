@@ -5,7 +5,7 @@
 use kueuecore::gates::{Gate, Gates};
 use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus};
 use kueuecore::shared::Shared;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::decode::meta_of;
 use crate::kinds::Kind;
@@ -13,7 +13,11 @@ use crate::kinds::Kind;
 /// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does, and takes the
 /// namespace off an object of another kind, as the API server does. Gives the namespace that was taken off.
 pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
-    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut)?;
+    let metadata = object.as_object_mut()?.entry("metadata").or_insert(Value::Null);
+    if metadata.is_null() {
+        *metadata = Value::Object(Map::new());
+    }
+    let metadata = metadata.as_object_mut()?;
     let named = metadata.get("namespace").is_some_and(|namespace| !namespace.is_null() && namespace != "");
     if kind.is_namespaced() && !named {
         metadata.insert("namespace".to_owned(), Value::from("default"));

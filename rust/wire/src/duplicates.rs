@@ -1,5 +1,7 @@
 //! JSON to a value, with the keys that stand twice in their object: the last one counts.
 
+use std::collections::BTreeSet;
+
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
@@ -12,14 +14,12 @@ pub(crate) fn read(json: &[u8]) -> Result<(Value, Vec<String>), serde_json::Erro
     let mut reader = serde_json::Deserializer::from_slice(json);
     let value = Tree { duplicates: &mut duplicates }.deserialize(&mut reader)?;
     reader.end()?;
-    let mut paths: Vec<String> = Vec::with_capacity(duplicates.len());
-    for segments in duplicates {
+    let mut seen = BTreeSet::new();
+    let paths = duplicates.into_iter().map(|segments| {
         let path: String = segments.into_iter().rev().collect();
-        let path = path.strip_prefix('.').unwrap_or(&path).to_owned();
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
+        path.strip_prefix('.').map(str::to_owned).unwrap_or(path)
+    });
+    let paths = paths.filter(|path| seen.insert(path.clone())).collect();
     Ok((value, paths))
 }
 

@@ -6,6 +6,8 @@ use std::fmt;
 use kueuecore::objects::Object;
 use serde_json::Value;
 
+use crate::go_json;
+
 /// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
@@ -45,6 +47,9 @@ impl ErrorKind {
         }
     }
 }
+
+/// How the API server names the path of a whole object, and of what it has no path for.
+pub const WHOLE: &str = "<nil>";
 
 /// One complaint about one field. `Display` gives the API server's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,6 +169,9 @@ pub struct Rejection {
     pub warnings: Vec<Warning>,
 }
 
+/// So many fields of one object are warned of by name; of the rest, the number is given.
+pub(crate) const MAX_WARNINGS: usize = 100;
+
 /// A field that was ignored, in whole or in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
@@ -243,7 +251,8 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 pub fn rendered(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        other => other.to_string(),
+        Value::Number(number) => go_json::plain_number(number),
+        other => go_json::json(other),
     }
 }
 

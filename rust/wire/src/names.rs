@@ -27,7 +27,9 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
                 errors.push("prefix part must be non-empty".to_owned());
             }
             if !prefix.is_empty() {
-                errors.extend(dns1123_subdomain_errors(prefix).iter().map(|error| format!("prefix part {error}")));
+                errors.extend(
+                    subdomain_errors(prefix, too_many_bytes).iter().map(|error| format!("prefix part {error}")),
+                );
             }
             name
         }
@@ -35,7 +37,7 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
     if name.is_empty() {
         errors.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        errors.push(format!("name part {}", too_long(63)));
+        errors.push(format!("name part {}", too_many_bytes(63)));
     }
     if name.is_empty() || !is_label_text(name) {
         errors.push(format!("name part {shape}"));
@@ -48,7 +50,8 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
 pub fn label_value_errors(value: &str) -> Vec<String> {
     let shape = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
                  start and end with an alphanumeric character";
-    complaints(value, 63, is_label_text(value), || pattern(shape, LABEL_VALUE, &["MyValue", "my_value", "12345"]))
+    let shape = || pattern(shape, LABEL_VALUE, &["MyValue", "my_value", "12345"]);
+    complaints(value, 63, too_many_bytes, is_label_text(value), shape)
 }
 
 /// A DNS label in lower case of at most 63 bytes.
@@ -56,16 +59,24 @@ pub fn label_value_errors(value: &str) -> Vec<String> {
 pub fn dns1123_label_errors(value: &str) -> Vec<String> {
     let shape = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
                  and end with an alphanumeric character";
-    complaints(value, 63, is_dns_label(value), || pattern(shape, DNS1123_LABEL, &["my-name", "123-abc"]))
+    let shape = || match value.split('.').all(is_dns_label) {
+        true => "must not contain dots".to_owned(),
+        false => pattern(shape, DNS1123_LABEL, &["my-name", "123-abc"]),
+    };
+    complaints(value, 63, too_many_characters, is_dns_label(value), shape)
 }
 
 /// DNS labels joined by dots, at most 253 bytes.
 #[must_use]
 pub fn dns1123_subdomain_errors(value: &str) -> Vec<String> {
+    subdomain_errors(value, too_many_characters)
+}
+
+fn subdomain_errors(value: &str, too_long: fn(usize) -> String) -> Vec<String> {
     let shape = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
                  must start and end with an alphanumeric character";
     let well_formed = value.split('.').all(is_dns_label);
-    complaints(value, 253, well_formed, || pattern(shape, DNS1123_SUBDOMAIN, &["example.com"]))
+    complaints(value, 253, too_long, well_formed, || pattern(shape, DNS1123_SUBDOMAIN, &["example.com"]))
 }
 
 /// A DNS label of at most 63 bytes that starts with a letter.
@@ -74,7 +85,8 @@ pub fn dns1035_label_errors(value: &str) -> Vec<String> {
     let shape = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
                  character, and end with an alphanumeric character";
     let well_formed = is_dns_label(value) && value.starts_with(|c: char| c.is_ascii_lowercase());
-    complaints(value, 63, well_formed, || pattern(shape, DNS1035_LABEL, &["my-name", "abc-123"]))
+    let shape = || pattern(shape, DNS1035_LABEL, &["my-name", "abc-123"]);
+    complaints(value, 63, too_many_characters, well_formed, shape)
 }
 
 /// An identifier of C, of any length.
@@ -84,10 +96,17 @@ pub fn c_identifier_errors(value: &str) -> Vec<String> {
                  alphanumeric characters or '_'";
     let well_formed = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    complaints(value, usize::MAX, well_formed, || pattern(shape, C_IDENTIFIER, &["my_name", "MY_NAME", "MyName"]))
+    let shape = || pattern(shape, C_IDENTIFIER, &["my_name", "MY_NAME", "MyName"]);
+    complaints(value, usize::MAX, too_many_bytes, well_formed, shape)
 }
 
-fn complaints(value: &str, max: usize, well_formed: bool, shape: impl FnOnce() -> String) -> Vec<String> {
+fn complaints(
+    value: &str,
+    max: usize,
+    too_long: fn(usize) -> String,
+    well_formed: bool,
+    shape: impl FnOnce() -> String,
+) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > max {
         errors.push(too_long(max));
@@ -104,8 +123,13 @@ fn pattern(shape: &str, regex: &str, examples: &[&str]) -> String {
     format!("{shape} (e.g. {}regex used for validation is '{regex}')", examples.join(" or "))
 }
 
-fn too_long(max: usize) -> String {
+// Bytes are counted everywhere, whatever the API server calls them: it says one of keys and values, the other of names.
+fn too_many_bytes(max: usize) -> String {
     format!("must be no more than {max} bytes")
+}
+
+fn too_many_characters(max: usize) -> String {
+    format!("must be no more than {max} characters")
 }
 
 /// Empty, or letters, digits, `-`, `_` and `.` with a letter or digit at both ends.

@@ -4,29 +4,36 @@
 //! [`Schema::check`] is the validation itself, in the API server's words.
 
 mod check;
+mod container;
 mod devices;
 mod kubernetes;
 mod kueue;
 mod patterns;
+mod place;
+mod pod;
 mod prepare;
+mod rule;
 mod status;
+mod volume;
 mod workload;
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::{Number, Value};
 
 pub(crate) use check::blocks_rules;
 pub(crate) use patterns::Pattern;
+use rule::{Outcome, Rule};
 
 use crate::kinds::Kind;
-
-/// A rule over a part: true when it holds.
-pub(crate) type Rule = fn(&Value) -> bool;
 
 /// The shape of a value, and what must hold for it.
 pub(crate) struct Schema {
     shape: Shape,
-    /// Message and rule, as CEL rules of the CustomResourceDefinition.
-    rules: Vec<(&'static str, Rule)>,
+    /// Takes the place of null, and of a field that is absent.
+    default: Option<Value>,
+    rules: Vec<Rule>,
 }
 
 /// A field of an object.
@@ -34,7 +41,6 @@ pub(crate) struct Field {
     name: &'static str,
     schema: Schema,
     required: bool,
-    default: Option<Value>,
 }
 
 enum Shape {
@@ -47,7 +53,7 @@ enum Shape {
         item: Box<Schema>,
         min: usize,
         max: usize,
-        unique: Unique,
+        kind: ListKind,
     },
     Text {
         min: usize,
@@ -61,21 +67,33 @@ enum Shape {
     },
     Boolean,
     Quantity,
+    IntOrText,
     Time,
     /// Not looked into.
     Any,
 }
 
-/// What tells the entries of a list apart.
+/// What tells the entries of a list apart (`x-kubernetes-list-type`).
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unique {
-    No,
-    Whole,
-    By(&'static [&'static str]),
+enum ListKind {
+    /// Nothing.
+    Atomic,
+    /// No entry may stand there twice.
+    Set,
+    /// No two entries may have the same values of these fields.
+    Map(&'static [&'static str]),
 }
 
 /// The schema of a kind. `old` asks for v1beta1 of Kueue's own kinds.
-pub(crate) fn of(kind: Kind, old: bool) -> Schema {
+pub(crate) fn of(kind: Kind, old: bool) -> &'static Schema {
+    static SCHEMAS: LazyLock<BTreeMap<(Kind, bool), Schema>> = LazyLock::new(|| {
+        let versions = |kind: Kind| [false, true].into_iter().filter(move |old| !old || kind.is_kueue());
+        Kind::ALL.into_iter().flat_map(|kind| versions(kind).map(move |old| ((kind, old), make(kind, old)))).collect()
+    });
+    &SCHEMAS[&(kind, old && kind.is_kueue())]
+}
+
+fn make(kind: Kind, old: bool) -> Schema {
     match kind {
         Kind::ClusterQueue => kueue::cluster_queue(old),
         Kind::Cohort => kueue::cohort(),
@@ -83,10 +101,10 @@ pub(crate) fn of(kind: Kind, old: bool) -> Schema {
         Kind::ResourceFlavor => kueue::resource_flavor(),
         Kind::Topology => kueue::topology(),
         Kind::AdmissionCheck => kueue::admission_check(old),
-        Kind::WorkloadPriorityClass => kueue::workload_priority_class(),
+        Kind::WorkloadPriorityClass => kueue::workload_priority_class(old),
         Kind::MultiKueueConfig => kueue::multikueue_config(old),
         Kind::MultiKueueCluster => kueue::multikueue_cluster(old),
-        Kind::ProvisioningRequestConfig => kueue::provisioning_request_config(),
+        Kind::ProvisioningRequestConfig => kueue::provisioning_request_config(old),
         Kind::Workload => workload::workload(old),
         Kind::LimitRange => kubernetes::limit_range(),
         Kind::RuntimeClass => kubernetes::runtime_class(),
@@ -97,14 +115,32 @@ pub(crate) fn of(kind: Kind, old: bool) -> Schema {
     }
 }
 
+/// Has the CustomResourceDefinition of a kind rules over several fields, those for updates included?
+pub(crate) fn has_rules(kind: Kind, old: bool) -> bool {
+    match kind {
+        Kind::WorkloadPriorityClass | Kind::ProvisioningRequestConfig => false,
+        Kind::MultiKueueConfig | Kind::MultiKueueCluster => !old,
+        _ => kind.is_kueue(),
+    }
+}
+
 impl Schema {
     fn new(shape: Shape) -> Self {
-        Self { shape, rules: Vec::new() }
+        Self { shape, default: None, rules: Vec::new() }
     }
 
     /// Adds a rule with its message.
-    fn rule(mut self, message: &'static str, rule: Rule) -> Self {
-        self.rules.push((message, rule));
+    fn rule<O: Into<Outcome>>(
+        mut self,
+        message: &'static str,
+        rule: impl Fn(&Value) -> O + Send + Sync + 'static,
+    ) -> Self {
+        self.rules.push(Rule::new(message, rule));
+        self
+    }
+
+    fn default(mut self, value: impl Into<Value>) -> Self {
+        self.default = Some(value.into());
         self
     }
 
@@ -126,16 +162,16 @@ impl Schema {
 
     /// No entry twice.
     fn unique(mut self) -> Self {
-        if let Shape::List { unique, .. } = &mut self.shape {
-            *unique = Unique::Whole;
+        if let Shape::List { kind, .. } = &mut self.shape {
+            *kind = ListKind::Set;
         }
         self
     }
 
     /// No two entries with the same values of these fields.
     fn unique_by(mut self, keys: &'static [&'static str]) -> Self {
-        if let Shape::List { unique, .. } = &mut self.shape {
-            *unique = Unique::By(keys);
+        if let Shape::List { kind, .. } = &mut self.shape {
+            *kind = ListKind::Map(keys);
         }
         self
     }
@@ -144,6 +180,23 @@ impl Schema {
     fn like(mut self, wanted: Pattern) -> Self {
         if let Shape::Text { pattern, .. } = &mut self.shape {
             *pattern = Some(wanted);
+        }
+        self
+    }
+
+    /// Adds fields to an object.
+    fn with(mut self, more: impl IntoIterator<Item = Field>) -> Self {
+        if let Shape::Object(fields) = &mut self.shape {
+            fields.extend(more);
+        }
+        self
+    }
+
+    /// Requires fields of an object.
+    fn needs(mut self, names: &[&str]) -> Self {
+        if let Shape::Object(fields) = &mut self.shape {
+            let named = fields.iter_mut().filter(|field| names.contains(&field.name));
+            named.for_each(|field| field.required = true);
         }
         self
     }
@@ -156,22 +209,22 @@ impl Field {
     }
 
     fn default(mut self, value: impl Into<Value>) -> Self {
-        self.default = Some(value.into());
+        self.schema = self.schema.default(value);
         self
     }
 }
 
 fn field(name: &'static str, schema: Schema) -> Field {
-    Field { name, schema, required: false, default: None }
+    Field { name, schema, required: false }
 }
 
-fn object(fields: impl Into<Vec<Field>>) -> Schema {
-    Schema::new(Shape::Object(fields.into()))
+/// Several fields of one shape.
+fn fields<'a>(names: &'a [&'static str], shape: fn() -> Schema) -> impl Iterator<Item = Field> + 'a {
+    names.iter().map(move |name| field(name, shape()))
 }
 
-/// An object with these known fields, none of which is looked into.
-fn known(names: &[&'static str]) -> Vec<Field> {
-    names.iter().map(|name| field(name, any())).collect()
+fn object(fields: impl IntoIterator<Item = Field>) -> Schema {
+    Schema::new(Shape::Object(fields.into_iter().collect()))
 }
 
 fn map(value: Schema) -> Schema {
@@ -179,7 +232,7 @@ fn map(value: Schema) -> Schema {
 }
 
 fn list(item: Schema) -> Schema {
-    Schema::new(Shape::List { item: Box::new(item), min: 0, max: usize::MAX, unique: Unique::No })
+    Schema::new(Shape::List { item: Box::new(item), min: 0, max: usize::MAX, kind: ListKind::Atomic })
 }
 
 fn text() -> Schema {
@@ -215,6 +268,14 @@ fn quantity() -> Schema {
     Schema::new(Shape::Quantity)
 }
 
+fn texts() -> Schema {
+    list(text())
+}
+
+fn int_or_text() -> Schema {
+    Schema::new(Shape::IntOrText)
+}
+
 fn time() -> Schema {
     Schema::new(Shape::Time)
 }
@@ -224,10 +285,29 @@ fn any() -> Schema {
 }
 
 /// The fields of every object, then those of the kind.
-fn kind(fields: impl Into<Vec<Field>>) -> Schema {
-    let mut all = vec![field("apiVersion", text()), field("kind", text()), field("metadata", kubernetes::metadata())];
-    all.extend(fields.into());
-    object(all)
+fn kind(fields: impl IntoIterator<Item = Field>) -> Schema {
+    object([field("apiVersion", text()), field("kind", text()), field("metadata", kubernetes::metadata())]).with(fields)
+}
+
+/// `1.0` is an integer in JSON schemas, up to where all integers are exact.
+#[allow(clippy::float_cmp)]
+fn is_whole(number: &Number) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let whole = |float: f64| float.trunc() == float && (-EXACT..EXACT).contains(&float);
+    number.is_i64() || number.as_f64().is_some_and(whole)
+}
+
+/// Writes what passes as an integer as one, for those who read the value next.
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) fn write_integers(value: &mut Value) {
+    match value {
+        Value::Number(number) if !number.is_i64() && is_whole(number) => {
+            *value = Value::from(number.as_f64().unwrap_or_default() as i64);
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_integers),
+        Value::Object(fields) => fields.values_mut().for_each(write_integers),
+        _ => {}
+    }
 }
 
 /// Is the field there?

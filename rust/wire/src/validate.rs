@@ -15,17 +15,21 @@ use kueuecore::gates::Gates;
 use kueuecore::objects::Object;
 use serde_json::Value;
 
-use crate::field_error::FieldError;
+use crate::field_error::{FieldError, WHOLE};
 use crate::kinds::Kind;
-use crate::schema::{self, Schema};
+use crate::schema;
 
 pub use update::update;
 
 /// What the schema of a kind says against a prepared manifest: metadata, shapes, bounds, then the rules over
-/// several fields, unless an error before keeps them from being evaluated.
-pub(crate) fn manifest(kind: Kind, schema: &Schema, object: &Value) -> Vec<FieldError> {
+/// several fields, unless an error before keeps them from being evaluated. `old` asks for v1beta1 of Kueue's own kinds.
+pub(crate) fn manifest(kind: Kind, old: bool, object: &Value) -> Vec<FieldError> {
+    let schema = schema::of(kind, old);
     let mut errors = metadata::errors(kind, object.get("metadata").unwrap_or(&Value::Null));
     errors.extend(schema.check(object));
+    if !schema::has_rules(kind, old) {
+        return errors;
+    }
     if schema::blocks_rules(&errors) {
         errors.push(FieldError::invalid(
             WHOLE,
@@ -43,9 +47,6 @@ pub(crate) fn manifest(kind: Kind, schema: &Schema, object: &Value) -> Vec<Field
     }));
     errors
 }
-
-/// How the API server names the path of a whole object.
-const WHOLE: &str = "<nil>";
 
 /// What Kueue's webhooks say against a new object; empty when they accept it.
 #[must_use]

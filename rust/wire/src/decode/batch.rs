@@ -12,22 +12,15 @@ use serde_json::value::RawValue;
 use super::direct::Direct;
 use super::outline::{Item, Outline};
 use super::{Decoded, Door, Foreign, converted, find_kind, in_words, not_json, object};
-use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
+use crate::field_error::{FieldError, MAX_WARNINGS, ObjectRef, Rejection, Warning, quoted, rendered};
 use crate::kinds::Kind;
-use crate::schema::{self, Schema};
+use crate::schema;
 use crate::shaped::Shaped;
 use crate::{convert, defaults, duplicates, validate};
 
 /// Reads everything in `data`, one JSON value after another.
 pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec<Rejection>> {
-    let mut batch = Batch {
-        door,
-        gates,
-        schemas: BTreeMap::new(),
-        next_index: 0,
-        decoded: Decoded::default(),
-        rejections: Vec::new(),
-    };
+    let mut batch = Batch { door, gates, next_index: 0, decoded: Decoded::default(), rejections: Vec::new() };
     let (text, stray) = text_of(data);
     let mut rest = text;
     loop {
@@ -79,8 +72,13 @@ fn text_of(data: &[u8]) -> (&str, Option<String>) {
 
 /// Adds to each rejection what else is odd about its object.
 pub(crate) fn add_warnings(rejections: &mut [Rejection], warnings: &[Warning]) {
+    let mut of_object: BTreeMap<usize, Vec<&Warning>> = BTreeMap::new();
+    for warning in warnings {
+        of_object.entry(warning.index).or_default().push(warning);
+    }
     for rejection in rejections {
-        rejection.warnings = warnings.iter().filter(|warning| warning.index == rejection.index).cloned().collect();
+        let found = of_object.get(&rejection.index).into_iter().flatten();
+        rejection.warnings = found.map(|&warning| warning.clone()).collect();
     }
 }
 
@@ -97,8 +95,6 @@ const MAX_LIST_DEPTH: usize = 16;
 struct Batch<'g> {
     door: Door,
     gates: &'g Gates,
-    /// By kind and whether it is an old version; built when first met.
-    schemas: BTreeMap<(Kind, bool), Schema>,
     next_index: usize,
     decoded: Decoded,
     rejections: Vec<Rejection>,
@@ -203,44 +199,46 @@ impl Batch<'_> {
         reference: &ObjectRef,
     ) -> Result<Object, Vec<FieldError>> {
         let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| vec![not_json(&error)])?;
-        self.decoded.warnings.extend(twice.into_iter().map(|path| Warning {
-            object: reference.clone(),
-            index: self.next_index,
-            message: format!("duplicate field {}: the last one counts", quoted(&path)),
-            field: path,
+        let index = self.next_index;
+        let warning = |field, message| Warning { object: reference.clone(), index, field, message };
+        let n_unnamed = twice.len().saturating_sub(MAX_WARNINGS);
+        self.decoded.warnings.extend(twice.into_iter().take(MAX_WARNINGS).map(|path| {
+            let message = format!("duplicate field {}: the last one counts", quoted(&path));
+            warning(path, message)
         }));
+        if n_unnamed > 0 {
+            let message = format!("{n_unnamed} more duplicate fields: the last one of each counts");
+            self.decoded.warnings.push(warning(String::new(), message));
+        }
         if let Some(namespace) = defaults::namespace(kind, &mut value) {
-            self.decoded.warnings.push(Warning {
-                object: reference.clone(),
-                index: self.next_index,
-                field: "metadata.namespace".to_owned(),
-                message: format!("namespace {} is ignored: a {} has none", rendered(&namespace), kind.name()),
-            });
+            let message = format!("namespace {} is ignored: a {} has none", rendered(&namespace), kind.name());
+            self.decoded.warnings.push(warning("metadata.namespace".to_owned(), message));
         }
         // v1alpha1 is no longer served anywhere: it is read as what it became.
         let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
         if !old {
             convert::to_preferred(kind, api_version, &mut value);
         }
-        let schema = self.schemas.entry((kind, old)).or_insert_with(|| schema::of(kind, old));
-        let unknown = schema.prepare(&mut value);
-        let index = self.next_index;
-        self.decoded.warnings.extend(unknown.into_iter().map(|unknown| Warning {
-            object: reference.clone(),
-            index,
-            message: match unknown.meant {
+        let unknown = schema::of(kind, old).prepare(&mut value);
+        self.decoded.warnings.extend(unknown.fields.into_iter().map(|unknown| {
+            let message = match unknown.meant {
                 Some(meant) => format!("unknown field {}, did you mean {}?", quoted(&unknown.path), quoted(meant)),
                 None => format!("unknown field {}", quoted(&unknown.path)),
-            },
-            field: unknown.path,
+            };
+            warning(unknown.path, message)
         }));
-        let errors = validate::manifest(kind, schema, &value);
+        if unknown.n_more > 0 {
+            let message = format!("{} more unknown fields", unknown.n_more);
+            self.decoded.warnings.push(warning(String::new(), message));
+        }
+        let errors = validate::manifest(kind, old, &value);
         if !errors.is_empty() {
             return Err(errors);
         }
+        schema::write_integers(&mut value);
         if old {
             convert::to_preferred(kind, api_version, &mut value);
-            self.schemas.entry((kind, false)).or_insert_with(|| schema::of(kind, false)).prepare(&mut value);
+            schema::of(kind, false).prepare(&mut value);
         }
         let mut object = object(kind, &value).map_err(|error| vec![error])?;
         defaults::webhooks(&mut object, self.gates);

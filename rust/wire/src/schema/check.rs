@@ -1,13 +1,17 @@
 //! Validation against a schema, in the words of the API server (rules/01, head).
+//!
+//! What looks odd here is how API servers say it: a value of a wrong type is also measured by its bounds, and an
+//! amount that is neither number nor text gets three lines.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::patterns::{QUANTITY, is_quantity};
-use super::prepare::child;
-use super::{Pattern, Schema, Shape, Unique};
-use crate::field_error::{ErrorKind, FieldError, quoted, rendered};
+use super::place::Place;
+use super::rule::Outcome;
+use super::{ListKind, Pattern, Schema, Shape, is_whole};
+use crate::field_error::{ErrorKind, FieldError, WHOLE, quoted, rendered};
 use crate::time::parse_time;
 
 /// Do these errors keep the rules over several fields from being evaluated?
@@ -29,114 +33,110 @@ impl Schema {
     /// Everything that is wrong with the shapes and bounds of a prepared value.
     pub(crate) fn check(&self, value: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        self.check_at(value, "", &mut errors);
+        self.check_at(value, &Place::ROOT, &mut errors);
         errors
     }
 
     /// The rules that do not hold for a value of the right shape, outer ones first.
     pub(crate) fn check_rules(&self, value: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        self.rules_at(value, "", &mut errors);
+        self.rules_at(value, &Place::ROOT, &mut errors);
         errors
     }
 
-    fn check_at(&self, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    fn check_at(&self, value: &Value, place: &Place<'_>, errors: &mut Vec<FieldError>) {
         match (&self.shape, value) {
             (Shape::Any, _) | (Shape::Boolean, Value::Bool(_)) => {}
             (Shape::Object(fields), Value::Object(values)) => {
                 for field in fields {
-                    let path = child(path, field.name);
+                    let place = place.field(field.name);
                     match values.get(field.name) {
-                        Some(value) => field.schema.check_at(value, &path, errors),
-                        None if field.required => errors.push(FieldError::required(path, "")),
+                        Some(value) => field.schema.check_at(value, &place, errors),
+                        None if field.required => errors.push(FieldError::required(place.to_string(), "")),
                         None => {}
                     }
                 }
             }
             (Shape::Map { value, max }, Value::Object(entries)) => {
-                if entries.len() > *max {
-                    errors.push(FieldError::too_many(path, entries.len(), *max));
-                }
                 for (name, entry) in entries {
-                    value.check_at(entry, &child(path, name), errors);
+                    value.check_at(entry, &place.field(name), errors);
+                }
+                if entries.len() > *max {
+                    errors.push(FieldError::too_many(place.to_string(), entries.len(), *max));
                 }
             }
-            (Shape::List { item, min, max, unique }, Value::Array(items)) => {
+            (Shape::List { item, min, max, kind }, Value::Array(items)) => {
+                for (i, entry) in items.iter().enumerate() {
+                    item.check_at(entry, &place.index(i), errors);
+                }
                 if items.len() < *min {
-                    let detail = format!("{path} in body should have at least {min} items");
-                    errors.push(FieldError::invalid(path, items.len().to_string(), detail));
+                    let detail = format!("{place} in body should have at least {min} items");
+                    errors.push(FieldError::invalid(place.to_string(), items.len().to_string(), detail));
                 }
                 if items.len() > *max {
-                    errors.push(FieldError::too_many(path, items.len(), *max));
+                    errors.push(FieldError::too_many(place.to_string(), items.len(), *max));
                 }
-                for (i, entry) in items.iter().enumerate() {
-                    item.check_at(entry, &format!("{path}[{i}]"), errors);
-                }
-                duplicates(items, *unique, path, errors);
+                check_entries(items, *kind, place, errors);
             }
-            (Shape::Text { min, max, pattern, one_of }, Value::String(text)) => {
-                check_text(text, (*min, *max), *pattern, path, errors);
-                if !one_of.is_empty() && !one_of.contains(&text.as_str()) {
-                    errors.push(FieldError::unsupported(path, quoted(text), one_of));
+            (Shape::Text { min, max, pattern, one_of }, value) => {
+                match value {
+                    Value::String(text) => errors.extend(text_error(text, (*min, *max), *pattern, place)),
+                    other => errors.push(wrong_type(place, type_name(other), "string")),
                 }
-            }
-            (Shape::Integer { bits, min }, Value::Number(number)) if !number.is_f64() => {
-                let held = number.as_i64().filter(|n| *bits == 64 || i32::try_from(*n).is_ok());
-                if held.is_none() {
-                    let detail = format!("Checked value must be of type integer with format int{bits} in {path}");
-                    errors.push(FieldError::invalid(path, number.to_string(), detail));
-                } else if held < Some(*min) {
-                    let detail = format!("{path} in body should be greater than or equal to {min}");
-                    errors.push(FieldError::invalid(path, number.to_string(), detail));
+                let is_one = |text: &str| one_of.contains(&text);
+                if !one_of.is_empty() && !value.as_str().is_some_and(is_one) {
+                    errors.push(FieldError::unsupported(place.to_string(), rendered(value), one_of));
                 }
             }
+            (Shape::Integer { bits, min }, value) => check_integer(value, *bits, *min, place, errors),
+            (Shape::Quantity | Shape::IntOrText, Value::Number(number)) if is_whole(number) => {}
+            (Shape::IntOrText, Value::String(_)) => {}
             (Shape::Quantity, Value::String(text)) => {
                 if !is_quantity(text) {
-                    let detail = format!("{path} in body should match '{QUANTITY}'");
-                    errors.push(FieldError::invalid(path, quoted(text), detail));
+                    errors.push(mismatch(text, QUANTITY, place));
                 }
             }
-            (Shape::Quantity, Value::Number(number)) if !number.is_f64() => {}
+            (Shape::Quantity | Shape::IntOrText, other) => neither_number_nor_text(other, place, errors),
             (Shape::Time, Value::String(text)) if parse_time(text).is_some() => {}
-            (Shape::Time, Value::String(text)) => errors.push(wrong_type(path, &quoted(text), "date-time")),
-            (_, other) => errors.push(wrong_type(path, &quoted(type_name(other)), self.wanted_type())),
+            (Shape::Time, Value::String(text)) => errors.push(wrong_type(place, text, "date-time")),
+            (Shape::Time, Value::Array(_)) => errors.push(wrong_type(place, "array", "string")),
+            (Shape::Time, other) => errors.push(wrong_type(place, format_name(other), "date-time")),
+            (Shape::Object(_) | Shape::Map { .. }, other) => errors.push(wrong_type(place, type_name(other), "object")),
+            (Shape::List { .. }, other) => errors.push(wrong_type(place, type_name(other), "array")),
+            (Shape::Boolean, other) => errors.push(wrong_type(place, type_name(other), "boolean")),
         }
     }
 
-    fn wanted_type(&self) -> &'static str {
-        match self.shape {
-            Shape::Object(_) | Shape::Map { .. } => "object",
-            Shape::List { .. } => "array",
-            Shape::Text { .. } | Shape::Time => "string",
-            Shape::Integer { .. } => "integer",
-            Shape::Boolean => "boolean",
-            Shape::Quantity => "integer,string",
-            Shape::Any => "any",
-        }
-    }
-
-    fn rules_at(&self, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
-        for (message, holds) in &self.rules {
-            if !holds(value) {
-                let shown = match value {
-                    Value::Object(_) | Value::Array(_) => None,
-                    scalar => Some(rendered(scalar)),
-                };
-                let detail = (*message).to_owned();
-                errors.push(FieldError { path: path.to_owned(), kind: ErrorKind::Invalid, value: shown, detail });
+    fn rules_at(&self, value: &Value, place: &Place<'_>, errors: &mut Vec<FieldError>) {
+        for rule in &self.rules {
+            let message = rule.message;
+            match rule.check(value) {
+                Outcome::Holds => {}
+                Outcome::Broken => {
+                    // Of a part that has parts of its own, no value is shown.
+                    let shown = Some(value).filter(|value| !value.is_object() && !value.is_array()).map(rendered);
+                    let error = FieldError::unshown(place.to_string(), message);
+                    errors.push(FieldError { value: shown, ..error });
+                }
+                Outcome::NoSuchKey(key) => {
+                    errors.push(not_evaluated(&format!("no such key: {key}"), message, value, place));
+                }
+                Outcome::NotAnInteger => {
+                    errors.push(not_evaluated("invalid data, expected int, got float64", message, value, place));
+                }
             }
         }
         match (&self.shape, value) {
             (Shape::Object(fields), Value::Object(values)) => {
                 for field in fields {
                     if let Some(value) = values.get(field.name) {
-                        field.schema.rules_at(value, &child(path, field.name), errors);
+                        field.schema.rules_at(value, &place.field(field.name), errors);
                     }
                 }
             }
             (Shape::List { item, .. }, Value::Array(items)) => {
                 for (i, entry) in items.iter().enumerate() {
-                    item.rules_at(entry, &format!("{path}[{i}]"), errors);
+                    item.rules_at(entry, &place.index(i), errors);
                 }
             }
             _ => {}
@@ -144,61 +144,135 @@ impl Schema {
     }
 }
 
-fn check_text(
+fn not_evaluated(why: &str, rule: &str, value: &Value, place: &Place<'_>) -> FieldError {
+    let detail = format!("{why} evaluating rule: {rule}");
+    FieldError::invalid(place.to_string(), quoted(type_name(value)), detail)
+}
+
+/// What is wrong with a text: the first of length and pattern.
+fn text_error(
     text: &str,
     (min, max): (usize, usize),
     pattern: Option<Pattern>,
-    path: &str,
-    errors: &mut Vec<FieldError>,
-) {
-    let n_chars = text.chars().count();
+    place: &Place<'_>,
+) -> Option<FieldError> {
+    let n_chars = if min == 0 && max == usize::MAX { 0 } else { text.chars().count() };
     if n_chars > max {
         // Characters are counted, whatever the message says.
-        errors.push(FieldError::too_long(path, max));
+        return Some(FieldError::too_long(place.to_string(), max));
     }
     if n_chars < min {
-        let detail = format!("{path} in body should be at least {min} chars long");
-        errors.push(FieldError::invalid(path, quoted(text), detail));
+        let detail = format!("{place} in body should be at least {min} chars long");
+        return Some(FieldError::invalid(place.to_string(), quoted(text), detail));
     }
-    if let Some(pattern) = pattern.filter(|pattern| !pattern.matches(text)) {
-        let detail = format!("{path} in body should match '{}'", pattern.expression());
-        errors.push(FieldError::invalid(path, quoted(text), detail));
+    let pattern = pattern.filter(|pattern| !pattern.matches(text))?;
+    Some(mismatch(text, pattern.expression(), place))
+}
+
+fn mismatch(text: &str, expression: &str, place: &Place<'_>) -> FieldError {
+    let detail = format!("{place} in body should match '{expression}'");
+    FieldError::invalid(place.to_string(), quoted(text), detail)
+}
+
+/// Type, then range, then bound; what is a number of any kind is held against all three.
+fn check_integer(value: &Value, bits: u32, min: i64, place: &Place<'_>, errors: &mut Vec<FieldError>) {
+    let Value::Number(number) = value else {
+        let is_formatted = matches!(value, Value::Bool(_) | Value::Object(_));
+        errors.push(match is_formatted {
+            true => wrong_type(place, format_name(value), &format!("int{bits}")),
+            false => wrong_type(place, type_name(value), "integer"),
+        });
+        return;
+    };
+    if !is_whole(number) {
+        errors.push(wrong_type(place, "float64", &format!("int{bits}")));
+    }
+    if integer_of(value).is_none_or(|n| bits == 32 && i32::try_from(n).is_err()) {
+        errors.push(out_of_range(&format!("with format int{bits}"), place));
+    }
+    #[allow(clippy::cast_precision_loss)] // bounds are small
+    if number.as_f64().is_some_and(|float| float < min as f64) {
+        let detail = format!("{place} in body should be greater than or equal to {min}");
+        errors.push(FieldError::invalid(place.to_string(), rendered(value), detail));
     }
 }
 
-/// The second of each group of equal entries is reported.
-fn duplicates(items: &[Value], unique: Unique, path: &str, errors: &mut Vec<FieldError>) {
+/// The integer that a number is, as 64 bits hold it. Go asks the fewest digits that tell a float from all others.
+fn integer_of(number: &Value) -> Option<i64> {
+    number.as_i64().or_else(|| number.as_f64()?.to_string().parse().ok())
+}
+
+fn neither_number_nor_text(value: &Value, place: &Place<'_>, errors: &mut Vec<FieldError>) {
+    errors.push(wrong_type(place, type_name(value), "integer,string"));
+    if value.is_null() {
+        return;
+    }
+    let detail = format!("{} must validate at least one schema (anyOf)", quoted(&place.to_string()));
+    errors.push(FieldError::invalid(WHOLE, quoted(""), detail));
+    errors.push(wrong_type(place, type_name(value), "integer"));
+    if value.is_number() && integer_of(value).is_none() {
+        errors.push(out_of_range("(default format)", place));
+    }
+}
+
+fn out_of_range(format: &str, place: &Place<'_>) -> FieldError {
+    FieldError::invalid(WHOLE, quoted(""), format!("Checked value must be of type integer {format} in {place}"))
+}
+
+/// A list by fields takes objects alone; of equal entries the second is reported.
+fn check_entries(items: &[Value], kind: ListKind, place: &Place<'_>, errors: &mut Vec<FieldError>) {
+    if kind == ListKind::Atomic {
+        return;
+    }
+    if let ListKind::Map(_) = kind {
+        let stranger = items.iter().position(|item| !item.is_object() && !item.is_null());
+        if let Some(i) = stranger {
+            let detail = "must be an object for an array of list-type map";
+            return errors.push(FieldError::invalid(place.index(i).to_string(), rendered(&items[i]), detail));
+        }
+    }
     let mut seen = BTreeSet::new();
     let mut reported = BTreeSet::new();
     for (i, item) in items.iter().enumerate() {
-        let shown = match unique {
-            Unique::No => return,
-            Unique::Whole => rendered(item),
-            Unique::By(keys) => {
+        let shown = match kind {
+            ListKind::Map(keys) => {
                 let of_item = |key: &&str| Some(((*key).to_owned(), item.get(key)?.clone()));
-                Value::Object(keys.iter().filter_map(of_item).collect::<Map<_, _>>()).to_string()
+                rendered(&Value::Object(keys.iter().filter_map(of_item).collect::<Map<_, _>>()))
             }
+            _ => rendered(item),
         };
         if !seen.insert(shown.clone()) && reported.insert(shown.clone()) {
-            errors.push(FieldError::duplicate(format!("{path}[{i}]"), shown));
+            errors.push(FieldError::duplicate(place.index(i).to_string(), shown));
         }
     }
 }
 
-fn wrong_type(path: &str, found: &str, wanted: &str) -> FieldError {
+fn wrong_type(place: &Place<'_>, found: &str, wanted: &str) -> FieldError {
+    let path = place.to_string();
     let subject = if path.is_empty() { String::new() } else { format!("{path} in body ") };
+    let found = quoted(found);
     let detail = format!("{subject}must be of type {wanted}: {found}");
-    FieldError { path: path.to_owned(), kind: ErrorKind::TypeInvalid, value: Some(found.to_owned()), detail }
+    FieldError { path, kind: ErrorKind::TypeInvalid, value: Some(found), detail }
 }
 
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
+        Value::Number(number) if number.is_i64() => "integer",
+        // Beyond 64 bits all numbers are floats.
+        Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
+    }
+}
+
+/// What a value is called where a format was asked for: only numbers have one.
+fn format_name(value: &Value) -> &'static str {
+    match value {
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        _ => "",
     }
 }

@@ -1,34 +1,45 @@
-//! Metadata, and the kinds of Kubernetes itself.
+//! Metadata, what many kinds share, and the kinds of Kubernetes itself.
 
-use super::{Field, Schema, any, boolean, field, int32, int64, kind, known, list, map, object, quantity, text, time};
+use super::{
+    Field, Schema, any, boolean, field, fields, int32, int64, kind, list, map, object, quantity, text, texts, time,
+};
 
 /// `metadata` of any object.
 pub(super) fn metadata() -> Schema {
-    let mut fields = vec![
-        field("name", text()),
-        field("generateName", text()),
-        field("namespace", text()),
-        field("uid", text()),
-        field("creationTimestamp", time()),
-        field("deletionTimestamp", time()),
-        field("generation", int64()),
-        field("labels", map(text())),
-        field("annotations", map(text())),
-        field("finalizers", list(text())),
+    // A null among labels is the empty text: API servers read metadata by themselves, without a schema.
+    let entries = || map(text().default(""));
+    object([
+        field("labels", entries()),
+        field("annotations", entries()),
+        field("finalizers", texts()),
         field("ownerReferences", list(owner())),
-    ];
-    fields.extend(known(&["selfLink", "resourceVersion", "deletionGracePeriodSeconds", "managedFields"]));
-    object(fields)
+        field("managedFields", list(managed())),
+    ])
+    .with(fields(&["name", "generateName", "namespace", "uid", "selfLink", "resourceVersion"], text))
+    .with(fields(&["generation", "deletionGracePeriodSeconds"], int64))
+    .with(fields(&["creationTimestamp", "deletionTimestamp"], time))
 }
 
 fn owner() -> Schema {
+    let flags = &["controller", "blockOwnerDeletion"];
+    object(fields(&["apiVersion", "kind", "name", "uid"], text)).with(fields(flags, boolean))
+}
+
+fn managed() -> Schema {
+    object([field("time", time()), field("fieldsV1", any())])
+        .with(fields(&["manager", "operation", "apiVersion", "fieldsType", "subresource"], text))
+}
+
+/// `metadata` of a template, of which CustomResourceDefinitions know so much.
+pub(super) fn template_metadata() -> Schema {
     object([
-        field("apiVersion", text()).required(),
-        field("kind", text()).required(),
-        field("name", text()).required(),
-        field("uid", text()).required(),
-        field("controller", boolean()),
-        field("blockOwnerDeletion", boolean()),
+        field("annotations", map(text())),
+        field("finalizers", texts()),
+        field("labels", map(text())),
+        field("name", text()),
+        field("namespace", text()),
+        // Generated manifests carry it, always null.
+        field("creationTimestamp", any()),
     ])
 }
 
@@ -39,23 +50,27 @@ pub(super) fn with_spec(spec: Schema) -> Schema {
 
 /// `resources` of a container or a pod.
 pub(super) fn resources() -> Schema {
-    object([field("requests", map(quantity())), field("limits", map(quantity())), field("claims", any())])
+    let claim = object(fields(&["name", "request"], text)).needs(&["name"]);
+    quantities_asked().with([field("claims", list(claim).unique_by(&["name"]))])
+}
+
+/// Limits and requests.
+pub(super) fn quantities_asked() -> Schema {
+    object([field("limits", map(quantity())), field("requests", map(quantity()))])
 }
 
 pub(super) fn toleration() -> Schema {
-    object([
-        field("key", text()),
-        field("operator", text()),
-        field("value", text()),
-        field("effect", text()),
-        field("tolerationSeconds", int64()),
-    ])
+    object(fields(&["key", "operator", "value", "effect"], text)).with([field("tolerationSeconds", int64())])
 }
 
 pub(super) fn label_selector() -> Schema {
-    let expression =
-        object([field("key", text()).required(), field("operator", text()).required(), field("values", list(text()))]);
-    object([field("matchExpressions", list(expression)), field("matchLabels", map(text()))])
+    object([field("matchExpressions", requirements()), field("matchLabels", map(text()))])
+}
+
+/// `matchExpressions` or `matchFields` of any selector.
+pub(super) fn requirements() -> Schema {
+    let fields = [field("key", text()), field("operator", text()), field("values", texts())];
+    list(object(fields).needs(&["key", "operator"]))
 }
 
 // Quantities of Kubernetes' own kinds may be any number, not only integers: they are checked when they are read.

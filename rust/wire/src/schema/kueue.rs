@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kubernetes::{label_selector, toleration};
+use super::rule::{self, Outcome};
 use super::{
     Field, Pattern, Schema, any, field, has, int32, int64, items, kind, list, map, object, one_of, quantity, reference,
     text, text_of, time,
@@ -126,7 +127,7 @@ fn admission_scope(old: bool) -> Schema {
 
 fn concurrent_admission() -> Schema {
     let migration = object([
-        field("mode", one_of(&["TryPreferredFlavors", "RetainFirstAdmission"])).required(),
+        field("mode", one_of(&["TryPreferredFlavors", "RetainFirstAdmission"]).at_most(253)).required(),
         field("constraints", object([field("lastAcceptableFlavorName", reference())])),
     ]);
     object([field("migration", migration).required()])
@@ -168,9 +169,10 @@ pub(super) fn resource_flavor() -> Schema {
         field("tolerations", tolerations()),
         field("topologyName", reference()),
     ])
-    .rule("at least one nodeLabel is required when topology is set", |spec| {
-        let n_labels = spec.get("nodeLabels").and_then(Value::as_object).map_or(0, serde_json::Map::len);
-        !has(spec, "topologyName") || n_labels >= 1
+    .rule("at least one nodeLabel is required when topology is set", |spec| match spec.get("nodeLabels") {
+        _ if !has(spec, "topologyName") => Outcome::Holds,
+        None => Outcome::NoSuchKey("nodeLabels"),
+        Some(labels) => labels.as_object().is_some_and(|labels| !labels.is_empty()).into(),
     });
     kind([field("spec", spec)])
 }
@@ -180,10 +182,14 @@ pub(super) fn tolerations() -> Schema {
     list(toleration())
         .at_most(8)
         .rule("operator must be Exists when 'key' is empty, which means 'match all values and all keys'", |list| {
-            entries(list).all(|t| has(t, "key") || text_of(t, "operator") == "Exists")
+            rule::all(entries(list), |t| if has(t, "key") { Outcome::Holds } else { is(t, "operator", "Exists") })
         })
         .rule("effect must be 'NoExecute' when 'tolerationSeconds' is set", |list| {
-            entries(list).all(|t| !has(t, "tolerationSeconds") || text_of(t, "effect") == "NoExecute")
+            rule::all(entries(list), |t| match rule::has_integer(t, "tolerationSeconds") {
+                Ok(true) => is(t, "effect", "NoExecute"),
+                Ok(false) => Outcome::Holds,
+                Err(error) => error,
+            })
         })
         .rule("supported toleration values: 'Equal'(default), 'Exists'", |list| {
             entries(list).all(|t| !has(t, "operator") || ["Equal", "Exists"].contains(&text_of(t, "operator")))
@@ -194,6 +200,11 @@ pub(super) fn tolerations() -> Schema {
         .rule("supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'", |list| {
             entries(list).all(|t| !has(t, "effect") || EFFECTS.contains(&text_of(t, "effect")))
         })
+}
+
+/// Is a field this text? CEL has no answer for one that is not there.
+fn is(value: &Value, name: &'static str, wanted: &str) -> Outcome {
+    value.get(name).map_or(Outcome::NoSuchKey(name), |found| (found == wanted).into())
 }
 
 fn entries(list: &Value) -> impl Iterator<Item = &Value> {
@@ -232,15 +243,17 @@ pub(super) fn admission_check(old: bool) -> Schema {
     with_spec(object(fields))
 }
 
-pub(super) fn workload_priority_class() -> Schema {
-    kind([field("value", int32()).required(), field("description", text().at_most(2048))])
+pub(super) fn workload_priority_class(old: bool) -> Schema {
+    let description = if old { text() } else { text().at_most(2048) };
+    kind([field("value", int32()).required(), field("description", description)])
 }
 
 pub(super) fn multikueue_config(old: bool) -> Schema {
-    let clusters = list(text().at_most(256)).at_least(1).at_most(20);
+    let clusters = |name| list(name).at_least(1).at_most(20);
     if old {
-        return kind([field("spec", object([field("clusters", clusters.unique()).required()]))]);
+        return kind([field("spec", object([field("clusters", clusters(text()).unique()).required()]))]);
     }
+    let clusters = clusters(text().at_most(256));
     kind([field(
         "spec",
         object([
@@ -258,6 +271,7 @@ pub(super) fn multikueue_cluster(old: bool) -> Schema {
     ]);
     let profile = object([field("name", text().at_least(1).at_most(256)).required()]);
     if old {
+        let config = config.needs(&["locationType"]);
         return with_spec(object([field("kubeConfig", config).required(), field("clusterProfileRef", profile)]));
     }
     let source = object([field("kubeConfig", config), field("clusterProfileRef", profile)])
@@ -267,7 +281,7 @@ pub(super) fn multikueue_cluster(old: bool) -> Schema {
     with_spec(object([field("clusterSource", source).required()]))
 }
 
-pub(super) fn provisioning_request_config() -> Schema {
+pub(super) fn provisioning_request_config(old: bool) -> Schema {
     let update = object([
         field("key", text().at_least(1).at_most(317).like(Pattern::LabelKey)).required(),
         field("valueFromProvisioningClassDetail", text().at_least(1).at_most(32768)).required(),
@@ -277,14 +291,16 @@ pub(super) fn provisioning_request_config() -> Schema {
         field("backoffBaseSeconds", int32()).default(60),
         field("backoffMaxSeconds", int32()).default(1800),
     ]);
+    let updates = list(update).at_most(8);
+    let updates = if old { updates } else { updates.unique_by(&["key"]) };
     kind([field(
         "spec",
         object([
-            field("provisioningClassName", reference().at_least(1)).required(),
+            field("provisioningClassName", reference().at_least(usize::from(!old))).required(),
             field("parameters", map(text().at_most(255)).at_most(100)),
             field("managedResources", list(text()).at_most(100).unique()),
             field("retryStrategy", retry).default(json!({})),
-            field("podSetUpdates", object([field("nodeSelector", list(update).at_most(8).unique_by(&["key"]))])),
+            field("podSetUpdates", object([field("nodeSelector", updates)])),
             field("podSetMergePolicy", one_of(&["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"])),
         ]),
     )])

@@ -2,71 +2,98 @@
 
 use serde_json::Value;
 
+use super::place::Place;
 use super::{Schema, Shape};
+use crate::field_error::MAX_WARNINGS;
 use crate::suggest::nearest;
+
+/// The fields of an object that nobody knows.
+#[derive(Default)]
+pub(crate) struct Unknown {
+    /// The first of them.
+    pub(crate) fields: Vec<UnknownField>,
+    /// How many more there are.
+    pub(crate) n_more: usize,
+}
 
 /// A field that nobody knows, and the known one that may have been meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unknown {
+pub(crate) struct UnknownField {
     pub(crate) path: String,
     pub(crate) meant: Option<&'static str>,
 }
 
+impl Unknown {
+    fn note(&mut self, place: &Place<'_>, name: &str, known: &[super::Field]) {
+        // Finding what was meant takes time.
+        if self.fields.len() >= MAX_WARNINGS {
+            self.n_more += 1;
+            return;
+        }
+        let meant = nearest(name, known.iter().map(|field| field.name));
+        self.fields.push(UnknownField { path: place.field(name).to_string(), meant });
+    }
+}
+
 impl Schema {
-    /// Prepares a value in place and gives the fields that were dropped. A part with a wrong shape is left alone.
-    pub(crate) fn prepare(&self, value: &mut Value) -> Vec<Unknown> {
-        let mut unknown = Vec::new();
-        self.prepare_at(value, "", &mut unknown);
+    /// Prepares a value in place and gives the fields that were dropped.
+    pub(crate) fn prepare(&self, value: &mut Value) -> Unknown {
+        let mut unknown = Unknown::default();
+        self.prepare_at(value, &Place::ROOT, &mut unknown);
         unknown
     }
 
-    fn prepare_at(&self, value: &mut Value, path: &str, unknown: &mut Vec<Unknown>) {
+    fn prepare_at(&self, value: &mut Value, place: &Place<'_>, unknown: &mut Unknown) {
         match (&self.shape, value) {
             (Shape::Object(fields), Value::Object(values)) => {
                 values.retain(|name, value| {
                     let known = fields.iter().any(|field| field.name == name);
                     if !known {
-                        let meant = nearest(name, fields.iter().map(|field| field.name));
-                        unknown.push(Unknown { path: child(path, name), meant });
+                        unknown.note(place, name, fields);
                     }
                     known && !value.is_null()
                 });
                 for field in fields {
-                    if let (None, Some(default)) = (values.get(field.name), &field.default) {
+                    if let (None, Some(default)) = (values.get(field.name), &field.schema.default) {
                         values.insert(field.name.to_owned(), default.clone());
                     }
                     if let Some(value) = values.get_mut(field.name) {
-                        field.schema.prepare_at(value, &child(path, field.name), unknown);
+                        field.schema.prepare_at(value, &place.field(field.name), unknown);
                     }
                 }
             }
-            (Shape::Map { value, .. }, Value::Object(entries)) => {
+            (Shape::Map { value: schema, .. }, Value::Object(entries)) => {
+                entries.retain(|_, entry| {
+                    schema.fill_null(entry);
+                    !entry.is_null()
+                });
                 for (name, entry) in entries {
-                    value.prepare_at(entry, &child(path, name), unknown);
+                    schema.prepare_at(entry, &place.field(name), unknown);
                 }
             }
             (Shape::List { item, .. }, Value::Array(items)) => {
                 for (i, entry) in items.iter_mut().enumerate() {
-                    item.prepare_at(entry, &format!("{path}[{i}]"), unknown);
+                    item.fill_null(entry);
+                    item.prepare_at(entry, &place.index(i), unknown);
                 }
             }
-            (Shape::Integer { .. }, number) => whole(number),
-            _ => {}
+            (Shape::Any, _) => {}
+            (_, part) => empty(part),
+        }
+    }
+
+    fn fill_null(&self, value: &mut Value) {
+        if let (true, Some(default)) = (value.is_null(), &self.default) {
+            value.clone_from(default);
         }
     }
 }
 
-/// `1.0` is an integer in JSON schemas.
-#[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
-fn whole(number: &mut Value) {
-    if let Some(float) =
-        number.as_f64().filter(|float| number.is_f64() && float.trunc() == *float && float.abs() < 9e15)
-    {
-        *number = Value::from(float as i64);
+/// Drops the fields of a part that should have been something else: nobody knows any.
+fn empty(part: &mut Value) {
+    match part {
+        Value::Object(fields) => fields.clear(),
+        Value::Array(items) => items.iter_mut().for_each(empty),
+        _ => {}
     }
-}
-
-/// The path of a field below another.
-pub(crate) fn child(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -1,11 +1,12 @@
-//! The Workload's spec and its pod templates (rules/01 §6).
+//! The Workload's spec (rules/01 §6).
 
 use serde_json::Value;
 
-use super::kubernetes::{resources, toleration};
+use super::pod::pod_template;
+use super::rule::has_integer;
 use super::{
-    Pattern, Schema, any, boolean, field, has, int32, int32_from, items, kind, known, list, map, object, one_of,
-    quantity, reference, text, text_of,
+    Pattern, Schema, any, boolean, field, has, int32, int32_from, items, kind, list, object, one_of, reference, text,
+    text_of,
 };
 
 pub(super) fn workload(old: bool) -> Schema {
@@ -24,14 +25,14 @@ pub(super) fn workload(old: bool) -> Schema {
         let sources = &["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""];
         fields.push(field("priorityClassSource", one_of(sources)).default(""));
         object(fields).rule("priority should not be nil when priorityClassName is set", |spec| {
-            !has(spec, "priorityClassName") || has(spec, "priority")
+            Ok(!has(spec, "priorityClassName") || has_integer(spec, "priority")?)
         })
     } else {
         fields.push(field("priorityClassRef", priority_class_ref()));
         let gate = object([field("name", text().at_least(1).at_most(63)).required()]);
         fields.push(field("preemptionGates", list(gate).at_most(8).unique_by(&["name"])));
         object(fields).rule("priority should not be nil when priorityClassRef is set", |spec| {
-            !has(spec, "priorityClassRef") || has(spec, "priority")
+            Ok(!has(spec, "priorityClassRef") || has_integer(spec, "priority")?)
         })
     };
     let status = if old { any() } else { super::status::workload_status() };
@@ -74,7 +75,8 @@ fn pod_set(old: bool) -> Schema {
     ])
     .rule("minCount should be positive and less or equal to count", |pod_set| {
         let number = |name| pod_set.get(name).and_then(Value::as_i64);
-        number("minCount").is_none_or(|min| Some(min) <= number("count"))
+        let bounded = has_integer(pod_set, "minCount")? && has_integer(pod_set, "count")?;
+        Ok(!bounded || number("minCount") <= number("count"))
     })
 }
 
@@ -89,7 +91,7 @@ fn topology_request(old: bool) -> Schema {
         field("subGroupCount", int32_from(if old { i64::MIN } else { 0 })),
         field("podSetGroupName", limited(256)),
         field("podSetSliceRequiredTopology", limited(63)),
-        field("podSetSliceSize", int32_from(if old { i64::MIN } else { 1 })),
+        field("podSetSliceSize", int32_from(1)),
     ];
     if !old {
         let constraint = object([
@@ -98,102 +100,5 @@ fn topology_request(old: bool) -> Schema {
         ]);
         fields.push(field("podsetSliceRequiredTopologyConstraints", list(constraint).at_most(3)));
     }
-    object(fields)
-}
-
-fn pod_template() -> Schema {
-    let metadata = object([
-        field("labels", map(text())),
-        field("annotations", map(text())),
-        field("finalizers", list(text())),
-        field("name", text()),
-        field("namespace", text()),
-        // Generated manifests carry it, always null.
-        field("creationTimestamp", any()),
-    ]);
-    object([field("metadata", metadata), field("spec", pod_spec())])
-}
-
-/// A pod's spec: what scheduling reads with its shape, the rest by name.
-fn pod_spec() -> Schema {
-    let mut fields = vec![
-        field("containers", list(container()).unique_by(&["name"])).required(),
-        field("initContainers", list(container()).unique_by(&["name"])),
-        field("nodeSelector", map(text())),
-        field("tolerations", list(toleration())),
-        field("runtimeClassName", text()),
-        field("priorityClassName", text()),
-        field("priority", int32()),
-        field("overhead", map(quantity())),
-        field("resources", resources()),
-        field("affinity", object(known(&["nodeAffinity", "podAffinity", "podAntiAffinity"]))),
-    ];
-    fields.extend(known(&[
-        "activeDeadlineSeconds",
-        "automountServiceAccountToken",
-        "dnsConfig",
-        "dnsPolicy",
-        "enableServiceLinks",
-        "ephemeralContainers",
-        "hostAliases",
-        "hostIPC",
-        "hostNetwork",
-        "hostPID",
-        "hostUsers",
-        "hostname",
-        "hostnameOverride",
-        "imagePullSecrets",
-        "nodeName",
-        "os",
-        "preemptionPolicy",
-        "readinessGates",
-        "resourceClaims",
-        "restartPolicy",
-        "schedulerName",
-        "schedulingGates",
-        "schedulingGroup",
-        "securityContext",
-        "serviceAccount",
-        "serviceAccountName",
-        "setHostnameAsFQDN",
-        "shareProcessNamespace",
-        "subdomain",
-        "terminationGracePeriodSeconds",
-        "topologySpreadConstraints",
-        "volumes",
-    ]));
-    object(fields)
-}
-
-fn container() -> Schema {
-    let mut fields = vec![
-        field("name", text()).required(),
-        field("resources", resources()),
-        field("restartPolicy", text()),
-        field("ports", list(any())),
-    ];
-    fields.extend(known(&[
-        "args",
-        "command",
-        "env",
-        "envFrom",
-        "image",
-        "imagePullPolicy",
-        "lifecycle",
-        "livenessProbe",
-        "readinessProbe",
-        "resizePolicy",
-        "restartPolicyRules",
-        "securityContext",
-        "startupProbe",
-        "stdin",
-        "stdinOnce",
-        "terminationMessagePath",
-        "terminationMessagePolicy",
-        "tty",
-        "volumeDevices",
-        "volumeMounts",
-        "workingDir",
-    ]));
     object(fields)
 }

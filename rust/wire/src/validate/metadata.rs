@@ -1,17 +1,16 @@
-//! `metadata` of a manifest: name, namespace, labels, annotations.
+//! `metadata` of a manifest: the rules that an API server has for the metadata of any object.
 
 use kueuecore::objects::StringMap;
 use serde_json::Value;
 
-use super::labels;
-use crate::field_error::{FieldError, quoted};
+use super::{NEGATIVE, labels};
+use crate::field_error::{FieldError, quoted, rendered};
 use crate::kinds::Kind;
-use crate::names::{dns1123_label_errors, dns1123_subdomain_errors};
+use crate::names::{dns1123_label_errors, dns1123_subdomain_errors, label_key_errors};
 
 pub(super) fn errors(kind: Kind, metadata: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let text = |name| metadata.get(name).and_then(Value::as_str).unwrap_or("");
-    let prefix = text("generateName");
+    let prefix = text(metadata, "generateName");
     if !prefix.is_empty() {
         // What is appended makes a trailing hyphen fine.
         let trimmed = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |rest| format!("{rest}a"));
@@ -20,16 +19,102 @@ pub(super) fn errors(kind: Kind, metadata: &Value) -> Vec<FieldError> {
             complaints.into_iter().map(|detail| FieldError::invalid("metadata.generateName", quoted(prefix), detail)),
         );
     }
-    let name = text("name");
+    let name = text(metadata, "name");
     if name.is_empty() && prefix.is_empty() {
         errors.push(FieldError::required("metadata.name", "name or generateName is required"));
     } else if !name.is_empty() {
         let complaints = name_errors(kind, name);
         errors.extend(complaints.into_iter().map(|detail| FieldError::invalid("metadata.name", quoted(name), detail)));
     }
-    errors.extend(namespace(kind, text("namespace")));
+    errors.extend(namespace(kind, text(metadata, "namespace")));
     errors.extend(labels::labels(&entries(metadata, "labels"), "metadata.labels"));
     errors.extend(labels::annotations(&entries(metadata, "annotations"), "metadata.annotations"));
+    if let Some(generation) = metadata.get("generation").filter(|value| value.as_i64().is_some_and(|n| n < 0)) {
+        errors.push(FieldError::invalid("metadata.generation", rendered(generation), NEGATIVE));
+    }
+    errors.extend(owners(items(metadata, "ownerReferences")));
+    errors.extend(finalizers(items(metadata, "finalizers")));
+    errors.extend(managers(items(metadata, "managedFields")));
+    errors
+}
+
+fn owners(owners: &[Value]) -> Vec<FieldError> {
+    let path = "metadata.ownerReferences";
+    let mut errors = Vec::new();
+    let mut controller: Option<String> = None;
+    for owner in owners.iter().filter(|owner| owner.is_object()) {
+        let version = text(owner, "apiVersion");
+        let has_version = version.matches('/').count() <= 1 && !version.rsplit('/').next().unwrap_or("").is_empty();
+        if !has_version {
+            errors.push(FieldError::invalid(
+                format!("{path}.apiVersion"),
+                quoted(version),
+                "version must not be empty",
+            ));
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(owner, name).is_empty() {
+                errors.push(FieldError::invalid(format!("{path}.{name}"), quoted(""), "must not be empty"));
+            }
+        }
+        if (version, text(owner, "kind")) == ("v1", "Event") {
+            errors.push(FieldError::invalid(
+                path,
+                rendered(owner),
+                "/v1, Kind=Event is disallowed from being an owner",
+            ));
+        }
+        if owner.get("controller") == Some(&Value::Bool(true)) {
+            let this = format!("{}/{}", text(owner, "kind"), text(owner, "name"));
+            match &controller {
+                None => controller = Some(this),
+                Some(first) => errors.push(FieldError::invalid(
+                    path,
+                    rendered(&Value::from(owners.to_vec())),
+                    format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
+                         {this}"
+                    ),
+                )),
+            }
+        }
+    }
+    errors
+}
+
+fn finalizers(finalizers: &[Value]) -> Vec<FieldError> {
+    let path = "metadata.finalizers";
+    let named = || finalizers.iter().filter_map(Value::as_str);
+    let complaints = named().flat_map(|name| label_key_errors(name).into_iter().map(move |detail| (name, detail)));
+    let mut errors: Vec<FieldError> =
+        complaints.map(|(name, detail)| FieldError::invalid(path, quoted(name), detail)).collect();
+    let (orphan, foreground) = ("orphan", "foregroundDeletion");
+    if named().any(|name| name == orphan) && named().any(|name| name == foreground) {
+        let detail = format!("finalizer {orphan} and {foreground} cannot be both set");
+        errors.push(FieldError::invalid(path, rendered(&Value::from(finalizers.to_vec())), detail));
+    }
+    errors
+}
+
+/// Who wrote which fields: a dump has that, and nobody writes it by hand.
+fn managers(entries: &[Value]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (i, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_object()) {
+        let path = |name: &str| format!("metadata.managedFields[{i}].{name}");
+        let operation = text(entry, "operation");
+        if !matches!(operation, "Apply" | "Update") {
+            errors.push(FieldError::invalid(path("operation"), quoted(operation), "must be `Apply` or `Update`"));
+        }
+        let fields_type = text(entry, "fieldsType");
+        if !matches!(fields_type, "" | "FieldsV1") {
+            errors.push(FieldError::invalid(path("fieldsType"), quoted(fields_type), "must be `FieldsV1`"));
+        }
+        for (name, max) in [("manager", 128), ("subresource", 256)] {
+            if text(entry, name).len() > max {
+                errors.push(FieldError::too_long(path(name), max));
+            }
+        }
+    }
     errors
 }
 
@@ -49,6 +134,14 @@ fn namespace(kind: Kind, namespace: &str) -> Vec<FieldError> {
     }
     let complaints = dns1123_label_errors(namespace).into_iter();
     complaints.map(|detail| FieldError::invalid(path, quoted(namespace), detail)).collect()
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The texts of a map; what is no text is the schema's business.

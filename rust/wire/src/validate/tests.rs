@@ -2,6 +2,7 @@
 
 mod others;
 mod quotas;
+mod shapes;
 mod update;
 mod workload;
 

@@ -51,7 +51,7 @@ fn cluster_queues_are_refused_with_the_reason() {
         (
             quota(json!({"nominalQuota": true})),
             &format!(
-                "{QUOTA}.nominalQuota: Invalid value: \"boolean\": {QUOTA}.nominalQuota in body must be of type integer,string: \"boolean\"\n<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+                "{QUOTA}.nominalQuota: Invalid value: \"boolean\": {QUOTA}.nominalQuota in body must be of type integer,string: \"boolean\"\n<nil>: Invalid value: \"\": \"{QUOTA}.nominalQuota\" must validate at least one schema (anyOf)\n{QUOTA}.nominalQuota: Invalid value: \"boolean\": {QUOTA}.nominalQuota in body must be of type integer: \"boolean\"\n<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
             ),
         ),
         (

@@ -1,0 +1,61 @@
+//! Rules over several fields, as the CustomResourceDefinitions state them in CEL.
+
+use serde_json::Value;
+
+/// A rule over a part, and its message.
+pub(crate) struct Rule {
+    pub(super) message: &'static str,
+    check: Box<dyn Fn(&Value) -> Outcome + Send + Sync>,
+}
+
+/// What a rule says of a part.
+pub(crate) enum Outcome {
+    Holds,
+    Broken,
+    /// It asked for a field that is not there, which is an error of its own.
+    NoSuchKey(&'static str),
+    /// It asked for an integer that is written as `1.0`: that passes as one everywhere else.
+    NotAnInteger,
+}
+
+impl From<bool> for Outcome {
+    fn from(holds: bool) -> Self {
+        if holds { Outcome::Holds } else { Outcome::Broken }
+    }
+}
+
+impl From<Result<bool, Outcome>> for Outcome {
+    fn from(verdict: Result<bool, Outcome>) -> Self {
+        verdict.map_or_else(|error| error, Outcome::from)
+    }
+}
+
+impl Rule {
+    pub(super) fn new<O: Into<Outcome>>(
+        message: &'static str,
+        rule: impl Fn(&Value) -> O + Send + Sync + 'static,
+    ) -> Self {
+        Self { message, check: Box::new(move |value| rule(value).into()) }
+    }
+
+    pub(super) fn check(&self, value: &Value) -> Outcome {
+        (self.check)(value)
+    }
+}
+
+/// Is an integer field there?
+pub(super) fn has_integer(value: &Value, name: &str) -> Result<bool, Outcome> {
+    match value.get(name) {
+        Some(Value::Number(number)) if !number.is_i64() => Err(Outcome::NotAnInteger),
+        found => Ok(found.is_some()),
+    }
+}
+
+/// What CEL's `all` says of a list: one broken entry decides, then one that could not be judged.
+pub(super) fn all<'a>(entries: impl Iterator<Item = &'a Value>, rule: impl Fn(&'a Value) -> Outcome) -> Outcome {
+    entries.map(rule).fold(Outcome::Holds, |all, one| match (all, one) {
+        (Outcome::Broken, _) | (_, Outcome::Broken) => Outcome::Broken,
+        (Outcome::Holds, one) => one,
+        (all, _) => all,
+    })
+}
