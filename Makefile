@@ -117,7 +117,8 @@ conformance: $(STAMPS)/extension ## compare with recorded answers of the real Ku
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt $(CONFORMANCE_ARGS); \
 		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt "$(CONFORMANCE)/traces" \
-			"$(CONFORMANCE)"/scale/baseline-*.jsonl.gz; \
+			"$(CONFORMANCE)/found" "$(CONFORMANCE)"/scale/baseline-*.jsonl.gz; \
+		$(PY) scripts/server_verdicts.py "$(CONFORMANCE)"/server/*.jsonl.gz; \
 	else \
 		echo 'conformance: skipped, no $(CONFORMANCE) here'; \
 	fi

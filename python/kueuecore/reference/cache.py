@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -174,4 +175,9 @@ class Cache:
             node.is_active = self.is_active(name) and not node.has_cycle
         nodes = {name: node for name, node in self.forest.cluster_queues.items() if node.is_active}
         workloads = {name: dict(self.workloads[name]) for name in nodes}
-        return Snapshot(self.settings, now, self.flavors, nodes, self.used.copy(), workloads, local_queue_usage or {})
+        used, flavors = self.used.copy(), dict(self.flavors)
+        return Snapshot(self.settings, now, flavors, nodes, used, workloads, local_queue_usage or {})
+
+    def leave_snapshot(self) -> None:
+        """A cycle waits and keeps its snapshot: what changes from now on changes other nodes (rules/07 §6)."""
+        self.used, self.forest = copy.deepcopy((self.used, self.forest))

@@ -70,13 +70,16 @@ class Cycle:
 
     def _wait_for_pods(self, entry: Entry) -> None:
         """Nobody starts before the pods of all others are ready (rules/07 §6)."""
-        blocked = self.world.owned(entry.info.key)
         reason = "WaitingForPodsReady" if self.settings.on("UnadmittedWorkloadsObservability") else "Waiting"
         message = "waiting for all admitted workloads to be in PodsReady condition"
-        if conditions.unreserve(blocked, reason, message, self.world.now, self.settings):
-            self._write(blocked)
+        # The scheduler also sleeps for one that has gone while it slept for another.
+        if self._is_here(entry.info):
+            blocked = self.world.owned(entry.info.key)
+            if conditions.unreserve(blocked, reason, message, self.world.now, self.settings):
+                self._write(blocked)
         if self.wait is None:
             raise NotImplementedError("a cycle that waits for pods, outside of a run")
+        self.world.cache.leave_snapshot()
         self.wait()
 
     def _nominate(self, entry: Entry) -> bool:
@@ -213,10 +216,10 @@ class Cycle:
             return self._skip(entry, message, "WaitingForQuota")
         self.victims |= {target.info.key: target.info for target in entry.targets}
         self.snapshot.usage.add(node, entry.usage)
-        if not self._is_here(info):
-            return None
         replaced = replaced_slice(info, self.snapshot)
         if mode == Mode.PREEMPT:
+            if not self._is_here(info):
+                return None
             entry.reason = "WaitingForPreemptedWorkloads"
             # The slice is taken out once: were it a candidate as well, it is preempted (rules/09 §2.3 8).
             slices = (i for i, it in enumerate(entry.targets) if replaced is not None and it.info.key == replaced.key)
@@ -273,7 +276,8 @@ class Cycle:
             info = target.info
             if not self._is_here(info):
                 continue
-            if info.is_evicted:
+            # One that was told while the cycle waited for pods is not told again.
+            if info.is_evicted or conditions.is_true(self.world.kind("Workload")[info.key], "Evicted"):
                 expected.discard(info.key)
             elif info.key not in expected:
                 expected.add(info.key)

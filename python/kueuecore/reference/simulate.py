@@ -256,7 +256,7 @@ class _Simulation:
         if workload is None or is_over or is_told or not conditions.is_true(workload, "Admitted"):
             # What the pods of a job that has ended were about to do still comes, though it changes nothing.
             ended = (_DONE,) if workload is not None and is_over else (_DONE, _READY, _FAILED)
-            if name in self.running:
+            if name in self.running or workload is None:
                 self.timers = {
                     timer: at for timer, at in self.timers.items() if timer not in [(k, name) for k in ended]
                 }

@@ -1,4 +1,4 @@
-//! JSON values as Go prints them, which is how API servers show what they refuse.
+//! JSON values as Go prints them, which is how API servers show what they refuse (rules/01 §10 9).
 
 use std::fmt::Write;
 use std::ops::Range;

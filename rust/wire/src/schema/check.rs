@@ -1,7 +1,4 @@
-//! Validation against a schema, in the words of the API server (rules/01, head).
-//!
-//! What looks odd here is how API servers say it: a value of a wrong type is also measured by its bounds, and an
-//! amount that is neither number nor text gets three lines.
+//! Validation against a schema, in the words of the API server (rules/01 §10).
 
 use std::collections::BTreeSet;
 

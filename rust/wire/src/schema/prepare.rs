@@ -1,4 +1,4 @@
-//! Before validation: unknown fields are reported and dropped, nulls dropped, defaults filled in.
+//! Before validation: unknown fields are reported and dropped, nulls dropped, defaults filled in (rules/01 §10 1).
 
 use serde_json::Value;
 

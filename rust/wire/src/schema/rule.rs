@@ -1,4 +1,4 @@
-//! Rules over several fields, as the CustomResourceDefinitions state them in CEL.
+//! Rules over several fields, as the CustomResourceDefinitions state them in CEL (rules/01 §10 7).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `metadata` of a manifest: the rules that an API server has for the metadata of any object.
+//! `metadata` of a manifest: the rules that an API server has for the metadata of any object (rules/01 §10 8).
 
 use kueuecore::objects::StringMap;
 use serde_json::Value;
