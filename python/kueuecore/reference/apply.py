@@ -83,9 +83,9 @@ class Watchers(State):
     def _drop_local_queue(self, name: str) -> None:
         queue = self.queues.get(self.local_queues.pop(name, ""))
         if queue is not None:
-            for info in queue.waiting().values():
-                if info.local_queue == name:
-                    queue.delete(info.key)
+            for waiting in [*queue.waiting(), queue.inflight]:
+                if waiting is not None and self.assigned.get(waiting) == name:
+                    queue.delete(waiting)
 
     def _queue_all(self, local_queue: str) -> None:
         """A LocalQueue or its ClusterQueue appears: queue what it holds (rules/05 §2.1)."""
