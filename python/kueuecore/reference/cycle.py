@@ -336,7 +336,8 @@ class Cycle:
             return
         world.expected.discard(info.key)
         reserved = f"Quota reserved in ClusterQueue {info.cluster_queue}, wait time since queued was "
-        reserved += messages.waited(admitted, now)
+        # As the cycle saw it: a backoff may have ended while it waited for pods.
+        reserved += messages.waited(info.workload, now)
         if considered := entry.assignment.considered:
             reserved += f"; Flavors considered: {considered}"
         self._event(info, "QuotaReserved", conditions.cut(reserved, conditions.EVENT_BYTES))
