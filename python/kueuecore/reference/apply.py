@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from kueuecore.reference import conditions, times, variants
 from kueuecore.reference.objects import CLUSTER_SCOPED, ClusterQueue, complete, key, local_queue_key
@@ -10,7 +11,7 @@ from kueuecore.reference.pending import PendingQueue
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json
 from kueuecore.reference.state import State
-from kueuecore.reference.totals import priority
+from kueuecore.reference.totals import Progress, priority
 
 
 class Watchers(State):
@@ -74,20 +75,23 @@ class Watchers(State):
         if stop != "None":
             self._drop_local_queue(name)
         elif self.local_queues.get(name) != target:
-            self._drop_local_queue(name)
+            progress = self._drop_local_queue(name)
             self.local_queues[name] = target
-            self._queue_all(name)
+            self._queue_all(name, progress)
         if before is None or (before.get("stopPolicy") or "None") != stop:
             self.mark_dirty(name)
 
-    def _drop_local_queue(self, name: str) -> None:
-        queue = self.queues.get(self.local_queues.pop(name, ""))
+    def _drop_local_queue(self, name: str) -> dict[str, Progress | None]:
+        """What waits there leaves its queue. Returns where the scan of flavors is for each."""
+        queue, progress = self.queues.get(self.local_queues.pop(name, "")), {}
         if queue is not None:
+            progress = {key: info.progress for key, info in queue.waiting().items()}
             for waiting in [*queue.waiting(), queue.inflight]:
                 if waiting is not None and self.assigned.get(waiting) == name:
                     queue.delete(waiting)
+        return progress
 
-    def _queue_all(self, local_queue: str) -> None:
+    def _queue_all(self, local_queue: str, progress: Mapping[str, Progress | None] = MappingProxyType({})) -> None:
         """A LocalQueue or its ClusterQueue appears: queue what it holds (rules/05 §2.1)."""
         queue = self.queues.get(self.local_queues[local_queue])
         for name, workload in self.kind("Workload").items():
@@ -95,7 +99,9 @@ class Watchers(State):
                 self.assigned[name] = local_queue
                 may_wait = conditions.is_admissible(workload, self.settings) and not self._is_parent(workload)
                 if queue is not None and may_wait:
-                    queue.push_if_absent(self.info(workload))
+                    info = self.info(workload)
+                    info.progress = progress.get(name)
+                    queue.push_if_absent(info)
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: str | int | None = None) -> bool:
         """Delete an object. Says whether it was there."""

@@ -344,8 +344,12 @@ impl State {
         let queue = self.queue(&object.cluster_queue);
         if let Some(old) = &old {
             let leaves = old.cluster_queue != object.cluster_queue;
-            if leaves || object.stop_policy != StopPolicy::None {
+            let stops = object.stop_policy != StopPolicy::None;
+            if leaves || stops {
                 self.unqueue_workloads_of(id);
+            }
+            if stops {
+                self.forget_progress_of(id);
             }
             if leaves && let Some(old_queue) = self.local_queues[id].queue {
                 self.queues[old_queue].local_queues.remove(&id);
@@ -374,6 +378,7 @@ impl State {
             return false;
         };
         self.unqueue_workloads_of(id);
+        self.forget_progress_of(id);
         self.touch_local_queue(id);
         self.local_queues[id].object = None;
         self.local_queues[id].account = None;
@@ -403,6 +408,13 @@ impl State {
     fn unqueue_workloads_of(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.clone().iter() {
             self.unqueue(workload);
+        }
+    }
+
+    /// To Kueue a LocalQueue that stops is deleted: what waits there begins with the first flavor when it is back.
+    fn forget_progress_of(&mut self, id: LocalQueueId) {
+        for workload in self.local_queues[id].workloads.clone().iter() {
+            self.workloads.get_mut(workload).resume = None;
         }
     }
 
