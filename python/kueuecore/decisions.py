@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from kueuecore import _core, tables
 from kueuecore._keyed import Keyed
+from kueuecore.errors import ObjectRef, Problem
 
 __all__ = [
     "Admission",
@@ -167,7 +168,8 @@ class Undecided(Keyed):
     message: str
 
     def __str__(self) -> str:
-        return f'Workload "{self.key}": {self.field}: {self.message}; it stays undecided'
+        about = ObjectRef("Workload", self.name, self.namespace)
+        return str(Problem(self.message, field=self.field, object=about, remedy="it stays undecided"))
 
 
 class Outcome(StrEnum):

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from kueuecore._text import escaped, quoted, shortened, shown
+
 __all__ = [
     "ConfigurationError",
     "EngineBrokenError",
@@ -46,12 +48,16 @@ class ObjectRef:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
-        return f'{self.kind} "{self.key}"' if self.name else self.kind
+        kind = escaped(shortened(self.kind))
+        return f"{kind} {quoted(self.key)}" if self.name else kind
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong with one field of one object.
+
+    As text it is one line: what does not print is escaped, and of names and values of more than 253 characters, which
+    are longer than Kubernetes takes, the beginning is shown.
 
     Args:
         message: What is wrong, as the API server says it after the field path: `Invalid value: "1x": ...`.
@@ -98,9 +104,9 @@ class Problem:
         about = "" if self.object is None else str(self.object)
         if self.index is not None and not self.place and not (self.object is not None and self.object.name):
             about = f"{about or 'object'} at index {self.index}"
-        parts = [self.place, about, self.field, self.message]
+        parts = [escaped(self.place), about, escaped(shortened(self.field)), shown(self.message)]
         text = ": ".join(part for part in parts if part)
-        return f"{text}; {self.remedy}" if self.remedy else text
+        return f"{text}; {shown(self.remedy)}" if self.remedy else text
 
 
 class KueuecoreError(Exception):
@@ -200,7 +206,7 @@ class UnknownObjectError(KueuecoreError, LookupError):
 
     def __str__(self) -> str:
         text = f"there is no {self.object}"
-        return f"{text}; {self.remedy}" if self.remedy else text
+        return f"{text}; {shown(self.remedy)}" if self.remedy else text
 
 
 class EngineBrokenError(KueuecoreError, RuntimeError):

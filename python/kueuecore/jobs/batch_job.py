@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._text import quoted
 from kueuecore.errors import Problem
 from kueuecore.jobs.fields import Exactly, Items, Shape, Type
 from kueuecore.jobs.gates import elastic_gated
@@ -21,7 +22,7 @@ from kueuecore.jobs.integration import (
 )
 from kueuecore.jobs.model import JobsConfiguration, Surroundings, annotations_of, is_elastic
 from kueuecore.jobs.paths import with_value, without_value
-from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid, quoted
+from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid
 from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from kueuecore._json import JsonValue
+from kueuecore._text import quoted
 from kueuecore._yaml import MOST_DIGITS
 from kueuecore.errors import Problem
 from kueuecore.jobs.paths import Key, Path, path_text
@@ -117,7 +118,7 @@ def unknown_fields(value: JsonValue, shape: Shape, path: Path = ()) -> list[Prob
             found += unknown_fields(it, fields[name], (*path, name))
         elif isinstance(shape, Exactly):
             field = path_text((*path, name))
-            found.append(Problem(f'unknown field "{field}"', field=field))
+            found.append(Problem(f"unknown field {quoted(field)}", field=field))
     return found
 
 
@@ -205,7 +206,7 @@ def _scalar_misfits(value: JsonValue, shape: Type, path: Path) -> Iterator[Probl
     if found != wanted and not (shape is Type.AMOUNT and found in ("integer", "number")):
         yield _wrong_type(value, wanted, path)
     elif shape is Type.TIME and isinstance(value, str) and not _is_time(value):
-        detail = f'{path_text(path)} in body must be of type date-time: "{value}"'
+        detail = f"{path_text(path)} in body must be of type date-time: {quoted(value)}"
         yield invalid(path_text(path), value, detail, remedy='write RFC 3339, such as "2026-01-01T00:00:00Z"')
     elif wanted == "integer" and isinstance(value, int):
         bits = 32 if shape is Type.COUNT else 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
+from kueuecore.errors import ObjectRef
 from kueuecore.jobs.model import QUEUE_LABEL, Surroundings, labels_of
 
 __all__ = ["OwnerError", "controller_of", "has_managed_owner", "managed_ancestor", "should_wait"]
@@ -48,7 +49,7 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
             break
         parent = surroundings.by_key.get((api_version, kind, namespace, name))
         if parent is None:
-            raise OwnerError(f'its owner {kind} "{namespace}/{name}" is not among the manifests')
+            raise OwnerError(f"its owner {ObjectRef(kind, name, namespace)} is not among the manifests")
         if text_at(parent, "metadata", "uid") != text_at(owner, "uid"):
             break
         if managed and surroundings.is_meant_for_kueue(parent):

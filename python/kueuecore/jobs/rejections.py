@@ -6,6 +6,7 @@ import json
 import re
 
 from kueuecore._json import JsonValue
+from kueuecore._text import quoted, shortened
 from kueuecore.errors import Problem
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "immutable",
     "invalid",
     "label_key_problems",
-    "quoted",
     "required",
     "subdomain_problems",
 ]
@@ -44,7 +44,8 @@ def immutable(field: str, new: JsonValue, old: JsonValue) -> list[Problem]:
     if new == old:
         return []
     if new is None or isinstance(new, bool | list | dict):
-        message = f"Invalid value: {json.dumps(new, separators=(',', ':'))}: field is immutable"
+        found = shortened(json.dumps(new, separators=(",", ":")))
+        message = f"Invalid value: {found}: field is immutable"
         return [Problem(message, field=field)]
     assert isinstance(new, str | int)
     return [invalid(field, new, "field is immutable")]
@@ -53,12 +54,6 @@ def immutable(field: str, new: JsonValue, old: JsonValue) -> list[Problem]:
 def required(field: str, detail: str = "") -> Problem:
     """The API server's `Required value`."""
     return Problem(f"Required value: {detail}" if detail else "Required value", field=field)
-
-
-def quoted(text: str) -> str:
-    """A text in quotes, as Go writes it."""
-    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    return '"' + "".join(escapes.get(character, character) for character in text) + '"'
 
 
 def go_int(text: str, *, bits: int = 64) -> tuple[int | None, str]:

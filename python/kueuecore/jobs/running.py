@@ -10,6 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.fields import Shape, field_problems
 from kueuecore.jobs.injection import infos_of_admission, infos_of_workload
@@ -162,7 +163,7 @@ def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], In
         found = f"{text_at(job, 'apiVersion')} {text_at(job, 'kind')}".strip()
         kinds = ", ".join(sorted({it.kind for it in integrations.values()}))
         remedy = f"the kinds are {kinds}; add yours with with_kinds"
-        problem = Problem(f'Unsupported value: "{found}": this is no kind of jobs', field="kind", remedy=remedy)
+        problem = Problem(f"Unsupported value: {quoted(found)}: this is no kind of jobs", field="kind", remedy=remedy)
         raise ManifestError([replace(problem, object=_ref(job))])
     _check(job, {"metadata": METADATA, **integration.fields}, _ref(job))
     return integration

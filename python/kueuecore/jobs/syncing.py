@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.group_syncing import NotMatching, fits_group, match_group, owned_by_all, prepared_group
 from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION, infos_of_workload
@@ -125,7 +126,9 @@ class _Syncing:
         workload = self._surroundings.workloads.get((self._namespace, name))
         if workload is None or self._is_of_another(workload):
             self._stop(None)
-            return self._result(None, f'its prebuilt Workload "{name}" is not there, or another object controls it')
+            return self._result(
+                None, f"its prebuilt Workload {quoted(name)} is not there, or another object controls it"
+            )
         if self._integration is POD_GROUP:
             workload = self._changed(workload, owned_by_all(self._job, workload))
         elif not self._controls(workload):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import quoted
 from kueuecore.errors import Problem
 from kueuecore.jobs.model import JobsConfiguration
 from kueuecore.jobs.rejections import forbidden, go_bool, go_int, invalid, label_key_problems, required
@@ -168,7 +169,7 @@ def _constraints_problems(path: str, annotations: dict[str, str], configuration:
     for index, topology in enumerate(topologies):
         first = topologies.index(topology)
         if first < index:
-            message = f'Duplicate value: "{topology} (also at index {first})"'
+            message = f"Duplicate value: {quoted(f'{topology} (also at index {first})')}"
             problems.append(Problem(message, field=f"{field}[{index}].topology", value=topology))
     for index in range(1, len(sizes)):
         above, size = sizes[index - 1], sizes[index]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore._text import quoted
 from kueuecore.errors import Problem
 from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION
 from kueuecore.jobs.integration import Integration, WorkloadIdentity
@@ -145,7 +146,7 @@ def priority_of(
     """
     if name := labels_of(job).get(PRIORITY_CLASS_LABEL):
         if name not in surroundings.workload_priority_classes:
-            message = f'WorkloadPriorityClass "{name}" not found'
+            message = f"WorkloadPriorityClass {quoted(name)} not found"
             remedy = "add the class to the manifests, or correct the label"
             return {}, Problem(message, field="spec.priorityClassRef", value=name, remedy=remedy)
         value = surroundings.workload_priority_classes[name]
@@ -155,7 +156,7 @@ def priority_of(
         pod_class = next(filter(None, named), None)
     if pod_class is not None and pod_class not in surroundings.priority_classes:
         remedy = "add the class to the manifests, or correct priorityClassName"
-        message = f'PriorityClass "{pod_class}" not found'
+        message = f"PriorityClass {quoted(pod_class)} not found"
         index = next(i for i, it in enumerate(pod_sets) if text_at(it, "template", "spec", "priorityClassName"))
         field = f"spec.podSets[{index}].template.spec.priorityClassName"
         return {}, Problem(message, field=field, value=pod_class, remedy=remedy)

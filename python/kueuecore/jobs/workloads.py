@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import quoted, shown
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.fields import field_problems, unknown_fields
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
@@ -51,7 +52,7 @@ class Ignored:
     manifest: Manifest
 
     def __str__(self) -> str:
-        return f"{self.job}: {self.reason}"
+        return f"{self.job}: {shown(self.reason)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +378,7 @@ def _check_managed(
     """Whether the controller looks at the job at all (rules/10 §2.4)."""
     namespace = text_at(job, "metadata", "namespace")
     if not integration.is_serving and not surroundings.is_selected(namespace):
-        raise NoWorkload(f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"')
+        raise NoWorkload(f"managedJobsNamespaceSelector leaves out the namespace {quoted(namespace)}")
     if ancestor is not None:
         raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
     if not surroundings.is_meant_for_kueue(job):
@@ -397,14 +398,14 @@ def _existing(
     prebuilt, _ = prebuilt_workload(job, surroundings.configuration)
     if prebuilt and integration.supports_prebuilt:
         found = "" if (namespace, prebuilt) in surroundings.workloads else ", which is not among the manifests"
-        return f'it uses the prebuilt Workload "{namespace}/{prebuilt}"{found}'
+        return f"it uses the prebuilt {ObjectRef('Workload', prebuilt, namespace)}{found}"
     wanted = object_at(list_at(workload, "metadata", "ownerReferences")[0])
     same = ("apiVersion", "kind", "name", "uid")
     for (other_namespace, other), existing in surroundings.workloads.items():
         owners = list_at(existing, "metadata", "ownerReferences")
         owned = is_only_one and any(all(text_at(owner, key) == wanted[key] for key in same) for owner in owners)
         if other_namespace == namespace and (owned or other == text_at(workload, "metadata", "name")):
-            return f'its Workload "{namespace}/{other}" is among the manifests (job {name})'
+            return f"its {ObjectRef('Workload', other, namespace)} is among the manifests (job {name})"
     return ""
 
 

@@ -1,9 +1,9 @@
 //! Rejections and bugs as the exceptions of `kueuecore.errors`.
 
 use kueuecore_wire::configuration::ConfigurationError;
-use kueuecore_wire::field_error::{FieldError, ObjectRef, Rejection, Warning, shortened};
+use kueuecore_wire::field_error::{FieldError, ObjectRef, Rejection, Warning, shortened, unquoted};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::{IntoPyDict, PyDict, PyList};
 
 /// `ManifestError` with one problem per field error.
 pub fn manifest_error(py: Python<'_>, rejections: &[Rejection]) -> PyErr {
@@ -75,23 +75,26 @@ fn problem<'py>(
     index: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let module = errors_module(py)?;
-    let text = error.to_string();
-    let message = text.strip_prefix(&error.path).map_or(text.as_str(), |rest| rest.trim_start_matches(": "));
     let kwargs = [("field", error.path.as_str())].into_py_dict(py)?;
     if let Some(value) = &error.value {
-        let json = py.import("json")?;
-        // Strings are rendered quoted, numbers and booleans plain: JSON again; other values stay text.
-        let plain = json
-            .call_method1("loads", (value,))
-            .unwrap_or_else(|_| value.into_pyobject(py).expect("a string").into_any());
-        let is_scalar = !plain.is_instance_of::<PyDict>() && !plain.is_instance_of::<pyo3::types::PyList>();
-        kwargs.set_item("value", if is_scalar { plain } else { shortened(value).into_pyobject(py)?.into_any() })?;
+        kwargs.set_item("value", plain(py, value)?)?;
     }
     if let Some(object) = object.filter(|o| !o.kind.is_empty()) {
         kwargs.set_item("object", object_ref(&module, object)?)?;
     }
     kwargs.set_item("index", index)?;
-    module.getattr("Problem")?.call((message,), Some(&kwargs))
+    module.getattr("Problem")?.call((error.message(),), Some(&kwargs))
+}
+
+/// A rendered value: strings are quoted, numbers and booleans plain as in JSON; other values stay text.
+fn plain<'py>(py: Python<'py>, value: &str) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(text) = unquoted(value) {
+        return Ok(text.into_pyobject(py)?.into_any());
+    }
+    match py.import("json")?.call_method1("loads", (value,)) {
+        Ok(plain) if !plain.is_instance_of::<PyDict>() && !plain.is_instance_of::<PyList>() => Ok(plain),
+        _ => Ok(shortened(value).into_pyobject(py)?.into_any()),
+    }
 }
 
 fn warning<'py>(py: Python<'py>, warning: &Warning) -> PyResult<Bound<'py, PyAny>> {

@@ -127,19 +127,27 @@ impl FieldError {
     }
 }
 
+impl FieldError {
+    /// What the API server says after the path.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut text = self.kind.text().to_owned();
+        if let Some(value) = &self.value {
+            text += &format!(": {}", shortened(value));
+        }
+        if !self.detail.is_empty() {
+            text += &format!(": {}", self.detail);
+        }
+        escaped(&text)
+    }
+}
+
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
+            write!(f, "{}: ", escaped(&self.path))?;
         }
-        f.write_str(self.kind.text())?;
-        if let Some(value) = &self.value {
-            write!(f, ": {}", shortened(value))?;
-        }
-        if !self.detail.is_empty() {
-            write!(f, ": {}", self.detail)?;
-        }
-        Ok(())
+        f.write_str(&self.message())
     }
 }
 
@@ -189,8 +197,10 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.object.kind.is_empty(), self.object.name.is_empty()) {
             (true, _) => write!(f, "object {}", self.index)?,
-            (false, true) => write!(f, "{} (object {})", self.object.kind, self.index)?,
-            (false, false) => write!(f, "{} {}", self.object.kind, shortened(&quoted(&self.object.name)))?,
+            (false, true) => write!(f, "{} (object {})", escaped(&self.object.kind), self.index)?,
+            (false, false) => {
+                write!(f, "{} {}", escaped(&self.object.kind), shortened(&quoted(&self.object.name)))?;
+            }
         }
         write!(f, " is invalid: {}", joined(&self.errors))
     }
@@ -217,33 +227,107 @@ pub fn quoted(text: &str) -> String {
     out.push('"');
     for c in text.chars() {
         match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c => out.push(c),
+            '"' | '\\' => out.extend(['\\', c]),
+            c => push_escaped(&mut out, c),
         }
     }
     out.push('"');
     out
 }
 
-/// So many characters of a value are shown.
-const MAX_SHOWN: usize = 256;
-
-/// A text as an error shows it: of a long one the beginning, and how long it is.
+/// The text that was [`quoted`]; none if that is not how it is written.
 #[must_use]
-pub fn shortened(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => Cow::from(format!("{}... ({} characters)", &text[..end], text.chars().count())),
-        None => Cow::from(text),
+pub fn unquoted(quoted: &str) -> Option<String> {
+    let mut rest = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    let mut out = String::with_capacity(rest.len());
+    while let Some(c) = rest.chars().next() {
+        let (unit, behind) = rest.split_at(unit_len(rest));
+        rest = behind;
+        match (c, unit.get(1..2)) {
+            ('\\', Some("x" | "u" | "U")) => out.push(char::from_u32(u32::from_str_radix(&unit[2..], 16).ok()?)?),
+            ('\\', None) => return None,
+            ('\\', Some(letter)) => {
+                let escape = ESCAPES.iter().find(|(_, name)| name == &letter);
+                out.push_str(escape.map_or(letter, |(c, _)| c));
+            }
+            _ => out.push(c),
+        }
     }
+    Some(out)
+}
+
+/// A text on one line, with all that does not print (controls, line ends, text direction) escaped as Go's `%q` does.
+/// `kueuecore._text` does the same in Python.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| push_escaped(&mut out, c));
+    out
+}
+
+const ESCAPES: [(&str, &str); 7] =
+    [("\u{7}", "a"), ("\u{8}", "b"), ("\t", "t"), ("\n", "n"), ("\u{b}", "v"), ("\u{c}", "f"), ("\r", "r")];
+
+fn push_escaped(out: &mut String, c: char) {
+    let start = out.len();
+    out.push(c);
+    if c == ' ' || c.is_ascii_graphic() || !c.is_ascii() && is_printable(c) {
+        return;
+    }
+    let escape = match ESCAPES.iter().find(|(it, _)| *it == &out[start..]) {
+        Some((_, letter)) => format!("\\{letter}"),
+        None if c.is_ascii() => format!("\\x{:02x}", c as u32),
+        None if (c as u32) < 0x10000 => format!("\\u{:04x}", c as u32),
+        None => format!("\\U{:08x}", c as u32),
+    };
+    out.replace_range(start.., &escape);
+}
+
+/// Whether a character beyond ASCII prints. `escape_debug` knows, and leaves marks alone where they do not come first.
+fn is_printable(c: char) -> bool {
+    let mut text = String::from("x");
+    text.push(c);
+    text.escape_debug().nth(1) == Some(c)
+}
+
+/// So many characters of a name or a value are shown: no name that Kubernetes takes has more.
+const LONGEST: usize = 253;
+
+/// A name or a value as an error shows it: of one that is longer than any name, the beginning. Of two that a slash joins
+/// (a namespace and a name, the prefix and the name of a label), the beginning of each. An escape counts as one
+/// character.
+#[must_use]
+pub fn shortened(value: &str) -> Cow<'_, str> {
+    if value.len() <= LONGEST {
+        return Cow::from(value);
+    }
+    let inner = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let (quote, text) = inner.map_or(("", value), |inner| ("\"", inner));
+    let shown = match text.split_once('/') {
+        Some((before, after)) if !after.contains('/') => format!("{}/{}", beginning(before), beginning(after)),
+        _ => beginning(text).into_owned(),
+    };
+    Cow::from(format!("{quote}{shown}{quote}"))
+}
+
+fn beginning(text: &str) -> Cow<'_, str> {
+    let mut rest = text;
+    for _ in 0..LONGEST {
+        rest = &rest[unit_len(rest)..];
+    }
+    if rest.is_empty() { Cow::from(text) } else { Cow::from(format!("{}...", &text[..text.len() - rest.len()])) }
+}
+
+/// Length of the character or escape that an escaped text begins with.
+fn unit_len(escaped: &str) -> usize {
+    let n_chars = match escaped.as_bytes() {
+        [b'\\', b'x', ..] => 4,
+        [b'\\', b'u', ..] => 6,
+        [b'\\', b'U', ..] => 10,
+        [b'\\', ..] => 2,
+        _ => 1,
+    };
+    escaped.char_indices().nth(n_chars).map_or(escaped.len(), |(end, _)| end)
 }
 
 /// A JSON value as field errors show it.
@@ -314,9 +398,35 @@ mod tests {
     #[test]
     fn of_a_long_value_the_beginning_is_shown() {
         let error = FieldError::invalid("spec.a", quoted(&"ä".repeat(5000)), "must be short");
-        let shown = format!("spec.a: Invalid value: \"{}... (5002 characters): must be short", "ä".repeat(255));
+        let shown = format!("spec.a: Invalid value: \"{}...\": must be short", "ä".repeat(253));
         assert_eq!(error.to_string(), shown);
-        assert_eq!(shortened(&"x".repeat(256)), "x".repeat(256));
+        let longest = quoted(&"\u{1b}".repeat(253));
+        assert_eq!(shortened(&longest), longest);
+        assert_eq!(shortened(&quoted(&"\u{1b}".repeat(254))), format!("\"{}...\"", r"\x1b".repeat(253)));
+        assert_eq!(shortened(&"1".repeat(254)), format!("{}...", "1".repeat(253)));
+        let key = format!("\"{}/{}\"", "p".repeat(253), "n".repeat(63));
+        assert_eq!(shortened(&key), key);
+    }
+
+    #[test]
+    fn what_does_not_print_is_escaped_as_go_does() {
+        let table = [
+            ("a\u{7}\u{8}\t\n\u{b}\u{c}\r", r"a\a\b\t\n\v\f\r"),
+            ("\0\u{1b}[2J\u{7f}", r"\x00\x1b[2J\x7f"),
+            ("\u{85}\u{9b}\u{2028}\u{202e}\u{feff}", r"\u0085\u009b\u2028\u202e\ufeff"),
+            ("\u{e0041}", r"\U000e0041"),
+            ("Grüße, 世界 e\u{301} 🚀 it's", "Grüße, 世界 e\u{301} 🚀 it's"),
+        ];
+        for (text, shown) in table {
+            assert_eq!(escaped(text), shown);
+            assert_eq!(quoted(text), format!("\"{shown}\""));
+            assert_eq!(unquoted(&quoted(text)).as_deref(), Some(text));
+        }
+        assert_eq!(quoted(r#"a\"b"#), r#""a\\\"b""#);
+        assert_eq!(unquoted(r#""a\\\"b""#).as_deref(), Some(r#"a\"b"#));
+        assert_eq!(unquoted("12"), None);
+        let error = FieldError::unshown("metadata.labels.a\nb", "not so\u{1b}");
+        assert_eq!(error.to_string(), r"metadata.labels.a\nb: Invalid value: not so\x1b");
     }
 
     #[test]
