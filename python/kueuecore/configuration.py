@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from kueuecore import _core
+from kueuecore._files import read_file
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.manifests import JsonObject, located, parse_manifests, to_json_lines
 
@@ -111,7 +112,7 @@ class Configuration:
     def read(cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
         """Read a Configuration file; see `parse`."""
         try:
-            data = Path(path).read_bytes()
+            data = read_file(Path(path))
         except OSError as error:
             name = os.fspath(path) or '""'
             raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=name) from None

@@ -21,16 +21,20 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol, TypeAlias
 
 import yaml
 
+from kueuecore._files import contents
 from kueuecore._json import JsonObject, JsonValue, text_at
-from kueuecore._yaml import MOST_DIGITS, Text, compose, convert, find_line, join, syntax_problem
+from kueuecore._json_text import json_documents
+from kueuecore._json_text import syntax_problem as json_syntax_problem
+from kueuecore._yaml import Text, compose, convert, find_line, join, syntax_problem
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
 __all__ = [
@@ -47,8 +51,8 @@ __all__ = [
     "to_json_lines",
 ]
 
-_SUFFIXES = (".yaml", ".yml", ".json")
-
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_DEEPEST = 200  # levels that are searched for what is wrong
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 API_VERSIONS: Mapping[str, str] = {
     "AdmissionCheck": _KUEUE,
@@ -219,7 +223,7 @@ def read_manifests(
     manifests: list[Manifest] = []
     problems: list[Problem] = []
     for source in sources:
-        for name, data in _contents(source, problems, recursive=recursive):
+        for name, data in contents(source, problems, recursive=recursive):
             try:
                 manifests.extend(parse_manifests(data, file=name))
             except ManifestError as error:
@@ -252,12 +256,9 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
     """
     decoded = _decode(text, file)
     if decoded.lstrip()[:1] == "{":
-        try:
+        # A flow mapping of YAML starts with a brace too, and YAML's message is the better one then.
+        with suppress(json.JSONDecodeError):
             return _from_json(decoded, file)
-        except json.JSONDecodeError as error:
-            if file.endswith(".json"):
-                raise ManifestError([_json_problem(error, file)]) from None
-            # A flow mapping of YAML starts with a brace too, and YAML's message is the better one then.
     return _from_yaml(decoded, file)
 
 
@@ -280,9 +281,28 @@ def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
         try:
             lines.append(json.dumps(plain, separators=(",", ":"), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
-            problem = Problem(f"it can not be written as JSON: {error}", object=object_ref(plain), index=index)
-            raise ManifestError([problem]) from error
+            message, about = f"it can not be written as JSON: {error}", object_ref(plain)
+            raise ManifestError([Problem(message, field=_unwritable(plain), object=about, index=index)]) from error
     return "".join(f"{line}\n" for line in lines).encode("ascii")
+
+
+def _unwritable(value: object, path: str = "", depth: int = 0) -> str:
+    """The field that JSON can not hold; empty if that is the whole."""
+    if depth > _DEEPEST:
+        return ""
+    if isinstance(value, dict):
+        if not all(isinstance(key, str | int | float | None) for key in value):
+            return path
+        entries = ((join(path, str(key)), entry) for key, entry in value.items())
+    elif isinstance(value, list | tuple):
+        entries = ((f"{path}[{index}]", entry) for index, entry in enumerate(value))
+    else:
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            return path
+        return ""
+    return next(filter(None, (_unwritable(entry, field, depth + 1) for field, entry in entries)), "")
 
 
 def plain_object(manifest: ManifestLike) -> JsonObject:
@@ -314,61 +334,26 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
     return error.mapped(place)
 
 
-def _contents(
-    source: str | os.PathLike[str] | IO[str] | IO[bytes], problems: list[Problem], *, recursive: bool
-) -> Iterable[tuple[str, str | bytes]]:
-    """Name and content of each file that `source` stands for."""
-    if not isinstance(source, (str, os.PathLike)):
-        name = getattr(source, "name", None)
-        yield (name if isinstance(name, str) else "<stream>"), source.read()
-        return
-    if source == "":
-        problems.append(Problem("the name of a file is empty", remedy='write "." for the directory you are in'))
-        return
-    if source == "-":
-        yield "<stdin>", sys.stdin.buffer.read()
-        return
-    if isinstance(source, str) and "\n" in source:
-        remedy = "use parse_manifests for a text"
-        problems.append(Problem("the name of a file has several lines", remedy=remedy))
-        return
-    path = Path(source)
-    try:
-        for file in _directory(path, problems, recursive=recursive) if path.is_dir() else [path]:
-            yield str(file), file.read_bytes()
-    except FileNotFoundError:
-        problems.append(Problem("there is no such file", file=str(path), remedy="check the name"))
-    except OSError as error:
-        problems.append(Problem(f"it can not be read: {error.strerror or error}", file=str(path)))
-
-
-def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[Path]:
-    found = [
-        file
-        for file in path.glob("**/*" if recursive else "*")
-        if file.suffix in _SUFFIXES and file.is_file()
-        if not any(part.startswith(".") for part in file.relative_to(path).parts)
-    ]
-    if not found:
-        nested = not recursive and any(entry.is_dir() for entry in path.iterdir())
-        remedy = "pass recursive=True to read its directories too" if nested else "name a file, or another directory"
-        message = f"no file in it ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
-        problems.append(Problem(message, file=str(path), remedy=remedy))
-    return sorted(found)
-
-
 def _decode(text: str | bytes, file: str) -> str:
-    if isinstance(text, str):
-        return text.removeprefix("\ufeff")
-    if not isinstance(text, bytes):
+    if not isinstance(text, str | bytes):
         raise TypeError(f"manifests are str or bytes, not {type(text).__name__}")
-    utf_16 = text.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
-        return text.decode("utf-16" if utf_16 else "utf-8-sig")
+        if isinstance(text, bytes):
+            return text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+        if not text.isascii():
+            text.encode()
     except UnicodeDecodeError as error:
-        line = text[: error.start].count(b"\n") + 1
-        problem = Problem(f"byte {error.start} is not UTF-8", file=file, line=line, remedy="save the file as UTF-8")
+        encoding = error.encoding.upper()
+        line = error.object.count(b"\n", 0, error.start) + 1
+        remedy = "save the file as UTF-8"
+        problem = Problem(f"byte {error.start} is not {encoding}", file=file, line=line, remedy=remedy)
         raise ManifestError([problem]) from None
+    except UnicodeEncodeError as error:
+        before = error.object[: error.start]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        message, remedy = "here is half a surrogate pair", "write whole characters"
+        raise ManifestError([Problem(message, file=file, line=line, column=column, remedy=remedy)]) from None
+    return text.removeprefix("\ufeff")
 
 
 def _from_yaml(text: str, file: str) -> tuple[Manifest, ...]:
@@ -394,57 +379,26 @@ def _from_yaml(text: str, file: str) -> tuple[Manifest, ...]:
 
 
 def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
-    """JSON, one value or several one after the other."""
+    """JSON, one value or several one after the other; a `JSONDecodeError` if it may be YAML."""
     manifests: list[Manifest] = []
     problems: list[Problem] = []
-    repeated: list[str] = []
-
-    def pairs(entries: list[tuple[str, JsonValue]]) -> JsonObject:
-        result = dict(entries)
-        if len(result) < len(entries):
-            keys = [key for key, _ in entries]
-            repeated.extend(key for key in result if keys.count(key) > 1)
-        return result
-
-    def constant(name: str) -> JsonValue:
-        raise json.JSONDecodeError(f"{name} is no JSON", text, position)
-
-    def integer(digits: str) -> int:
-        if len(digits) > MOST_DIGITS:
-            message = f"the number {digits[:37]}... is too large"
-            raise json.JSONDecodeError(message, text, max(text.find(digits, position), 0))
-        return int(digits)
-
-    decoder = json.JSONDecoder(object_pairs_hook=pairs, parse_constant=constant, parse_int=integer)
-    position = len(text) - len(text.lstrip())
-    line, document, counted = 1, 0, 0
-    while position < len(text):
-        document += 1
-        line += text.count("\n", counted, position)
-        counted = position
-        try:
-            value, end = decoder.raw_decode(text, position)
-        except RecursionError:
-            problem = Problem("it is nested too deeply", file=file, document=document, line=line)
-            raise ManifestError([problem]) from None
-        for key in repeated:
-            problem = Problem(f"the key {key} occurs twice in one object", remedy="remove one of the two", file=file)
-            problems.append(replace(problem, document=document, line=line))
-        repeated.clear()
-        # A document of its own text: the line of a field is then found without composing the others.
-        source = Source(file, document, line, Text(text[position:end], line, document))
-        _flatten(value, source, manifests, problems)
-        position = end
-        while position < len(text) and text[position].isspace():
-            position += 1
+    is_json = file.endswith(".json")
+    document = 0
+    try:
+        for document, it in enumerate(json_documents(text, allows_constants=is_json), start=1):
+            about = object_ref(it.value) if isinstance(it.value, dict) and text_at(it.value, "kind") else None
+            problems.extend(replace(problem, file=file, document=document, object=about) for problem in it.problems)
+            # A document of its own text: the line of a field is then found without composing the others. Pairs of
+            # escapes are no YAML.
+            source = Source(file, document, it.line, Text(_PAIR.sub("?", it.text), it.line, document))
+            _flatten(it.value, source, manifests, problems)
+    except json.JSONDecodeError as error:
+        if not is_json:
+            raise
+        problems.append(replace(json_syntax_problem(error), file=file, document=document + 1))
     if problems:
         raise ManifestError(problems)
     return tuple(manifests)
-
-
-def _json_problem(error: json.JSONDecodeError, file: str) -> Problem:
-    remedy = "check the quotes, the commas and the brackets here"
-    return Problem(f"this is not JSON: {error.msg}", file=file, line=error.lineno, column=error.colno, remedy=remedy)
 
 
 def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], problems: list[Problem]) -> None:

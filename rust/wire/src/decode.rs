@@ -263,7 +263,7 @@ impl Source for &str {
                     let twice = duplicates::read(self.as_bytes()).ok().and_then(|(_, paths)| paths.into_iter().next());
                     FieldError::unshown(twice.unwrap_or_default(), in_words(&error.to_string()))
                 }),
-                Err(error) => not_json(&error),
+                Err(error) => not_json(self, &error),
             }
         })
     }
@@ -326,9 +326,12 @@ fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a
     })
 }
 
-/// JSON that is well-formed at a glance and yet cannot be read: nested too deep, or text that is no Unicode.
-fn not_json(error: &serde_json::Error) -> FieldError {
-    FieldError::unshown("", in_words(&error.to_string()))
+/// JSON that is well-formed at a glance and yet cannot be read: nested too deep, a number that no float64 holds, or text
+/// that is no Unicode. It is read once more for the path.
+fn not_json(text: &str, error: &serde_json::Error) -> FieldError {
+    let again = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_str(text));
+    let path = again.err().map(|error| error.path().to_string()).filter(|path| path != ".").unwrap_or_default();
+    FieldError::unshown(path, in_words(&error.to_string()))
 }
 
 /// What serde says, in the words of JSON: what would be right, not what stands there, which is shown anyway, and no line

@@ -180,7 +180,7 @@ impl Batch<'_> {
             Door::Trusted if found.is_read_as_it_is(api_version) => object(found, raw).map_err(|error| vec![error]),
             Door::Trusted => match serde_json::from_str(raw) {
                 Ok(value) => converted(found, api_version, value).map_err(|error| vec![error]),
-                Err(error) => Err(vec![not_json(&error)]),
+                Err(error) => Err(vec![not_json(raw, &error)]),
             },
             Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, outline)),
         };
@@ -198,7 +198,7 @@ impl Batch<'_> {
         api_version: &str,
         reference: &ObjectRef,
     ) -> Result<Object, Vec<FieldError>> {
-        let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| vec![not_json(&error)])?;
+        let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| vec![not_json(raw, &error)])?;
         let index = self.next_index;
         let warning = |field, message| Warning { object: reference.clone(), index, field, message };
         let n_unnamed = twice.len().saturating_sub(MAX_WARNINGS);
@@ -247,8 +247,11 @@ impl Batch<'_> {
     }
 
     fn reject_shape(&mut self, raw: &str, path: &str, detail: String) {
-        let value = serde_json::from_str::<Value>(raw).unwrap_or_default();
-        self.reject(ObjectRef::default(), vec![FieldError::invalid(path, rendered(&value), detail)]);
+        let error = match serde_json::from_str::<Value>(raw) {
+            Ok(value) => FieldError::invalid(path, rendered(&value), detail),
+            Err(error) => not_json(raw, &error),
+        };
+        self.reject(ObjectRef::default(), vec![error]);
     }
 
     fn reject(&mut self, object: ObjectRef, errors: Vec<FieldError>) {

@@ -436,6 +436,25 @@ fn where_text_ends_to_be_json_is_told_as_a_line_of_all_of_it() {
 }
 
 #[test]
+fn what_no_json_value_can_be_is_told_with_its_field() {
+    for (spec, told) in [
+        (r#"{"nodeLabels":{"a":"\ud800"}}"#, "spec.nodeLabels.a: Invalid value: "),
+        (r#"{"tolerations":[{"tolerationSeconds":1e999}]}"#, "spec.tolerations[0].tolerationSeconds: Invalid value: "),
+    ] {
+        let rest = format!(r#""kind":"ResourceFlavor","metadata":{{"name":"f"}},"spec":{spec}}}"#);
+        for version in ["v1beta2", "v1beta1"] {
+            let flavor = format!(r#"{{"apiVersion":"kueue.x-k8s.io/{version}",{rest}"#);
+            for door in [Door::People, Door::Trusted] {
+                let rejections = decode(flavor.as_bytes(), door).expect_err("no JSON value");
+                let text = rejections[0].errors[0].to_string();
+                assert!(text.starts_with(told), "{text}");
+                assert_eq!(rejections[0].object.name, "f");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_field_that_stands_twice_is_told_of() {
     let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"},
         "spec":{"nodeLabels":{"a":"1"},"nodeLabels":{"a":"2","a":"3"}}}"#;

@@ -1,0 +1,123 @@
+"""Files, directories, streams and standard input, as people name them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+from kueuecore.errors import Problem
+
+__all__ = ["contents", "read_file"]
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_LARGEST = 2**30  # bytes: what never ends, such as /dev/zero, must not fill the memory
+_CHUNK = 2**20
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        OSError: It can not be read, or has more than 1 GiB.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            return _read(file)
+    except ValueError as error:  # a name with a NUL
+        raise OSError(errno.EINVAL, str(error)) from None
+
+
+def contents(
+    source: str | os.PathLike[str] | IO[str] | IO[bytes], problems: list[Problem], *, recursive: bool
+) -> Iterable[tuple[str, str | bytes]]:
+    """Name and content of each file that a source stands for; what can not be read is added to `problems`."""
+    if not isinstance(source, (str, os.PathLike)):
+        name = getattr(source, "name", None)
+        yield (name if isinstance(name, str) else "<stream>"), source.read()
+    elif source == "":
+        problems.append(Problem("the name of a file is empty", remedy='write "." for the directory you are in'))
+    elif source == "-":
+        yield from _standard_input(problems)
+    else:
+        yield from _files(source, problems, recursive=recursive)
+
+
+def _standard_input(problems: list[Problem]) -> Iterable[tuple[str, str | bytes]]:
+    try:
+        if sys.stdin is None or sys.stdin.closed:
+            raise OSError(errno.EBADF, "it is closed")
+        # In place of the real one there may be a stream of text.
+        stream = getattr(sys.stdin, "buffer", None)
+        yield "<stdin>", sys.stdin.read() if stream is None else _read(stream)
+    except OSError as error:
+        problems.append(_unreadable(error, "<stdin>"))
+
+
+def _files(
+    source: str | os.PathLike[str], problems: list[Problem], *, recursive: bool
+) -> Iterable[tuple[str, str | bytes]]:
+    path = Path(source)
+    try:
+        files = _directory(path, problems, recursive=recursive) if path.is_dir() else [path]
+    except OSError:  # a name that is too long
+        files = [path]
+    for file in files:
+        try:
+            yield str(file), read_file(file)
+        except OSError as error:
+            if isinstance(source, str) and "\n" in source and file == path:
+                problem = Problem("the name of a file has several lines", remedy="use parse_manifests for a text")
+            elif isinstance(error, FileNotFoundError):
+                message = "it is a link to a file that is not there" if file.is_symlink() else "there is no such file"
+                problem = Problem(message, file=str(file), remedy="check the name")
+            else:
+                problem = _unreadable(error, str(file))
+            problems.append(problem)
+
+
+def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[Path]:
+    """The files in a directory that may hold manifests, sorted by path; what is hidden is left out."""
+    found: list[Path] = []
+    n_problems, has_directories = len(problems), False
+    todo = [path]
+    while todo:
+        folder = todo.pop()
+        try:
+            entries = [it for it in folder.iterdir() if not it.name.startswith(".")]
+        except OSError as error:
+            problems.append(_unreadable(error, str(folder)))
+            continue
+        for entry in entries:
+            is_directory = entry.is_dir()
+            has_directories = has_directories or is_directory
+            # A link to a directory may lead back to where it stands.
+            if is_directory and recursive and not entry.is_symlink():
+                todo.append(entry)
+            # A link to nothing is read to be reported; a pipe might be waited for without an end.
+            elif entry.suffix in _SUFFIXES and (entry.is_file() or (entry.is_symlink() and not entry.exists())):
+                found.append(entry)
+    if not found and len(problems) == n_problems:
+        nested = has_directories and not recursive
+        remedy = "pass recursive=True to read its directories too" if nested else "name a file, or another directory"
+        message = f"no file in it ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
+        problems.append(Problem(message, file=str(path), remedy=remedy))
+    return sorted(found)
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    chunks: list[bytes] = []
+    n_bytes = 0
+    while chunk := stream.read(_CHUNK):
+        chunks.append(chunk)
+        n_bytes += len(chunk)
+        if n_bytes > _LARGEST:
+            raise OSError(errno.EFBIG, "it has more than 1 GiB; give it in several parts")
+    return b"".join(chunks)
+
+
+def _unreadable(error: OSError, file: str) -> Problem:
+    return Problem(f"it can not be read: {error.strerror or error}", file=file)

@@ -1,0 +1,170 @@
+"""JSON text to plain values; what JSON does not allow, or no float64 holds, is reported with field, line and column."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore._yaml import MOST_DIGITS, join
+from kueuecore.errors import Problem
+
+__all__ = ["Document", "json_documents", "syntax_problem"]
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_CONSTANTS = ("NaN", "Infinity", "-Infinity")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One value of a text that may hold several.
+
+    Args:
+        value: The value.
+        text: Where it stands.
+        line: The line in which it starts, from 1.
+        problems: What is wrong with it.
+    """
+
+    value: JsonValue
+    text: str
+    line: int
+    problems: tuple[Problem, ...]
+
+
+def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
+    """The values of a text, one after the other.
+
+    Args:
+        text: The text.
+        allows_constants: Read `NaN` and `Infinity`, to report each with its place? Otherwise they are no JSON.
+
+    Raises:
+        json.JSONDecodeError: What follows is no JSON, or nested too deeply.
+    """
+    is_odd = False
+
+    def pairs(entries: list[tuple[str, JsonValue]]) -> JsonObject:
+        nonlocal is_odd
+        result = dict(entries)
+        is_odd = is_odd or len(result) < len(entries)
+        return result
+
+    def constant(name: str) -> JsonValue:
+        nonlocal is_odd
+        if not allows_constants:
+            raise json.JSONDecodeError(f"{name} is no JSON", text, position)
+        is_odd = True
+        return None
+
+    def integer(digits: str) -> JsonValue:
+        nonlocal is_odd
+        if len(digits) <= MOST_DIGITS:
+            return int(digits)
+        is_odd = True
+        return None
+
+    def real(digits: str) -> float:
+        nonlocal is_odd
+        number = float(digits)
+        is_odd = is_odd or math.isinf(number)
+        return number
+
+    decoder = json.JSONDecoder(object_pairs_hook=pairs, parse_constant=constant, parse_int=integer, parse_float=real)
+    position = len(text) - len(text.lstrip())
+    line, counted = 1, 0
+    while position < len(text):
+        line += text.count("\n", counted, position)
+        counted, is_odd = position, False
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except RecursionError:
+            raise json.JSONDecodeError("it is nested too deeply", text, position) from None
+        # Looked through once more only if something is wrong, or may be.
+        may_be_wrong = is_odd or _SURROGATE.search(text, position, end)
+        problems = tuple(_problems(text, position, end, line)) if may_be_wrong else ()
+        yield Document(value, text[position:end], line, problems)
+        position = end
+        while position < len(text) and text[position].isspace():
+            position += 1
+
+
+def syntax_problem(error: json.JSONDecodeError) -> Problem:
+    """What a JSON syntax error says, where, and what to do about it."""
+    remedy = "check the quotes, the commas and the brackets here"
+    return Problem(f"this is not JSON: {error.msg}", line=error.lineno, column=error.colno, remedy=remedy)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or a list that has begun and not ended."""
+
+    keys: dict[str, int] | None  # of an object, with the line of each
+    index: int = 0
+    key: str = ""
+    expects_key: bool = field(default=True)
+
+
+def _problems(text: str, start: int, end: int, line: int) -> Iterator[Problem]:
+    """What is wrong with the parts of a value that starts in `line`, and reads as JSON otherwise."""
+    stack: list[_Open] = []
+    line_start = text.rfind("\n", 0, start) + 1
+    seen = start
+    for match in _TOKEN.finditer(text, start, end):
+        token, at = match[0], match.start()
+        n_lines = text.count("\n", seen, at)
+        if n_lines:
+            line, line_start = line + n_lines, text.rfind("\n", seen, at) + 1
+        seen = at
+        top = stack[-1] if stack else None
+        complaint: tuple[str, str] | None = None
+        if token in "{[":
+            stack.append(_Open({} if token == "{" else None))
+        elif token in "}]":
+            stack.pop()
+        elif token == "," and top is not None:
+            top.index, top.expects_key = top.index + 1, True
+        elif token == ":" and top is not None:
+            top.expects_key = False
+        elif top is not None and top.keys is not None and top.expects_key:
+            top.key = json.loads(token)
+            complaint = _key_complaint(top.key, top.keys.get(top.key))
+            top.keys.setdefault(top.key, line)
+        else:
+            complaint = _complaint(token)
+        if complaint is not None:
+            message, remedy = complaint
+            yield Problem(message, field=_path(stack), line=line, column=at - line_start + 1, remedy=remedy)
+
+
+def _key_complaint(key: str, first_line: int | None) -> tuple[str, str] | None:
+    if first_line is not None:
+        return "the key occurs twice", f"remove one of the two: the first one is in line {first_line}"
+    return None if _is_unicode(key) else ("the key has half a surrogate pair", "write whole characters")
+
+
+def _complaint(token: str) -> tuple[str, str] | None:
+    short = token if len(token) <= 40 else f"{token[:37]}..."
+    if token.startswith('"'):
+        return None if _is_unicode(json.loads(token)) else ("it has half a surrogate pair", "write whole characters")
+    if token in _CONSTANTS:
+        return f"{token} is no JSON", f'write a number, or "{token}" if it is a text'
+    is_whole = token.lstrip("-").isdigit()
+    if (is_whole and len(token) > MOST_DIGITS) or (token[-1].isdigit() and not is_whole and math.isinf(float(token))):
+        return f"the number {short} is too large", f'write "{short}" if it is a text'
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not _SURROGATE.search(text)
+
+
+def _path(stack: list[_Open]) -> str:
+    path = ""
+    for it in stack:
+        path = f"{path}[{it.index}]" if it.keys is None else join(path, it.key)
+    return path
