@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -18,7 +18,7 @@ from kueuecore.manifests import Manifest, ManifestLike, plain_object
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
 
-__all__ = ["Applied", "World", "jobs_configuration"]
+__all__ = ["Applied", "World", "is_workload", "jobs_configuration"]
 
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -108,7 +108,7 @@ class World:
             merged = _numbered(merged)
         pairs = zip(jobs.workloads, jobs.positions, strict=True)
         made_of = {_key(it.object): everything[position] for it, position in pairs}
-        made = tuple(it for it in merged if text_at(it.object, "kind") == "Workload" and _key(it.object) in made_of)
+        made = tuple(it for it in merged if is_workload(it.object) and _key(it.object) in made_of)
         return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings)
 
     def newest_time(self) -> int | None:
@@ -165,6 +165,11 @@ def jobs_configuration(configuration: Configuration | None) -> JobsConfiguration
     )
 
 
+def is_workload(plain: JsonObject) -> bool:
+    """Whether it is a Workload of Kueue: Kubernetes has another one."""
+    return text_at(plain, "kind") == "Workload" and text_at(plain, "apiVersion").startswith(_KUEUE_GROUP)
+
+
 def _texts(value: JsonValue, key: str) -> list[str]:
     return [text for text in list_at(value, key) if isinstance(text, str)]
 
@@ -202,7 +207,7 @@ def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     uids: dict[tuple[str, str], str] = {}
     for manifest in manifests:
         plain = manifest.object
-        if text_at(plain, "kind") == "Workload" and not text_at(plain, "metadata", "uid"):
+        if is_workload(plain) and not text_at(plain, "metadata", "uid"):
             key = _key(plain)
             uids[key] = uids.get(key) or next(free)
             plain = {**plain, "metadata": {**object_at(plain, "metadata"), "uid": uids[key]}}
@@ -217,12 +222,14 @@ def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     """
     named: list[Manifest] = []
     taken = {(text_at(it.object, "kind"), *_key(it.object)) for it in manifests}
+    numbers: defaultdict[tuple[str, str, str], Iterator[int]] = defaultdict(lambda: count(1))
     for manifest in manifests:
         plain = manifest.object
         prefix = text_at(plain, "metadata", "generateName")
         if prefix and not text_at(plain, "metadata", "name") and text_at(plain, "apiVersion").startswith(_KUEUE_GROUP):
             kind, namespace = text_at(plain, "kind"), _namespace_of(plain)
-            name = next(it for n in count(1) if (kind, namespace, it := f"{prefix}{n:05}") not in taken)
+            free = numbers[kind, namespace, prefix]
+            name = next(it for n in free if (kind, namespace, it := f"{prefix}{n:05}") not in taken)
             taken.add((kind, namespace, name))
             plain = {**plain, "metadata": {**object_at(plain, "metadata"), "name": name}}
             manifest = replace(manifest, object=plain)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
 
+from kueuecore._text import shown
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.simulating import simulate
+from kueuecore.cli.streams import OutputError, tell, write
 from kueuecore.errors import ManifestError
 from kueuecore.times import nanoseconds
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 __all__ = ["ExitCode", "main"]
 
@@ -68,43 +72,60 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code, one of `ExitCode`.
     """
     try:
-        code = _main(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Nobody reads on, `head` say. Python would complain when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.BROKEN_PIPE
+        return _main(arguments)
+    except OutputError as error:
+        if not error.has_reader:
+            return ExitCode.BROKEN_PIPE
+        tell(f"kueuecore: standard output can not be written: {error}")
+        return ExitCode.UNWRITABLE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except ManifestError as error:
-        for problem in error.problems:
-            print(problem, file=sys.stderr)
-        for warning in error.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
         n_problems = len(error.problems)
-        print(f"kueuecore: {n_problems} problem{'' if n_problems == 1 else 's'}, nothing was decided", file=sys.stderr)
+        tell(
+            *map(str, error.problems),
+            *(f"warning: {warning}" for warning in error.warnings),
+            f"kueuecore: {n_problems} problem{'' if n_problems == 1 else 's'}, nothing was decided",
+        )
         return ExitCode.BAD_INPUT
     except Exception:
-        traceback.print_exc()
-        print("kueuecore: this is a bug, please report it", file=sys.stderr)
+        tell(*traceback.format_exc().splitlines(), "kueuecore: this is a bug, please report it")
         return ExitCode.BUG
-    return code
 
 
 def _main(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
-    except SystemExit as end:  # --help, --version, or wrong usage, which argparse has told
+    except SystemExit as end:  # --help, --version, or wrong usage, which has been reported
         return end.code if isinstance(end.code, int) else ExitCode.OK
     code: int = options.command(options)
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that minds what has become of the streams, and what people type."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        if file is not None:
+            super().print_help(file)
+        else:
+            write(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        tell(*self.format_usage().splitlines(), f"{self.prog}: error: {shown(message)}")
+        raise SystemExit(ExitCode.BAD_INPUT)
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        write(f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}\n")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="kueuecore", description=_DESCRIPTION, formatter_class=formatter)
-    about = f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}"
-    parser.add_argument("--version", action="version", version=about)
+    parser = _Parser(prog="kueuecore", description=_DESCRIPTION, formatter_class=formatter)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and that of Kueue")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     add = commands.add_parser(

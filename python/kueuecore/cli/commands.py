@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kueuecore._json import text_at
+from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.outcome import Outcome
 from kueuecore.cli.report import report
+from kueuecore.cli.streams import can_hold, output, tell, write
 from kueuecore.cli.table import Style, table
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
@@ -29,10 +30,16 @@ _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
   integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
 """
+# What Python's functions advise, in terms of the command.
+_REMEDIES = {
+    "pass recursive=True to read its directories too": "add -R to read its directories too",
+    "use parse_manifests for a text": "check the name",
+}
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
+    style = Style.of(output(), options.color)
     configuration = _configuration(options.config, options.feature_gates)
     manifests = _manifests(options.paths, recursive=options.recursive)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
@@ -42,24 +49,22 @@ def run(options: argparse.Namespace) -> int:
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
-        for line in (*_repeated(manifests), *_notes(world, applied)):
-            print(line, file=sys.stderr)
+        tell(*_repeated(manifests), *_notes(world, applied))
     outcome = Outcome(engine, world, settle(engine, now=now), now)
     match options.output:
         case "json":
-            print(json_document(outcome))
+            write(json_document(outcome))
         case "yaml":
-            print(yaml_documents(outcome), end="")
-        case output:
-            style = Style.of(sys.stdout, options.color)
-            print(report(outcome, style, wide=output == "wide", events=options.events))
+            write(yaml_documents(outcome, can_hold=can_hold))
+        case form:
+            write(report(outcome, style, wide=form == "wide", events=options.events) + "\n")
     return _exit_code(outcome, fail_on_pending=options.fail_on_pending)
 
 
 def gates(options: argparse.Namespace) -> int:
     """Run `kueuecore gates`; returns the exit code."""
     rows = [[gate.name, "on" if gate.default else "off", gate.stage, gate.what] for gate in feature_gates()]
-    print(table(["GATE", "DEFAULT", "STAGE", "WHAT IT DOES"], rows, Style.of(sys.stdout, options.color)))
+    write(table(["GATE", "DEFAULT", "STAGE", "WHAT IT DOES"], rows, Style.of(output(), options.color)) + "\n")
     return ExitCode.OK
 
 
@@ -79,9 +84,8 @@ def _manifests(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]
     try:
         return read_manifests(*paths, recursive=recursive)
     except ManifestError as error:
-        # Python's argument is the command's option.
         raise error.with_problems(
-            [replace(it, remedy=it.remedy.replace("pass recursive=True", "add -R")) for it in error.problems]
+            [replace(it, remedy=_REMEDIES.get(it.remedy, it.remedy)) for it in error.problems]
         ) from None
 
 
@@ -94,7 +98,7 @@ def _notes(world: World, applied: Applied) -> Iterator[str]:
         yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
     unread = {kind: n for kind, n in applied.unread.items() if kind not in READ_KINDS}
     if unread:
-        kinds = ", ".join(f"{kind} ({n})" for kind, n in unread.items())
+        kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
         hint = "; name the Configuration with --config" if "Configuration" in unread else ""
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)

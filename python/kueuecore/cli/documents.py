@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
 import yaml
 
-from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
-from kueuecore.cli.outcome import Outcome, Row
+from kueuecore._json import JsonObject, int_at, object_at, text_at
+from kueuecore.cli.outcome import Outcome, Row, namespaces_of
+from kueuecore.engine import Engine
+from kueuecore.errors import UnknownObjectError
 from kueuecore.times import format_time
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
-from kueuecore.world import DEFAULT_NAMESPACE
+from kueuecore.world import is_workload
 
 __all__ = ["SCHEMA", "json_document", "yaml_documents"]
 
 SCHEMA = 1
 """Number of the form of the JSON document: a field that changes or goes away raises it, a new one does not."""
 
+_WIDEST = 2**31  # lines are not wrapped
 _NUMBER = re.compile(r"[-+]?[.\d_]*\d[.\d_]*([eE][-+]?\d+)?")
 
 
@@ -97,7 +102,7 @@ def json_document(outcome: Outcome) -> str:
             for event in outcome.settled.events
         ],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _workload(row: Row) -> JsonObject:
@@ -137,37 +142,51 @@ def _workload(row: Row) -> JsonObject:
     }
 
 
-def yaml_documents(outcome: Outcome) -> str:
-    """The objects with the statuses that Kueue would write, one YAML document each."""
-    return "---\n".join(
-        yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)
-        for plain in _with_statuses(outcome)
-    )
+def yaml_documents(outcome: Outcome, *, can_hold: Callable[[str], bool]) -> str:
+    """The objects with the statuses that Kueue would write, one YAML document each.
+
+    Args:
+        outcome: What a run came to.
+        can_hold: Whether a text can be written as it is; otherwise all beyond ASCII is escaped in it.
+    """
+    return "---\n".join(_yaml(plain, can_hold) for plain in _with_statuses(outcome))
+
+
+def _yaml(plain: JsonObject, can_hold: Callable[[str], bool]) -> str:
+    text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDEST)
+    # Raw line separators would come back as line ends, and control characters would have a hold on the terminal.
+    if text.replace("\n", "").isprintable() and can_hold(text):
+        return text
+    return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=_WIDEST)
 
 
 def _with_statuses(outcome: Outcome) -> Iterator[JsonObject]:
-    engine = outcome.engine
-    workloads = {row.state.key: row.state.status for row in outcome.workloads}
     for manifest in outcome.world.manifests:
         plain = manifest.object
-        name = text_at(plain, "metadata", "name")
-        namespace = text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE
-        status: JsonValue = None
-        if text_at(plain, "apiVersion").startswith("kueue.x-k8s.io/"):
-            match text_at(plain, "kind"):
+        status = _status(outcome.engine, plain)
+        if status is not None and is_workload(plain):
+            # An API server counts from 1, and the status names that number: a dump without it would lose it.
+            metadata: JsonObject = {**object_at(plain, "metadata")}
+            metadata.setdefault("generation", 1)
+            plain = {**plain, "metadata": metadata}
+        yield plain if status is None else {**plain, "status": dict(status)}
+
+
+def _status(engine: Engine, plain: JsonObject) -> Mapping[str, Any] | None:
+    """The status that Kueue would write; none of an object that it writes none of."""
+    kind, name = text_at(plain, "kind"), text_at(plain, "metadata", "name")
+    if not text_at(plain, "apiVersion").startswith("kueue.x-k8s.io/"):
+        return None
+    for namespace in namespaces_of(plain):
+        with suppress(UnknownObjectError):
+            match kind:
                 case "Workload":
-                    # An API server counts from 1, and the status names that number: a dump without it would lose it.
-                    metadata: JsonObject = {**object_at(plain, "metadata")}
-                    metadata.setdefault("generation", 1)
-                    plain = {**plain, "metadata": metadata}
-                    status = dict(workloads[f"{namespace}/{name}"])
-                case "ClusterQueue":
-                    status = dict(engine.cluster_queue(name).status)
+                    return engine.workload(name, namespace=namespace).status
                 case "LocalQueue":
-                    status = dict(engine.local_queue(name, namespace=namespace).status)
-                case _:
-                    pass
-        yield plain if status is None else {**plain, "status": status}
+                    return engine.local_queue(name, namespace=namespace).status
+                case "ClusterQueue":
+                    return engine.cluster_queue(name).status
+    return None
 
 
 class _Dumper(yaml.SafeDumper):

@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     UNSETTLED = 3
     UNDECIDED = 4
     BUG = 70
+    UNWRITABLE = 74
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
@@ -32,6 +33,7 @@ _MEANINGS = {
     ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle",
     ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",
     ExitCode.BUG: "a bug in kueuecore",
+    ExitCode.UNWRITABLE: "the output can not be written: the disk is full, say, or standard output is closed",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.BROKEN_PIPE: "the reader of the output went away",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +14,9 @@ from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.settling import Settled
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
-from kueuecore.world import DEFAULT_NAMESPACE, World
+from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
-__all__ = ["Outcome", "Row"]
+__all__ = ["Outcome", "Row", "namespaces_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,12 @@ class Row:
         return f"{self.undecided.field}: {self.undecided.message}" if self.undecided else self.state.message
 
 
+def namespaces_of(plain: JsonObject) -> tuple[str, ...]:
+    """Where an engine may keep an object: one that names no namespace in `default`, or as it is if it is trusted."""
+    namespace = text_at(plain, "metadata", "namespace")
+    return (namespace,) if namespace else ("", DEFAULT_NAMESPACE)
+
+
 class Outcome:
     """What a run came to.
 
@@ -79,15 +85,15 @@ class Outcome:
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
         """All workloads, by namespace and name."""
-        objects = {
-            _key(it.object): it.object for it in self.world.manifests if text_at(it.object, "kind") == "Workload"
-        }
+        states = self.engine.workloads()
+        kept = {(state.namespace, state.name) for state in states}
+        objects = {_key(it.object, kept): it.object for it in self.world.manifests if is_workload(it.object)}
         undecided = {it.key: it for it in self.settled.undecided}
         queued = [it for queue in self.engine.cluster_queues() for it in self.engine.pending(queue)]
         positions = {it.key: it.position_in_cluster_queue for it in queued}
         rows = []
-        for state in self.engine.workloads():
-            plain = objects.get(state.key, {})
+        for state in states:
+            plain = objects.get((state.namespace, state.name), {})
             left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
             position = positions.get(state.key)
             job = self.world.jobs.get((state.namespace, state.name))
@@ -130,8 +136,10 @@ class Outcome:
         return {status: found[status] for status in ("Undecided", *map(str, Stage)) if found[status]}
 
 
-def _key(plain: JsonObject) -> str:
-    return f"{text_at(plain, 'metadata', 'namespace') or DEFAULT_NAMESPACE}/{text_at(plain, 'metadata', 'name')}"
+def _key(plain: JsonObject, kept: Container[tuple[str, str]]) -> tuple[str, str]:
+    """Namespace and name under which the engine keeps a Workload."""
+    name = text_at(plain, "metadata", "name")
+    return next((key for namespace in namespaces_of(plain) if (key := (namespace, name)) in kept), ("", name))
 
 
 def _owner(plain: JsonObject, job: JsonObject) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kueuecore._json import int_at, text_at
 from kueuecore.cli.outcome import Outcome, Row
-from kueuecore.cli.table import Style, table
+from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.settling import Ending
 from kueuecore.states import QuotaRow, Stage
 from kueuecore.times import format_time
@@ -82,9 +82,9 @@ def _workloads(outcome: Outcome, style: Style, *, wide: bool) -> str:
     rows = []
     for row in outcome.workloads:
         state = row.state
-        status = style.paint(row.status, _COLORS[row.status])
+        status = Painted(row.status, _COLORS[row.status])
         message = _message(row, wide=wide)
-        cells = [
+        cells: list[Cell] = [
             state.key,
             state.local_queue or "-",
             state.cluster_queue or "-",
@@ -164,12 +164,12 @@ def _preemptions(outcome: Outcome, style: Style, *, wide: bool) -> str:
 def _checks(outcome: Outcome, style: Style, *, wide: bool) -> str:
     """What the checks of workloads say."""
     header = ["WORKLOAD", "ADMISSION CHECK", "STATE", *(["SINCE", "RETRIES"] if wide else []), "MESSAGE"]
-    rows = []
+    rows: list[list[Cell]] = []
     for row in outcome.workloads:
         for entry in row.checks:
             state = text_at(entry, "state")
             times = [text_at(entry, "lastTransitionTime"), str(int_at(entry, "retryCount"))] if wide else []
-            painted = style.paint(state, _CHECK_COLORS.get(state, "red"))
+            painted = Painted(state, _CHECK_COLORS.get(state, "red"))
             rows.append([row.state.key, text_at(entry, "name"), painted, *times, text_at(entry, "message")])
     return table(header, rows, style, right=["RETRIES"]) if rows else ""
 
@@ -197,20 +197,20 @@ def _quota(quota: Sequence[QuotaRow], style: Style, *, wide: bool) -> list[str]:
     parts = []
     if queues:
         header = ["CLUSTER QUEUE", "COHORT", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "AVAILABLE", *extra]
-        parts.append(table(header, [_quota_cells(row, style, limits=limits) for row in queues], style, right=_AMOUNTS))
+        parts.append(table(header, [_quota_cells(row, limits=limits) for row in queues], style, right=_AMOUNTS))
     if cohorts:
         header = ["COHORT", "PARENT", "FLAVOR", "RESOURCE", "NOMINAL", "TOTAL", "USED", "AVAILABLE", *extra]
-        parts.append(table(header, [_quota_cells(row, style, limits=limits) for row in cohorts], style, right=_AMOUNTS))
+        parts.append(table(header, [_quota_cells(row, limits=limits) for row in cohorts], style, right=_AMOUNTS))
     return parts
 
 
-def _quota_cells(row: QuotaRow, style: Style, *, limits: bool) -> list[str]:
-    cells = [row.name, row.parent or "-", row.flavor, row.resource, _amount(row.nominal)]
+def _quota_cells(row: QuotaRow, *, limits: bool) -> list[Cell]:
+    cells: list[Cell] = [row.name, row.parent or "-", row.flavor, row.resource, _amount(row.nominal)]
     if row.kind == "Cohort":
         cells += [_amount(row.subtree_quota), _amount(row.usage)]
     else:
         borrowed = row.borrowed
-        cells += [_amount(row.usage), style.paint(borrowed, "yellow") if borrowed != "0" else borrowed]
+        cells += [_amount(row.usage), Painted(borrowed, "yellow" if borrowed != "0" else "")]
     cells.append(_amount(row.available))
     return [*cells, row.borrowing_limit or "-", row.lending_limit or "-"] if limits else cells
 

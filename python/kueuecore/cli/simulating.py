@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.streams import output, tell, write
 from kueuecore.cli.table import Style, table
 from kueuecore.scenarios import JobOutcome, Scenario, ScenarioOutcome, Waits, read_scenario, run_scenario, waits_by
 from kueuecore.times import format_time
@@ -28,16 +29,15 @@ _SECOND_NS = 1_000_000_000
 
 def simulate(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
+    style = Style.of(output(), options.color)
     scenario = read_scenario(options.scenario, seed=options.seed)
     outcome = run_scenario(scenario)
     if not options.quiet:
-        for note in outcome.notes:
-            print(f"note: {note}", file=sys.stderr)
+        tell(*(f"note: {shown(note)}" for note in outcome.notes))
     if options.output == "json":
-        print(_document(scenario, outcome))
+        write(_document(scenario, outcome))
     else:
-        style = Style.of(sys.stdout, options.color)
-        print(_report(outcome, style, wide=options.output == "wide"))
+        write(_report(outcome, style, wide=options.output == "wide") + "\n")
     if outcome.is_cut:
         return ExitCode.UNSETTLED
     is_pending = any(job.admitted is None for job in outcome.jobs)
@@ -173,7 +173,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         ],
         "work": _documents(waits_by(outcome.jobs, lambda job: job.work)),
     }
-    return json.dumps(document, indent=2)
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _documents(groups: Sequence[Waits]) -> list[JsonValue]:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TextIO
+from functools import partial
+from typing import TextIO, TypeAlias
 
-__all__ = ["Style", "table"]
+from kueuecore._text import escaped, shortened, shown
+
+__all__ = ["Cell", "Painted", "Style", "table"]
 
 _GAP = "  "
 # With less room than this for the last column, its text goes below the row.
 _NARROWEST = 40
 _INDENT = 4
+# A cell that is wider than this does not make its column wider.
+_WIDEST = 1024
+# What holds sentences, or several names; every other column has one name or value.
+_SENTENCES = ("MESSAGE", "WHY", "FLAVORS", "USAGE", "EACH", "WHAT IT DOES")
 _COLORS = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,30 @@ class Style:
         return f"\x1b[{_COLORS[color]}m{text}\x1b[0m" if self.color and text and color else text
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, *, right: Sequence[str] = ()) -> str:
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """A cell in a colour.
+
+    Args:
+        text: What stands in it.
+        color: Its colour; empty for none.
+    """
+
+    text: str
+    color: str
+
+
+Cell: TypeAlias = str | Painted
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Cell]], style: Style, *, right: Sequence[str] = ()) -> str:
     r"""A table of aligned columns. On a terminal the last column is wrapped, or goes below its row if there is no room.
+
+    A cell is one line, whatever is in it: what does not print is escaped, and of long names the beginning is shown.
 
     Args:
         header: Names of the columns.
-        rows: Cells, as many as there are columns; they may be painted.
+        rows: Cells, as many as there are columns.
         style: Colour and width.
         right: Names of the columns that are aligned to the right.
 
@@ -69,36 +92,42 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Style, *,
         main    1
         a      20
     """
-    widths = [max(_length(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    cells = [[_shown(cell, name) for cell, name in zip(row, header, strict=True)] for row in rows]
+    widths = [
+        max(len(name), *(len(row[column].text) for row in cells if len(row[column].text) <= _WIDEST), 0)
+        for column, name in enumerate(header)
+    ]
     before = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
     room = None if style.width is None else style.width - before
-    lines = [_line([style.paint(name, "bold") for name in header], widths, header, right)]
-    for row in rows:
-        *cells, last = row
-        if room is None or _length(last) <= room:
-            lines.append(_line(row, widths, header, right))
+    line = partial(_line, widths=widths, is_right=[name in right for name in header], style=style)
+    lines = [line([Painted(name, "bold") for name in header])]
+    for row in cells:
+        *others, last = row
+        if room is None or len(last.text) <= room:
+            lines.append(line(row))
         elif room >= _NARROWEST:
-            first, *rest = _wrapped(last, room)
-            lines.append(_line([*cells, first], widths, header, right))
-            lines += [" " * before + piece for piece in rest]
+            first, *rest = _wrapped(last.text, room)
+            lines.append(line([*others, Painted(first, last.color)]))
+            lines += [" " * before + style.paint(piece, last.color) for piece in rest]
         else:
-            lines.append(_line([*cells, ""], widths, header, right))
-            lines += [" " * _INDENT + piece for piece in _wrapped(last, before + room - _INDENT)]
+            lines.append(line([*others, Painted("", "")]))
+            pieces = _wrapped(last.text, before + room - _INDENT)
+            lines += [" " * _INDENT + style.paint(piece, last.color) for piece in pieces]
     return "\n".join(lines)
 
 
+def _shown(cell: Cell, column: str) -> Painted:
+    text, color = (cell.text, cell.color) if isinstance(cell, Painted) else (cell, "")
+    return Painted(shown(text) if column in _SENTENCES else escaped(shortened(text)), color)
+
+
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, _INDENT), break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(text, max(width, _INDENT), break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], header: Sequence[str], right: Sequence[str]) -> str:
+def _line(row: Sequence[Painted], widths: Sequence[int], is_right: Sequence[bool], style: Style) -> str:
     padded = []
-    for cell, width, name in zip(cells, widths, header, strict=True):
-        space = " " * (width - _length(cell))
-        padded.append(space + cell if name in right else cell + space)
+    for cell, width, right in zip(row, widths, is_right, strict=True):
+        space, painted = " " * (width - len(cell.text)), style.paint(cell.text, cell.color)
+        padded.append(space + painted if right else painted + space)
     return _GAP.join(padded).rstrip()
-
-
-def _length(text: str) -> int:
-    """Columns that a text takes, without what only paints it."""
-    return len(_ESCAPE.sub("", text))

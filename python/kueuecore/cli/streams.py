@@ -1,0 +1,106 @@
+"""Standard output and standard error, which may be closed, full, without a reader, or short of characters."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+from kueuecore._text import escaped
+
+__all__ = ["OutputError", "can_hold", "output", "tell", "write"]
+
+
+class OutputError(Exception):
+    """What was to be shown can not be written.
+
+    Args:
+        reason: Why not.
+        has_reader: Has nobody gone away who would read it, `head` say?
+    """
+
+    def __init__(self, reason: str, *, has_reader: bool = True) -> None:
+        super().__init__(reason)
+        self.has_reader = has_reader
+
+
+def output() -> TextIO:
+    """Standard output.
+
+    Raises:
+        OutputError: It is closed.
+    """
+    if sys.stdout is None or sys.stdout.closed:
+        raise OutputError("it is closed")
+    return sys.stdout
+
+
+def write(text: str) -> None:
+    """Write to standard output; characters that its encoding does not have are escaped.
+
+    Raises:
+        OutputError: It can not be written.
+    """
+    stream = output()
+    try:
+        _write(stream, text)
+    except OSError as error:
+        _discard(stream)
+        has_reader = not isinstance(error, BrokenPipeError)
+        raise OutputError(error.strerror or str(error), has_reader=has_reader) from None
+
+
+def tell(*lines: str) -> None:
+    """Write lines to standard error, if there is one: what nobody can read is no reason to fail."""
+    stream = sys.stderr
+    if stream is None or stream.closed:
+        return
+    try:
+        _write(stream, "".join(f"{escaped(line)}\n" for line in lines))
+    except OSError:
+        _discard(stream)
+
+
+def can_hold(text: str) -> bool:
+    """Whether standard output can show a text as it is."""
+    if text.isascii():
+        return True
+    try:
+        text.encode(_encoding(output()))
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _write(stream: TextIO, text: str) -> None:
+    data = text.encode(_encoding(stream), "backslashreplace")
+    binary = getattr(stream, "buffer", None)
+    if binary is None:  # one that is kept in memory
+        stream.write(data.decode(_encoding(stream)))
+        stream.flush()
+        return
+    stream.flush()
+    # Unbuffered, as under PYTHONUNBUFFERED, it may take a part only, before the disk is full say.
+    left = memoryview(data)
+    while left:
+        n_bytes = binary.write(left)
+        if n_bytes is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        left = left[n_bytes:]
+    binary.flush()
+
+
+def _encoding(stream: TextIO) -> str:
+    return getattr(stream, "encoding", None) or "utf-8"
+
+
+def _discard(stream: TextIO) -> None:
+    """Python writes what is left in the buffer once more when it ends, and would complain."""
+    with suppress(OSError):  # no file of the system
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, stream.fileno())
+        finally:
+            os.close(nowhere)
