@@ -130,6 +130,9 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
     if replicas > _MOST_REPLICAS:
         detail = f"invalid LeaderWorkerSet replicas: must be <= {_MOST_REPLICAS}, got {replicas}"
         problems.append(invalid("spec.replicas", replicas, detail))
+    elif (n_groups := _n_groups(job)) > _MOST_REPLICAS:
+        detail = f"must be at most {_MOST_REPLICAS}: each group gets a Workload of its own"
+        problems.append(invalid("status.replicas", n_groups, detail))
     return problems + topology_is_valid(job, pod_sets, surroundings)
 
 

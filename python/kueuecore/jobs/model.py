@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Self
 
-from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]
@@ -118,6 +119,7 @@ class Surroundings:
         priority_classes: Name to value.
         default_priority_class: The PriorityClass for pods that name none.
         workloads: Namespace and name, and the Workload.
+        owned: Names of the Workloads of an owner, by namespace and the owner's apiVersion, kind, name and UID.
         by_key: Every object by (apiVersion, kind, namespace, name).
     """
 
@@ -131,6 +133,7 @@ class Surroundings:
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     default_priority_class: str | None = None
     workloads: Mapping[tuple[str, str], JsonObject] = field(default_factory=dict)
+    owned: Mapping[tuple[str, str, str, str, str], Sequence[str]] = field(default_factory=dict)
     by_key: Mapping[tuple[str, str, str, str], JsonObject] = field(default_factory=dict)
 
     @classmethod
@@ -182,6 +185,10 @@ class Surroundings:
                         defaults[name] = value
                 case _:
                     pass
+        owned: defaultdict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
+        for (namespace, name), workload in workloads.items():
+            for owner in list_at(workload, "metadata", "ownerReferences"):
+                owned[namespace, *owner_key(owner)].append(name)
         return cls(
             configuration=configuration,
             frameworks=frameworks,
@@ -196,6 +203,7 @@ class Surroundings:
             # Of several defaults the lowest counts (rules/10 §3.3); of equal ones the first in the alphabet.
             default_priority_class=min(defaults, key=lambda name: (defaults[name], name), default=None),
             workloads=workloads,
+            owned=dict(owned),
             by_key=by_key,
         )
 
@@ -225,6 +233,11 @@ def _checks(cluster_queue: JsonObject) -> set[str]:
     plain = [name for name in list_at(cluster_queue, "spec", "admissionChecks") if isinstance(name, str)]
     strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
     return {*plain, *(text_at(it, "name") for it in strategy)}
+
+
+def owner_key(owner: JsonValue) -> tuple[str, str, str, str]:
+    """What identifies the object of an owner reference."""
+    return text_at(owner, "apiVersion"), text_at(owner, "kind"), text_at(owner, "name"), text_at(owner, "uid")
 
 
 def group_of(api_version: str) -> str:

@@ -23,6 +23,7 @@ from kueuecore.jobs.model import (
     annotations_of,
     group_of,
     labels_of,
+    owner_key,
     set_label,
 )
 from kueuecore.jobs.owners import OwnerError, has_managed_owner, managed_ancestor
@@ -399,12 +400,10 @@ def _existing(
     if prebuilt and integration.supports_prebuilt:
         found = "" if (namespace, prebuilt) in surroundings.workloads else ", which is not among the manifests"
         return f"it uses the prebuilt {ObjectRef('Workload', prebuilt, namespace)}{found}"
-    wanted = object_at(list_at(workload, "metadata", "ownerReferences")[0])
-    same = ("apiVersion", "kind", "name", "uid")
-    for (other_namespace, other), existing in surroundings.workloads.items():
-        owners = list_at(existing, "metadata", "ownerReferences")
-        owned = is_only_one and any(all(text_at(owner, key) == wanted[key] for key in same) for owner in owners)
-        if other_namespace == namespace and (owned or other == text_at(workload, "metadata", "name")):
+    owner = owner_key(list_at(workload, "metadata", "ownerReferences")[0])
+    owned = surroundings.owned.get((namespace, *owner), ()) if is_only_one else ()
+    for other in (*owned[:1], text_at(workload, "metadata", "name")):
+        if (namespace, other) in surroundings.workloads:
             return f"its {ObjectRef('Workload', other, namespace)} is among the manifests (job {name})"
     return ""
 
