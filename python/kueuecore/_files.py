@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from kueuecore._text import shortened
 from kueuecore.errors import Problem
 
 __all__ = ["contents", "read_file"]
@@ -70,7 +71,8 @@ def _files(
             yield str(file), read_file(file)
         except OSError as error:
             if isinstance(source, str) and "\n" in source and file == path:
-                problem = Problem("the name of a file has several lines", remedy="use parse_manifests for a text")
+                message, remedy = "the name of a file has several lines", "use parse_manifests for a text"
+                problem = Problem(message, file=shortened(source), remedy=remedy)
             elif isinstance(error, FileNotFoundError):
                 message = "it is a link to a file that is not there" if file.is_symlink() else "there is no such file"
                 problem = Problem(message, file=str(file), remedy="check the name")

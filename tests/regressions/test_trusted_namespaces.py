@@ -76,6 +76,12 @@ def test_what_has_no_namespace_is_not_taken_for_what_is_in_default(shown: Callab
     assert [it["pendingWorkloads"] for it in statuses(text, "LocalQueue")] == [0, 1]
 
 
+def test_yaml_of_a_dump_without_generations_can_be_read_again(shown: Callable[..., str]) -> None:
+    queue = kueue("LocalQueue", "lq", "default", spec={"clusterQueue": "cq"})
+    first = shown([CLUSTER_QUEUE, queue, workload("default", job="a", count=3)], "--trusted", "-o", "yaml")
+    assert shown([it.object for it in parse_manifests(first)], "--trusted", "-o", "yaml") == first
+
+
 def test_a_workload_of_another_group_is_left_as_it_is(shown: Callable[..., str]) -> None:
     queue = kueue("LocalQueue", "lq", "default", spec={"clusterQueue": "cq"})
     foreign = {**kueue("Workload", "w", "default", spec={"podSets": 7}), "apiVersion": "scheduling.k8s.io/v1alpha1"}

@@ -164,12 +164,16 @@ def _with_statuses(outcome: Outcome) -> Iterator[JsonObject]:
     for manifest in outcome.world.manifests:
         plain = manifest.object
         status = _status(outcome.engine, plain)
-        if status is not None and is_workload(plain):
-            # An API server counts from 1, and the status names that number: a dump without it would lose it.
+        if status is not None and is_workload(plain) and _names_generation(status):
+            # An API server counts from 1: without that number the status would be that of another generation.
             metadata: JsonObject = {**object_at(plain, "metadata")}
             metadata.setdefault("generation", 1)
             plain = {**plain, "metadata": metadata}
         yield plain if status is None else {**plain, "status": dict(status)}
+
+
+def _names_generation(status: Mapping[str, Any]) -> bool:
+    return any("observedGeneration" in it for it in status.get("conditions", ()))
 
 
 def _status(engine: Engine, plain: JsonObject) -> Mapping[str, Any] | None:
