@@ -164,16 +164,17 @@ def _with_statuses(outcome: Outcome) -> Iterator[JsonObject]:
     for manifest in outcome.world.manifests:
         plain = manifest.object
         status = _status(outcome.engine, plain)
-        if status is not None and is_workload(plain) and _names_generation(status):
-            # An API server counts from 1: without that number the status would be that of another generation.
-            metadata: JsonObject = {**object_at(plain, "metadata")}
-            metadata.setdefault("generation", 1)
-            plain = {**plain, "metadata": metadata}
+        generation = 0 if status is None else _generation(status)
+        if generation and is_workload(plain):
+            # Without that number the status would be that of another generation.
+            metadata = object_at(plain, "metadata")
+            plain = {**plain, "metadata": {**metadata, "generation": metadata.get("generation", generation)}}
         yield plain if status is None else {**plain, "status": dict(status)}
 
 
-def _names_generation(status: Mapping[str, Any]) -> bool:
-    return any("observedGeneration" in it for it in status.get("conditions", ()))
+def _generation(status: Mapping[str, Any]) -> int:
+    """The generation for which a status was written, as an API server counts them; 0 if it names none."""
+    return max((it.get("observedGeneration", 0) for it in status.get("conditions", ())), default=0)
 
 
 def _status(engine: Engine, plain: JsonObject) -> Mapping[str, Any] | None:
