@@ -7,8 +7,9 @@ used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+# As type checkers know it. To import `typing` would take most of the time in which Ctrl-C finds no command yet.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kueuecore import objects as objects
     from kueuecore.columns import Submissions as Submissions
