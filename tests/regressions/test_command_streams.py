@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kueuecore.cli import ExitCode
+from kueuecore.cli import ExitCode, main
 from kueuecore.manifests import parse_manifests
 
 ROOT = Path(__file__).parents[2]
@@ -150,6 +150,52 @@ def test_an_ascii_locale_gets_problems_with_escapes(folder: Path) -> None:
     assert ran.returncode == ExitCode.BAD_INPUT
     assert ran.stderr.isascii()
     assert "Traceback" not in ran.stderr
+
+
+# Policies of one's own, which are programs.
+
+SCENARIO_WITH_POLICY = """
+apiVersion: kueuecore/v1
+kind: Scenario
+fleet:
+  manager: {objects: [FOLDER/manager.yaml]}
+  workers: {east: {objects: [FOLDER/east.yaml]}, west: {objects: [FOLDER/west.yaml]}}
+  policy: {use: own:Own}
+work: [{job: FOLDER/job.yaml, count: 2, every: 1m, runs: 10s}]
+"""
+POLICY = """
+import sys
+from kueuecore.multikueue import Nomination
+print("loaded")
+
+class Own:
+    waits_for_checks = True
+
+    def nominate(self, dispatch):
+        print("asked")
+        return Nomination(("west",))
+"""
+
+
+def simulated(folder: Path, policy: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    (folder / "own.py").write_text(policy, encoding="utf-8")
+    scenario = SCENARIO_WITH_POLICY.replace("FOLDER", str(ROOT / "examples" / "multikueue"))
+    (folder / "scenario.yaml").write_text(scenario, encoding="utf-8")
+    code = main(["simulate", "-q", "-o", "json", str(folder / "scenario.yaml")])
+    return code, *capsys.readouterr()
+
+
+def test_what_a_policy_prints_does_not_get_into_the_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = simulated(tmp_path, POLICY, capsys)
+    assert (code, len(json.loads(out)["jobs"])) == (ExitCode.OK, 2)
+    assert err.startswith("loaded\nasked\n")
+
+
+@pytest.mark.parametrize("line", ['print("loaded")', 'print("asked")'])
+def test_a_policy_can_not_end_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    code, out, err = simulated(tmp_path, POLICY.replace(line, "sys.exit(0)"), capsys)
+    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert "SystemExit: 0 (own.py:" in err
 
 
 # Ctrl-C.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
@@ -30,8 +32,10 @@ _SECOND_NS = 1_000_000_000
 def simulate(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
     style = Style.of(output(), options.color)
-    scenario = read_scenario(options.scenario, seed=options.seed)
-    outcome = run_scenario(scenario)
+    # A policy of somebody's own is a program that may print; the data are to stay data.
+    with redirect_stdout(sys.stderr):
+        scenario = read_scenario(options.scenario, seed=options.seed)
+        outcome = run_scenario(scenario)
     if not options.quiet:
         tell(*(f"note: {shown(note)}" for note in outcome.notes))
     if options.output == "json":
