@@ -11,7 +11,7 @@ from kueuecore._text import shown
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.simulating import simulate
-from kueuecore.cli.streams import OutputError, tell, write
+from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.errors import ManifestError
 from kueuecore.times import nanoseconds
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
@@ -76,20 +76,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OutputError as error:
         if not error.has_reader:
             return ExitCode.BROKEN_PIPE
-        tell(f"kueuecore: standard output can not be written: {error}")
+        to_stderr(f"kueuecore: standard output can not be written: {error}")
         return ExitCode.UNWRITABLE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except ManifestError as error:
         n_problems = len(error.problems)
-        tell(
+        to_stderr(
             *map(str, error.problems),
             *(f"warning: {warning}" for warning in error.warnings),
             f"kueuecore: {n_problems} problem{'' if n_problems == 1 else 's'}, nothing was decided",
         )
         return ExitCode.BAD_INPUT
     except Exception:
-        tell(*traceback.format_exc().splitlines(), "kueuecore: this is a bug, please report it")
+        to_stderr(*traceback.format_exc().splitlines(), "kueuecore: this is a bug, please report it")
         return ExitCode.BUG
 
 
@@ -112,7 +112,7 @@ class _Parser(argparse.ArgumentParser):
             write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        tell(*self.format_usage().splitlines(), f"{self.prog}: error: {shown(message)}")
+        to_stderr(*self.format_usage().splitlines(), f"{self.prog}: error: {shown(message)}")
         raise SystemExit(ExitCode.BAD_INPUT)
 
 

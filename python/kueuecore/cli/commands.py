@@ -13,7 +13,7 @@ from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.outcome import Outcome
 from kueuecore.cli.report import report
-from kueuecore.cli.streams import can_hold, output, tell, write
+from kueuecore.cli.streams import can_hold, output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
-        tell(*_repeated(manifests), *_notes(world, applied))
+        to_stderr(*_repeated(manifests), *_notes(world, applied))
     outcome = Outcome(engine, world, settle(engine, now=now), now)
     match options.output:
         case "json":

@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.streams import output, tell, write
+from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.scenarios import JobOutcome, Scenario, ScenarioOutcome, Waits, read_scenario, run_scenario, waits_by
 from kueuecore.times import format_time
@@ -37,7 +37,7 @@ def simulate(options: argparse.Namespace) -> int:
         scenario = read_scenario(options.scenario, seed=options.seed)
         outcome = run_scenario(scenario)
     if not options.quiet:
-        tell(*(f"note: {shown(note)}" for note in outcome.notes))
+        to_stderr(*(f"note: {shown(note)}" for note in outcome.notes))
     if options.output == "json":
         write(_document(scenario, outcome))
     else:

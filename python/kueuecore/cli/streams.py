@@ -10,7 +10,7 @@ from typing import TextIO
 
 from kueuecore._text import escaped
 
-__all__ = ["OutputError", "can_hold", "output", "tell", "write"]
+__all__ = ["OutputError", "can_hold", "output", "to_stderr", "write"]
 
 
 class OutputError(Exception):
@@ -52,7 +52,7 @@ def write(text: str) -> None:
         raise OutputError(error.strerror or str(error), has_reader=has_reader) from None
 
 
-def tell(*lines: str) -> None:
+def to_stderr(*lines: str) -> None:
     """Write lines to standard error, if there is one: what nobody can read is no reason to fail."""
     stream = sys.stderr
     if stream is None or stream.closed:
