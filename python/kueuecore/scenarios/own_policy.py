@@ -36,7 +36,7 @@ def own_policy(section: Fields, folder: Path) -> Dispatcher:
     try:
         found = _found(section, name, folder)
         made = found(**arguments) if callable(found) else found
-    except (Exception, SystemExit) as error:  # whatever somebody else's program does wrong is told
+    except Exception as error:  # whatever somebody else's program does wrong is told
         section.complain("use", f"{name} can not be loaded: {_told(error)}", "mend it, or its arguments")
         return AllAtOnce()
     if not isinstance(made, Dispatcher):
@@ -101,7 +101,7 @@ class _Own:
     def _asked(self, ask: Callable[[], _Answer], wanted: type[_Answer]) -> _Answer:
         try:
             answer = ask()
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             raise self._error(f"{self.name} failed: {_told(error)}", "mend it") from error
         if not isinstance(answer, wanted):
             what = f"{self.name} answered with {type(answer).__name__}"
@@ -113,7 +113,7 @@ class _Own:
         return ManifestError(self.section.problems[-1:])
 
 
-def _told(error: BaseException) -> str:
+def _told(error: Exception) -> str:
     """An error in one line, with the place where it happened."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
