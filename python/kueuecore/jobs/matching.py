@@ -9,6 +9,7 @@ from kueuecore.jobs.injection import StartError, infos_of_admission
 from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.kinds import INTEGRATIONS
 from kueuecore.jobs.model import Surroundings
+from kueuecore.jobs.names import uid_of
 from kueuecore.jobs.quantities import canonical_amounts
 from kueuecore.jobs.running import check_flavors, check_workload, known_integration
 from kueuecore.jobs.status import has_condition
@@ -63,7 +64,7 @@ def fits_workload(
 
 def _is_owned(job: JsonObject, workload: JsonObject, *, by_uid: bool) -> bool:
     for owner in list_at(workload, "metadata", "ownerReferences"):
-        same_uid = not by_uid or text_at(owner, "uid") == text_at(job, "metadata", "uid")
+        same_uid = not by_uid or text_at(owner, "uid") == uid_of(job)
         if object_at(owner).get("controller") is True:
             return text_at(owner, "name") == text_at(job, "metadata", "name") and same_uid
     return False

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore.jobs.names import NO_UID
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]
@@ -237,7 +238,7 @@ def _checks(cluster_queue: JsonObject) -> set[str]:
 
 def owner_key(owner: JsonValue) -> tuple[str, str, str, str]:
     """What identifies the object of an owner reference."""
-    return text_at(owner, "apiVersion"), text_at(owner, "kind"), text_at(owner, "name"), text_at(owner, "uid")
+    return text_at(owner, "apiVersion"), text_at(owner, "kind"), text_at(owner, "name"), text_at(owner, "uid") or NO_UID
 
 
 def group_of(api_version: str) -> str:

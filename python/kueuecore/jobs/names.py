@@ -6,7 +6,10 @@ import hashlib
 
 from kueuecore._json import JsonObject, text_at
 
-__all__ = ["owner_reference", "workload_name"]
+__all__ = ["NO_UID", "owner_reference", "uid_of", "workload_name"]
+
+NO_UID = "00000000-0000-0000-0000-000000000000"
+"""How a Workload names an owner that has no UID: a job in a file has none before a server gives it one."""
 
 _HASH_LENGTH = 5
 
@@ -41,6 +44,11 @@ def owner_reference(job: JsonObject, *, controller: bool) -> JsonObject:
         "apiVersion": text_at(job, "apiVersion"),
         "kind": text_at(job, "kind"),
         "name": text_at(job, "metadata", "name"),
-        "uid": text_at(job, "metadata", "uid"),
+        "uid": uid_of(job),
     }
     return {**reference, "controller": True, "blockOwnerDeletion": True} if controller else reference
+
+
+def uid_of(job: JsonObject) -> str:
+    """The UID by which a Workload names its owner; no server takes an owner without one."""
+    return text_at(job, "metadata", "uid") or NO_UID

@@ -24,7 +24,7 @@ from kueuecore.jobs.model import (
     is_elastic,
     labels_of,
 )
-from kueuecore.jobs.names import owner_reference
+from kueuecore.jobs.names import owner_reference, uid_of
 from kueuecore.jobs.paths import value_at, with_value, without_value
 from kueuecore.jobs.pod import SERVING
 from kueuecore.jobs.pod_group import POD_GROUP
@@ -142,7 +142,7 @@ class _Syncing:
         return self._result(None, message)
 
     def _is_of_another(self, workload: JsonObject) -> bool:
-        uid = text_at(self._job, "metadata", "uid")
+        uid = uid_of(self._job)
         owners = list_at(workload, "metadata", "ownerReferences")
         return any(object_at(it).get("controller") is True and text_at(it, "uid") != uid for it in owners)
 

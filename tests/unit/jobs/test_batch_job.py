@@ -70,7 +70,7 @@ def test_sample_job_is_three_pods() -> None:
                     "apiVersion": "batch/v1",
                     "kind": "Job",
                     "name": "sample-job",
-                    "uid": "",
+                    "uid": "00000000-0000-0000-0000-000000000000",
                     "controller": True,
                     "blockOwnerDeletion": True,
                 }
