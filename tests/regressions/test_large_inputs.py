@@ -1,0 +1,66 @@
+"""Inputs that took time in proportion to their square, or worse. The bounds are far above what they take now."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kueuecore import Engine
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest, parse_manifests
+from kueuecore.objects import Cohort
+from tests.builders import T0, cluster_queue, workload, world
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+MOST_SECONDS = 10.0
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    start = time.process_time()
+    yield
+    assert time.process_time() - start < MOST_SECONDS
+
+
+def flavor(**spec: Any) -> Manifest:
+    return Manifest({"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": spec})
+
+
+def test_many_keys_of_which_one_stands_twice() -> None:
+    labels = ", ".join(f'"k{n}": "v"' for n in [*range(20_000), 7])
+    text = f'{{"apiVersion": "{KUEUE}", "kind": "ResourceFlavor", "metadata": {{"name": "f"}}, "spec": {{{labels}}}}}'
+    with in_time(), pytest.raises(ManifestError) as caught:
+        parse_manifests(text)
+    assert [it.field for it in caught.value.problems] == ["spec.k7"]
+
+
+def test_of_many_unknown_fields_a_hundred_are_named() -> None:
+    with in_time():
+        warnings = Engine().apply([flavor(**{f"k{n}": 1 for n in range(10_000)})]).warnings
+    assert len(warnings) == 101
+    assert "9900 more unknown fields" in warnings[-1].message
+
+
+def test_many_problems_of_one_object() -> None:
+    metadata = {"name": "f", "labels": {f"k{n}": n for n in range(10_000)}}
+    text = json.dumps({**flavor().object, "metadata": metadata}, indent=1)
+    with in_time(), pytest.raises(ManifestError) as caught:
+        Engine().apply(parse_manifests(text))
+    lines = {it.line for it in caught.value.problems}
+    assert len(lines) == 10_000, caught.value.problems[:3]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["from the top", "from the bottom"])
+def test_a_long_chain_of_cohorts(step: int) -> None:
+    names = [f"c{n}" for n in range(20_000)]
+    chain = [Cohort(name, parent_name=parent) for name, parent in zip(names[1:], names[:-1], strict=True)]
+    with in_time():
+        engine = world(cluster_queue("lends", cohort=names[0]), *chain[::step], cluster_queue(cpu=0, cohort=names[-1]))
+        engine.apply([workload("w")], now=T0)
+        decision = engine.cycle(T0)
+    assert [it.key for it in decision.admissions] == ["ns/w"]
