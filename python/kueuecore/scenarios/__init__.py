@@ -9,8 +9,9 @@ Example:
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
 from kueuecore.scenarios.outcomes import JobOutcome, QuotaOutcome, ScenarioOutcome, Waits, waits_by
+from kueuecore.scenarios.reading import read_scenario
 from kueuecore.scenarios.running import run_scenario
-from kueuecore.scenarios.scenario import Scenario, read_scenario
+from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Arrival, Span, Work
 
 __all__ = [

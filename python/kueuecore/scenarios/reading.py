@@ -1,0 +1,201 @@
+"""A scenario as people write it into a file: reading it, with everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore.configuration import Configuration
+from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.jobs import INSTALLED_FRAMEWORKS
+from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.provisioning import Stock
+from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.fields import Fields
+from kueuecore.scenarios.fleet_part import read_fleet
+from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.work import Span, Work
+from kueuecore.times import nanoseconds
+
+__all__ = ["API_VERSION", "KIND", "read_scenario"]
+
+API_VERSION = "kueuecore/v1"
+KIND = "Scenario"
+_MOST_JOBS = 1_000_000
+_START = "2026-01-01T00:00:00Z"
+_CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+
+
+def read_scenario(path: str | Path, *, seed: int | None = None) -> Scenario:
+    """Read a scenario from a file; the files that it names are looked for beside it.
+
+    Args:
+        path: The file.
+        seed: A seed in place of that of the file.
+
+    Raises:
+        ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+    """
+    manifests = read_manifests(str(path))
+    if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
+        remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
+    problems: list[Problem] = []
+    top = Fields(manifests[0], manifests[0].object, "", problems)
+    scenario = _Reader(Path(path).parent).scenario(top)
+    if problems:
+        raise ManifestError(problems)
+    return scenario if seed is None else replace(scenario, seed=seed)
+
+
+class _Reader:
+    """Reads the parts of a scenario.
+
+    Args:
+        folder: Where the files are that it names.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def scenario(self, top: Fields) -> Scenario:
+        top.text("apiVersion", one_of=[API_VERSION])
+        top.text("kind")
+        top.value("metadata")
+        seed, until = top.whole("seed", 0), top.seconds("until")
+        start = top.text("start", _START)
+        try:
+            start_ns = nanoseconds(start)
+        except ValueError:
+            top.complain("start", f"Invalid value: {start}", f'write a time such as "{_START}"')
+            start_ns = 0
+        section, fleet_section = top.part("cluster"), top.part("fleet")
+        cluster = ClusterPart()
+        if section is None and fleet_section is None:
+            top.complain("cluster", "Required value", "say `cluster: {objects: [queues.yaml]}`, or `fleet:` of several")
+        elif section is not None and fleet_section is not None:
+            top.complain("cluster", "there is a fleet, too", "remove one of the two")
+        elif section is not None:
+            cluster = self._cluster(section)
+            section.end()
+        fleet = None if fleet_section is None else read_fleet(fleet_section, self._cluster, self._folder)
+        work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
+        names: set[str] = set()
+        for index, it in enumerate(work):
+            if it.name in names:
+                top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
+            names.add(it.name)
+        top.end()
+        return Scenario(cluster=cluster, fleet=fleet, work=work, seed=seed, start=start_ns, until_seconds=until)
+
+    def _cluster(self, section: Fields) -> ClusterPart:
+        return ClusterPart(
+            objects=self._objects(section),
+            configuration=self._configuration(section),
+            capacity=_capacity(section),
+        )
+
+    def _objects(self, section: Fields) -> tuple[Manifest, ...]:
+        """Objects of files and directories, and those that stand in the scenario itself."""
+        found: list[Manifest] = []
+        for index, entry in enumerate(section.entries("objects")):
+            found += self._object(section, f"objects[{index}]", entry)
+        return tuple(found)
+
+    def _object(self, section: Fields, name: str, entry: JsonValue) -> tuple[Manifest, ...]:
+        if isinstance(entry, dict) and text_at(entry, "kind"):
+            return (self._inline(section, name, entry),)
+        if not isinstance(entry, str):
+            section.complain(name, "neither a file nor an object", "name a file, or write an object")
+            return ()
+        try:
+            return read_manifests(self._folder / entry)
+        except ManifestError as error:
+            section.problems += error.problems
+            return ()
+
+    def _inline(self, section: Fields, name: str, entry: JsonObject) -> Manifest:
+        """An object in the file: what is wrong with it is told of the line in which it starts."""
+        line = section.document.source.line_of(f"{section.path}.{name}")
+        return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
+
+    def _configuration(self, section: Fields) -> Configuration:
+        given = section.value("configuration")
+        try:
+            if isinstance(given, str):
+                return Configuration.read(self._folder / given)
+            frameworks: JsonValue = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
+            plain = {**_CONFIGURATION, **(given if isinstance(given, dict) else frameworks)}  # type: ignore[dict-item]
+            return Configuration.parse(json.dumps(plain), file=section.document.source.file)
+        except ConfigurationError as error:
+            where = ".".join(filter(None, (section.path, "configuration")))
+            section.problems += [
+                replace(it, field=f"{where}.{it.field}", line=None) if isinstance(given, dict) else it
+                for it in error.problems
+            ]
+            return Configuration()
+
+    def _work(self, section: Fields, index: int) -> Work:
+        given = section.value("job")
+        found = self._object(section, "job", given) if given is not None else ()
+        if given is None:
+            section.complain("job", "Required value", "name a file with a job, or write the job itself")
+        elif len(found) > 1:
+            section.complain("job", f"{len(found)} objects", "name a file with one job")
+        job = found[0] if found else Manifest({})
+        name = section.text("name") or text_at(job.object, "metadata", "name")
+        if found and not name:
+            section.complain("name", "Required value", "say what the jobs are to be called")
+        work = Work(
+            name=name or str(index),
+            job=job,
+            count=section.whole("count", 1, least=1, most=_MOST_JOBS),
+            at=section.seconds("at", 0.0) or 0.0,
+            every=_span(section, "every") or Span(),
+            runs=_span(section, "runs"),
+        )
+        section.end()
+        return work
+
+
+def _capacity(section: Fields) -> dict[str, Stock]:
+    """What there is in each region, and how it is handed out."""
+    stocks = {}
+    for region, fields in section.named_parts("capacity"):
+        amounts, delay = fields.part("amounts"), _span(fields, "delay") or Span()
+        if delay.mean is not None:
+            fields.complain("delay", "no span of time", "write seconds, a duration, or {from: 1m, to: 3m}")
+        given = {} if amounts is None else {name: it for name, it in amounts.plain.items() if isinstance(it, str | int)}
+        refused, patience, booking = fields.number("refused"), fields.seconds("patience"), fields.seconds("booking")
+        fields.end()
+        try:
+            stocks[region] = Stock(
+                amounts=given,
+                delay_seconds=(delay.least, delay.least if delay.most is None else delay.most),
+                refused=refused,
+                patience_seconds=patience,
+                booking_seconds=booking,
+            )
+        except ValueError as error:
+            fields.complain("", str(error), "see docs/cli.md for the fields")
+    return stocks
+
+
+def _span(section: Fields, name: str) -> Span | None:
+    value = section.value(name)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        seconds = section.seconds(name)
+        return None if seconds is None else Span(seconds)
+    fields = section.below(value, name)
+    mean, least, most = fields.seconds("mean"), fields.seconds("from"), fields.seconds("to")
+    fields.end()
+    if mean is not None and least is None and most is None:
+        return Span(mean=mean)
+    if mean is None and least is not None and most is not None and least <= most:
+        return Span(least, most)
+    section.complain(name, "no span of time", "write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}")
+    return None
