@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from kueuecore.errors import KueuecoreError as KueuecoreError
     from kueuecore.errors import ManifestError as ManifestError
     from kueuecore.errors import ObjectRef as ObjectRef
+    from kueuecore.errors import OutOfTimeError as OutOfTimeError
     from kueuecore.errors import Problem as Problem
     from kueuecore.errors import UnknownObjectError as UnknownObjectError
+    from kueuecore.errors import UnsettledError as UnsettledError
     from kueuecore.manifests import Manifest as Manifest
     from kueuecore.manifests import parse_manifests as parse_manifests
     from kueuecore.manifests import read_manifests as read_manifests
@@ -109,6 +111,8 @@ _MODULES = {
         "EngineBrokenError",
         "Problem",
         "ObjectRef",
+        "OutOfTimeError",
+        "UnsettledError",
     ),
     "kueuecore.version": ("KUEUE_VERSION", "KUEUE_COMMIT"),
 }

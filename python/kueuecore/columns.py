@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore._arguments import number, text
+from kueuecore.times import END_NS
 
 __all__ = ["Submissions"]
 
@@ -91,18 +92,25 @@ def encode_submissions(submissions: Submissions, *, start: int) -> tuple[str, st
     """Submissions as the extension takes them, times in nanoseconds; they count from `start`.
 
     Raises:
+        TypeError: They are no submissions.
         ValueError: Arrays of other lengths or types, or values that do not fit.
     """
+    given: object = submissions
+    if not isinstance(given, Submissions):
+        raise TypeError(f"submissions holds Submissions, not {type(given).__name__}")
     n = _length(submissions.queue)
     offset = _nanoseconds("at", submissions.at, n)
-    if n and start + int(offset.max()) >= 2**63:
-        raise ValueError("at: must be before the year 2262, where 64 bits of nanoseconds end")
+    if (offset < 0).any():
+        raise ValueError("at: must be greater than or equal to 0")
+    _check_end("at", start, offset)
     at = start + offset
     run = _seconds("run_seconds", submissions.run_seconds, n)
     if np.isnan(run).any() or (run < 0).any():
         raise ValueError("run_seconds: must be greater than or equal to 0; infinite for a job that runs for ever")
     for_ever = np.isinf(run)
-    run_ns = np.where(for_ever, _FOR_EVER, _nanoseconds("run_seconds", np.where(for_ever, 0.0, run), n))
+    finite = _nanoseconds("run_seconds", np.where(for_ever, 0.0, run), n)
+    _check_end("run_seconds", start, offset + finite)
+    run_ns = np.where(for_ever, _FOR_EVER, finite)
     columns = encode(
         local_queues=submissions.local_queues,
         queue=submissions.queue,
@@ -114,6 +122,11 @@ def encode_submissions(submissions: Submissions, *, start: int) -> tuple[str, st
     names = text("namespace", submissions.namespace), text("prefix", submissions.prefix)
     times = at.astype("<i8").tobytes(), run_ns.astype("<i8").tobytes()
     return (*names, number("first", submissions.first), columns, *times)
+
+
+def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:
+    if len(spans) and start + int(spans.max()) >= END_NS:
+        raise ValueError(f"{name}: must end before April 2262, where 64 bits of nanoseconds end")
 
 
 def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:

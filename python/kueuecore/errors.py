@@ -19,8 +19,10 @@ __all__ = [
     "KueuecoreError",
     "ManifestError",
     "ObjectRef",
+    "OutOfTimeError",
     "Problem",
     "UnknownObjectError",
+    "UnsettledError",
 ]
 
 
@@ -207,6 +209,25 @@ class UnknownObjectError(KueuecoreError, LookupError):
     def __str__(self) -> str:
         text = f"there is no {self.object}"
         return f"{text}; {shown(self.remedy)}" if self.remedy else text
+
+
+class OutOfTimeError(KueuecoreError, ValueError):
+    """Virtual time would go beyond April 2262, where 64 bits of nanoseconds end.
+
+    Args:
+        message: What leads there.
+
+    Example:
+        >>> print(OutOfTimeError("the job ns/a runs"))
+        the job ns/a runs beyond April 2262, where 64 bits of nanoseconds end; begin earlier, or end before
+    """
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} beyond April 2262, where 64 bits of nanoseconds end; begin earlier, or end before"
+
+
+class UnsettledError(KueuecoreError, RuntimeError):
+    """A fleet does not come to rest: what happens in it leads to more, without end."""
 
 
 class EngineBrokenError(KueuecoreError, RuntimeError):

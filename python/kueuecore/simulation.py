@@ -9,14 +9,16 @@ from kueuecore.checks import CheckController
 from kueuecore.columns import Submissions, encode_submissions
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine, Objects
-from kueuecore.errors import ManifestError
+from kueuecore.errors import ManifestError, OutOfTimeError
 from kueuecore.manifests import to_json_lines
 from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import TimeLike, beginning_ns, span_ns
 from kueuecore.virtual import VirtualCluster
-from kueuecore.virtual.happenings import cycles_of, span_ns, submitted
+from kueuecore.virtual.happenings import cycles_of, submitted
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
+
+_OUT_OF_TIME = "OutOfTime"
 
 
 def simulate(
@@ -65,6 +67,7 @@ def simulate(
         ManifestError: Everything that is wrong with the objects, or with those of the events.
         ValueError: A time or a time span that can not be; columns of submissions that do not fit together, or values
             that no workload can have.
+        OutOfTimeError: Something would happen beyond April 2262.
         KeyboardInterrupt: Ctrl-C was pressed; nothing comes of the run then.
 
     Returns:
@@ -117,7 +120,7 @@ def simulate(
         >>> ((table["admitted"] - table["created"]) // 10**9).tolist()
         [0, 55]
     """
-    start = nanoseconds(now)
+    start = beginning_ns(now)
     if checks:
         cluster = VirtualCluster(
             objects,
@@ -145,6 +148,8 @@ def simulate(
     )
     columns = [encode_submissions(rows, start=start) for rows in submissions]
     core = engine._core.simulate(columns, b"\n".join(map(_line, events)), bool(trusted), start, options)
+    if core.ending == _OUT_OF_TIME:
+        raise OutOfTimeError("what happens next leads")
     engine._now = core.end
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
 

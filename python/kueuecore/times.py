@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-__all__ = ["TimeLike", "duration_ns", "format_time", "nanoseconds", "newest_time"]
+__all__ = [
+    "END_NS",
+    "TimeLike",
+    "beginning_ns",
+    "duration_ns",
+    "format_time",
+    "later",
+    "nanoseconds",
+    "newest_time",
+    "span_ns",
+]
 
 TimeLike: TypeAlias = datetime | str | int
 """A time: a datetime that knows its zone, an RFC 3339 text, or nanoseconds since 1970."""
@@ -15,7 +26,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LIMIT = 2**63
-_UNITS_NS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
+END_NS = _LIMIT - 1
+"""The end of time, in April 2262: the engine counts in 64 bits, and nothing happens at this time or later."""
+_SECOND_NS = 1_000_000_000
+_UNITS_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # U+00B5
+    "μs": 1_000,  # U+03BC
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_NUMBER_AND_UNIT = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
+# Of a whole number: from here on any unit is beyond the limit.
+_MOST_DIGITS = 19
 
 
 def nanoseconds(time: TimeLike) -> int:
@@ -60,6 +86,55 @@ def nanoseconds(time: TimeLike) -> int:
     return result
 
 
+def beginning_ns(now: TimeLike) -> int:
+    """The time at which a run through virtual time begins, in nanoseconds since 1970.
+
+    Raises:
+        ValueError: It is no time, or not one from 1970 to April 2262.
+    """
+    start = nanoseconds(now)
+    if not 0 <= start < END_NS:
+        raise ValueError(f"{now!r} is no time to begin at: give one from 1970 to April 2262")
+    return start
+
+
+def span_ns(seconds: object, name: str) -> int:
+    """A span of time in nanoseconds.
+
+    Args:
+        seconds: The span in seconds.
+        name: What it is called, for errors.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is negative, or longer than 292 years.
+    """
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
+    # Not with infinity or NaN, which no comparison takes for less.
+    if not 0 <= seconds < _LIMIT / _SECOND_NS or math.isnan(seconds):
+        raise ValueError(f"{name} is {seconds!r}; give seconds from 0 to 292 years")
+    return round(seconds * _SECOND_NS)
+
+
+def later(time_ns: int, seconds: object, name: str) -> int:
+    """A time that is a span after another one.
+
+    Args:
+        time_ns: The other one, in nanoseconds since 1970.
+        seconds: The span in seconds.
+        name: What the span is called, for errors.
+
+    Raises:
+        TypeError: The span is no number.
+        ValueError: It is negative, or leads beyond April 2262.
+    """
+    after = time_ns + span_ns(seconds, name)
+    if after >= END_NS:
+        raise ValueError(f"{name} is {seconds!r}, which leads beyond April 2262; give less, or begin earlier")
+    return after
+
+
 def _of_datetime(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND * 1000
 
@@ -96,11 +171,58 @@ def newest_time(value: object) -> int | None:
 
 
 def duration_ns(text: str) -> int:
-    """A duration as a Configuration tells it, in nanoseconds.
+    """Read a duration in Go's syntax, as `time.ParseDuration` does, and return it in nanoseconds.
+
+    A duration is an optional sign, then numbers with a unit each (`ns`, `us` or `µs`, `ms`, `s`, `m`, `h`), or a plain
+    `0`; fractions of a nanosecond are cut off. `rust/wire/src/duration.rs` reads those of a Configuration alike.
+
+    Args:
+        text: The duration.
+
+    Raises:
+        ValueError: It is none, or does not fit into 64 bits (292 years); in Go's words.
 
     Example:
-        >>> duration_ns("5m0.5s")
-        300500000000
+        >>> duration_ns("5m0.5s"), duration_ns("-1.5h"), duration_ns("0")
+        (300500000000, -5400000000000, 0)
+        >>> duration_ns("5s5")
+        Traceback (most recent call last):
+        ValueError: time: missing unit in duration "5s5"
     """
-    parts = re.findall(r"([0-9.]+)(h|ms|m|s)", text)
-    return int(sum(float(number) * _UNITS_NS[unit] for number, unit in parts))
+    is_negative, rest = text.startswith("-"), text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return 0
+    invalid = ValueError(f'time: invalid duration "{text}"')
+    if not rest:
+        raise invalid
+    total = 0
+    for match in _NUMBER_AND_UNIT.finditer(rest):
+        whole, fraction, unit = match[1], match[2] or "", match[3]
+        if match.end() == match.start():
+            # The end of the text.
+            break
+        if not whole and not fraction:
+            raise invalid
+        if not unit:
+            raise ValueError(f'time: missing unit in duration "{text}"')
+        if unit not in _UNITS_NS:
+            raise ValueError(f'time: unknown unit "{unit}" in duration "{text}"')
+        digits = whole.lstrip("0")
+        if len(digits) > _MOST_DIGITS:
+            raise invalid
+        total += int(digits or "0") * _UNITS_NS[unit] + _fraction_ns(fraction, _UNITS_NS[unit])
+    # The smallest number of 64 bits has no positive counterpart.
+    if total >= _LIMIT + is_negative:
+        raise invalid
+    return -total if is_negative else total
+
+
+def _fraction_ns(digits: str, unit_ns: int) -> int:
+    """Decimals of a unit; Go computes them in double precision, from as many digits as 63 bits hold."""
+    value, scale = 0, 1.0
+    for digit in digits:
+        longer = 10 * value + int(digit)
+        if longer > _LIMIT:
+            break
+        value, scale = longer, 10 * scale
+    return int(value * (unit_ns / scale))

@@ -176,7 +176,8 @@ work:
         "scenario.yaml:8: work[0].count: Invalid value: 0; write a whole number from 1 to 1000000",
         "scenario.yaml:8: work[0].runs: no span of time; write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}",
         "scenario.yaml:9: work[1].job: Required value; name a file with a job, or write the job itself",
-        "scenario.yaml:9: work[1].every: no span of time; write seconds such as 90, or a duration such as 1m30s",
+        'scenario.yaml:9: work[1].every: no span of time: "soon"; '
+        "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)",
         "scenario.yaml:4: sed: unknown field; write seed",
         "kueuecore: 9 problems, nothing was decided",
     ]
@@ -205,7 +206,8 @@ cluster: {}
         'fleet.disconnections[0].worker: Unsupported value: "east"; write one of west',
         f'fleet.policy.choose: Unsupported value: "chance"; write one of {choices}',
         "fleet.policy.values.north: no worker of this name; name one of west",
-        "fleet.policy.round: no span of time; write seconds such as 90, or a duration such as 1m30s",
+        "fleet.policy.round: no span of time: a mapping; "
+        "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)",
         "fleet.policy.overrides.south: no worker of this name; name one of west",
         "fleet.policy.overrides.west: Unknown operation 'shout'; "
         "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -9,9 +10,13 @@ from difflib import get_close_matches
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.errors import Problem
 from kueuecore.manifests import Manifest
-from kueuecore.times import duration_ns
+from kueuecore.times import duration_ns, span_ns
 
-__all__ = ["Fields", "seconds_of"]
+__all__ = ["Fields", "seconds_of", "shown"]
+
+_SECOND_NS = 1_000_000_000
+_SPAN = "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
+_LONGEST_SHOWN = 60
 
 
 @dataclass(slots=True)
@@ -45,6 +50,13 @@ class Fields:
         self._known.append(name)
         return self.plain.get(name)
 
+    def has(self, name: str, remedy: str) -> bool:
+        """Does anything stand there? It has to."""
+        if self.plain.get(name) is None:
+            self.complain(name, "Required value", remedy)
+            return False
+        return True
+
     def text(self, name: str, default: str = "", *, one_of: Sequence[str] = ()) -> str:
         """A text, one of some if they are given."""
         value = self.value(name)
@@ -54,7 +66,7 @@ class Fields:
             self.complain(name, f"a text is needed, not {_what(value)}", "put it in quotes")
             return default
         if one_of and value not in one_of:
-            self.complain(name, f'Unsupported value: "{value}"', f"write one of {', '.join(one_of)}")
+            self.complain(name, f"Unsupported value: {shown(value)}", f"write one of {', '.join(one_of)}")
             return default
         return value
 
@@ -64,8 +76,7 @@ class Fields:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            what = value if isinstance(value, int | float) else _what(value)
-            self.complain(name, f"Invalid value: {what}", f"write a whole number from {least} to {most}")
+            self.complain(name, f"Invalid value: {shown(value)}", f"write a whole number from {least} to {most}")
             return default
         return value
 
@@ -73,8 +84,11 @@ class Fields:
         """A number."""
         value = self.value(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-        if value is not None:
+            try:
+                return float(value)
+            except OverflowError:
+                self.complain(name, f"Invalid value: {shown(value)}", "write a number below 1.7e308")
+        elif value is not None:
             self.complain(name, f"a number is needed, not {_what(value)}", "write a number without quotes")
         return default
 
@@ -93,7 +107,7 @@ class Fields:
             return default
         seconds = seconds_of(value)
         if seconds is None:
-            self.complain(name, "no span of time", "write seconds such as 90, or a duration such as 1m30s")
+            self.complain(name, f"no span of time: {shown(value)}", _SPAN)
             return default
         return seconds
 
@@ -129,8 +143,10 @@ class Fields:
         """A mapping of mappings."""
         section = self.part(name)
         for key in section.plain if section is not None else ():
-            if section is not None and (part := section.part(key)) is not None:
-                yield key, part
+            if section is not None and section.has(key, "write `name: value` below it, or {}"):
+                part = section.part(key)
+                if part is not None:
+                    yield key, part
 
     def below(self, plain: JsonObject, name: str) -> Fields:
         """What stands at a field of this mapping."""
@@ -146,18 +162,29 @@ class Fields:
 
 
 def seconds_of(value: JsonValue) -> float | None:
-    """A number of seconds, or a duration as Kubernetes writes them; None if it is neither.
+    """A number of seconds, or a duration as Go writes them, up to 292 years; None if it is neither.
 
     Example:
         >>> seconds_of(90), seconds_of("1m30s"), seconds_of("soon"), seconds_of(-1)
         (90.0, 90.0, None, None)
     """
-    if isinstance(value, str):
-        seconds = duration_ns(value) / 1e9
-        # `duration_ns` reads what a Configuration has had checked.
-        return seconds if value and not value.strip("0123456789.hms") and (seconds or value.startswith("0")) else None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < 1e9 else None  # type: ignore[arg-type, operator]
+    try:
+        if isinstance(value, str):
+            spent = duration_ns(value)
+            return spent / _SECOND_NS if spent >= 0 else None
+        span_ns(value, "the span")
+    except (TypeError, ValueError):
+        return None
+    return float(value)  # type: ignore[arg-type]  # `span_ns` takes numbers alone
+
+
+def shown(value: JsonValue) -> str:
+    """A value in an error: short, and in one line."""
+    if not isinstance(value, str | int | float):
+        return _what(value)
+    # JSON escapes some of what moves the cursor of a terminal.
+    text = "".join(it if it.isprintable() else f"\\u{ord(it):04x}" for it in json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _what(value: JsonValue) -> str:

@@ -13,13 +13,14 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller.usage import next_sampling
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine, Objects
-from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError
+from kueuecore.errors import ManifestError, ObjectRef, OutOfTimeError, UnknownObjectError
 from kueuecore.jobs import workloads_for
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 from kueuecore.runs import Happening, Operation, Run, RunEnding, Step, StepKind
 from kueuecore.states import WorkloadState
-from kueuecore.times import TimeLike, format_time, nanoseconds
-from kueuecore.virtual.happenings import cycles_of, happening_of, span_ns
+from kueuecore.times import END_NS, TimeLike, beginning_ns, format_time, nanoseconds, span_ns
+from kueuecore.virtual.happenings import cycles_of, happening_of, job_plan
+from kueuecore.virtual.jobs import JobPlan
 from kueuecore.virtual.record import Record
 from kueuecore.virtual.running import Running, has_quota
 from kueuecore.virtual.stored import Stored, manifests_of
@@ -59,6 +60,7 @@ class VirtualCluster:
 
     Raises:
         ManifestError: Everything that is wrong with the objects.
+        ValueError: A time or a time span that can not be.
 
     Example:
         >>> cluster = VirtualCluster('''
@@ -106,7 +108,7 @@ class VirtualCluster:
     ) -> None:
         self.engine = Engine(configuration)
         """The engine, to ask it for what it holds. What changes it goes through the cluster."""
-        self.start = nanoseconds(now)
+        self.start = beginning_ns(now)
         """The time of the beginning, in nanoseconds since 1970."""
         settings = self.engine.configuration
         self._now = self._reconciled_at = self.start
@@ -121,7 +123,7 @@ class VirtualCluster:
         self._stored = Stored(self.engine, trusted=trusted)
         self._checking = Checking(checks)
         self._has_checks = bool(checks)
-        self._happenings: deque[tuple[int, Happening, int | None]] = deque()
+        self._happenings: deque[tuple[int, Happening, JobPlan, int | None]] = deque()
         self._n_quiet = 0
         # Decisions of the cycle that waits for pods, and when it began.
         self._parts: list[Decision] = []
@@ -172,9 +174,10 @@ class VirtualCluster:
 
         Raises:
             ManifestError: What is wrong with it; a job that gets no Workload is refused with the reason.
+            ValueError: A time or a time span that can not be, or that leads beyond April 2262.
         """
         self._go_to(now)
-        plan = Happening(
+        happening = Happening(
             at=0,
             op=Operation.CREATE,
             run_seconds=run_seconds,
@@ -182,10 +185,10 @@ class VirtualCluster:
             fail_seconds=fail_seconds,
             recover_seconds=recover_seconds,
         )
+        plan = job_plan(happening, waits_for_pods=self._running.waits_for_pods, at=self._now)
         given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest))
         made = (given,) if text_at(given.object, "kind") == "Workload" else self._workloads_of(given)
-        for workload in made:
-            self._create(workload, plan, None)
+        self._create(made, plan, None)
         self._happened()
         return tuple(object_ref(it.object).key for it in made)
 
@@ -245,14 +248,13 @@ class VirtualCluster:
             ManifestError: Everything that is wrong with their objects. Nothing was taken then.
             ValueError: A time or a time span that can not be.
         """
-        taken = [happening_of(event) for event in events]
-        for happening in taken:
+        taken = [happening_of(event, start=self.start) for event in events]
+        for _, happening in taken:
             if happening.object is not None and not self._stored.trusted:
                 Engine(self.engine.configuration).apply(happening.object, now=self.start)
-        new = [
-            (self.start + span_ns(it.at, "at"), it, self._record.reserve() if _creates_workload(it) else None)
-            for it in taken
-        ]
+        waits = self._running.waits_for_pods
+        planned = [(at, it, job_plan(it, waits_for_pods=waits, at=at)) for at, it in taken]
+        new = [(*it, self._record.reserve() if _creates_workload(it[1]) else None) for it in planned]
         self._happenings = deque(sorted((*self._happenings, *new), key=lambda entry: entry[0]))
 
     # How time goes by.
@@ -278,16 +280,24 @@ class VirtualCluster:
         return self._record.n_cycles == self._max_cycles and self._wants_cycle()
 
     def step(self) -> bool:
-        """Do the next thing: one cycle, or all that happens at one instant. False if nothing is left to happen."""
+        """Do the next thing: one cycle, or all that happens at one instant. False if nothing is left to happen.
+
+        Raises:
+            OutOfTimeError: It would happen, or end, beyond April 2262. Nothing has changed then.
+        """
         if self.is_cut:
             return False
         if self._wants_cycle():
+            if self._now + self._cycle_ns >= END_NS:
+                raise OutOfTimeError("the next cycle leads")
             self._began = self._now
             self._record.n_cycles += 1
             self._running.has_released = False
             self._take(self.engine.cycle(self._now))
             return True
         time = self._next_time()
+        if time is not None and time >= END_NS:
+            raise OutOfTimeError("what happens next leads")
         if time is not None:
             self._instant(time)
         if self._parts:
@@ -305,6 +315,9 @@ class VirtualCluster:
 
         Returns:
             What became of the workloads meanwhile.
+
+        Raises:
+            ValueError: No time; or time would go beyond April 2262 (`OutOfTimeError`).
         """
         end = None if until is None else nanoseconds(until)
         first = self._record.n_steps
@@ -378,13 +391,14 @@ class VirtualCluster:
             raise ManifestError([replace(ManifestError.of(why).problems[0], object=object_ref(job.object))])
         return result.workloads
 
-    def _create(self, workload: Manifest, plan: Happening, number: int | None) -> None:
-        key = object_ref(workload.object).key
-        self._put((workload,))
-        self._running.add(key, plan)
-        if number is not None:
-            self._record.note_number(key, number)
-        self._record.note(self._now, StepKind.CREATED, key)
+    def _create(self, workloads: tuple[Manifest, ...], plan: JobPlan, number: int | None) -> None:
+        self._put(workloads)
+        for workload in workloads:
+            key = object_ref(workload.object).key
+            self._running.add(key, plan)
+            if number is not None:
+                self._record.note_number(key, number)
+            self._record.note(self._now, StepKind.CREATED, key)
 
     def _delete(self, ref: ObjectRef) -> bool:
         if not self._stored.delete(ref, now=self._now):
@@ -405,7 +419,8 @@ class VirtualCluster:
             self._checking.next_wake(after=self._reconciled_at),
         ]
         time = min((it for it in times if it is not None), default=None)
-        if time is not None and self._samples_usage:
+        # Samples alone do not lead to the end of time.
+        if time is not None and time < END_NS and self._samples_usage:
             sample = next_sampling(self.engine, since=self._reconciled_at)
             return time if sample is None else min(time, sample)
         return time
@@ -414,14 +429,14 @@ class VirtualCluster:
         """All that happens at `time`: from outside, then by timers, then what was waited for."""
         self._now = max(self._now, time)
         while self._happenings and self._happenings[0][0] == time:
-            _, happening, number = self._happenings.popleft()
-            self._happen(happening, number)
+            _, happening, plan, number = self._happenings.popleft()
+            self._happen(happening, plan, number)
             self._settle()
         while self._running.ring(time, now=self._now):
             self._settle()
         self._settle()
 
-    def _happen(self, happening: Happening, number: int | None) -> None:
+    def _happen(self, happening: Happening, plan: JobPlan, number: int | None) -> None:
         """Something from outside. What names a workload that is gone is ignored."""
         given = None if happening.object is None else manifests_of((happening.object,))[0]
         match happening.op:
@@ -434,7 +449,7 @@ class VirtualCluster:
                 changed = self._stored.updated(given)
                 self._put(() if changed is None else (changed,))
             case Operation.CREATE if given is not None and text_at(given.object, "kind") == "Workload":
-                self._create(given, happening, number)
+                self._create((given,), plan, number)
             case Operation.CREATE if given is not None:
                 self._put((given,))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,10 +11,10 @@ from kueuecore._json import JsonObject
 from kueuecore.columns import Submissions, encode_submissions
 from kueuecore.errors import ManifestError
 from kueuecore.runs import Happening, Operation
-from kueuecore.times import format_time
+from kueuecore.times import format_time, later
 from kueuecore.virtual.jobs import JobPlan
 
-__all__ = ["cycles_of", "happening_of", "job_plan", "span_ns", "submitted"]
+__all__ = ["cycles_of", "happening_of", "job_plan", "submitted"]
 
 _SECOND_NS = 1_000_000_000
 _NAMES = {
@@ -24,21 +23,6 @@ _NAMES = {
     "failSeconds": "fail_seconds",
     "recoverSeconds": "recover_seconds",
 }
-
-
-def span_ns(seconds: object, name: str) -> int:
-    """A time span in nanoseconds.
-
-    Raises:
-        TypeError: It is no number.
-        ValueError: It is negative, or longer than 292 years.
-    """
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
-    # Not with infinity or NaN, which no comparison takes for less.
-    if not 0 <= seconds < 2**63 / _SECOND_NS or math.isnan(seconds):
-        raise ValueError(f"{name} is {seconds!r}; give seconds from 0 to 292 years")
-    return round(seconds * _SECOND_NS)
 
 
 def cycles_of(cycles: object, name: str) -> int | None:
@@ -57,13 +41,21 @@ def cycles_of(cycles: object, name: str) -> int | None:
     return cycles
 
 
-def happening_of(event: Happening | Mapping[str, object]) -> Happening:
-    """A happening that may be a dict.
+def happening_of(event: Happening | Mapping[str, object], *, start: int) -> tuple[int, Happening]:
+    """A happening that may be a dict, and its time in nanoseconds since 1970.
+
+    Args:
+        event: The happening.
+        start: The time from which its own counts, in nanoseconds since 1970.
 
     Raises:
         ManifestError: It is none.
+        TypeError: A time or a span that is no number.
+        ValueError: A time or a span that can not be, or that leads beyond April 2262.
     """
     remedy = "give events as in the documentation"
+    if not isinstance(event, Happening | Mapping):
+        raise ManifestError.of(f"an event is a Happening or a dict, not {type(event).__name__}", remedy=remedy)
     if not isinstance(event, Happening):
         fields: dict[str, Any] = {_NAMES.get(name, name): value for name, value in event.items()}
         try:
@@ -75,16 +67,26 @@ def happening_of(event: Happening | Mapping[str, object]) -> Happening:
     if needs_object != (event.object is not None) or not (needs_object or is_key):
         detail = "must be create or update with an object, finish or delete with the key of a Workload"
         raise ManifestError.of(detail, field="op", remedy=remedy)
-    job_plan(event, waits_for_pods=True)
-    span_ns(event.at, "at")
-    return event
+    at = later(start, event.at, "at")
+    job_plan(event, waits_for_pods=True, at=at)
+    return at, event
 
 
-def job_plan(happening: Happening, *, waits_for_pods: bool) -> JobPlan:
-    """What the job of a Workload that appears does."""
+def job_plan(happening: Happening, *, waits_for_pods: bool, at: int) -> JobPlan:
+    """What the job of a Workload that appears does.
+
+    Args:
+        happening: How it appears.
+        waits_for_pods: Does anybody wait for pods to be ready?
+        at: The earliest time at which the job may begin, in nanoseconds since 1970.
+
+    Raises:
+        TypeError: A span that is no number.
+        ValueError: A span that can not be, or that leads beyond April 2262.
+    """
 
     def span(seconds: object, name: str) -> int | None:
-        return None if seconds is None else span_ns(seconds, name)
+        return None if seconds is None else later(at, seconds, name) - at
 
     run = span(happening.run_seconds, "run_seconds")
     ready = happening.ready_seconds

@@ -5,11 +5,10 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
-from kueuecore.runs import Happening, StepKind
+from kueuecore.runs import StepKind
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import nanoseconds
-from kueuecore.virtual.happenings import job_plan
-from kueuecore.virtual.jobs import Job, Jobs, TimerKind
+from kueuecore.virtual.jobs import Job, JobPlan, Jobs, TimerKind
 from kueuecore.virtual.record import Record
 
 __all__ = ["Running", "has_quota"]
@@ -30,13 +29,14 @@ class Running:
         self._record = record
         self._jobs = Jobs()
         self._eviction_ns = eviction_ns
-        self._waits_for_pods = settings.names_wait_for_pods_ready and not settings.is_enabled("DisableWaitForPodsReady")
+        self.waits_for_pods = settings.names_wait_for_pods_ready and not settings.is_enabled("DisableWaitForPodsReady")
+        """Does anybody wait for pods to be ready?"""
         self.has_released = False
         """Has quota come free by an eviction, since somebody set this to False?"""
 
-    def add(self, key: str, plan: Happening) -> None:
+    def add(self, key: str, plan: JobPlan) -> None:
         """A workload with a job appears."""
-        self._jobs.add(key, job_plan(plan, waits_for_pods=self._waits_for_pods))
+        self._jobs.add(key, plan)
 
     def remove(self, key: str) -> None:
         """A workload has gone."""
@@ -128,7 +128,7 @@ class Running:
 
     def _tell_readiness(self, job: Job, now: int) -> bool:
         """Writes condition PodsReady where somebody waits for it; was it anything new?"""
-        if not self._waits_for_pods:
+        if not self.waits_for_pods:
             return False
         namespace, _, name = job.key.partition("/")
         return self._engine.note_readiness(name, namespace=namespace, now=now, are_ready=job.are_pods_ready)

@@ -15,6 +15,10 @@ use crate::field_error::{FieldError, ObjectRef, Rejection};
 use crate::intake::require_names;
 
 const SECOND_NS: f64 = 1e9;
+/// Nothing happens at the end of time, where the engine's times saturate.
+const END_NS: i64 = i64::MAX;
+const ONE_SPAN: &str =
+    "must be a number of seconds from 0 that leads to before April 2262, where 64 bits of nanoseconds end";
 
 /// One line.
 #[derive(Deserialize)]
@@ -35,15 +39,23 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn job(&self) -> JobPlan {
-        let pods = self.ready_seconds.as_ref().map(|ready| {
-            Box::new(PodsPlan {
-                ready_ns: ready.iter().map(|seconds| seconds.map(nanoseconds)).collect(),
-                fails_ns: self.fail_seconds.map(nanoseconds),
-                recovers_ns: self.recover_seconds.map(nanoseconds),
-            })
-        });
-        JobPlan { run_ns: self.run_seconds.map(nanoseconds), pods }
+    /// What the job does that appears at `at`; else the field that holds no span, or one that leads beyond time.
+    fn job(&self, at: Time) -> Result<JobPlan, String> {
+        let span = |field: &str, seconds: Option<f64>| {
+            seconds.map(|it| span_from(at, it).ok_or_else(|| field.to_owned())).transpose()
+        };
+        let run_ns = span("runSeconds", self.run_seconds)?;
+        let fails_ns = span("failSeconds", self.fail_seconds)?;
+        let recovers_ns = span("recoverSeconds", self.recover_seconds)?;
+        let pods = match &self.ready_seconds {
+            None => None,
+            Some(ready) => {
+                let ready = ready.iter().enumerate();
+                let ready_ns = ready.map(|(index, &it)| span(&format!("readySeconds[{index}]"), it));
+                Some(Box::new(PodsPlan { ready_ns: ready_ns.collect::<Result<_, _>>()?, fails_ns, recovers_ns }))
+            }
+        };
+        Ok(JobPlan { run_ns, pods })
     }
 }
 
@@ -71,9 +83,10 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
     }
     let mut objects = decoded.objects.into_iter().map(|(object, _)| object);
     let happening = |(index, line): (usize, Line<'_>)| {
-        let at = Time(start.0.saturating_add(nanoseconds(line.at)));
         let object = line.object.and_then(|_| objects.next());
-        let job = line.job();
+        let Some(at_ns) = span_from(start, line.at) else { return Err(odd(index, "at", ONE_SPAN)) };
+        let at = Time(start.0 + at_ns);
+        let job = line.job(at).map_err(|field| odd(index, &field, ONE_SPAN))?;
         let change = match (&*line.op, object, line.key.as_deref().and_then(key)) {
             ("create", Some(mut object), _) => {
                 if door == Door::People {
@@ -94,10 +107,13 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
     lines.into_iter().enumerate().map(happening).collect()
 }
 
-/// Saturates; a fraction of a nanosecond is rounded.
+/// A span after `begin` in nanoseconds, a fraction of one rounded; `None` if it is none, or leads beyond time.
 #[allow(clippy::cast_possible_truncation)]
-fn nanoseconds(seconds: f64) -> i64 {
-    (seconds * SECOND_NS).round() as i64
+fn span_from(begin: Time, seconds: f64) -> Option<i64> {
+    // What does not fit saturates, and then leads beyond.
+    let span_ns = (seconds * SECOND_NS).round() as i64;
+    let is_within = begin.0.checked_add(span_ns).is_some_and(|end| end < END_NS);
+    (seconds >= 0.0 && is_within).then_some(span_ns)
 }
 
 fn key(text: &str) -> Option<Key> {
@@ -138,6 +154,23 @@ mod tests {
         let Change::Create { object, job } = &read[0].change else { panic!("it is created") };
         let Object::Workload(workload) = &**object else { panic!("it is a Workload") };
         assert_eq!((workload.meta.created, job.run_ns), (Time(7_000_000_000), Some(2_000_000_000)));
+    }
+
+    #[test]
+    fn spans_that_are_none_or_lead_beyond_time_are_refused_by_field() {
+        for (fields, path) in [
+            (r#""at": -1, "op": "finish""#, "at"),
+            (r#""at": 1e10, "op": "finish""#, "at"),
+            (r#""at": 1, "op": "finish", "runSeconds": -0.5"#, "runSeconds"),
+            (r#""at": 9e9, "op": "finish", "runSeconds": 9e9"#, "runSeconds"),
+            (r#""at": 1, "op": "finish", "readySeconds": [0, null, 1e300]"#, "readySeconds[2]"),
+            (r#""at": 1, "op": "finish", "failSeconds": 9.3e9"#, "failSeconds"),
+            (r#""at": 1, "op": "finish", "recoverSeconds": 9.3e9"#, "recoverSeconds"),
+        ] {
+            let error = read(&format!(r#"{{{fields}, "key": "ns/w"}}"#)).expect_err(fields);
+            assert_eq!(error.split(':').next(), Some(path), "{error}");
+        }
+        assert!(read(r#"{"at": 9e9, "op": "finish", "key": "ns/w"}"#).is_ok());
     }
 
     #[test]

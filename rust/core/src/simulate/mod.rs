@@ -100,7 +100,12 @@ pub enum Ending {
     CycleLimit,
     /// The caller asked for it.
     Interrupted,
+    /// What comes next would happen, or end, at the end of time or later.
+    OutOfTime,
 }
+
+/// The end of time: whatever would happen later saturates here, so nothing may happen at it.
+const END: Time = Time(i64::MAX);
 
 impl Ending {
     /// The word for it.
@@ -109,6 +114,7 @@ impl Ending {
             Ending::Complete => "Complete",
             Ending::CycleLimit => "CycleLimit",
             Ending::Interrupted => "Interrupted",
+            Ending::OutOfTime => "OutOfTime",
         }
     }
 }
@@ -241,6 +247,10 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 return;
             }
             let Some(time) = self.next_time() else { return };
+            if time == END {
+                self.run.ending = Ending::OutOfTime;
+                return;
+            }
             self.instant(time);
             goes_on = self.round();
         }
@@ -272,12 +282,13 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         self.take_samples(time);
     }
 
-    /// When something happens next; a sample is not enough for the run to go on.
+    /// When something happens next; a sample is not enough for the run to go on, nor to lead to the end of time.
     fn next_time(&self) -> Option<Time> {
         let happening = self.happenings.front().map(|(happening, _)| happening.at);
         let alarm = self.engine.state.agenda.first_alarm();
         let next = [happening, self.jobs.next_time(), alarm].into_iter().flatten().min()?;
-        Some(self.samples.next_time().map_or(next, |sample| sample.min(next)))
+        let sample = self.samples.next_time().filter(|_| next < END);
+        Some(sample.map_or(next, |sample| sample.min(next)))
     }
 
     /// Cycle after cycle, until there is no head or nothing moves; `false` ends the run.
@@ -303,7 +314,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         true
     }
 
-    /// One cycle and what follows from it; did anything change that can be seen? `None`: it waits for ever.
+    /// One cycle and what follows from it; did anything change that can be seen? `None`: it waits for ever, or time ends.
     fn cycle(&mut self) -> Option<bool> {
         let before = self.contents();
         let began = self.clock;
@@ -349,6 +360,10 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         }
         self.clock = Time(self.clock.0.saturating_add(self.options.cycle_step_ns));
         self.engine.state.now = self.clock;
+        if self.clock == END {
+            self.run.ending = Ending::OutOfTime;
+            return None;
+        }
         is_over.then_some(changed)
     }
 
@@ -360,10 +375,13 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 return false;
             }
             // A sleeping scheduler is not woken by what it did itself before.
-            if let Some(time) = self.next_time() {
-                self.instant(time);
-            } else {
-                return self.engine.state.unready.is_empty();
+            match self.next_time() {
+                Some(END) => {
+                    self.run.ending = Ending::OutOfTime;
+                    return false;
+                }
+                Some(time) => self.instant(time),
+                None => return self.engine.state.unready.is_empty(),
             }
             if self.engine.state.unready.is_empty() {
                 return true;

@@ -134,6 +134,19 @@ fn the_limit_of_cycles_and_the_caller_end_a_run() {
 }
 
 #[test]
+fn a_run_that_leads_beyond_time_says_so_and_clamps_nothing() {
+    // One after the other: the second would end later than 64 bits can say.
+    let most = i64::MAX / SECOND - 100;
+    let happenings = || vec![create(11, workload("a", "6"), most), create(12, workload("b", "6"), most)];
+    let late = run(&mut World::new(Config::default()), happenings(), OPTIONS);
+    assert_eq!((late.ending, told(&late).last()), (Ending::OutOfTime, Some(&(11 + most, Step::Admitted, "b"))));
+    // A cycle that does not end in time.
+    let slow = Options { cycle_step_ns: i64::MAX, ..OPTIONS };
+    let late = run(&mut World::new(Config::default()), happenings(), slow);
+    assert_eq!((late.ending, late.n_cycles), (Ending::OutOfTime, 1));
+}
+
+#[test]
 fn checks_are_ready_once_quota_is_reserved() {
     let mut world = World::new(Config::default());
     world.apply([check("prov")]);

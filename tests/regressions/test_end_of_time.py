@@ -1,0 +1,117 @@
+"""Times that 64 bits of nanoseconds do not hold were clamped, or ended in wrong outcomes and in tracebacks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kueuecore import Happening, Operation, OutOfTimeError, StepKind, Submissions, simulate
+from kueuecore.errors import ManifestError
+from kueuecore.times import END_NS, nanoseconds
+from kueuecore.virtual import VirtualCluster
+from tests.unit.test_simulation import NOW, QUEUES, workload
+
+SECOND = 10**9
+START = nanoseconds(NOW)
+CENTURY = 100 * 365 * 86400.0
+# From the beginning to the end of time.
+LEFT = (END_NS - START) // SECOND
+
+
+def create(name: str, at: float = 0, **plan: Any) -> Happening:
+    return Happening(at=at, op=Operation.CREATE, object=workload(name), **plan)
+
+
+def stepped(events: Sequence[Happening], **options: Any) -> None:
+    cluster = VirtualCluster(QUEUES, now=options.pop("now", NOW), **options)
+    cluster.schedule(events)
+    cluster.advance()
+
+
+def ran(events: Sequence[Happening], **options: Any) -> None:
+    simulate(QUEUES, events, now=options.pop("now", NOW), **options)
+
+
+BOTH = pytest.mark.parametrize("run", [ran, stepped])
+Run = Callable[..., None]
+
+
+@BOTH
+@pytest.mark.parametrize("now", [-1, -(2**63), 2**63 - 1, 2**63, "1969-12-31T23:59:59Z", "2262-04-12T00:00:00Z"])
+def test_nothing_begins_before_1970_or_after_2262(run: Run, now: Any) -> None:
+    with pytest.raises(ValueError, match=r"1970 to April 2262|64 bits"):
+        run([create("a", run_seconds=5)], now=now)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["at", "run_seconds"])
+@pytest.mark.parametrize("seconds", [-1, math.inf, -math.inf, math.nan, 1e300, 10**400, LEFT + 1])
+def test_what_does_not_fit_into_time_is_refused(run: Run, name: str, seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"at|seconds|Seconds|Infinity|NaN"):
+        run([create("a", **{name: seconds})])
+
+
+@BOTH
+@pytest.mark.parametrize("plan", [{"ready_seconds": [None, LEFT]}, {"ready_seconds": [1], "fail_seconds": LEFT}])
+def test_what_pods_do_has_to_fit_into_time_from_the_moment_on_at_which_they_come(run: Run, plan: Any) -> None:
+    with pytest.raises(ValueError, match="2262"):
+        run([create("a", at=60, **plan)])
+
+
+def test_a_time_beyond_its_end_is_told_by_field() -> None:
+    with pytest.raises(ManifestError) as error:
+        ran([create("a", at=CENTURY, run_seconds=2 * CENTURY)])
+    assert error.value.field == "runSeconds"
+
+
+@BOTH
+def test_a_queue_that_leads_beyond_the_end_of_time_is_told(run: Run) -> None:
+    # One after the other; each of them would fit. The second was said to end at the end of time.
+    with pytest.raises(OutOfTimeError, match="beyond April 2262"):
+        run([create("a", run_seconds=LEFT - 60), create("b", run_seconds=LEFT - 60)])
+
+
+@BOTH
+@pytest.mark.parametrize("span", ["cycle_seconds", "eviction_seconds"])
+def test_a_cycle_and_an_eviction_have_to_end_in_time(run: Run, span: str) -> None:
+    urgent = Happening(at=5, op=Operation.CREATE, object=workload("b", priority=9), run_seconds=5)
+    with pytest.raises(OutOfTimeError):
+        run([create("a"), urgent], **{span: float(LEFT)})
+
+
+def test_a_step_beyond_the_end_of_time_changes_nothing() -> None:
+    cluster = VirtualCluster(QUEUES, now=NOW)
+    cluster.submit(workload("a"), run_seconds=LEFT - 60)
+    cluster.submit(workload("b"), run_seconds=LEFT - 60)
+    # Before that all goes well.
+    assert [it.kind for it in cluster.advance("2026-01-02T00:00:00Z")] == [StepKind.ADMITTED]
+    with pytest.raises(OutOfTimeError):
+        cluster.advance()
+    before = cluster.now, cluster.steps
+    with pytest.raises(OutOfTimeError):
+        cluster.step()
+    assert (cluster.now, cluster.steps) == before
+
+
+@pytest.mark.parametrize("run_seconds", [-1, math.nan, math.inf, LEFT + 1])
+def test_a_job_that_is_refused_leaves_no_workload(run_seconds: float) -> None:
+    cluster = VirtualCluster(QUEUES, now=NOW)
+    with pytest.raises(ValueError, match="run_seconds"):
+        cluster.submit(workload("a"), run_seconds=run_seconds)
+    assert (cluster.object("Workload", "a", namespace="ns"), cluster.next_event_time) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "columns", [{"at": -1.0}, {"at": [CENTURY - 1], "run_seconds": 2 * CENTURY}, {"run_seconds": -1.0}]
+)
+def test_submissions_have_to_fit_into_time(columns: Any) -> None:
+    rows = Submissions(namespace="ns", local_queues=["lq"], queue=[0], requests={"cpu": 1000}, **columns)
+    with pytest.raises(ValueError, match=r"at: |run_seconds: "):
+        simulate(QUEUES, submissions=[rows], now=NOW)
+    late = replace(rows, at=0.0, run_seconds=50 * 365 * 86400.0)
+    with pytest.raises(ValueError, match="run_seconds: must end before April 2262"):
+        simulate(QUEUES, submissions=[late], now="2220-01-01T00:00:00Z")
