@@ -11,8 +11,13 @@ import pytest
 
 from kueuecore import Happening, Operation, OutOfTimeError, StepKind, Submissions, simulate
 from kueuecore.errors import ManifestError
+from kueuecore.fleet import Fleet
+from kueuecore.manifests import JsonObject, Manifest
+from kueuecore.multikueue import MANAGER
+from kueuecore.scenarios import ClusterPart, Disconnection, FleetPart, Scenario, Span, Work, WorkerPart, run_scenario
 from kueuecore.times import END_NS, nanoseconds
 from kueuecore.virtual import VirtualCluster
+from tests.regressions.scenarios import CLUSTER, FLEET, Read, problems
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
 SECOND = 10**9
@@ -115,3 +120,106 @@ def test_submissions_have_to_fit_into_time(columns: Any) -> None:
     late = replace(rows, at=0.0, run_seconds=50 * 365 * 86400.0)
     with pytest.raises(ValueError, match="run_seconds: must end before April 2262"):
         simulate(QUEUES, submissions=[late], now="2220-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('start: "1969-12-31T23:59:59Z"\n', 'start: Invalid value: "1969-12-31T23:59:59Z"'),
+        ('start: "2262-04-12T00:00:00Z"\n', 'start: Invalid value: "2262-04-12T00:00:00Z"'),
+        ("until: 250y\n", 'until: no span of time: "250y"'),
+        ("until: 2500000h\n", "until: until is 9000000000.0, which leads beyond April 2262"),
+        ("work: [{job: job.yaml, at: 2500000h}]\n", "work[0].at: at is 9000000000.0, which leads beyond April 2262"),
+        (
+            "work: [{job: job.yaml, runs: 2500000h}]\n",
+            "work[0].runs: runs is 9000000000.0, which leads beyond April 2262",
+        ),
+        (
+            "work: [{job: job.yaml, count: 3, every: 1100000h}]\n",
+            "work[0].every: every is 7920000000.0, which leads beyond April 2262",
+        ),
+        # Each of them would fit; eight run at a time.
+        ("work: [{job: job.yaml, count: 30, runs: 1000000h}]\n", "start: the scenario goes on beyond April 2262"),
+    ],
+)
+def test_a_scenario_has_to_fit_into_time(read: Read, text: str, problem: str) -> None:
+    assert problems(read, CLUSTER + text) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("  disconnections: [{worker: east, at: 2500000h}]\n", "at: at is 9000000000.0, which leads beyond April 2262"),
+        (
+            "  disconnections: [{worker: east, at: 1h, lasts: 2500000h}]\n",
+            "lasts: lasts is 9000000000.0, which leads beyond April 2262",
+        ),
+    ],
+)
+def test_disconnections_have_to_fit_into_time(read: Read, text: str, problem: str) -> None:
+    assert problems(read, FLEET + text) == [f"fleet.disconnections[0].{problem}"]
+
+
+def test_the_day_after_the_last_thing_in_a_fleet_has_to_fit_into_time(read: Read) -> None:
+    start = 'start: "2262-04-11T00:00:00Z"\n'
+    assert problems(read, FLEET + start) == ["start: the scenario goes on beyond April 2262"]
+    assert run_scenario(read(FLEET + start + "until: 1h\n")).jobs == ()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "field"),
+    [
+        (Scenario(start=-1), "start"),
+        (Scenario(until_seconds=math.nan), "until"),
+        (Scenario(work=(Work(name="a", job=Manifest({}), at=-1.0),)), "work[0].at"),
+        (Scenario(work=(Work(name="a", job=Manifest({}), count=2, every=Span(math.inf)),)), "work[0].every"),
+        (Scenario(work=(Work(name="a", job=Manifest({}), runs=Span(math.nan)),)), "work[0].runs"),
+        (
+            Scenario(
+                fleet=FleetPart(
+                    manager=ClusterPart(),
+                    workers={"west": WorkerPart(cluster=ClusterPart())},
+                    disconnections=(Disconnection(worker="west", at=5.0, lasts=-1.0),),
+                )
+            ),
+            "fleet.disconnections[0].lasts",
+        ),
+    ],
+)
+def test_a_scenario_that_is_made_in_python_has_to_fit_into_time(scenario: Scenario, field: str) -> None:
+    with pytest.raises(ManifestError) as error:
+        run_scenario(scenario)
+    assert error.value.field == field
+
+
+@pytest.mark.parametrize("seconds", [-1, math.nan, math.inf, 1e300, LEFT + 1])
+def test_a_fleet_waits_for_spans_that_fit_into_time(seconds: float) -> None:
+    with pytest.raises(ValueError, match="seconds is "):
+        Fleet(["west"], now=NOW).wait(seconds)
+
+
+def test_the_time_of_a_fleet_does_not_go_backwards() -> None:
+    fleet = Fleet(["west"], now=NOW)
+    with pytest.raises(ValueError, match="2025-01-01T00:00:00Z is over"):
+        fleet.advance("2025-01-01T00:00:00Z")
+    assert fleet.nodes[MANAGER].api.now == fleet.now == START
+
+
+@pytest.mark.parametrize("run_seconds", [-1, math.nan, math.inf, 1e300])
+def test_a_job_of_a_fleet_runs_for_a_span_of_time(run_seconds: float) -> None:
+    job: JsonObject = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "a", "namespace": "ns"},
+        "spec": {},
+    }
+    fleet = Fleet(["west"], now=NOW)
+    with pytest.raises(ValueError, match="run_seconds is "):
+        fleet.submit(job, run_seconds=run_seconds)
+    assert fleet.objects("Job") == []
+
+
+def test_a_fleet_in_which_nothing_happens_goes_through_a_century_at_once() -> None:
+    fleet = Fleet(["west"], now=NOW)
+    fleet.wait(CENTURY)
+    assert fleet.n_steps < 10

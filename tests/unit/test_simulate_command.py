@@ -169,7 +169,8 @@ work:
     )
     assert ran.code == ExitCode.BAD_INPUT
     assert ran.err.splitlines() == [
-        'scenario.yaml:5: start: Invalid value: today; write a time such as "2026-01-01T00:00:00Z"',
+        'scenario.yaml:5: start: Invalid value: "today"; '
+        'write a time from 1970 to April 2262, such as "2026-01-01T00:00:00Z"',
         "nothing.yaml: there is no such file; check the name",
         "scenario.yaml:6: cluster.objects[1]: neither a file nor an object; name a file, or write an object",
         "scenario.yaml:8: work[0].name: Required value; say what the jobs are to be called",

@@ -30,7 +30,7 @@ _MEANINGS = {
     ExitCode.OK: "done, whether workloads are pending or not",
     ExitCode.PENDING: "a workload is pending in the end (only with --fail-on-pending)",
     ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would refuse",
-    ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle",
+    ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle, or a fleet does not come to rest",
     ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",
     ExitCode.BUG: "a bug in kueuecore",
     ExitCode.UNWRITABLE: "the output can not be written: the disk is full, say, or standard output is closed",

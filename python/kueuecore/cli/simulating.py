@@ -15,7 +15,17 @@ from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
-from kueuecore.scenarios import JobOutcome, Scenario, ScenarioOutcome, Waits, read_scenario, run_scenario, waits_by
+from kueuecore.errors import ManifestError
+from kueuecore.scenarios import (
+    JobOutcome,
+    Scenario,
+    ScenarioEnding,
+    ScenarioOutcome,
+    Waits,
+    read_scenario,
+    run_scenario,
+    waits_by,
+)
 from kueuecore.times import format_time
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
@@ -27,6 +37,11 @@ _TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
 _RIGHT = ("JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", "COPIES", "WASTED", "COPIES WAITED")
 _JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", "COPIES")
 _SECOND_NS = 1_000_000_000
+_ENDINGS = {
+    ScenarioEnding.COMPLETE: "over",
+    ScenarioEnding.CYCLE_LIMIT: "cut off, because it does not come to an end,",
+    ScenarioEnding.UNSETTLED: "cut off, because it does not come to rest,",
+}
 
 
 def simulate(options: argparse.Namespace) -> int:
@@ -35,14 +50,17 @@ def simulate(options: argparse.Namespace) -> int:
     # A policy of somebody's own is a program that may print; the data are to stay data.
     with redirect_stdout(sys.stderr):
         scenario = read_scenario(options.scenario, seed=options.seed)
-        outcome = run_scenario(scenario)
+        try:
+            outcome = run_scenario(scenario)
+        except ManifestError as error:
+            raise error.in_file(options.scenario) from None
     if not options.quiet:
         to_stderr(*(f"note: {shown(note)}" for note in outcome.notes))
     if options.output == "json":
         write(_document(scenario, outcome))
     else:
         write(_report(outcome, style, wide=options.output == "wide") + "\n")
-    if outcome.is_cut:
+    if outcome.ending is not ScenarioEnding.COMPLETE:
         return ExitCode.UNSETTLED
     is_pending = any(job.admitted is None for job in outcome.jobs)
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
@@ -60,11 +78,13 @@ def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
 
 def _summary(outcome: ScenarioOutcome) -> str:
     waits = outcome.all
-    n_running, n_pending = waits.n_admitted - waits.n_finished, waits.n_jobs - waits.n_admitted
+    # A job may end without having been admitted.
+    left = [job for job in outcome.jobs if job.finished is None]
+    n_pending = sum(job.admitted is None for job in left)
+    n_running = len(left) - n_pending
     kinds = [(waits.n_finished, "finished"), (n_running, "running"), (n_pending, "pending")]
     told = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
-    ending = "cut off, because it does not come to an end," if outcome.is_cut else "over"
-    lines = [f"{waits.n_jobs} jobs: {told}; {ending} after {_span(outcome.end - outcome.start)}"]
+    lines = [f"{waits.n_jobs} jobs: {told}; {_ENDINGS[outcome.ending]} after {_span(outcome.end - outcome.start)}"]
     if waits.n_admitted:
         told = f"waited {_seconds(waits.mean)} in the mean, 95 of 100 no more than {_seconds(waits.p95)}"
         lines.append(f"{told}; {waits.n_evictions} evictions")
@@ -143,7 +163,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         "seed": scenario.seed,
         "start": format_time(outcome.start),
         "end": format_time(outcome.end),
-        "ending": "CycleLimit" if outcome.is_cut else "Complete",
+        "ending": outcome.ending.value,
         "jobs": [
             {
                 "work": job.work,

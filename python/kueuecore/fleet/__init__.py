@@ -6,17 +6,19 @@ Example:
     ['', 'east', 'west']
 """
 
+from kueuecore.errors import UnsettledError
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.fleet.histories import FleetHistory
 from kueuecore.fleet.invariants import FleetInvariants, Invariant, InvariantError
-from kueuecore.fleet.links import Link, LinkSettings
+from kueuecore.fleet.links import MOST_MS, Link, LinkSettings
 from kueuecore.fleet.node import Node
-from kueuecore.fleet.runner import KINDS, RUN_SECONDS
+from kueuecore.fleet.runner import KINDS, RUN_SECONDS, is_job, run_ns
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.fleet.tables import table
 
 __all__ = [
     "KINDS",
+    "MOST_MS",
     "RUN_SECONDS",
     "Fleet",
     "FleetHistory",
@@ -27,5 +29,8 @@ __all__ = [
     "LinkSettings",
     "Node",
     "NodeSettings",
+    "UnsettledError",
+    "is_job",
+    "run_ns",
     "table",
 ]

@@ -8,10 +8,11 @@ from random import Random
 from typing import Any
 
 from kueuecore._json import JsonObject, text_at, texts_at
-from kueuecore.errors import ObjectRef
+from kueuecore.errors import ObjectRef, UnsettledError
+from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
-from kueuecore.fleet.runner import RUN_SECONDS
+from kueuecore.fleet.runner import KINDS, RUN_SECONDS, is_job, run_ns
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.manifests import ManifestLike, parse_manifests, plain_object
 from kueuecore.multikueue import (
@@ -31,13 +32,16 @@ from kueuecore.multikueue import (
 from kueuecore.multikueue.adapters import with_text
 from kueuecore.multikueue.settings import ORIGIN_LABEL
 from kueuecore.testing.cluster import RefusedError
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import TimeLike, format_time, later, nanoseconds, span_ns
 
 __all__ = ["Fleet"]
 
 _SECOND_NS = 1_000_000_000
-# Kueue is back again before this many things happen at one point of time.
-_MOST_AT_ONCE = 1_000
+# A cluster looks at everything at once, so it comes to rest in a few rounds, however much there is.
+_MOST_ROUNDS = 1_000
+# Messages that take no time all come at one point of time: some of each object, and some more.
+_MOST_AT_ONCE = 2_000
+_MOST_OF_AN_OBJECT = 50
 
 Observer = Callable[["Fleet"], None]
 
@@ -60,6 +64,11 @@ class Fleet:
         links: How good the ways are; by default short and without losses.
         manager: Makes the state machine of a process that begins.
         watch: Is shown the fleet after everything that happens: for invariants.
+
+    Raises:
+        TypeError: An argument of the wrong type.
+        ValueError: A time that can not be, a worker that is named twice or not at all, or nodes or links of clusters
+            that are not there.
 
     Example:
         >>> fleet = Fleet(["west"], now="2026-01-01T00:00:00Z")
@@ -84,11 +93,15 @@ class Fleet:
     ) -> None:
         self.now = nanoseconds(now)
         """The time, in nanoseconds since 1970."""
-        self.random = Random(seed)
-        names = tuple(workers)
+        names = checked_names(workers)
+        check_settings("nodes", nodes, NodeSettings, (MANAGER, *names))
+        check_settings("links", links, LinkSettings, names)
+        self.random = Random(checked_seed(seed))
         given = {name: (nodes or {}).get(name, NodeSettings()) for name in (MANAGER, *names)}
         self.nodes = {name: Node(name, settings=it, now=self.now) for name, it in given.items()}
         """The clusters by name; `MANAGER` is the manager."""
+        if settings is not None and not isinstance(settings, MultiKueueSettings):
+            raise TypeError(f"settings are MultiKueueSettings, not {type(settings).__name__}")
         ways = links or {}
         self.links = {name: Link(ways.get(name, LinkSettings()), self.random) for name in names}
         """The ways to the workers, by name."""
@@ -100,9 +113,13 @@ class Fleet:
         """The state machine of MultiKueue of the process that runs now."""
         self.problems: list[str] = []
         """What the manager could not do at once, in the order in which it told it."""
+        self.n_steps = 0
+        """How often something has happened by itself."""
         self._watch = watch
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._n_events = 0
+        # How much has happened at this point of time.
+        self._n_at_once = 0
         self._process = 0
         self._seen = dict.fromkeys(self.nodes, 0)
         self._manager_wake: int | None = self.now
@@ -110,13 +127,24 @@ class Fleet:
     # What people do.
 
     def apply(self, manifests: str | ManifestLike | Iterable[ManifestLike], *, cluster: str = MANAGER) -> None:
-        """Create objects on a cluster, or bring them up to date."""
+        """Create objects on a cluster, or bring them up to date.
+
+        Raises:
+            ManifestError: Objects that can not be read, jobs that Kueue's webhooks refuse, or an annotation
+                `fleet.kueuecore/run-seconds` that is no span of time.
+            UnsettledError: The fleet does not come to rest.
+            ValueError: There is no such cluster.
+        """
+        node = self._node(cluster)
         if isinstance(manifests, str):
             manifests = parse_manifests(manifests)
         elif isinstance(manifests, Mapping) or not isinstance(manifests, Iterable):
             manifests = [manifests]
-        for manifest in manifests:
-            self.nodes[cluster].apply(plain_object(manifest))
+        plain = [plain_object(it) for it in manifests]
+        for manifest in plain:
+            run_ns(manifest)
+        for manifest in plain:
+            node.apply(manifest)
         self._come_to_rest()
 
     def submit(self, job: ManifestLike, *, run_seconds: float | None = None, cluster: str = MANAGER) -> None:
@@ -126,32 +154,48 @@ class Fleet:
             job: The job.
             run_seconds: How long its pods run, wherever they do; None: for ever.
             cluster: Where.
+
+        Raises:
+            ManifestError: A job that Kueue's webhooks refuse.
+            TypeError: `run_seconds` is no number.
+            UnsettledError: The fleet does not come to rest.
+            ValueError: It is no job of the `KINDS`, `run_seconds` is no span of time, or there is no such cluster.
         """
         manifest = plain_object(job)
+        if not is_job(manifest):
+            kind = f"{text_at(manifest, 'apiVersion')} {text_at(manifest, 'kind')}"
+            raise ValueError(f"{kind!r} is no kind of jobs that run here: {', '.join(KINDS)}")
         if run_seconds is not None:
+            span_ns(run_seconds, "run_seconds")
             manifest = with_text(manifest, "annotations", RUN_SECONDS, str(run_seconds))
         self.apply(manifest, cluster=cluster)
 
     def delete(self, kind: str, name: str, *, namespace: str = "", cluster: str = MANAGER) -> None:
-        """Delete an object."""
-        self.nodes[cluster].api.delete(kind, name, namespace=namespace)
+        """Delete an object.
+
+        Raises:
+            RefusedError: There is no such object (404).
+            UnsettledError: The fleet does not come to rest.
+            ValueError: There is no such cluster.
+        """
+        self._node(cluster).api.delete(kind, name, namespace=namespace)
         self._come_to_rest()
 
     # What goes wrong.
 
     def cut(self, cluster: str) -> None:
         """Nothing gets through to a worker any more, and its watches end."""
-        link = self.links[cluster]
-        link.is_cut = True
+        self._link(cluster).is_cut = True
         self._end_watch(cluster)
         self._come_to_rest()
 
     def mend(self, cluster: str) -> None:
         """The way to a worker is open again; the manager finds out when it tries next."""
-        self.links[cluster].is_cut = False
+        self._link(cluster).is_cut = False
 
     def drop_watch(self, cluster: str) -> None:
         """The watches of a worker end, and can be made again at once."""
+        self._link(cluster)
         self._end_watch(cluster)
         self._come_to_rest()
 
@@ -178,6 +222,7 @@ class Fleet:
 
     def restart_worker(self, cluster: str) -> None:
         """The process of Kueue on a worker ends, and another begins."""
+        self._link(cluster)
         self.nodes[cluster].restart()
         self._come_to_rest()
 
@@ -194,25 +239,37 @@ class Fleet:
 
         Args:
             until: The time at which it ends.
+
+        Raises:
+            UnsettledError: The fleet does not come to rest.
+            ValueError: It is no time, or one that is over.
         """
         end = nanoseconds(until)
+        if end < self.now:
+            raise ValueError(f"{format_time(end)} is over: it is {format_time(self.now)}")
         while (time := self.next_event_time()) is not None and time <= end:
             self._step(time)
         self._go_to(end)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, in seconds."""
-        self.advance(self.now + int(seconds * _SECOND_NS))
+        """Let time pass, in seconds.
+
+        Raises:
+            TypeError: It is no number.
+            UnsettledError: The fleet does not come to rest.
+            ValueError: It is negative, or leads beyond April 2262.
+        """
+        self.advance(later(self.now, seconds, "seconds"))
 
     # What can be seen.
 
     def objects(self, kind: str, *, cluster: str = MANAGER) -> list[dict[str, Any]]:
         """All objects of a kind on a cluster."""
-        return self.nodes[cluster].objects(kind)
+        return self._node(cluster).objects(kind)
 
     def get(self, kind: str, name: str, *, namespace: str = "", cluster: str = MANAGER) -> dict[str, Any] | None:
         """An object; None if there is none."""
-        return self.nodes[cluster].get(kind, name, namespace=namespace)
+        return self._node(cluster).get(kind, name, namespace=namespace)
 
     def running(self, *, namespace: str, name: str, kind: str = "Job") -> list[str]:
         """The clusters on which a job has pods."""
@@ -222,6 +279,12 @@ class Fleet:
     # One moment.
 
     def _step(self, time: int) -> None:
+        self.n_steps += 1
+        self._n_at_once = self._n_at_once + 1 if time == self.now else 0
+        if self._n_at_once > _MOST_AT_ONCE:
+            n_objects = sum(node.api.n_objects for node in self.nodes.values())
+            if self._n_at_once > _MOST_AT_ONCE + _MOST_OF_AN_OBJECT * n_objects:
+                raise self._unsettled("the fleet does not come to rest")
         self._go_to(time)
         if self._heap and self._heap[0][0] <= time:
             _, _, happen = heapq.heappop(self._heap)
@@ -235,12 +298,15 @@ class Fleet:
 
     def _come_to_rest(self) -> None:
         """Everything that happens by itself at this point of time, without any message that takes time."""
-        for _ in range(_MOST_AT_ONCE):
+        for _ in range(_MOST_ROUNDS):
             is_quiet = True
             for node in self.nodes.values():
                 wake = node.next_wake()
                 if wake is not None and wake <= self.now:
-                    node.run(self.now)
+                    try:
+                        node.run(self.now)
+                    except UnsettledError as error:
+                        raise self._unsettled(str(error)) from None
                     is_quiet = False
             self._send_events()
             if not self.nodes[MANAGER].is_down and self._run_manager():
@@ -249,7 +315,20 @@ class Fleet:
                 self._watch(self)
             if is_quiet:
                 return
-        raise AssertionError("the fleet does not come to rest")
+        raise self._unsettled("the fleet does not come to rest")
+
+    def _unsettled(self, what: str) -> UnsettledError:
+        return UnsettledError(f"{what} at {format_time(self.now)}: what happens leads to more, without end")
+
+    def _node(self, cluster: str) -> Node:
+        if cluster not in self.nodes:
+            raise ValueError(f"there is no cluster {cluster!r}; give one of {', '.join(map(repr, self.nodes))}")
+        return self.nodes[cluster]
+
+    def _link(self, worker: str) -> Link:
+        if worker not in self.links:
+            raise ValueError(f"there is no worker {worker!r}; give one of {', '.join(map(repr, self.links))}")
+        return self.links[worker]
 
     def _run_manager(self) -> bool:
         """Let the manager see its own cluster, and take a turn if it is time; has anything happened?"""

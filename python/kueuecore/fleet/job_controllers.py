@@ -9,7 +9,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
-from kueuecore.fleet.runner import KINDS
+from kueuecore.fleet.runner import KINDS, is_job
 from kueuecore.jobs import (
     Action,
     Integration,
@@ -69,7 +69,7 @@ class JobControllers:
     def note(self, manifest: JsonObject) -> None:
         """A job or a Workload is another than before, or has gone."""
         ref = object_ref(manifest)
-        if ref.kind in KINDS:
+        if is_job(manifest):
             self._todo[self._ref_of(manifest)] = None
         elif ref.kind == "Workload":
             for owner in list_at(manifest, "metadata", "ownerReferences"):
@@ -210,7 +210,7 @@ class JobControllers:
         return [it for it in self._api.list(kind)[0] if text_at(it, "metadata", "namespace") == namespace]
 
     def _around(self, *kinds: str) -> Iterable[JsonObject]:
-        return (it for kind in kinds for it in self._api.list(kind)[0])
+        return (it for kind in kinds for it in self._api.list(kind)[0] if kind not in KINDS or is_job(it))
 
 
 def _integration(job: JsonObject) -> Integration:

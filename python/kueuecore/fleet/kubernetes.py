@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ObjectRef
-from kueuecore.fleet.runner import KINDS, Pods, run_ns, runs_here, status_with
+from kueuecore.fleet.runner import KINDS, Pods, is_job, run_ns, runs_here, status_with
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import Autoscaler
@@ -51,7 +51,7 @@ class Kubernetes:
         changed: dict[ObjectRef, None] = {}
         for event in events:
             self._observe(event["type"], event["object"], now)
-            if text_at(event["object"], "kind") in KINDS:
+            if is_job(event["object"]):
                 changed[object_ref(event["object"])] = None
         changed |= {ref: None for ref, end in self._ends.items() if end <= now}
         for ref in changed:

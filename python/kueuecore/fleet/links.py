@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from random import Random
 
-__all__ = ["Link", "LinkSettings"]
+__all__ = ["MOST_MS", "Link", "LinkSettings"]
 
 _MILLISECOND_NS = 1_000_000
+MOST_MS = 2**63 // _MILLISECOND_NS
+"""The longest time of a link: 292 years."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSettings:
-    """How good a way is.
+    """How good a way is: whole numbers.
 
     Args:
         least_ms: The shortest time that a message takes, in milliseconds.
@@ -20,7 +22,13 @@ class LinkSettings:
         lost_requests: How many of a thousand requests never arrive.
         lost_answers: How many of a thousand are carried out without an answer.
         repeated_events: How many of a thousand events of a watch come twice.
-        timeout_ms: After this time without an answer a request is given up.
+        timeout_ms: After this time without an answer a request is given up: more than the longest way there and back,
+            or no request that takes that long would ever be answered.
+
+    Raises:
+        TypeError: One of them is no whole number.
+        ValueError: Times that are negative, longer than 292 years or in the wrong order, or more than a thousand of a
+            thousand.
     """
 
     least_ms: int = 5
@@ -29,6 +37,19 @@ class LinkSettings:
     lost_answers: int = 0
     repeated_events: int = 0
     timeout_ms: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        for each in fields(self):
+            value, most = getattr(self, each.name), MOST_MS if each.name.endswith("_ms") else 1000
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{each.name} is a whole number, not {type(value).__name__}")
+            if not 0 <= value <= most:
+                raise ValueError(f"{each.name} is {value}; give a whole number from 0 to {most}")
+        if self.most_ms < self.least_ms:
+            raise ValueError(f"most_ms is {self.most_ms}; give at least least_ms, which is {self.least_ms}")
+        if self.timeout_ms <= 2 * self.most_ms:
+            raise ValueError(f"timeout_ms is {self.timeout_ms}; give more than twice most_ms, which is {self.most_ms}")
 
 
 class Link:

@@ -8,10 +8,10 @@ from typing import Any
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.controller import Controller, WorkloadWrite
-from kueuecore.errors import ObjectRef
+from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.job_controllers import JobControllers
 from kueuecore.fleet.kubernetes import Kubernetes
-from kueuecore.fleet.runner import KINDS
+from kueuecore.fleet.runner import is_job
 from kueuecore.fleet.settings import NodeSettings
 from kueuecore.multikueue.affected import key_of
 from kueuecore.provisioning import ProvisioningController
@@ -66,7 +66,7 @@ class Node:
         Raises:
             RefusedError: There is one of that name (409).
         """
-        return self.api.create(self._jobs.defaulted(manifest) if text_at(manifest, "kind") in KINDS else manifest)
+        return self.api.create(self._jobs.defaulted(manifest) if is_job(manifest) else manifest)
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
         """All objects of a kind."""
@@ -110,7 +110,11 @@ class Node:
         return min(times, default=None)
 
     def run(self, now: int) -> None:
-        """Let everything happen that happens by itself at a time."""
+        """Let everything happen that happens by itself at a time.
+
+        Raises:
+            UnsettledError: It does not come to rest.
+        """
         self.api.now = now
         for _ in range(_MOST_ROUNDS):
             version = self.api.version
@@ -123,7 +127,7 @@ class Node:
                     self._turn(now)
             if self.api.version == version and (self.is_down or self._wake is None or self._wake > now):
                 return
-        raise AssertionError(f"cluster {self.name or 'of the manager'} does not come to rest")
+        raise UnsettledError(f"{f'worker {self.name}' if self.name else 'the manager'} does not come to rest")
 
     def _observe(self, now: int) -> None:
         if self._seen == self.api.version:

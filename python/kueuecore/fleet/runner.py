@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
-from kueuecore.jobs import INTEGRATIONS, Integration
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.jobs import INTEGRATIONS, Integration, integration_of
 from kueuecore.jobs.batch_job import pods_count
 from kueuecore.jobs.paths import value_at
-from kueuecore.times import format_time
+from kueuecore.manifests import object_ref
+from kueuecore.times import format_time, span_ns
 
-__all__ = ["KINDS", "RUN_SECONDS", "Pods", "run_ns", "runs_here", "status_with"]
+__all__ = ["KINDS", "RUN_SECONDS", "Pods", "is_job", "run_ns", "runs_here", "status_with"]
 
 RUN_SECONDS = "fleet.kueuecore/run-seconds"
 """The annotation that says how long the pods of a job run; without it they run for ever."""
@@ -31,10 +33,26 @@ class Pods(Enum):
     """They have run to their end."""
 
 
+def is_job(manifest: JsonObject) -> bool:
+    """Is it a job of the `KINDS`? Others have kinds of these names, too."""
+    return text_at(manifest, "kind") in KINDS and integration_of(manifest) is not None
+
+
 def run_ns(job: JsonObject) -> int | None:
-    """How long the pods of a job run; None: for ever."""
+    """How long the pods of a job run; None: for ever.
+
+    Raises:
+        ManifestError: Its annotation is no span of time.
+    """
     seconds = texts_at(job, "metadata", "annotations").get(RUN_SECONDS)
-    return None if seconds is None else int(float(seconds) * _SECOND_NS)
+    if seconds is None:
+        return None
+    try:
+        return span_ns(float(seconds), RUN_SECONDS)
+    except ValueError:
+        field, remedy = f"metadata.annotations[{RUN_SECONDS}]", "write seconds from 0 to 292 years, such as 90"
+        problem = Problem(f"Invalid value: {seconds!r}", field=field, remedy=remedy, object=object_ref(job))
+        raise ManifestError([problem]) from None
 
 
 def runs_here(job: JsonObject) -> bool:

@@ -27,9 +27,18 @@ class NodeSettings:
         >>> tokyo = Stock(amounts={"nvidia.com/gpu": 8}, delay_seconds=90)
         >>> NodeSettings(capacity=QueuedCapacity({"tokyo": tokyo})).starts_pods
         True
+
+    Raises:
+        TypeError: The configuration is something else.
     """
 
     configuration: Configuration | None = None
     checks: Callable[[], Sequence[CheckController]] = tuple
     capacity: CapacityProvider | None = None
     starts_pods: bool = True
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        given: object = self.configuration
+        if given is not None and not isinstance(given, Configuration):
+            raise TypeError(f"configuration is a Configuration, not {type(given).__name__}")

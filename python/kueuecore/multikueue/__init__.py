@@ -6,6 +6,7 @@ patched where. Who gets a copy is decided by a `Dispatcher`: Kueue's own are her
 """
 
 from kueuecore.multikueue.adapters import Adapter, Status, SyncContext
+from kueuecore.multikueue.attempts import MOST_ATTEMPTS
 from kueuecore.multikueue.commands import (
     MANAGER,
     Command,
@@ -40,6 +41,7 @@ from kueuecore.multikueue.settings import MultiKueueSettings, WinCondition
 
 __all__ = [
     "MANAGER",
+    "MOST_ATTEMPTS",
     "Adapter",
     "AllAtOnce",
     "Attempt",

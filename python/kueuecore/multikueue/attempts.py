@@ -21,12 +21,12 @@ from kueuecore.multikueue.conditions import condition, with_condition
 from kueuecore.multikueue.dispatching import Attempt, Outcome
 from kueuecore.times import format_time, nanoseconds
 
-__all__ = ["ATTEMPTS", "attempts_of", "with_attempt"]
+__all__ = ["ATTEMPTS", "MOST_ATTEMPTS", "attempts_of", "with_attempt"]
 
 ATTEMPTS = "multikueue.kueuecore/Attempts"
 """The condition of a Workload in which its attempts stand."""
-# More would not fit into a condition; whoever leaves workers out goes by the last ones.
-_MOST = 100
+MOST_ATTEMPTS = 100
+"""So many are remembered: more would not fit into a condition. Whoever leaves workers out goes by the last ones."""
 
 
 def attempts_of(workload: JsonObject | None) -> tuple[Attempt, ...]:
@@ -36,7 +36,7 @@ def attempts_of(workload: JsonObject | None) -> tuple[Attempt, ...]:
 
 def with_attempt(workload: JsonObject, attempt: Attempt, now: int) -> JsonObject:
     """The status of a Workload with one attempt more; of more than a hundred the oldest is forgotten."""
-    kept = (*attempts_of(workload), attempt)[-_MOST:]
+    kept = (*attempts_of(workload), attempt)[-MOST_ATTEMPTS:]
     message = ", ".join(f"{it.cluster} {it.outcome} {format_time(it.at)}" for it in kept)
     return with_condition(workload, ATTEMPTS, is_true=True, reason=attempt.outcome, message=message, now=now)
 

@@ -76,7 +76,11 @@ def has_changed_priority(workload: JsonObject, copy: JsonObject) -> bool:
 
 def _note(copy: JsonObject) -> JsonObject:
     text = texts_at(copy, "metadata", "annotations").get(_OVERRIDE)
-    return object_at(json.loads(text)) if text else {}
+    try:
+        return object_at(json.loads(text)) if text else {}
+    except (ValueError, RecursionError):
+        # Somebody else has written it.
+        return {}
 
 
 def _spec(workload: JsonObject) -> JsonObject:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, object_at
 from kueuecore.times import TimeLike
 
 __all__ = [
@@ -38,6 +38,10 @@ __all__ = [
     "Recall",
     "RecallingDispatcher",
 ]
+
+
+_IDENTITY = frozenset({"apiVersion", "kind"})
+_METADATA_IDENTITY = frozenset({"name", "namespace"})
 
 
 class Outcome(StrEnum):
@@ -131,10 +135,22 @@ class Override:
     Args:
         workload: For the copy of the Workload.
         job: For the copy of the job.
+
+    Raises:
+        ValueError: One of them changes what the object is known by: the manager would look for the copy in vain, and
+            make another one, for ever.
     """
 
     workload: JsonObject = field(default_factory=dict)
     job: JsonObject = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        for what, patch in (("workload", self.workload), ("job", self.job)):
+            metadata = patch.get("metadata")
+            known_by = [*(patch.keys() & _IDENTITY), *(object_at(metadata).keys() & _METADATA_IDENTITY)]
+            if known_by or not isinstance(metadata, dict | None):
+                raise ValueError(f"{what} is to stay what it is: leave out {', '.join(sorted(known_by)) or 'metadata'}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +217,7 @@ class Overflowing:
     """What is to become of a job that waits in a queue of the manager itself.
 
     Args:
-        queue: The LocalQueue to which it goes; empty: it stays.
+        queue: The LocalQueue to which it goes; empty, or the one in which it is: it stays.
         look_again: When to look again if nothing happens before, in nanoseconds since 1970; None: then not.
     """
 
@@ -209,6 +225,7 @@ class Overflowing:
     look_again: int | None = None
 
 
+@runtime_checkable
 class OverflowPolicy(Protocol):
     """Which jobs that wait for quota of the manager itself go on to a queue that dispatches (rules/00 H3)."""
 

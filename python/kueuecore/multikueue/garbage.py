@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.adapters import Adapter, gvk_text, is_owned, owner_of, prebuilt_name
@@ -13,6 +14,8 @@ from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.stores import Store
 
 __all__ = ["Garbage"]
+
+_Seen: TypeAlias = tuple[dict[str, tuple[Store, int]], frozenset[str]]
 
 
 class Garbage:
@@ -39,11 +42,15 @@ class Garbage:
         self._next: int | None = None
         # Copies, by cluster and UID, whose jobs are being deleted.
         self._without_jobs_soon: set[tuple[str, str]] = set()
+        # What there was when a look found nothing: until that changes, another one finds nothing.
+        self._clean: _Seen | None = None
 
     @property
     def next(self) -> int | None:
-        """When to look again; 0: at once; None: nobody has looked yet, or never."""
-        return 0 if self._found(is_due=False)[0] else self._next
+        """When to look again; 0: at once; None: nobody has looked yet, or nothing has changed since."""
+        if self._found(is_due=False)[0]:
+            return 0
+        return None if self._clean is not None and self._clean == self._seen() else self._next
 
     def commands(self, now: int) -> list[Delete]:
         """What is to be deleted: in each interval the jobs, and each copy once no job of it is seen any more.
@@ -53,13 +60,27 @@ class Garbage:
         Args:
             now: The time. The first interval begins with the first call.
         """
-        if not self._settings.gc_interval_ns:
+        interval_ns = self._settings.gc_interval_ns
+        if not interval_ns:
             return []
+        if self._clean is not None and self._next is not None:
+            if self._next < now:
+                # Looks that would have found nothing were left out; intervals stay what they are.
+                self._next += (now - self._next + interval_ns - 1) // interval_ns * interval_ns
+            if self._clean != self._seen():
+                self._clean = None
         is_due = self._next is not None and self._next <= now
         if self._next is None or is_due:
-            self._next = now + self._settings.gc_interval_ns
+            self._next = now + interval_ns
         commands, self._without_jobs_soon = self._found(is_due=is_due)
+        if is_due and not commands and not self._without_jobs_soon:
+            self._clean = self._seen()
         return commands
+
+    def _seen(self) -> _Seen:
+        """What a look goes by: the stores with their changes, and which workers are connected."""
+        stores = {name: (store, store.n_changes) for name, store in self._stores.items()}
+        return stores, frozenset(name for name, it in self._connections.items() if it.is_connected)
 
     def _found(self, *, is_due: bool) -> tuple[list[Delete], set[tuple[str, str]]]:
         """What is to be deleted, and the copies that have to wait for their jobs; if no look is due, of those alone."""

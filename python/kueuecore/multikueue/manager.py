@@ -76,6 +76,9 @@ class Manager:
         overflow: Which jobs that wait for quota of the manager itself go on to one that dispatches; by default none.
         metrics: Counts what is dispatched and admitted; that of the `Controller` beside it, say.
 
+    Raises:
+        TypeError: The dispatcher or the overflow policy is none.
+
     Example:
         >>> manager = Manager()
         >>> manager.observe({"type": "ADDED", "object": {
@@ -98,6 +101,10 @@ class Manager:
         overflow: OverflowPolicy | None = None,
         metrics: Metrics | None = None,
     ) -> None:
+        if dispatcher is not None and not isinstance(dispatcher, Dispatcher):
+            raise TypeError(f"dispatcher is a Dispatcher, not {type(dispatcher).__name__}")
+        if overflow is not None and not isinstance(overflow, OverflowPolicy):
+            raise TypeError(f"overflow is an OverflowPolicy, not {type(overflow).__name__}")
         self.settings = settings or MultiKueueSettings.of(configuration or Configuration())
         self.dispatcher = dispatcher or dispatcher_of(self.settings)
         self.adapters = dict(adapters_of(self.settings) if adapters is None else adapters)
@@ -416,7 +423,8 @@ class Manager:
         """The commands of a look; what it says besides is noted."""
         if result.problem:
             self._workloads.failed(key, at)
-        else:
+        elif not result.commands:
+            # Commands have not gone well before they are confirmed.
             self._workloads.went_well(key)
         if result.wake_in_ns is not None:
             self._workloads.add(key, at + result.wake_in_ns)

@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import replace
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.jobs.paths import without_value
 from kueuecore.multikueue.adapters import Adapter, adapter_for, clone_metadata, gvk_text, prebuilt_name, with_text
@@ -63,11 +63,11 @@ class Moves:
         if workload is None or adapter is None or job is None:
             return None
         overflowing = self._policy.look(job, workload, now=now)
-        if overflowing.queue:
+        if overflowing.queue not in ("", texts_at(job, "metadata", "labels").get(_QUEUE)):
             manifest = _made_anew(job, adapter, overflowing.queue)
             return Result([Create(cluster=MANAGER, manifest=_record(key, job, manifest))])
-        again = overflowing.look_again
-        return None if again is None else Result(wake_in_ns=max(again - now, 1))
+        again = self._settings.wake_in_ns(overflowing.look_again, now)
+        return None if again is None else Result(wake_in_ns=again)
 
     def _go_on(self, record: JsonObject, workload: JsonObject | None, now: int) -> Result:
         manifest, namespace = self._written_down(record), text_at(record, "metadata", "namespace")

@@ -64,7 +64,7 @@ def _rejected(group: Group, reason: str) -> Result:
 
 def _written(group: Group, nomination: Nomination) -> Result:
     """What the dispatcher says, written if the set is another than before."""
-    wake = None if nomination.look_again is None else max(nomination.look_again - group.now, 1)
+    wake = group.settings.wake_in_ns(nomination.look_again, group.now)
     command = None
     if set(nomination.clusters) != set(group.dispatch.nominated):
         loses = nomination.withdrawn in group.dispatch.nominated and nomination.withdrawn not in nomination.clusters

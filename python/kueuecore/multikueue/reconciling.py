@@ -237,7 +237,7 @@ def _recalled(group: Group, winner: str) -> Result:
     recall = group.dispatcher.recall(group.dispatch, winner)
     if recall.message:
         return group.retry(recall.message, Outcome.RECALLED, event_type="Normal")
-    return Result(wake_in_ns=None if recall.look_again is None else max(recall.look_again - group.now, 1))
+    return Result(wake_in_ns=group.settings.wake_in_ns(recall.look_again, group.now))
 
 
 def _dispatch(group: Group) -> Result:

@@ -84,6 +84,17 @@ class MultiKueueSettings:
     win_condition: WinCondition = WinCondition.ADMITTED
     batch_job_with_managed_by: bool = True
 
+    def wake_in_ns(self, look_again: int | None, now: int) -> int | None:
+        """In how long a policy is asked again: where it names a time that is over, after a moment.
+
+        Args:
+            look_again: When it wants to be asked, in nanoseconds since 1970; None: not.
+            now: The time.
+        """
+        if look_again is None:
+            return None
+        return look_again - now if look_again > now else max(self.batch_period_ns, 1)
+
     @classmethod
     def of(cls, configuration: Configuration) -> Self:
         """What a Configuration says.

@@ -17,6 +17,8 @@ class Store:
     def __init__(self) -> None:
         self._versions = Versions()
         self._objects: dict[str, dict[tuple[str, str], JsonObject]] = {}
+        self.n_changes = 0
+        """How often anything in it has changed."""
 
     def get(self, kind: str, name: str, *, namespace: str = "") -> JsonObject | None:
         """An object, if it is there."""
@@ -89,10 +91,12 @@ class Store:
             self._remove(key, seen)
 
     def _put(self, key: Key, version: Version, manifest: JsonObject) -> None:
+        self.n_changes += 1
         self._versions.put(key, version)
         self._objects.setdefault(key[0], {})[key[1:]] = manifest
 
     def _remove(self, key: Key, version: Version) -> None:
+        self.n_changes += 1
         seen = self._versions[key]
         self._versions.drop(key, Version(version.uid or (seen.uid if seen else ""), version.text))
         self._objects.get(key[0], {}).pop(key[1:], None)

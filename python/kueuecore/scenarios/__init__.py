@@ -8,7 +8,14 @@ Example:
 
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
-from kueuecore.scenarios.outcomes import JobOutcome, QuotaOutcome, ScenarioOutcome, Waits, waits_by
+from kueuecore.scenarios.outcomes import (
+    JobOutcome,
+    QuotaOutcome,
+    ScenarioEnding,
+    ScenarioOutcome,
+    Waits,
+    waits_by,
+)
 from kueuecore.scenarios.reading import read_scenario
 from kueuecore.scenarios.running import run_scenario
 from kueuecore.scenarios.scenario import Scenario
@@ -22,6 +29,7 @@ __all__ = [
     "JobOutcome",
     "QuotaOutcome",
     "Scenario",
+    "ScenarioEnding",
     "ScenarioOutcome",
     "Span",
     "Waits",

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kueuecore.fleet import LinkSettings
-from kueuecore.multikueue import Dispatcher, OverflowPolicy
+from kueuecore._json import text_at
+from kueuecore.fleet import MOST_MS, LinkSettings
+from kueuecore.multikueue import MANAGER, Dispatcher, OverflowPolicy
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fields import Fields
 from kueuecore.scenarios.policy_part import read_overflow, read_policy
@@ -80,19 +81,31 @@ def read_fleet(section: Fields, read_cluster: Callable[[Fields], ClusterPart], f
         manager = read_cluster(part)
         part.end()
     workers = {name: _worker(it, read_cluster) for name, it in section.named_parts("workers")}
-    if not workers:
+    if not section.plain.get("workers"):
         section.complain("workers", "Required value", "name at least one worker with its objects")
+    if MANAGER in workers:
+        section.complain("workers", "a worker without a name", "write the name of its MultiKueueCluster")
+    names = {kind: _names_of(manager, kind) for kind in ("MultiKueueCluster", "LocalQueue")}
+    for name in sorted(workers.keys() - names["MultiKueueCluster"]) if manager.objects else ():
+        remedy = "give the manager one, or name the worker after one"
+        section.complain(f"workers.{name}", "the manager has no MultiKueueCluster of this name", remedy)
     policy, overflow = section.part("policy"), section.part("overflow")
     disconnections = tuple(_disconnection(it, workers) for it in section.parts("disconnections"))
     fleet = FleetPart(
         manager=manager,
         workers=workers,
         dispatcher=None if policy is None else read_policy(policy, list(workers), folder),
-        overflow=None if overflow is None else read_overflow(overflow),
+        overflow=None if overflow is None else read_overflow(overflow, names["LocalQueue"]),
         disconnections=disconnections,
     )
     section.end()
     return fleet
+
+
+def _names_of(cluster: ClusterPart, kind: str) -> frozenset[str]:
+    """The names of all objects of a kind, in whatever namespace."""
+    objects = (it.object for it in cluster.objects)
+    return frozenset(text_at(it, "metadata", "name") for it in objects if text_at(it, "kind") == kind)
 
 
 def _worker(section: Fields, read_cluster: Callable[[Fields], ClusterPart]) -> WorkerPart:
@@ -108,20 +121,28 @@ def _worker(section: Fields, read_cluster: Callable[[Fields], ClusterPart]) -> W
 
 def _link(section: Fields) -> LinkSettings:
     defaults = LinkSettings()
-    least = section.whole("leastMs", defaults.least_ms)
-    most = section.whole("mostMs", max(defaults.most_ms, least))
+    least = section.whole("leastMs", defaults.least_ms, most=MOST_MS)
+    most = section.whole("mostMs", max(defaults.most_ms, least), most=MOST_MS)
+    lost_requests = section.whole("lostRequests", defaults.lost_requests, most=1000)
+    lost_answers = section.whole("lostAnswers", defaults.lost_answers, most=1000)
+    repeated_events = section.whole("repeatedEvents", defaults.repeated_events, most=1000)
+    timeout = section.whole("timeoutMs", defaults.timeout_ms, most=MOST_MS)
+    section.end()
     if most < least:
         section.complain("mostMs", f"Invalid value: {most}", f"write at least leastMs, which is {least}")
-    link = LinkSettings(
+        return defaults
+    if timeout <= 2 * most:
+        remedy = f"write more than {2 * most}, the longest way there and back"
+        section.complain("timeoutMs", f"Invalid value: {timeout}", remedy)
+        return defaults
+    return LinkSettings(
         least_ms=least,
         most_ms=most,
-        lost_requests=section.whole("lostRequests", defaults.lost_requests),
-        lost_answers=section.whole("lostAnswers", defaults.lost_answers),
-        repeated_events=section.whole("repeatedEvents", defaults.repeated_events),
-        timeout_ms=section.whole("timeoutMs", defaults.timeout_ms, least=1),
+        lost_requests=lost_requests,
+        lost_answers=lost_answers,
+        repeated_events=repeated_events,
+        timeout_ms=timeout,
     )
-    section.end()
-    return link
 
 
 def _disconnection(section: Fields, workers: Mapping[str, WorkerPart]) -> Disconnection:

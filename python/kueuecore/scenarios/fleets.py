@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from operator import methodcaller
 from random import Random
+from typing import TypeAlias
 
 from kueuecore._json import text_at
 from kueuecore.engine import Engine
-from kueuecore.errors import ManifestError
-from kueuecore.fleet import KINDS, Fleet, NodeSettings
+from kueuecore.errors import ManifestError, OutOfTimeError, UnsettledError
+from kueuecore.fleet import KINDS, Fleet, NodeSettings, is_job, run_ns
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue import MANAGER
 from kueuecore.provisioning import QueuedCapacity, ScriptedCapacity
@@ -17,9 +18,10 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
-from kueuecore.scenarios.outcomes import ScenarioOutcome
+from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Arrival, arrivals_of
+from kueuecore.times import END_NS, format_time
 from kueuecore.world import World
 
 __all__ = ["simulate_fleet"]
@@ -27,8 +29,16 @@ __all__ = ["simulate_fleet"]
 _SECOND_NS = 1_000_000_000
 # All workers are connected by then.
 _BEFORE_NS = 10 * _SECOND_NS
+_DAY_NS = 24 * 3600 * _SECOND_NS
 # Without another end: what has not ended a day after the last thing that happens from outside will not.
-_LONGEST_NS = 24 * 3600 * _SECOND_NS
+_LONGEST_NS = _DAY_NS
+# Far more than happens in a fleet, to each of its jobs, and on a day on which nothing gets through.
+_MOST_STEPS = 100_000
+_MOST_STEPS_OF_A_JOB = 1_000
+_MOST_STEPS_OF_A_DAY = 1_000
+_MOST_DAYS = 400
+
+_Happening: TypeAlias = tuple[int, Callable[[Fleet], None]]
 
 
 def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
@@ -36,37 +46,68 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
 
     Raises:
         ManifestError: Everything that is wrong with the objects or the jobs.
+        OutOfTimeError: It would go on beyond April 2262.
     """
     arrivals = arrivals_of(scenario.work, scenario.seed)
-    fleet = _fleet(scenario, part, [it.job for it in arrivals])
-    watch = FleetWatch(fleet, arrivals)
-    happenings = [*_disconnections(fleet, scenario, part), *_arrivals(fleet, scenario, arrivals)]
-    happenings.sort(key=lambda it: it[0])
-    until = scenario.until_seconds
-    last = max((time for time, _ in happenings), default=scenario.start)
-    end = last + _LONGEST_NS if until is None else scenario.start + round(until * _SECOND_NS)
-    for time, happen in happenings:
-        if time <= end:
-            _advance(fleet, watch, until=time)
-            happen()
-            watch.look()
-    _advance(fleet, watch, until=end, stops=until is None)
+    objects = _checked_objects(scenario, part, [it.job for it in arrivals])
+    happenings = sorted([*_disconnections(scenario, part), *_arrivals(scenario, arrivals)], key=lambda it: it[0])
+    end = _end(scenario, happenings)
+    days = min((end - scenario.start) // _DAY_NS, _MOST_DAYS)
+    most_steps = _MOST_STEPS + _MOST_STEPS_OF_A_JOB * len(arrivals) + _MOST_STEPS_OF_A_DAY * days
+    stops = scenario.until_seconds is None
+    fleet = _fleet(scenario, part)
+    watch, ending, notes = FleetWatch(fleet, arrivals), ScenarioEnding.COMPLETE, list[str]()
+    try:
+        for name, given in objects.items():
+            fleet.apply(given, cluster=name)
+        fleet.advance(scenario.start)
+        for time, happen in happenings:
+            if time <= end and not (stops and watch.is_over):
+                _advance(fleet, watch, until=time, most_steps=most_steps, stops=stops)
+                happen(fleet)
+                watch.look()
+        _advance(fleet, watch, until=end, most_steps=most_steps, stops=stops)
+    except UnsettledError as error:
+        watch.look()
+        ending = ScenarioEnding.UNSETTLED
+        notes.append(str(error))
     return ScenarioOutcome(
         start=scenario.start,
         end=fleet.now,
         jobs=watch.outcomes(),
         is_fleet=True,
-        notes=tuple(dict.fromkeys(fleet.problems)),
+        ending=ending,
+        notes=tuple(dict.fromkeys([*notes, *fleet.problems])),
         quotas=quotas_of(fleet, tuple(part.workers)),
     )
 
 
-def _fleet(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> Fleet:
-    workers = {name: it.cluster for name, it in part.workers.items()}
+def _checked_objects(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> dict[str, list[Manifest]]:
+    """What is there from the beginning, by cluster.
+
+    An API server in memory takes everything: what is wrong is found by an engine.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects or the jobs.
+    """
+    for it in jobs:
+        if not is_job(it.object):
+            remedy = f"give one of {', '.join(KINDS)}"
+            raise ManifestError([it.problem("no kind of jobs that runs in a fleet", remedy=remedy)])
+        run_ns(it.object)
+    checked = {}
+    for name, cluster in {**{name: it.cluster for name, it in part.workers.items()}, MANAGER: part.manager}.items():
+        world = World.of([*cluster.objects, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
+        world.apply_to(Engine(cluster.configuration), now=scenario.start)
+        checked[name] = [it for it in world.manifests if text_at(it.object, "kind") not in (*KINDS, "Workload")]
+    return checked
+
+
+def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:
     nodes = {name: _settings(scenario, name, it.cluster, it.starts_pods) for name, it in part.workers.items()}
     nodes[MANAGER] = _settings(scenario, MANAGER, part.manager, starts_pods=True)
-    fleet = Fleet(
-        workers,
+    return Fleet(
+        part.workers,
         now=scenario.start - _BEFORE_NS,
         seed=scenario.seed,
         nodes=nodes,
@@ -74,14 +115,6 @@ def _fleet(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> Fle
         overflow=part.overflow,
         links={name: it.link for name, it in part.workers.items()},
     )
-    for name, cluster in {**workers, MANAGER: part.manager}.items():
-        world = World.of([*cluster.objects, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
-        # An API server in memory takes everything: what is wrong is found by an engine.
-        world.apply_to(Engine(cluster.configuration), now=scenario.start)
-        given = [it for it in world.manifests if text_at(it.object, "kind") not in (*KINDS, "Workload")]
-        fleet.apply(given, cluster=name)
-    fleet.advance(scenario.start)
-    return fleet
 
 
 def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: bool) -> NodeSettings:
@@ -91,26 +124,31 @@ def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: 
     return NodeSettings(configuration=cluster.configuration, capacity=capacity, starts_pods=starts_pods)
 
 
-def _arrivals(
-    fleet: Fleet, scenario: Scenario, arrivals: Sequence[Arrival]
-) -> Iterator[tuple[int, Callable[[], None]]]:
+def _arrivals(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[_Happening]:
     for it in arrivals:
-        if it.key[0] not in KINDS:
-            remedy = f"give one of {', '.join(KINDS)}"
-            raise ManifestError([it.job.problem("no kind of jobs that runs in a fleet", remedy=remedy)])
         at = scenario.start + round(it.at * _SECOND_NS)
-        yield at, partial(fleet.submit, it.job, run_seconds=it.run_seconds)
+        yield at, methodcaller("submit", it.job, run_seconds=it.run_seconds)
 
 
-def _disconnections(fleet: Fleet, scenario: Scenario, part: FleetPart) -> Iterator[tuple[int, Callable[[], None]]]:
+def _disconnections(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
     for it in part.disconnections:
         begin = scenario.start + round(it.at * _SECOND_NS)
-        yield begin, partial(fleet.cut, it.worker)
+        yield begin, methodcaller("cut", it.worker)
         if it.lasts is not None:
-            yield begin + round(it.lasts * _SECOND_NS), partial(fleet.mend, it.worker)
+            yield begin + round(it.lasts * _SECOND_NS), methodcaller("mend", it.worker)
 
 
-def _advance(fleet: Fleet, watch: FleetWatch, *, until: int, stops: bool = False) -> None:
+def _end(scenario: Scenario, happenings: Sequence[_Happening]) -> int:
+    """When it ends at the latest, in nanoseconds since 1970."""
+    if scenario.until_seconds is not None:
+        return scenario.start + round(scenario.until_seconds * _SECOND_NS)
+    end = max((time for time, _ in happenings), default=scenario.start) + _LONGEST_NS
+    if end >= END_NS:
+        raise OutOfTimeError("the day after the last thing from outside leads")
+    return end
+
+
+def _advance(fleet: Fleet, watch: FleetWatch, *, until: int, most_steps: int, stops: bool = False) -> None:
     """Let time pass up to a time, or only until all jobs are over."""
     while not (stops and watch.is_over):
         time = fleet.next_event_time()
@@ -119,3 +157,6 @@ def _advance(fleet: Fleet, watch: FleetWatch, *, until: int, stops: bool = False
             return
         fleet.advance(max(time, fleet.now))
         watch.look()
+        if fleet.n_steps > most_steps:
+            told = f"{fleet.n_steps} things have happened by {format_time(fleet.now)}"
+            raise UnsettledError(f"the fleet does not come to rest: {told}")

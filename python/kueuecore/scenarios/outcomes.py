@@ -5,11 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
-__all__ = ["JobOutcome", "ScenarioOutcome", "Waits", "waits_by"]
+__all__ = ["JobOutcome", "QuotaOutcome", "ScenarioEnding", "ScenarioOutcome", "Waits", "waits_by"]
 
 _SECOND_NS = 1_000_000_000
+
+
+class ScenarioEnding(StrEnum):
+    """Why a scenario ended."""
+
+    COMPLETE = "Complete"
+    """It came to its end."""
+    CYCLE_LIMIT = "CycleLimit"
+    """A cluster had so many cycles that it will not come to an end."""
+    UNSETTLED = "Unsettled"
+    """A fleet does not come to rest; a note says where and when."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +172,7 @@ class ScenarioOutcome:
         end: The time of the end.
         jobs: All jobs, in the order in which they came.
         is_fleet: Were there several clusters?
-        is_cut: Was it cut off because it did not come to an end?
+        ending: Why it ended.
         notes: What else is to be told, in sentences.
         quotas: The quota of a fleet's manager beside that of its workers.
     """
@@ -169,7 +181,7 @@ class ScenarioOutcome:
     end: int
     jobs: tuple[JobOutcome, ...]
     is_fleet: bool = False
-    is_cut: bool = False
+    ending: ScenarioEnding = ScenarioEnding.COMPLETE
     notes: tuple[str, ...] = ()
     quotas: tuple[QuotaOutcome, ...] = ()
 

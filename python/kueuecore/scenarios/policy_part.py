@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from kueuecore._json import JsonObject
-from kueuecore.multikueue import AllAtOnce, Dispatcher, Incremental
+from kueuecore.multikueue import MOST_ATTEMPTS, AllAtOnce, Dispatcher, Incremental
 from kueuecore.multikueue.policies import (
     Filtered,
     JsonPatchError,
@@ -21,13 +21,16 @@ from kueuecore.multikueue.policies import (
     by_priority,
     by_weight,
 )
-from kueuecore.multikueue.policies.json_patch import check_json_patch
-from kueuecore.scenarios.fields import Fields
+from kueuecore.multikueue.policies.overflow import circle_of
+from kueuecore.multikueue.policies.overrides import check_override
+from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.own_policy import own_policy
 
 __all__ = ["read_overflow", "read_policy"]
 
 _SECOND_NS = 1_000_000_000
+_QUEUES = "say `queues: {here: workers}`: from which LocalQueue to which"
+_PATCH = "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902"
 _VALUED: Mapping[str, Callable[[Mapping[str, float] | None], Score]] = {
     "priority": by_priority,
     "cost": by_cost,
@@ -36,12 +39,29 @@ _VALUED: Mapping[str, Callable[[Mapping[str, float] | None], Score]] = {
 _CHOICES = ("all-at-once", "incremental", *_VALUED, "data", "free-quota")
 
 
-def read_overflow(section: Fields) -> Overflow:
-    """Which jobs go on to workers, as it stands in the file."""
-    queues = section.part("queues")
+def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
+    """Which jobs go on to workers, as it stands in the file.
+
+    Args:
+        section: Its fields.
+        local_queues: The names of the LocalQueues of the manager; if there are any, no others can be named.
+    """
+    queues, found = section.part("queues"), dict[str, str]()
     if queues is None:
-        section.complain("queues", "Required value", "say `queues: {here: workers}`: from which LocalQueue to which")
-    found = {} if queues is None else {name: queues.text(name) for name in queues.plain}
+        section.complain("queues", "Required value", _QUEUES)
+    else:
+        found = {name: target for name in queues.plain if queues.has(name, _QUEUES) and (target := queues.text(name))}
+        for name in found if local_queues else ():
+            unknown = [it for it in (name, found[name]) if it not in local_queues]
+            if unknown:
+                remedy = f"name one of {', '.join(sorted(local_queues))}"
+                queues.complain(name, f"the manager has no LocalQueue {', '.join(map(shown, unknown))}", remedy)
+        if found.pop("", None) is not None:
+            queues.complain("", "a LocalQueue without a name", "name one")
+        if circle := circle_of(found):
+            remedy = "let jobs end in a queue from which none go on"
+            queues.complain(circle[0], f"jobs would go round: {' -> '.join(circle)}", remedy)
+            found = {}
     overflow = Overflow(found, patience_ns=_ns(section.seconds("patience", 0.0)) or 0)
     section.end()
     return overflow
@@ -55,44 +75,59 @@ def read_policy(section: Fields, workers: Sequence[str], folder: Path) -> Dispat
         workers: The names of the workers.
         folder: Where a policy of one's own is looked for.
     """
-    dispatcher = _choosing(section, workers, folder)
-    if section.truth("constraints", default=False):
-        dispatcher = Filtered(dispatcher)
-    admit, start = section.seconds("admitWithin"), section.seconds("startWithin")
-    exclude, most = section.seconds("excludeFor", 600.0), section.whole("mostAttempts", 0)
-    if admit is not None or start is not None:
-        dispatcher = TakingBack(
-            inner=dispatcher,
-            admit_ns=_ns(admit),
-            start_ns=_ns(start),
-            exclude_ns=_ns(exclude) or 0,
-            most_attempts=most or None,
-        )
-    if overrides := section.part("overrides"):
-        patches: dict[str, list[JsonObject]] = {}
-        for name in overrides.plain:
-            if name not in workers:
-                overrides.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
-            operations = [dict(it.plain) for it in overrides.parts(name)]
-            try:
-                check_json_patch(operations)
-                patches[name] = operations
-            except JsonPatchError as error:
-                overrides.complain(name, str(error), "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902")
-        dispatcher = Overridden(dispatcher, patches)
+    chosen = own_policy(section, folder) if "use" in section.plain else _choosing(section, workers)
+    dispatcher = _around(section, workers)(chosen)
     section.end()
     return dispatcher
 
 
-def _choosing(section: Fields, workers: Sequence[str], folder: Path) -> Dispatcher:
-    if "use" in section.plain:
-        return own_policy(section, folder)
+def _around(section: Fields, workers: Sequence[str]) -> Callable[[Dispatcher], Dispatcher]:
+    """What stands around the one who chooses."""
+    is_filtered = section.truth("constraints", default=False)
+    admit, start = section.seconds("admitWithin"), section.seconds("startWithin")
+    exclude, most = section.seconds("excludeFor", 600.0), section.whole("mostAttempts", 0, most=MOST_ATTEMPTS)
+    patches = _patches(section, workers)
+
+    def around(dispatcher: Dispatcher) -> Dispatcher:
+        if is_filtered:
+            dispatcher = Filtered(dispatcher)
+        if admit is not None or start is not None:
+            dispatcher = TakingBack(
+                inner=dispatcher,
+                admit_ns=_ns(admit),
+                start_ns=_ns(start),
+                exclude_ns=_ns(exclude) or 0,
+                most_attempts=most or None,
+            )
+        return dispatcher if patches is None else Overridden(dispatcher, patches)
+
+    return around
+
+
+def _patches(section: Fields, workers: Sequence[str]) -> dict[str, list[JsonObject]] | None:
+    """The overrides of each worker; None if there are none."""
+    overrides = section.part("overrides")
+    if overrides is None:
+        return None
+    patches: dict[str, list[JsonObject]] = {}
+    for name in overrides.plain:
+        if name not in workers:
+            overrides.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
+        if not overrides.has(name, _PATCH):
+            continue
+        operations = [dict(it.plain) for it in overrides.parts(name)]
+        try:
+            check_override(operations)
+            patches[name] = operations
+        except JsonPatchError as error:
+            overrides.complain(name, str(error), _PATCH)
+    return patches
+
+
+def _choosing(section: Fields, workers: Sequence[str]) -> Dispatcher:
     choose = section.text("choose", "all-at-once", one_of=_CHOICES)
     values = section.part("values")
-    numbers = None if values is None else {name: values.number(name) for name in values.plain}
-    for name in numbers or ():
-        if values is not None and name not in workers:
-            values.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
+    numbers = None if values is None else _numbers(values, workers)
     resource, prefers_room = section.text("resource", "cpu"), section.truth("prefersRoom", default=False)
     is_incremental = choose == "incremental"
     step_size = section.whole("stepSize", 3 if is_incremental else 1, least=1)
@@ -104,6 +139,14 @@ def _choosing(section: Fields, workers: Sequence[str], folder: Path) -> Dispatch
     scores: dict[str, Score] = {"data": by_data(), "free-quota": by_free_quota(resource)}
     score = scores[choose] if choose in scores else _VALUED[choose](numbers)
     return Scored(score=score, step_size=step_size, round_ns=round_ns, prefers_room=prefers_room)
+
+
+def _numbers(values: Fields, workers: Sequence[str]) -> dict[str, float]:
+    """The priority, cost or weight of each worker."""
+    for name in values.plain:
+        if name not in workers:
+            values.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
+    return {name: values.number(name) for name in values.plain if values.has(name, "write a number")}
 
 
 def _ns(seconds: float | None) -> int | None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.provisioning import Stock
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.fields import Fields
+from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.times import time_problems
 from kueuecore.scenarios.work import Span, Work
-from kueuecore.times import nanoseconds
+from kueuecore.times import beginning_ns
 
 __all__ = ["API_VERSION", "KIND", "read_scenario"]
 
@@ -45,9 +47,13 @@ def read_scenario(path: str | Path, *, seed: int | None = None) -> Scenario:
     problems: list[Problem] = []
     top = Fields(manifests[0], manifests[0].object, "", problems)
     scenario = _Reader(Path(path).parent).scenario(top)
+    scenario = scenario if seed is None else replace(scenario, seed=seed)
+    if not problems:
+        for it in time_problems(scenario):
+            top.complain(it.field, it.message, it.remedy)
     if problems:
         raise ManifestError(problems)
-    return scenario if seed is None else replace(scenario, seed=seed)
+    return scenario
 
 
 class _Reader:
@@ -63,13 +69,14 @@ class _Reader:
     def scenario(self, top: Fields) -> Scenario:
         top.text("apiVersion", one_of=[API_VERSION])
         top.text("kind")
-        top.value("metadata")
+        top.part("metadata")
         seed, until = top.whole("seed", 0), top.seconds("until")
         start = top.text("start", _START)
         try:
-            start_ns = nanoseconds(start)
+            start_ns = beginning_ns(start)
         except ValueError:
-            top.complain("start", f"Invalid value: {start}", f'write a time such as "{_START}"')
+            remedy = f'write a time from 1970 to April 2262, such as "{_START}"'
+            top.complain("start", f"Invalid value: {shown(start)}", remedy)
             start_ns = 0
         section, fleet_section = top.part("cluster"), top.part("fleet")
         cluster = ClusterPart()
@@ -80,7 +87,9 @@ class _Reader:
         elif section is not None:
             cluster = self._cluster(section)
             section.end()
-        fleet = None if fleet_section is None else read_fleet(fleet_section, self._cluster, self._folder)
+        fleet = None
+        if fleet_section is not None:
+            fleet = read_fleet(fleet_section, self._cluster, self._folder)
         work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
         names: set[str] = set()
         for index, it in enumerate(work):
@@ -110,11 +119,19 @@ class _Reader:
         if not isinstance(entry, str):
             section.complain(name, "neither a file nor an object", "name a file, or write an object")
             return ()
+        path = self._path(section, name, entry)
         try:
-            return read_manifests(self._folder / entry)
+            return () if path is None else read_manifests(path)
         except ManifestError as error:
             section.problems += error.problems
             return ()
+
+    def _path(self, section: Fields, name: str, entry: str) -> Path | None:
+        """The file or directory that is named; None if that is no name, and was told to be none."""
+        if not entry or any(ord(it) < ord(" ") for it in entry):
+            section.complain(name, f"Invalid value: {shown(entry)}", "name a file or a directory")
+            return None
+        return self._folder / entry
 
     def _inline(self, section: Fields, name: str, entry: JsonObject) -> Manifest:
         """An object in the file: what is wrong with it is told of the line in which it starts."""
@@ -123,16 +140,22 @@ class _Reader:
 
     def _configuration(self, section: Fields) -> Configuration:
         given = section.value("configuration")
+        if not isinstance(given, str | dict | None):
+            section.complain("configuration", "neither a file nor a mapping", "name a file, or write its fields")
+            return Configuration()
         try:
             if isinstance(given, str):
-                return Configuration.read(self._folder / given)
-            frameworks: JsonValue = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
-            plain = {**_CONFIGURATION, **(given if isinstance(given, dict) else frameworks)}  # type: ignore[dict-item]
+                path = self._path(section, "configuration", given)
+                return Configuration() if path is None else Configuration.read(path)
+            frameworks: JsonObject = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
+            plain = {**_CONFIGURATION, **(frameworks if given is None else given)}
             return Configuration.parse(json.dumps(plain), file=section.document.source.file)
         except ConfigurationError as error:
             where = ".".join(filter(None, (section.path, "configuration")))
             section.problems += [
-                replace(it, field=f"{where}.{it.field}", line=None) if isinstance(given, dict) else it
+                replace(it, field=".".join(filter(None, (where, it.field))), line=None)
+                if isinstance(given, dict)
+                else it
                 for it in error.problems
             ]
             return Configuration()
@@ -145,6 +168,7 @@ class _Reader:
         elif len(found) > 1:
             section.complain("job", f"{len(found)} objects", "name a file with one job")
         job = found[0] if found else Manifest({})
+        section.problems += _metadata_problems(job)
         name = section.text("name") or text_at(job.object, "metadata", "name")
         if found and not name:
             section.complain("name", "Required value", "say what the jobs are to be called")
@@ -160,14 +184,23 @@ class _Reader:
         return work
 
 
+def _metadata_problems(job: Manifest) -> Iterator[Problem]:
+    """What is wrong with the part of a job that is written anew for each one that comes."""
+    metadata = job.object.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        yield job.problem("a mapping is needed", field="metadata", remedy="write `name: value` below it")
+    for name in ("name", "namespace"):
+        if not isinstance(object_at(metadata).get(name), str | None):
+            yield job.problem("a text is needed", field=f"metadata.{name}", remedy="put it in quotes")
+
+
 def _capacity(section: Fields) -> dict[str, Stock]:
     """What there is in each region, and how it is handed out."""
     stocks = {}
     for region, fields in section.named_parts("capacity"):
-        amounts, delay = fields.part("amounts"), _span(fields, "delay") or Span()
+        given, delay = _amounts(fields), _span(fields, "delay") or Span()
         if delay.mean is not None:
             fields.complain("delay", "no span of time", "write seconds, a duration, or {from: 1m, to: 3m}")
-        given = {} if amounts is None else {name: it for name, it in amounts.plain.items() if isinstance(it, str | int)}
         refused, patience, booking = fields.number("refused"), fields.seconds("patience"), fields.seconds("booking")
         fields.end()
         try:
@@ -181,6 +214,17 @@ def _capacity(section: Fields) -> dict[str, Stock]:
         except ValueError as error:
             fields.complain("", str(error), "see docs/cli.md for the fields")
     return stocks
+
+
+def _amounts(section: Fields) -> dict[str, str | int]:
+    """How much there is of each resource."""
+    amounts, found = section.part("amounts"), dict[str, str | int]()
+    for resource, amount in amounts.plain.items() if amounts is not None else ():
+        if isinstance(amount, str | int) and not isinstance(amount, bool):
+            found[resource] = amount
+        elif amounts is not None:
+            amounts.complain(resource, "no quantity", "write a quantity, such as 8 or 36Gi")
+    return found
 
 
 def _span(section: Fields, name: str) -> Span | None:

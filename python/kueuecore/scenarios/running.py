@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from kueuecore.errors import ManifestError, OutOfTimeError
 from kueuecore.scenarios.fleets import simulate_fleet
 from kueuecore.scenarios.outcomes import ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.single import simulate_cluster
+from kueuecore.scenarios.times import time_problems
 
 __all__ = ["run_scenario"]
 
@@ -14,8 +16,15 @@ def run_scenario(scenario: Scenario) -> ScenarioOutcome:
     """Run a scenario to its end. The same scenario always comes to the same.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects or the jobs.
+        ManifestError: Everything that is wrong with the objects or the jobs; or the scenario goes on beyond April 2262,
+            where 64 bits of nanoseconds end.
     """
-    if scenario.fleet is not None:
-        return simulate_fleet(scenario, scenario.fleet)
-    return simulate_cluster(scenario, scenario.cluster)
+    if problems := tuple(time_problems(scenario)):
+        raise ManifestError(problems)
+    try:
+        if scenario.fleet is not None:
+            return simulate_fleet(scenario, scenario.fleet)
+        return simulate_cluster(scenario, scenario.cluster)
+    except OutOfTimeError:
+        remedy = "begin earlier, or write `until`"
+        raise ManifestError.of("the scenario goes on beyond April 2262", field="start", remedy=remedy) from None

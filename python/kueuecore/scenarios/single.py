@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from kueuecore._json import text_at
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
-from kueuecore.runs import Happening, Operation, Run, RunEnding
+from kueuecore.runs import Happening, Operation, Run
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.outcomes import JobOutcome, ScenarioOutcome
+from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.simulation import simulate
@@ -47,7 +47,7 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
         start=run.start,
         end=run.end,
         jobs=_outcomes(run, coming),
-        is_cut=run.ending is RunEnding.CYCLE_LIMIT,
+        ending=ScenarioEnding(run.ending),
         notes=notes,
     )
 

@@ -84,10 +84,15 @@ class Work:
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs in their order. They do not change with other work of the scenario."""
-        random, time = Random(f"{seed}/{self.name}"), self.at
-        for index in range(self.count):
-            runs = None if self.runs is None else self.runs.draw(random)
+        for index, (time, runs) in enumerate(self.times(seed)):
             yield Arrival(time, self.name, self._numbered(index + 1), runs)
+
+    def times(self, seed: int) -> Iterator[tuple[float, float | None]]:
+        """When each job comes and how long it runs (None: for ever), in seconds."""
+        random, time = Random(f"{seed}/{self.name}"), self.at
+        for _ in range(self.count):
+            runs = None if self.runs is None else self.runs.draw(random)
+            yield time, runs
             time = round(time + self.every.draw(random), 3)
 
     def _numbered(self, number: int) -> Manifest:

@@ -129,6 +129,11 @@ class Cluster:
         """An object as it is, if there is one."""
         return self._objects.get(kind, {}).get((kind, namespace, name))
 
+    @property
+    def n_objects(self) -> int:
+        """How many objects there are, of all kinds."""
+        return sum(map(len, self._objects.values()))
+
     def list(self, kind: str) -> tuple[list[_Object], str]:
         """All objects of a kind, and the version of the list."""
         objects = self._objects.get(kind, {})

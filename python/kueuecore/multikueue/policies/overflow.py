@@ -26,7 +26,7 @@ from kueuecore.multikueue.conditions import condition, has_quota
 from kueuecore.multikueue.dispatching import Overflowing
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["Overflow"]
+__all__ = ["Overflow", "circle_of"]
 
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _NEVER = "ExceedsMaxQuota"
@@ -41,10 +41,30 @@ class Overflow:
     Args:
         queues: The LocalQueue on the manager to which jobs of a LocalQueue go when it is full, by name.
         patience_ns: For how long the quota has to be short.
+
+    Raises:
+        TypeError: The queues are no names.
+        ValueError: Jobs would go round, a queue has no name, or the patience is negative.
     """
 
     queues: Mapping[str, str]
     patience_ns: int = 0
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        if not isinstance(self.queues, Mapping):
+            raise TypeError(f"queues maps names to names, it is no {type(self.queues).__name__}")
+        for name in (*self.queues, *self.queues.values()):
+            if not isinstance(name, str):
+                raise TypeError(f"queues holds names, not {type(name).__name__}")
+            if not name:
+                raise ValueError("queues has a LocalQueue without a name")
+        if circle := circle_of(self.queues):
+            raise ValueError(
+                f"queues: jobs would go round: {' -> '.join(circle)}; let them end in a queue of their own"
+            )
+        if self.patience_ns < 0:
+            raise ValueError(f"patience_ns is {self.patience_ns}; give 0 or more")
 
     def look(self, job: JsonObject, workload: JsonObject, *, now: TimeLike) -> Overflowing:
         """What is to become of a job. It goes on if quota is short: at once if it is more than there ever is.
@@ -70,3 +90,22 @@ class Overflow:
         if nanoseconds(now) < due:
             return Overflowing(look_again=due)
         return Overflowing(queue=target)
+
+
+def circle_of(queues: Mapping[str, str]) -> tuple[str, ...]:
+    """The first circle in which jobs would go round for ever; empty if there is none.
+
+    Example:
+        >>> circle_of({"a": "b", "b": "a"}), circle_of({"a": "b", "b": "c"})
+        (('a', 'b', 'a'), ())
+    """
+    seen: set[str] = set()
+    for first in queues:
+        queue, path = first, list[str]()
+        while queue in queues and queue not in seen:
+            seen.add(queue)
+            path.append(queue)
+            queue = queues[queue]
+        if queue in path:
+            return (*path[path.index(queue) :], queue)
+    return ()

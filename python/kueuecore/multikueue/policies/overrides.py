@@ -16,7 +16,10 @@ from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination, O
 from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch, check_json_patch
 from kueuecore.multikueue.policies.wrapping import inner_recall
 
-__all__ = ["Overridden", "override_of"]
+__all__ = ["Overridden", "check_override", "override_of"]
+
+# What an object is known by, with all that it is part of.
+_IDENTITY = ("", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class Overridden:
         patches: A JSON patch (RFC 6902) of the job for each worker that has one.
 
     Raises:
-        JsonPatchError: One of them is none, or `kueuecore[multikueue]` is not installed.
+        JsonPatchError: One of them is none, or makes another object of the job: one of another name, namespace or kind
+            the manager would never find. Or `kueuecore[multikueue]` is not installed.
     """
 
     inner: Dispatcher
@@ -36,7 +40,7 @@ class Overridden:
 
     def __post_init__(self) -> None:
         for operations in self.patches.values():
-            check_json_patch(operations)
+            check_override(operations)
 
     @property
     def waits_for_checks(self) -> bool:
@@ -62,6 +66,23 @@ class Overridden:
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
         """As the dispatcher inside."""
         return inner_recall(self, dispatch, cluster)
+
+
+def check_override(operations: Sequence[JsonObject]) -> None:
+    """See whether operations are a patch that leaves an object what it is.
+
+    Raises:
+        JsonPatchError: They are none, or change name, namespace or kind; or the library is not installed.
+    """
+    check_json_patch(operations)
+    for operation in operations:
+        written = [text_at(operation, "path")] if operation.get("op") != "test" else []
+        written += [text_at(operation, "from")] if operation.get("op") == "move" else []
+        for path in written:
+            if path in _IDENTITY:
+                raise JsonPatchError(
+                    f"{path or 'the whole job'} can not be changed: the manager would not find the job"
+                )
 
 
 def override_of(job: JsonObject, workload: JsonObject, operations: Sequence[JsonObject]) -> Override:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.jobs import integration_of
+from kueuecore.multikueue.attempts import MOST_ATTEMPTS
 from kueuecore.multikueue.conditions import condition, is_true
 from kueuecore.multikueue.dispatching import Attempt, Dispatch, Dispatcher, KnownCluster, Nomination, Outcome, Recall
 from kueuecore.multikueue.policies.wrapping import among, inner_recall
@@ -32,7 +33,10 @@ class TakingBack:
             say; then it loses the copy if another worker may have one. None: as long as it likes.
         start_ns: How long the job may take to start once it is admitted there. None: as long as it likes.
         exclude_ns: How long a worker is left out after its first failure with a workload.
-        most_attempts: After so many failures the workload is given up. None: never.
+        most_attempts: After so many failures, no more than 100, the workload is given up. None: never.
+
+    Raises:
+        ValueError: A negative time, or more attempts than are remembered.
     """
 
     inner: Dispatcher
@@ -40,6 +44,16 @@ class TakingBack:
     start_ns: int | None = 5 * _MINUTE_NS
     exclude_ns: int = 10 * _MINUTE_NS
     most_attempts: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        for name in ("admit_ns", "start_ns", "exclude_ns"):
+            if (getattr(self, name) or 0) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; give 0 or more")
+        if self.most_attempts is not None and not 1 <= self.most_attempts <= MOST_ATTEMPTS:
+            raise ValueError(
+                f"most_attempts is {self.most_attempts}; give 1 to {MOST_ATTEMPTS}: no more are remembered"
+            )
 
     @property
     def waits_for_checks(self) -> bool:

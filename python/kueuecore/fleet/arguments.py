@@ -1,0 +1,60 @@
+"""What a fleet is made of, checked before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+__all__ = ["check_settings", "checked_names", "checked_seed"]
+
+
+def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
+    """The names of the workers.
+
+    Raises:
+        TypeError: They are no names.
+        ValueError: One is empty, or is there twice.
+    """
+    if isinstance(workers, str) or not isinstance(workers, Iterable):
+        raise TypeError(f"workers is a list of names, not {type(workers).__name__}")
+    names = tuple(workers)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a worker is a text, not {type(name).__name__}")
+        if not name:
+            raise ValueError("a worker without a name: give that of its MultiKueueCluster")
+    if len(set(names)) < len(names):
+        raise ValueError(f"two workers have the same name: {', '.join(names)}")
+    return names
+
+
+def checked_seed(seed: object) -> int:
+    """The seed.
+
+    Raises:
+        TypeError: It is no whole number: of any other the draws could not be made again.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise TypeError(f"seed is a whole number, not {type(seed).__name__}")
+    return seed
+
+
+def check_settings(what: str, given: Mapping[str, object] | None, kind: type, names: tuple[str, ...]) -> None:
+    """See whether settings are of clusters that are there.
+
+    Args:
+        what: What they are called, for errors.
+        given: The settings by name.
+        kind: What each of them is.
+        names: The clusters that are there.
+
+    Raises:
+        TypeError: They are something else.
+        ValueError: There is no such cluster.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{what} maps names to {kind.__name__}, it is no {type(given).__name__}")
+    for name, settings in (given or {}).items():
+        if name not in names:
+            raise ValueError(f"{what}[{name!r}]: there is no such cluster; give one of {', '.join(map(repr, names))}")
+        if not isinstance(settings, kind):
+            raise TypeError(f"{what}[{name!r}] is a {kind.__name__}, not {type(settings).__name__}")

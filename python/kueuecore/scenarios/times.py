@@ -1,0 +1,60 @@
+"""Whether everything in a scenario happens within the time that 64 bits of nanoseconds hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from kueuecore.errors import Problem
+from kueuecore.scenarios.fleet_part import Disconnection
+from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.work import Work
+from kueuecore.times import beginning_ns, later
+
+__all__ = ["time_problems"]
+
+# The field of a span, and the spans that lead to its end, from the beginning of the scenario on.
+_Chain: TypeAlias = Iterable[tuple[str, tuple[float, ...]]]
+
+
+def time_problems(scenario: Scenario) -> Iterator[Problem]:
+    """What could not even happen in time if no job had to wait, by the field that says so; of each entry the first.
+
+    Jobs that wait may still lead a run beyond the end of time: that shows only while it runs.
+
+    Raises:
+        TypeError: A time or a span that is no number.
+    """
+    try:
+        start = beginning_ns(scenario.start)
+    except ValueError as error:
+        yield Problem(str(error), field="start")
+        return
+    chains: list[_Chain] = [_of_work(f"work[{n}]", it, scenario.seed) for n, it in enumerate(scenario.work)]
+    cuts = () if scenario.fleet is None else scenario.fleet.disconnections
+    chains += [_of_disconnection(f"fleet.disconnections[{n}]", it) for n, it in enumerate(cuts)]
+    if scenario.until_seconds is not None:
+        chains.append([("until", (scenario.until_seconds,))])
+    for chain in chains:
+        field = ""
+        try:
+            for field, spans in chain:
+                time = start
+                for seconds in spans:
+                    time = later(time, seconds, field.rpartition(".")[2])
+        except ValueError as error:
+            message, _, remedy = str(error).partition("; ")
+            yield Problem(message, field=field, remedy=remedy)
+
+
+def _of_work(path: str, work: Work, seed: int) -> _Chain:
+    for index, (at, runs) in enumerate(work.times(seed)):
+        yield f"{path}.every" if index else f"{path}.at", (at,)
+        if runs is not None:
+            yield f"{path}.runs", (at, runs)
+
+
+def _of_disconnection(path: str, cut: Disconnection) -> _Chain:
+    yield f"{path}.at", (cut.at,)
+    if cut.lasts is not None:
+        yield f"{path}.lasts", (cut.at, cut.lasts)

@@ -1,0 +1,98 @@
+"""Scenario files that were taken although something in them was wrong, or that ended in a traceback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kueuecore.errors import ManifestError
+from tests.regressions.scenarios import CLUSTER, FLEET, Read, problems
+
+
+@pytest.mark.parametrize(
+    "span",
+    ["1.2.3s", ".s", "5s5", "-5s", "soon", '""', "9999999999999h", "9223372037", "-1", "1e30", "true", "{}", "[]"],
+)
+def test_a_span_that_is_none_is_refused_with_the_limit(read: Read, span: str) -> None:
+    with pytest.raises(ManifestError) as error:
+        read(CLUSTER + f"work: [{{job: job.yaml, at: {span}}}]\n")
+    (problem,) = error.value.problems
+    assert problem.field == "work[0].at"
+    assert problem.message.startswith("no span of time: ")
+    assert problem.remedy == "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
+
+
+@pytest.mark.parametrize(("span", "seconds"), [("1.5h", 5400), (".5s", 0.5), ("250ms", 0.25), ("90", 90), ("0", 0)])
+def test_spans_have_all_units_and_fractions(read: Read, span: str, seconds: float) -> None:
+    assert read(CLUSTER + f"work: [{{job: job.yaml, at: {span}}}]\n").work[0].at == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        # Nothing in the mapping was looked at, or it was taken for one that is not there.
+        ("metadata: 5\n" + CLUSTER, "metadata: a mapping is needed, not a number"),
+        ("cluster: {configuration: 5}\n", "cluster.configuration: neither a file nor a mapping"),
+        ("cluster: {configuration: []}\n", "cluster.configuration: neither a file nor a mapping"),
+        ("cluster: {configuration: false}\n", "cluster.configuration: neither a file nor a mapping"),
+        ('cluster: {configuration: ""}\n', 'cluster.configuration: Invalid value: ""'),
+        ("cluster: {capacity: {tokyo: }}\n", "cluster.capacity.tokyo: Required value"),
+        ("cluster: {capacity: {tokyo: {amounts: {cpu: }}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
+        ("cluster: {capacity: {tokyo: {amounts: {cpu: [8]}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
+        ("cluster: {capacity: {tokyo: {amounts: {cpu: true}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
+        ("cluster: {capacity: {tokyo: {amounts: {cpu: 1.5}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
+        (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: 5}}]\n", "metadata: a mapping is needed"),
+        (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: {name: []}}}]\n", "metadata.name: a text is needed"),
+        (FLEET + "    north:\n", "fleet.workers.north: Required value"),
+        (FLEET + "  policy: {choose: cost, values: {east: }}\n", "fleet.policy.values.east: Required value"),
+        (FLEET + "  policy: {overrides: {east: }}\n", "fleet.policy.overrides.east: Required value"),
+        (FLEET + "  overflow: {queues: {here: }}\n", "fleet.overflow.queues.here: Required value"),
+        # The name of a file that is a directory: all that is in it was read.
+        ('cluster: {objects: [""]}\n', 'cluster.objects[0]: Invalid value: ""'),
+        # More than a double can hold, and what no file can be called, ended in a traceback.
+        (
+            "cluster: {capacity: {tokyo: {refused: " + "9" * 309 + "}}}\n",
+            "cluster.capacity.tokyo.refused: Invalid value: " + "9" * 60 + "...",
+        ),
+        ('cluster: {objects: ["a\\0b"]}\n', 'cluster.objects[0]: Invalid value: "a\\u0000b"'),
+        (CLUSTER + 'work: [{job: "a\\0b"}]\n', 'work[0].job: Invalid value: "a\\u0000b"'),
+        ('cluster: {configuration: "a\\0b"}\n', 'cluster.configuration: Invalid value: "a\\u0000b"'),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_refused(read: Read, text: str, problem: str) -> None:
+    assert problem in problems(read, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("    north: {objects: []}\n", "workers.north: the manager has no MultiKueueCluster of this name"),
+        ('    "": {objects: []}\n', "workers: a worker without a name"),
+        ("  overflow: {queues: {here: there}}\n", 'overflow.queues.here: the manager has no LocalQueue "there"'),
+        ('  overflow: {queues: {"": user-queue}}\n', "overflow.queues: a LocalQueue without a name"),
+        ("  policy: {startWithin: 1m, mostAttempts: 101}\n", "policy.mostAttempts: Invalid value: 101"),
+    ],
+)
+def test_what_could_never_come_to_anything_in_a_fleet_is_refused(read: Read, text: str, problem: str) -> None:
+    assert f"fleet.{problem}" in problems(read, FLEET + text)
+
+
+def test_a_value_in_an_error_is_short_and_in_one_line(read: Read) -> None:
+    escape = problems(read, 'cluster: {}\nstart: "\\e[31mred\\n\\u202e"\n')
+    assert escape == ['start: Invalid value: "\\u001b[31mred\\n\\u202e"']
+    (long,) = problems(read, f"cluster: {{}}\nstart: {'x' * 10_000}\n")
+    assert long == f'start: Invalid value: "{"x" * 59}...'
+
+
+def test_the_annotation_of_run_times_is_checked_before_anything_runs(read: Read) -> None:
+    job: dict[str, Any] = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "a", "namespace": "team"}}
+    job["metadata"]["annotations"] = {"fleet.kueuecore/run-seconds": "soon"}
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "user-queue"}
+    (problem,) = problems(read, FLEET + f"work: [{{job: {job}, at: 1h}}]\n")
+    assert problem == "metadata.annotations[fleet.kueuecore/run-seconds]: Invalid value: 'soon'"
+
+
+def test_a_kind_of_somebody_else_is_no_job_of_a_fleet(read: Read) -> None:
+    job = "{apiVersion: example.com/v1, kind: Job, metadata: {name: a, namespace: team}}"
+    assert problems(read, FLEET + f"work: [{{job: {job}}}]\n") == [": no kind of jobs that runs in a fleet"]
