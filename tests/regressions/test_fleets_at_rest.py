@@ -294,7 +294,7 @@ def test_the_command_tells_that_a_fleet_does_not_come_to_rest(
     job = f"work: [{{job: {EXAMPLES}/multikueue/job.yaml, count: 2, every: 1m, runs: 10s}}]\n"
     text = f"apiVersion: kueuecore/v1\nkind: Scenario\n{FLEET}  policy: {{use: 'own:Wavering'}}\n{job}"
     (tmp_path / "scenario.yaml").write_text(text)
-    arguments = ["simulate", str(tmp_path / "scenario.yaml")]
+    arguments = ["simulate", str(tmp_path / "scenario.yaml"), "--allow-code"]
     assert main([*arguments, "-o", "json"]) == ExitCode.UNSETTLED
     assert json.loads(capsys.readouterr().out)["ending"] == "Unsettled"
     assert main(arguments) == ExitCode.UNSETTLED

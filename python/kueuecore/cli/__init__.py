@@ -178,6 +178,11 @@ def _parser() -> argparse.ArgumentParser:
     add.set_defaults(command=simulate)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     add.add_argument("--seed", type=int, help="draw from this seed, not from that of the file")
+    add.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="run the program that fleet.policy.use names: read it first, it runs with your rights",
+    )
     shown = add.add_argument_group("what comes out")
     help_text = "table (the default); wide: every job, nothing wrapped; json: one document with everything"
     shown.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)

@@ -49,7 +49,7 @@ def simulate(options: argparse.Namespace) -> int:
     style = Style.of(output(), options.color)
     # A policy of somebody's own is a program that may print; the data are to stay data.
     with redirect_stdout(sys.stderr):
-        scenario = read_scenario(options.scenario, seed=options.seed)
+        scenario = read_scenario(options.scenario, seed=options.seed, allow_code=options.allow_code)
         try:
             outcome = run_scenario(scenario)
         except ManifestError as error:

@@ -53,25 +53,29 @@ class FleetPart:
     Args:
         manager: The manager.
         workers: The workers by name.
-        dispatcher: Who gets copies; None: whom the Configuration of the manager names.
+        dispatcher: Who gets copies, or a function that makes who says so: it is called for each run, once everything
+            else was checked. None: whom the Configuration of the manager names.
         overflow: Which jobs go on to workers when quota on the manager is short.
         disconnections: When nothing gets through.
     """
 
     manager: ClusterPart
     workers: Mapping[str, WorkerPart]
-    dispatcher: Dispatcher | None = None
+    dispatcher: Dispatcher | Callable[[], Dispatcher] | None = None
     overflow: OverflowPolicy | None = None
     disconnections: tuple[Disconnection, ...] = ()
 
 
-def read_fleet(section: Fields, read_cluster: Callable[[Fields], ClusterPart], folder: Path) -> FleetPart:
+def read_fleet(
+    section: Fields, read_cluster: Callable[[Fields], ClusterPart], folder: Path, *, allow_code: bool
+) -> FleetPart:
     """A fleet as it stands in the file.
 
     Args:
         section: Its fields.
         read_cluster: Reads the fields that every cluster has.
         folder: Where the files are that it names.
+        allow_code: May it name a program?
     """
     manager = ClusterPart()
     part = section.part("manager")
@@ -94,7 +98,7 @@ def read_fleet(section: Fields, read_cluster: Callable[[Fields], ClusterPart], f
     fleet = FleetPart(
         manager=manager,
         workers=workers,
-        dispatcher=None if policy is None else read_policy(policy, list(workers), folder),
+        dispatcher=None if policy is None else read_policy(policy, list(workers), folder, allow_code=allow_code),
         overflow=None if overflow is None else read_overflow(overflow, names["LocalQueue"]),
         disconnections=disconnections,
     )

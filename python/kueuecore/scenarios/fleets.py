@@ -12,7 +12,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, OutOfTimeError, UnsettledError
 from kueuecore.fleet import KINDS, Fleet, NodeSettings, is_job, run_ns
 from kueuecore.manifests import Manifest
-from kueuecore.multikueue import MANAGER
+from kueuecore.multikueue import MANAGER, Dispatcher
 from kueuecore.provisioning import QueuedCapacity, ScriptedCapacity
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
@@ -42,10 +42,10 @@ _Happening: TypeAlias = tuple[int, Callable[[Fleet], None]]
 
 
 def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
-    """Run a scenario of a fleet to its end.
+    """Run a scenario of a fleet to its end. A policy that is a program is not loaded before the rest is checked.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects or the jobs.
+        ManifestError: Everything that is wrong with the objects or the jobs; else what is wrong with the policy.
         OutOfTimeError: It would go on beyond April 2262.
     """
     arrivals = arrivals_of(scenario.work, scenario.seed)
@@ -106,12 +106,15 @@ def _checked_objects(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifes
 def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:
     nodes = {name: _settings(scenario, name, it.cluster, it.starts_pods) for name, it in part.workers.items()}
     nodes[MANAGER] = _settings(scenario, MANAGER, part.manager, starts_pods=True)
+    dispatcher = part.dispatcher
+    if dispatcher is not None and not isinstance(dispatcher, Dispatcher):
+        dispatcher = dispatcher()
     return Fleet(
         part.workers,
         now=scenario.start - _BEFORE_NS,
         seed=scenario.seed,
         nodes=nodes,
-        dispatcher=part.dispatcher,
+        dispatcher=dispatcher,
         overflow=part.overflow,
         links={name: it.link for name, it in part.workers.items()},
     )

@@ -8,71 +8,103 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
+from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError
-from kueuecore.multikueue import AllAtOnce, Dispatch, Dispatcher, Nomination, Recall
+from kueuecore.multikueue import Dispatch, Dispatcher, Nomination, Recall
 from kueuecore.multikueue.policies.wrapping import inner_recall
-from kueuecore.scenarios.fields import Fields
+from kueuecore.scenarios.fields import Fields, shown
 
 __all__ = ["own_policy"]
 
+_FORM = "write MODULE:NAME, such as my_policies:OneByOne"
 _NEEDS = "give it `waits_for_checks` and `nominate`, as in docs/multikueue-policies.md"
+_ALLOW = "read it, then add --allow-code, in Python `allow_code=True`"
+_NOTHING = object()
 _Answer = TypeVar("_Answer")
 
 
-def own_policy(section: Fields, folder: Path) -> Dispatcher:
-    """The dispatcher that `use` names; a class or a function is called with `arguments`, anything else is it.
+def own_policy(section: Fields, folder: Path, *, allow_code: bool) -> Callable[[], Dispatcher]:
+    """Check what `use` names, without running any of it, and return what makes the dispatcher.
+
+    A class or a function is called with `arguments`, anything else is the dispatcher.
 
     Args:
         section: The fields of the policy.
         folder: Where the scenario is.
+        allow_code: May the program run?
     """
     name, given = section.text("use"), section.part("arguments")
     arguments = {} if given is None else given.plain
-    try:
-        found = _found(section, name, folder)
-        made = found(**arguments) if callable(found) else found
-    except Exception as error:  # whatever somebody else's program does wrong is told
-        section.complain("use", f"{name} can not be loaded: {_told(error)}", "mend it, or its arguments")
-        return AllAtOnce()
-    if not isinstance(made, Dispatcher):
-        if found is not None:
-            section.complain("use", f"{name} is no dispatcher", _NEEDS)
-        return AllAtOnce()
+    module_name, _, attribute = name.partition(":")
+    if not attribute.isidentifier() or not all(part.isidentifier() for part in module_name.split(".")):
+        section.complain("use", f"Invalid value: {shown(name)}", _FORM)
+    elif not allow_code:
+        section.complain("use", f"{name} is a program, which would run with your rights", _ALLOW)
+    return partial(_made, section, name, arguments, folder)
+
+
+def _made(section: Fields, name: str, arguments: JsonObject, folder: Path) -> Dispatcher:
+    """Load what is named, and make the dispatcher of it.
+
+    Raises:
+        ManifestError: There is nothing of this name, or what the program does wrong.
+    """
+    module_name, _, attribute = name.partition(":")
+    module = _ran(section, name, lambda: _module(module_name, folder))
+    if module is None:
+        remedy = f"put {module_name}.py beside the scenario"
+        raise _error(section, f"there is no module {module_name}", remedy)
+    # A module may look its names up itself.
+    found = _ran(section, name, lambda: getattr(module, attribute, _NOTHING))
+    if found is _NOTHING:
+        near = get_close_matches(attribute, vars(module), n=1)
+        remedy = f"write {module_name}:{(near or ['NAME'])[0]}"
+        raise _error(section, f"{module_name} has no {attribute}", remedy)
+    made = _ran(section, name, lambda: _dispatcher(found(**arguments) if callable(found) else found))
+    if made is None:
+        raise _error(section, f"{name} is no dispatcher", _NEEDS)
     return _Own(made, name, section)
 
 
-def _found(section: Fields, name: str, folder: Path) -> object:
-    """What is named; None if that was told to be wrong."""
-    module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
-        section.complain("use", f'Invalid value: "{name}"', "write MODULE:NAME, such as my_policies:OneByOne")
-        return None
+def _ran(section: Fields, name: str, run: Callable[[], _Answer]) -> _Answer:
+    """Run a part of somebody else's program, which may do anything; Ctrl-C stays Ctrl-C."""
     try:
-        module = _module(module_name, folder)
-    except ModuleNotFoundError as error:
-        if error.name != module_name:
-            raise
-        section.complain("use", f"there is no module {module_name}", f"put {module_name}.py beside the scenario")
-        return None
-    if not hasattr(module, attribute):
-        near = get_close_matches(attribute, vars(module), n=1)
-        section.complain("use", f"{module_name} has no {attribute}", f"write {module_name}:{(near or ['NAME'])[0]}")
-        return None
-    found: object = getattr(module, attribute)
-    return found
+        return run()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        message = f"{name} can not be loaded: {_told(error)}"
+        raise _error(section, message, "mend it, or its arguments") from error
 
 
-def _module(name: str, folder: Path) -> ModuleType:
-    """A module that stands beside the scenario, loaded anew; else one that is installed."""
+def _dispatcher(made: object) -> Dispatcher | None:
+    """What was made, if it is a dispatcher; its attributes may be programs, too."""
+    return made if isinstance(made, Dispatcher) else None
+
+
+def _error(section: Fields, message: str, remedy: str) -> ManifestError:
+    section.complain("use", message, remedy)
+    return ManifestError(section.problems[-1:])
+
+
+def _module(name: str, folder: Path) -> ModuleType | None:
+    """A module that stands beside the scenario, loaded anew; else one that is installed; None if there is none."""
     file = folder.resolve().joinpath(*name.split(".")).with_suffix(".py")
     spec = spec_from_file_location(f"{name} of {file.parent}", file) if file.is_file() else None
     if spec is None or spec.loader is None:
-        return importlib.import_module(name)
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                # It is there, and looks for another one.
+                raise
+            return None
     module = module_from_spec(spec)
     # Dataclasses look there for the module that they are in.
     sys.modules[spec.name] = module
@@ -90,10 +122,15 @@ class _Own:
 
     @property
     def waits_for_checks(self) -> bool:
-        return self.inner.waits_for_checks
+        return self._asked(lambda: self.inner.waits_for_checks, bool)
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        return self._asked(lambda: self.inner.nominate(dispatch), Nomination)
+        nomination = self._asked(lambda: self.inner.nominate(dispatch), Nomination)
+        names: object = nomination.clusters
+        if not isinstance(names, tuple | list) or not all(isinstance(it, str) for it in names):
+            remedy = "let it nominate a tuple of names, such as `Nomination(('west',))`"
+            raise _error(self.section, f"{self.name} nominated {shown(str(names))}", remedy)
+        return nomination
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
         return self._asked(lambda: inner_recall(self, dispatch, cluster), Recall)
@@ -101,19 +138,24 @@ class _Own:
     def _asked(self, ask: Callable[[], _Answer], wanted: type[_Answer]) -> _Answer:
         try:
             answer = ask()
-        except Exception as error:
-            raise self._error(f"{self.name} failed: {_told(error)}", "mend it") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise _error(self.section, f"{self.name} failed: {_told(error)}", "mend it") from error
         if not isinstance(answer, wanted):
             what = f"{self.name} answered with {type(answer).__name__}"
-            raise self._error(what, f"let it answer with a {wanted.__name__}")
+            raise _error(self.section, what, f"let it answer with a {wanted.__name__}")
+        if not isinstance(getattr(answer, "look_again", None), int | None):
+            raise _error(
+                self.section, f"{self.name} names no time in `look_again`", "let it give nanoseconds since 1970"
+            )
         return answer
 
-    def _error(self, message: str, remedy: str) -> ManifestError:
-        self.section.complain("use", message, remedy)
-        return ManifestError(self.section.problems[-1:])
 
-
-def _told(error: Exception) -> str:
-    """An error in one line, with the place where it happened."""
+def _told(error: BaseException) -> str:
+    """An error in one line, with the place in the program where it happened."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+    message = " ".join(str(error).split())
+    told = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    # What is not written in Python has no place of its own.
+    return told if place.filename == __file__ else f"{told} ({Path(place.filename).name}:{place.lineno})"

@@ -67,18 +67,25 @@ def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
     return overflow
 
 
-def read_policy(section: Fields, workers: Sequence[str], folder: Path) -> Dispatcher:
+def read_policy(
+    section: Fields, workers: Sequence[str], folder: Path, *, allow_code: bool
+) -> Dispatcher | Callable[[], Dispatcher]:
     """Who chooses, and around it what it leaves to others: constraints, taking back, overrides.
 
     Args:
         section: Its fields.
         workers: The names of the workers.
         folder: Where a policy of one's own is looked for.
+        allow_code: May there be a policy of one's own?
+
+    Returns:
+        The dispatcher; if it is a program, what loads and makes it.
     """
-    chosen = own_policy(section, folder) if "use" in section.plain else _choosing(section, workers)
-    dispatcher = _around(section, workers)(chosen)
+    own = own_policy(section, folder, allow_code=allow_code) if "use" in section.plain else None
+    chosen = AllAtOnce() if own is not None else _choosing(section, workers)
+    around = _around(section, workers)
     section.end()
-    return dispatcher
+    return around(chosen) if own is None else lambda: around(own())
 
 
 def _around(section: Fields, workers: Sequence[str]) -> Callable[[Dispatcher], Dispatcher]:

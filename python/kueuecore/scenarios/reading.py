@@ -30,12 +30,14 @@ _START = "2026-01-01T00:00:00Z"
 _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 
-def read_scenario(path: str | Path, *, seed: int | None = None) -> Scenario:
+def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool = False) -> Scenario:
     """Read a scenario from a file; the files that it names are looked for beside it.
 
     Args:
         path: The file.
         seed: A seed in place of that of the file.
+        allow_code: May `fleet.policy.use` name a program? It runs with your rights, but not before `run_scenario` has
+            checked everything else.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
@@ -46,7 +48,7 @@ def read_scenario(path: str | Path, *, seed: int | None = None) -> Scenario:
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
     problems: list[Problem] = []
     top = Fields(manifests[0], manifests[0].object, "", problems)
-    scenario = _Reader(Path(path).parent).scenario(top)
+    scenario = _Reader(Path(path).parent, allow_code=allow_code).scenario(top)
     scenario = scenario if seed is None else replace(scenario, seed=seed)
     if not problems:
         for it in time_problems(scenario):
@@ -61,10 +63,12 @@ class _Reader:
 
     Args:
         folder: Where the files are that it names.
+        allow_code: May it name programs?
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, allow_code: bool) -> None:
         self._folder = folder
+        self._allow_code = allow_code
 
     def scenario(self, top: Fields) -> Scenario:
         top.text("apiVersion", one_of=[API_VERSION])
@@ -89,7 +93,7 @@ class _Reader:
             section.end()
         fleet = None
         if fleet_section is not None:
-            fleet = read_fleet(fleet_section, self._cluster, self._folder)
+            fleet = read_fleet(fleet_section, self._cluster, self._folder, allow_code=self._allow_code)
         work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
         names: set[str] = set()
         for index, it in enumerate(work):

@@ -51,7 +51,7 @@ class Lazy:
 def ran(folder: Path, policy: str) -> ScenarioOutcome:
     (folder / "own.py").write_text(POLICIES, encoding="utf-8")
     (folder / "scenario.yaml").write_text(SCENARIO.format(folder=EXAMPLES, policy=policy), encoding="utf-8")
-    return run_scenario(read_scenario(folder / "scenario.yaml"))
+    return run_scenario(read_scenario(folder / "scenario.yaml", allow_code=True))
 
 
 @pytest.mark.parametrize(
