@@ -120,6 +120,8 @@ def encode_submissions(submissions: Submissions, *, start: int) -> tuple[str, st
         created=at,
     )
     names = text("namespace", submissions.namespace), text("prefix", submissions.prefix)
+    if not names[0]:
+        raise ValueError("namespace: must not be empty")
     times = at.astype("<i8").tobytes(), run_ns.astype("<i8").tobytes()
     return (*names, number("first", submissions.first), columns, *times)
 

@@ -14,7 +14,7 @@ from kueuecore.manifests import to_json_lines
 from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
 from kueuecore.times import TimeLike, beginning_ns, span_ns
 from kueuecore.virtual import VirtualCluster
-from kueuecore.virtual.happenings import cycles_of, submitted
+from kueuecore.virtual.happenings import checked_ready_seconds, cycles_of, submitted
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
 
@@ -162,7 +162,7 @@ def _line(event: Happening | Mapping[str, object]) -> bytes:
         "op": str(event.op),
         "key": event.key,
         "runSeconds": event.run_seconds,
-        "readySeconds": None if event.ready_seconds is None else list(event.ready_seconds),
+        "readySeconds": checked_ready_seconds(event.ready_seconds),
         "failSeconds": event.fail_seconds,
         "recoverSeconds": event.recover_seconds,
     }

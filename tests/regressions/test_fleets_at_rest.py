@@ -332,6 +332,11 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
         (lambda: Fleet(["west"], now=START, dispatcher=5), TypeError, "dispatcher is a Dispatcher"),  # type: ignore[arg-type]
         (lambda: Fleet(["west"], now=START, overflow=5), TypeError, "overflow is an OverflowPolicy"),  # type: ignore[arg-type]
         (lambda: NodeSettings(configuration=5), TypeError, "configuration is a Configuration"),  # type: ignore[arg-type]
+        (lambda: NodeSettings(capacity=5), TypeError, "capacity is a CapacityProvider"),  # type: ignore[arg-type]
+        (lambda: NodeSettings(starts_pods=5), TypeError, "starts_pods is True or False"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START, manager=lambda: 5), TypeError, "manager makes a Manager"),  # type: ignore[arg-type,return-value]
+        (lambda: Overflow({"a": "b"}, patience_ns=0.5), TypeError, "patience_ns is a number"),  # type: ignore[arg-type]
+        (lambda: Overflow({"a": "b"}, patience_ns=-1), ValueError, "patience_ns is -1"),
         (lambda: Fleet(["west"], now=START).cut("east"), ValueError, "there is no worker 'east'"),
         (lambda: Fleet(["west"], now=START).apply([], cluster="east"), ValueError, "there is no cluster 'east'"),
         (lambda: Fleet(["west"], now=START).submit({"kind": "Secret"}), ValueError, "no kind of jobs that run here"),

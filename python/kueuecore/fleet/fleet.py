@@ -109,7 +109,7 @@ class Fleet:
         self._make = manager or (
             lambda: Manager(configuration, settings=settings, dispatcher=dispatcher, overflow=overflow)
         )
-        self.manager = self._make()
+        self.manager = self._made()
         """The state machine of MultiKueue of the process that runs now."""
         self.problems: list[str] = []
         """What the manager could not do at once, in the order in which it told it."""
@@ -211,7 +211,7 @@ class Fleet:
         """Another process begins: it lists what there is."""
         self._process += 1
         self.nodes[MANAGER].restart()
-        self.manager = self._make()
+        self.manager = self._made()
         api = self.nodes[MANAGER].api
         for kind in self.manager.manager_kinds:
             objects, version = api.list(kind)
@@ -316,6 +316,12 @@ class Fleet:
             if is_quiet:
                 return
         raise self._unsettled("the fleet does not come to rest")
+
+    def _made(self) -> Manager:
+        made: object = self._make()
+        if not isinstance(made, Manager):
+            raise TypeError(f"manager makes a Manager, not {type(made).__name__}")
+        return made
 
     def _unsettled(self, what: str) -> UnsettledError:
         return UnsettledError(f"{what} at {format_time(self.now)}: what happens leads to more, without end")

@@ -29,7 +29,7 @@ class NodeSettings:
         True
 
     Raises:
-        TypeError: The configuration is something else.
+        TypeError: One of them is something else.
     """
 
     configuration: Configuration | None = None
@@ -42,3 +42,8 @@ class NodeSettings:
         given: object = self.configuration
         if given is not None and not isinstance(given, Configuration):
             raise TypeError(f"configuration is a Configuration, not {type(given).__name__}")
+        if self.capacity is not None and not isinstance(self.capacity, CapacityProvider):
+            raise TypeError(f"capacity is a CapacityProvider, not {type(self.capacity).__name__}")
+        starts: object = self.starts_pods
+        if not isinstance(starts, bool):
+            raise TypeError(f"starts_pods is True or False, not {type(starts).__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kueuecore.checks import WorkloadKey
 from kueuecore.provisioning.requests import RequestCondition
@@ -79,6 +79,7 @@ class CapacityState:
     look_again: int | None = None
 
 
+@runtime_checkable
 class CapacityProvider(Protocol):
     """Who makes capacity. Everything follows from what it is asked: it has no clock and no random source of its own."""
 

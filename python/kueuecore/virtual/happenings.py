@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from kueuecore.runs import Happening, Operation
 from kueuecore.times import format_time, later
 from kueuecore.virtual.jobs import JobPlan
 
-__all__ = ["cycles_of", "happening_of", "job_plan", "submitted"]
+__all__ = ["checked_ready_seconds", "cycles_of", "happening_of", "job_plan", "submitted"]
 
 _SECOND_NS = 1_000_000_000
 _NAMES = {
@@ -63,8 +63,9 @@ def happening_of(event: Happening | Mapping[str, object], *, start: int) -> tupl
         except (TypeError, ValueError) as error:
             raise ManifestError.of(f"an event is none: {error}", remedy=remedy) from None
     needs_object = event.op in (Operation.CREATE, Operation.UPDATE)
-    is_key = event.key is not None and "/" in event.key
-    if needs_object != (event.object is not None) or not (needs_object or is_key):
+    is_key = isinstance(event.key, str) and "/" in event.key
+    fits = event.object is not None and event.key is None if needs_object else event.object is None and is_key
+    if not fits:
         detail = "must be create or update with an object, finish or delete with the key of a Workload"
         raise ManifestError.of(detail, field="op", remedy=remedy)
     at = later(start, event.at, "at")
@@ -89,17 +90,21 @@ def job_plan(happening: Happening, *, waits_for_pods: bool, at: int) -> JobPlan:
         return None if seconds is None else later(at, seconds, name) - at
 
     run = span(happening.run_seconds, "run_seconds")
-    ready = happening.ready_seconds
-    if ready is None or not waits_for_pods:
-        return JobPlan(run)
-    if not isinstance(ready, list | tuple):
+    fails, recovers = span(happening.fail_seconds, "fail_seconds"), span(happening.recover_seconds, "recover_seconds")
+    ready = checked_ready_seconds(happening.ready_seconds)
+    spans = None if ready is None else [span(it, "ready_seconds") for it in ready]
+    return JobPlan(run) if spans is None or not waits_for_pods else JobPlan(run, spans, fails, recovers)
+
+
+def checked_ready_seconds(ready: object) -> Sequence[object] | None:
+    """When pods are ready after each admission, as a list.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if ready is not None and not isinstance(ready, list | tuple):
         raise TypeError(f"ready_seconds is a list of numbers of seconds, not {type(ready).__name__}")
-    return JobPlan(
-        run,
-        [span(it, "ready_seconds") for it in ready],
-        span(happening.fail_seconds, "fail_seconds"),
-        span(happening.recover_seconds, "recover_seconds"),
-    )
+    return ready
 
 
 def submitted(rows: Submissions, *, start: int) -> Iterator[Happening]:

@@ -22,7 +22,7 @@ const ONE_SPAN: &str =
 
 /// One line.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Line<'a> {
     /// Seconds after the beginning.
     at: f64,
@@ -87,16 +87,18 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
         let Some(at_ns) = span_from(start, line.at) else { return Err(odd(index, "at", ONE_SPAN)) };
         let at = Time(start.0 + at_ns);
         let job = line.job(at).map_err(|field| odd(index, &field, ONE_SPAN))?;
-        let change = match (&*line.op, object, line.key.as_deref().and_then(key)) {
-            ("create", Some(mut object), _) => {
+        // A key that names nothing stands beside no object either.
+        let key = line.key.as_deref().map(|text| key(text).ok_or(()));
+        let change = match (&*line.op, object, key) {
+            ("create", Some(mut object), None) => {
                 if door == Door::People {
                     storing(None, &mut object, at);
                 }
                 Change::Create { object: Box::new(object), job }
             }
-            ("update", Some(object), _) => Change::Update(Box::new(object)),
-            ("finish", None, Some(key)) => Change::Finish(key),
-            ("delete", None, Some(key)) => Change::Delete(key),
+            ("update", Some(object), None) => Change::Update(Box::new(object)),
+            ("finish", None, Some(Ok(key))) => Change::Finish(key),
+            ("delete", None, Some(Ok(key))) => Change::Delete(key),
             _ => {
                 let detail = "must be create or update with an object, finish or delete with the key of a Workload";
                 return Err(odd(index, "op", detail));
@@ -178,6 +180,8 @@ mod tests {
         for line in [
             r#"{"at": 1, "op": "finish", "key": "w"}"#,
             r#"{"at": 1, "op": "create", "key": "ns/w"}"#,
+            r#"{"at": 1, "op": "create", "key": "", "object": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}}"#,
+            r#"{"at": 1, "op": "finish", "key": "ns/w", "runSecond": 5}"#,
             r#"{"at": 1, "op": "stop", "key": "ns/w"}"#,
             r#"{"op": "finish", "key": "ns/w"}"#,
             r#"{"at": 1, "op": "create", "object": {"apiVersion": "apps/v1", "kind": "Deployment"}}"#,

@@ -63,7 +63,10 @@ class Overflow:
             raise ValueError(
                 f"queues: jobs would go round: {' -> '.join(circle)}; let them end in a queue of their own"
             )
-        if self.patience_ns < 0:
+        patience: object = self.patience_ns
+        if not isinstance(patience, int) or isinstance(patience, bool):
+            raise TypeError(f"patience_ns is a number of nanoseconds, not {type(patience).__name__}")
+        if patience < 0:
             raise ValueError(f"patience_ns is {self.patience_ns}; give 0 or more")
 
     def look(self, job: JsonObject, workload: JsonObject, *, now: TimeLike) -> Overflowing:
