@@ -176,6 +176,7 @@ def test_the_day_after_the_last_thing_in_a_fleet_has_to_fit_into_time(read: Read
         (Scenario(work=(Work(name="a", job=Manifest({}), runs=Span(math.nan)),)), "work[0].runs"),
         (
             Scenario(
+                start=START,
                 fleet=FleetPart(
                     manager=ClusterPart(),
                     workers={"west": WorkerPart(cluster=ClusterPart())},
@@ -196,6 +197,14 @@ def test_a_scenario_that_is_made_in_python_has_to_fit_into_time(scenario: Scenar
 def test_a_fleet_waits_for_spans_that_fit_into_time(seconds: float) -> None:
     with pytest.raises(ValueError, match="seconds is "):
         Fleet(["west"], now=NOW).wait(seconds)
+
+
+def test_a_fleet_does_not_begin_before_1970(read: Read) -> None:
+    with pytest.raises(ValueError, match="1970 to April 2262"):
+        Fleet(["west"], now=-1)
+    # Its workers connect before the beginning; a controller took that time for one that is over.
+    start = 'start: "1970-01-01T00:00:09Z"\n'
+    assert problems(read, FLEET + start) == ["start: the workers of a fleet connect ten seconds before the beginning"]
 
 
 def test_the_time_of_a_fleet_does_not_go_backwards() -> None:

@@ -32,7 +32,7 @@ from kueuecore.multikueue import (
 from kueuecore.multikueue.adapters import with_text
 from kueuecore.multikueue.settings import ORIGIN_LABEL
 from kueuecore.testing.cluster import RefusedError
-from kueuecore.times import TimeLike, format_time, later, nanoseconds, span_ns
+from kueuecore.times import TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
 
 __all__ = ["Fleet"]
 
@@ -91,7 +91,7 @@ class Fleet:
         manager: Callable[[], Manager] | None = None,
         watch: Observer | None = None,
     ) -> None:
-        self.now = nanoseconds(now)
+        self.now = beginning_ns(now)
         """The time, in nanoseconds since 1970."""
         names = checked_names(workers)
         check_settings("nodes", nodes, NodeSettings, (MANAGER, *names))

@@ -20,6 +20,7 @@ from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.times import BEFORE_NS
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.times import END_NS, format_time
 from kueuecore.world import World
@@ -27,16 +28,14 @@ from kueuecore.world import World
 __all__ = ["simulate_fleet"]
 
 _SECOND_NS = 1_000_000_000
-# All workers are connected by then.
-_BEFORE_NS = 10 * _SECOND_NS
 _DAY_NS = 24 * 3600 * _SECOND_NS
 # Without another end: what has not ended a day after the last thing that happens from outside will not.
 _LONGEST_NS = _DAY_NS
-# Far more than happens in a fleet, to each of its jobs, and on a day on which nothing gets through.
+# Far more than happens in a fleet, to each of its jobs, and on a day on which nothing gets through to a worker.
 _MOST_STEPS = 100_000
 _MOST_STEPS_OF_A_JOB = 1_000
-_MOST_STEPS_OF_A_DAY = 1_000
-_MOST_DAYS = 400
+_MOST_STEPS_OF_A_DAY = 2_000
+_MOST_DAYS = 100
 
 _Happening: TypeAlias = tuple[int, Callable[[Fleet], None]]
 
@@ -53,7 +52,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
     happenings = sorted([*_disconnections(scenario, part), *_arrivals(scenario, arrivals)], key=lambda it: it[0])
     end = _end(scenario, happenings)
     days = min((end - scenario.start) // _DAY_NS, _MOST_DAYS)
-    most_steps = _MOST_STEPS + _MOST_STEPS_OF_A_JOB * len(arrivals) + _MOST_STEPS_OF_A_DAY * days
+    most_steps = _MOST_STEPS + _MOST_STEPS_OF_A_JOB * len(arrivals) + _MOST_STEPS_OF_A_DAY * days * len(part.workers)
     stops = scenario.until_seconds is None
     fleet = _fleet(scenario, part)
     watch, ending, notes = FleetWatch(fleet, arrivals), ScenarioEnding.COMPLETE, list[str]()
@@ -111,7 +110,7 @@ def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:
         dispatcher = dispatcher()
     return Fleet(
         part.workers,
-        now=scenario.start - _BEFORE_NS,
+        now=scenario.start - BEFORE_NS,
         seed=scenario.seed,
         nodes=nodes,
         dispatcher=dispatcher,

@@ -9,9 +9,12 @@ from kueuecore.errors import Problem
 from kueuecore.scenarios.fleet_part import Disconnection
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Work
-from kueuecore.times import beginning_ns, later
+from kueuecore.times import beginning_ns, format_time, later
 
-__all__ = ["time_problems"]
+__all__ = ["BEFORE_NS", "time_problems"]
+
+BEFORE_NS = 10_000_000_000
+"""A fleet begins so long before its scenario: all workers are connected by then."""
 
 # The field of a span, and the spans that lead to its end, from the beginning of the scenario on.
 _Chain: TypeAlias = Iterable[tuple[str, tuple[float, ...]]]
@@ -30,6 +33,9 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
     except ValueError as error:
         yield Problem(str(error), field="start")
         return
+    if scenario.fleet is not None and start < BEFORE_NS:
+        remedy = f"begin at {format_time(BEFORE_NS)} or later"
+        yield Problem("the workers of a fleet connect ten seconds before the beginning", field="start", remedy=remedy)
     chains: list[_Chain] = [_of_work(f"work[{n}]", it, scenario.seed) for n, it in enumerate(scenario.work)]
     cuts = () if scenario.fleet is None else scenario.fleet.disconnections
     chains += [_of_disconnection(f"fleet.disconnections[{n}]", it) for n, it in enumerate(cuts)]
