@@ -12,8 +12,9 @@ from tests.regressions.scenarios import HEAD, JOB, Read
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """Reads the text of a scenario, beside a file with a job."""
+    """Reads the text of a scenario, beside a file with a job and one with nothing."""
     (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
+    (tmp_path / "empty.yaml").write_text("# nothing\n", encoding="utf-8")
 
     def read(text: str) -> Scenario:
         (tmp_path / "scenario.yaml").write_text(HEAD + text, encoding="utf-8")

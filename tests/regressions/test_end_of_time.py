@@ -181,7 +181,7 @@ def test_the_day_after_the_last_thing_in_a_fleet_has_to_fit_into_time(read: Read
                     manager=ClusterPart(),
                     workers={"west": WorkerPart(cluster=ClusterPart())},
                     disconnections=(Disconnection(worker="west", at=5.0, lasts=-1.0),),
-                )
+                ),
             ),
             "fleet.disconnections[0].lasts",
         ),

@@ -41,7 +41,8 @@ def test_spans_have_all_units_and_fractions(read: Read, span: str, seconds: floa
         ("cluster: {capacity: {tokyo: {amounts: {cpu: }}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
         ("cluster: {capacity: {tokyo: {amounts: {cpu: [8]}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
         ("cluster: {capacity: {tokyo: {amounts: {cpu: true}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
-        ("cluster: {capacity: {tokyo: {amounts: {cpu: 1.5}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
+        # A file without any object in it is no job, and nothing came.
+        (CLUSTER + "work: [{job: empty.yaml}]\n", "work[0].job: 0 objects"),
         (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: 5}}]\n", "metadata: a mapping is needed"),
         (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: {name: []}}}]\n", "metadata.name: a text is needed"),
         (FLEET + "    north:\n", "fleet.workers.north: Required value"),
@@ -96,3 +97,8 @@ def test_the_annotation_of_run_times_is_checked_before_anything_runs(read: Read)
 def test_a_kind_of_somebody_else_is_no_job_of_a_fleet(read: Read) -> None:
     job = "{apiVersion: example.com/v1, kind: Job, metadata: {name: a, namespace: team}}"
     assert problems(read, FLEET + f"work: [{{job: {job}}}]\n") == [": no kind of jobs that runs in a fleet"]
+
+
+def test_amounts_of_a_region_may_be_fractions(read: Read) -> None:
+    scenario = read("cluster: {capacity: {tokyo: {amounts: {cpu: 1.5}}}}\n")
+    assert scenario.cluster.capacity["tokyo"].amounts == {"cpu": "1.5"}

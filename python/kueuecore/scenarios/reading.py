@@ -165,11 +165,11 @@ class _Reader:
             return Configuration()
 
     def _work(self, section: Fields, index: int) -> Work:
-        given = section.value("job")
+        given, n_problems = section.value("job"), len(section.problems)
         found = self._object(section, "job", given) if given is not None else ()
         if given is None:
             section.complain("job", "Required value", "name a file with a job, or write the job itself")
-        elif len(found) > 1:
+        elif len(found) != 1 and n_problems == len(section.problems):
             section.complain("job", f"{len(found)} objects", "name a file with one job")
         job = found[0] if found else Manifest({})
         section.problems += _metadata_problems(job)
@@ -224,8 +224,8 @@ def _amounts(section: Fields) -> dict[str, str | int]:
     """How much there is of each resource."""
     amounts, found = section.part("amounts"), dict[str, str | int]()
     for resource, amount in amounts.plain.items() if amounts is not None else ():
-        if isinstance(amount, str | int) and not isinstance(amount, bool):
-            found[resource] = amount
+        if isinstance(amount, str | int | float) and not isinstance(amount, bool):
+            found[resource] = str(amount) if isinstance(amount, float) else amount
         elif amounts is not None:
             amounts.complain(resource, "no quantity", "write a quantity, such as 8 or 36Gi")
     return found
