@@ -15,6 +15,7 @@ from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle,
 from kueuecore.times import TimeLike, beginning_ns, span_ns
 from kueuecore.virtual import VirtualCluster
 from kueuecore.virtual.happenings import checked_ready_seconds, cycles_of, submitted
+from kueuecore.virtual.sampling import check_sampling
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
 
@@ -65,6 +66,7 @@ def simulate(
 
     Raises:
         ManifestError: Everything that is wrong with the objects, or with those of the events.
+        ConfigurationError: LocalQueues are to be sampled more often than once a second.
         ValueError: A time or a time span that can not be; columns of submissions that do not fit together, or values
             that no workload can have.
         OutOfTimeError: Something would happen beyond April 2262.
@@ -138,6 +140,7 @@ def simulate(
         cluster.advance()
         return cluster.run()
     engine = Engine(configuration)
+    check_sampling(engine.configuration)
     engine.apply(objects, now=start, trusted=trusted)
     options = (
         span_ns(cycle_seconds, "cycle_seconds"),

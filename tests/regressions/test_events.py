@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Configuration, KueuecoreError, Submissions, simulate
+from kueuecore import Configuration, ConfigurationError, KueuecoreError, Submissions, simulate
+from kueuecore.fleet import NodeSettings
 from kueuecore.virtual import VirtualCluster
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
@@ -71,3 +72,18 @@ def test_submissions_have_a_namespace() -> None:
     rows = Submissions(namespace="", local_queues=["lq"], queue=[0], requests={"cpu": 1000})
     with pytest.raises(ValueError, match="namespace: must not be empty"):
         simulate(QUEUES, submissions=[rows], now=NOW)
+
+
+@pytest.mark.parametrize("interval", ["", "0s", "1ns", "999ms"])
+def test_samples_that_a_run_could_never_take_are_refused(interval: str) -> None:
+    # The run took one after the other, and time went on by a nanosecond each, or not at all.
+    sharing = {"usageSamplingInterval": interval} if interval else {}
+    configuration = Configuration.trusted({"admissionFairSharing": sharing})
+    for make in (
+        lambda: simulate(QUEUES, now=NOW, configuration=configuration),
+        lambda: VirtualCluster(QUEUES, now=NOW, configuration=configuration),
+        lambda: NodeSettings(configuration=configuration),
+    ):
+        with pytest.raises(ConfigurationError) as error:
+            make()
+        assert error.value.field == "admissionFairSharing.usageSamplingInterval"

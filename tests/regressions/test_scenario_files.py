@@ -49,6 +49,11 @@ def test_spans_have_all_units_and_fractions(read: Read, span: str, seconds: floa
         (FLEET + "  policy: {choose: cost, values: {east: }}\n", "fleet.policy.values.east: Required value"),
         (FLEET + "  policy: {overrides: {east: }}\n", "fleet.policy.overrides.east: Required value"),
         (FLEET + "  overflow: {queues: {here: }}\n", "fleet.overflow.queues.here: Required value"),
+        # A run took one sample after the other, and time hardly went on.
+        (
+            "cluster: {configuration: {admissionFairSharing: {usageSamplingInterval: 1ns}}}\n",
+            "cluster.configuration.admissionFairSharing.usageSamplingInterval: Invalid value: 1ns",
+        ),
         # The name of a file that is a directory: all that is in it was read.
         ('cluster: {objects: [""]}\n', 'cluster.objects[0]: Invalid value: ""'),
         # More than a double can hold, and what no file can be called, ended in a traceback.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.provisioning import CapacityProvider
+from kueuecore.virtual.sampling import check_sampling
 
 __all__ = ["NodeSettings"]
 
@@ -29,6 +30,7 @@ class NodeSettings:
         True
 
     Raises:
+        ConfigurationError: LocalQueues are to be sampled more often than once a second.
         TypeError: One of them is something else.
     """
 
@@ -42,6 +44,8 @@ class NodeSettings:
         given: object = self.configuration
         if given is not None and not isinstance(given, Configuration):
             raise TypeError(f"configuration is a Configuration, not {type(given).__name__}")
+        if self.configuration is not None:
+            check_sampling(self.configuration)
         if self.capacity is not None and not isinstance(self.capacity, CapacityProvider):
             raise TypeError(f"capacity is a CapacityProvider, not {type(self.capacity).__name__}")
         starts: object = self.starts_pods

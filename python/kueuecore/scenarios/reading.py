@@ -20,6 +20,7 @@ from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.times import time_problems
 from kueuecore.scenarios.work import Span, Work
 from kueuecore.times import beginning_ns
+from kueuecore.virtual.sampling import check_sampling
 
 __all__ = ["API_VERSION", "KIND", "read_scenario"]
 
@@ -150,10 +151,11 @@ class _Reader:
         try:
             if isinstance(given, str):
                 path = self._path(section, "configuration", given)
-                return Configuration() if path is None else Configuration.read(path)
+                return Configuration() if path is None else _with_samples(Configuration.read(path), file=str(path))
             frameworks: JsonObject = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
             plain = {**_CONFIGURATION, **(frameworks if given is None else given)}
-            return Configuration.parse(json.dumps(plain), file=section.document.source.file)
+            file = section.document.source.file
+            return _with_samples(Configuration.parse(json.dumps(plain), file=file), file=file)
         except ConfigurationError as error:
             where = ".".join(filter(None, (section.path, "configuration")))
             section.problems += [
@@ -186,6 +188,15 @@ class _Reader:
         )
         section.end()
         return work
+
+
+def _with_samples(configuration: Configuration, *, file: str) -> Configuration:
+    """A Configuration whose samples can be taken in virtual time."""
+    try:
+        check_sampling(configuration)
+    except ConfigurationError as error:
+        raise error.in_file(file) from None
+    return configuration
 
 
 def _metadata_problems(job: Manifest) -> Iterator[Problem]:

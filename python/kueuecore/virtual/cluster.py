@@ -23,6 +23,7 @@ from kueuecore.virtual.happenings import cycles_of, happening_of, job_plan
 from kueuecore.virtual.jobs import JobPlan
 from kueuecore.virtual.record import Record
 from kueuecore.virtual.running import Running, has_quota
+from kueuecore.virtual.sampling import check_sampling
 from kueuecore.virtual.stored import Stored, manifests_of
 from kueuecore.world import jobs_configuration
 
@@ -60,6 +61,7 @@ class VirtualCluster:
 
     Raises:
         ManifestError: Everything that is wrong with the objects.
+        ConfigurationError: LocalQueues are to be sampled more often than once a second.
         ValueError: A time or a time span that can not be.
 
     Example:
@@ -111,6 +113,7 @@ class VirtualCluster:
         self.start = beginning_ns(now)
         """The time of the beginning, in nanoseconds since 1970."""
         settings = self.engine.configuration
+        check_sampling(settings)
         self._now = self._reconciled_at = self.start
         self._samples_usage = "admissionFairSharing" in settings.to_dict()
         self._cycle_ns = span_ns(cycle_seconds, "cycle_seconds")
