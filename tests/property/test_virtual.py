@@ -42,13 +42,16 @@ def test_a_virtual_cluster_tells_what_the_simulator_tells(seed: int) -> None:
     settings = {name: value for name, value in case["config"].items() if name not in names}
     gates = {name: is_on for name, is_on in case["featureGates"].items() if name != _GATE}
     configuration = Configuration.trusted(settings, feature_gates=gates)
-    now, seconds = case["config"]["now"], case["config"]["evictionSeconds"]
-    expected = simulate(
-        objects, events, configuration=configuration, now=now, max_cycles=60, eviction_seconds=seconds, messages=True
-    )
-    cluster = VirtualCluster(
-        objects, configuration=configuration, now=now, max_cycles=60, eviction_seconds=seconds, messages=True
-    )
+    options: dict[str, Any] = {
+        "configuration": configuration,
+        "now": case["config"]["now"],
+        "quiet_cycles": case["config"]["quietCycles"],
+        "max_cycles": 60,
+        "eviction_seconds": case["config"]["evictionSeconds"],
+        "messages": True,
+    }
+    expected = simulate(objects, events, **options)
+    cluster = VirtualCluster(objects, **options)
     cluster.schedule(events)
     cluster.advance()
     assert told(cluster.run()) == told(expected)

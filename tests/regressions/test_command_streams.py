@@ -180,7 +180,7 @@ def test_what_a_policy_prints_does_not_get_into_the_data(tmp_path: Path, capsys:
     (tmp_path / "own.py").write_text(POLICY, encoding="utf-8")
     scenario = SCENARIO_WITH_POLICY.replace("FOLDER", str(ROOT / "examples" / "multikueue"))
     (tmp_path / "scenario.yaml").write_text(scenario, encoding="utf-8")
-    code = main(["simulate", "-q", "-o", "json", str(tmp_path / "scenario.yaml")])
+    code = main(["simulate", "--allow-code", "-q", "-o", "json", str(tmp_path / "scenario.yaml")])
     out, err = capsys.readouterr()
     assert (code, len(json.loads(out)["jobs"])) == (ExitCode.OK, 2)
     assert err.startswith("loaded\nasked\n")

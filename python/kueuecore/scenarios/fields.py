@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import quoted, shortened
 from kueuecore.errors import Problem
 from kueuecore.manifests import Manifest
 from kueuecore.times import duration_ns, span_ns
@@ -16,7 +17,6 @@ __all__ = ["Fields", "seconds_of", "shown"]
 
 _SECOND_NS = 1_000_000_000
 _SPAN = "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
-_LONGEST_SHOWN = 60
 
 
 @dataclass(slots=True)
@@ -180,11 +180,9 @@ def seconds_of(value: JsonValue) -> float | None:
 
 def shown(value: JsonValue) -> str:
     """A value in an error: short, and in one line."""
-    if not isinstance(value, str | int | float):
-        return _what(value)
-    # JSON escapes some of what moves the cursor of a terminal.
-    text = "".join(it if it.isprintable() else f"\\u{ord(it):04x}" for it in json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    if isinstance(value, str):
+        return quoted(value)
+    return shortened(json.dumps(value)) if isinstance(value, int | float) else _what(value)
 
 
 def _what(value: JsonValue) -> str:

@@ -89,10 +89,13 @@ class Running:
             # What its pods were about to do happens after its end, too; nobody is told.
             for kind in () if is_over else (TimerKind.PODS_READY, TimerKind.POD_FAILED):
                 self._jobs.set(job, kind, None)
-        if not is_over and self._tell_readiness(job, now):
+        if is_over:
+            # The moment at which an evicted job was to have stopped still comes, and with it a round of cycles.
+            return False
+        if self._tell_readiness(job, now):
             return True
         stops_at = None
-        if evicted is not None and not is_over and _condition(state, "QuotaReserved") is not None:
+        if evicted is not None and _condition(state, "QuotaReserved") is not None:
             if self._eviction_ns == 0:
                 self._stop(job, now)
                 return True
@@ -137,7 +140,8 @@ class Running:
         """The job of an evicted workload has stopped: it gives its quota back."""
         job.are_pods_ready = False
         namespace, _, name = job.key.partition("/")
-        if self._engine.release(name, namespace=namespace, now=now):
+        has_ended = self._engine.workload(name, namespace=namespace).stage is Stage.FINISHED
+        if not has_ended and self._engine.release(name, namespace=namespace, now=now):
             self.has_released = True
             self._record.note(now, StepKind.STOPPED, job.key)
 
