@@ -189,10 +189,11 @@ impl Workloads {
         self.by_key.reserve(n_workloads);
     }
 
-    /// Puts a new workload into the table.
-    pub fn insert(&mut self, record: Record) -> WorkloadId {
+    /// Puts a new workload into the table; into a slot of its own, if nobody may take it for one that has gone.
+    pub fn insert(&mut self, record: Record, needs_new_slot: bool) -> WorkloadId {
         let key = record.key().clone();
-        let id = match self.free.pop() {
+        let vacant = if needs_new_slot { None } else { self.free.pop() };
+        let id = match vacant {
             Some(id) => {
                 self.slots[id] = Some(record);
                 id

@@ -68,19 +68,23 @@ impl State {
                 record.local_queue = local_queue;
                 id
             }
-            None => self.workloads.insert(Record {
-                workload,
-                totals: Arc::clone(&spec.totals),
-                spec,
-                devices: None,
-                shape: None,
-                local_queue,
-                queued_in: None,
-                charge: None,
-                resume: None,
-                evaluated_generation: 0,
-                assigned: None,
-            }),
+            None => {
+                let record = Record {
+                    workload,
+                    totals: Arc::clone(&spec.totals),
+                    spec,
+                    devices: None,
+                    shape: None,
+                    local_queue,
+                    queued_in: None,
+                    charge: None,
+                    resume: None,
+                    evaluated_generation: 0,
+                    assigned: None,
+                };
+                // A cycle that waits knows its workloads by their slots.
+                self.workloads.insert(record, self.waiting_cycle.is_some())
+            }
         };
         self.agenda.touch(id);
         self.local_queues[local_queue].workloads.insert(id);
