@@ -225,7 +225,7 @@ fn metadata_has_rules_of_its_own() {
         ),
         (
             json!({"name": "x".repeat(254)}),
-            &format!("metadata.name: Invalid value: \"{}\": must be no more than 253 characters", "x".repeat(254)),
+            &format!("metadata.name: Invalid value: \"{}...\": must be no more than 253 characters", "x".repeat(253)),
         ),
     ];
     for (more, expected) in table {
