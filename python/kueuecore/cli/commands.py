@@ -13,7 +13,7 @@ from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.outcome import Outcome
 from kueuecore.cli.report import report
-from kueuecore.cli.streams import can_hold, output, to_stderr, write
+from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         case "json":
             write(json_document(outcome))
         case "yaml":
-            write(yaml_documents(outcome, can_hold=can_hold))
+            write(yaml_documents(outcome, is_ascii=not is_utf8()))
         case form:
             write(report(outcome, style, wide=form == "wide", events=options.events) + "\n")
     return _exit_code(outcome, fail_on_pending=options.fail_on_pending)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -142,20 +142,20 @@ def _workload(row: Row) -> JsonObject:
     }
 
 
-def yaml_documents(outcome: Outcome, *, can_hold: Callable[[str], bool]) -> str:
+def yaml_documents(outcome: Outcome, *, is_ascii: bool) -> str:
     """The objects with the statuses that Kueue would write, one YAML document each.
 
     Args:
         outcome: What a run came to.
-        can_hold: Whether a text can be written as it is; otherwise all beyond ASCII is escaped in it.
+        is_ascii: Is all beyond ASCII to be escaped?
     """
-    return "---\n".join(_yaml(plain, can_hold) for plain in _with_statuses(outcome))
+    return "---\n".join(_yaml(plain, is_ascii=is_ascii) for plain in _with_statuses(outcome))
 
 
-def _yaml(plain: JsonObject, can_hold: Callable[[str], bool]) -> str:
-    text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDEST)
+def _yaml(plain: JsonObject, *, is_ascii: bool) -> str:
+    text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=not is_ascii, width=_WIDEST)
     # Raw line separators would come back as line ends, and control characters would have a hold on the terminal.
-    if text.replace("\n", "").isprintable() and can_hold(text):
+    if text.replace("\n", "").isprintable():
         return text
     return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=_WIDEST)
 

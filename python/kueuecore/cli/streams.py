@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import sys
@@ -10,7 +11,7 @@ from typing import TextIO
 
 from kueuecore._text import escaped
 
-__all__ = ["OutputError", "can_hold", "output", "to_stderr", "write"]
+__all__ = ["OutputError", "is_utf8", "output", "to_stderr", "write"]
 
 
 class OutputError(Exception):
@@ -63,15 +64,9 @@ def to_stderr(*lines: str) -> None:
         _discard(stream)
 
 
-def can_hold(text: str) -> bool:
-    """Whether standard output can show a text as it is."""
-    if text.isascii():
-        return True
-    try:
-        text.encode(_encoding(output()))
-    except UnicodeEncodeError:
-        return False
-    return True
+def is_utf8() -> bool:
+    """Whether standard output is UTF-8, as those who read YAML expect."""
+    return codecs.lookup(_encoding(output())).name == "utf-8"
 
 
 def _write(stream: TextIO, text: str) -> None:
