@@ -1,0 +1,20 @@
+"""The doors by which input comes in. Each draws a case from chance."""
+
+from collections.abc import Callable
+from random import Random
+
+from tests.attack.case import Case
+from tests.attack.doors import command, controller, engine, fleet, manager, saves, scenarios, submit
+
+__all__ = ["DOORS"]
+
+DOORS: dict[str, Callable[[Random], Case]] = {
+    "command": command.draw,
+    "scenarios": scenarios.draw,
+    "engine": engine.draw,
+    "submit": submit.draw,
+    "controller": controller.draw,
+    "manager": manager.draw,
+    "fleet": fleet.draw,
+    "saves": saves.draw,
+}

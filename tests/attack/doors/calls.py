@@ -1,0 +1,46 @@
+"""Calls of the Python API with wrong arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tests.attack.case import Case, size_of
+from tests.attack.values import arguments
+
+__all__ = ["Call", "case_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is right.
+
+    Args:
+        name: What is called.
+        function: What to call.
+        given: Its arguments.
+        state: What a refusal must leave as it is.
+        then: What has to hold after the call was taken, with what it returned.
+        seconds: What it may take, whatever is given.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    given: Mapping[str, Any]
+    state: Callable[[], object] | None = None
+    then: Callable[[Any], object] | None = None
+    seconds: float = 2.0
+
+
+def case_of(rng: Random, call: Call, *, parts: tuple[Any, ...] = ()) -> Case:
+    """The call with one or two arguments wrong."""
+    damage = arguments(rng, call.given, parts=parts)
+
+    def act() -> object:
+        answer = call.function(**damage.value)
+        return answer if call.then is None else call.then(answer)
+
+    size = size_of(damage.value)
+    return Case(f"{call.name}: {damage.what}", act, size, damage.names, call.state, call.seconds)

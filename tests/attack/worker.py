@@ -1,0 +1,37 @@
+"""The process in which cases run. What it finds goes to the file descriptor it is given, a JSON line for each case."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+import warnings
+from dataclasses import asdict
+from random import Random
+
+from tests.attack.doors import DOORS
+from tests.attack.judging import judged
+
+_ADDRESS_SPACE = 6 * 2**30
+
+
+def main(door: str, seed: str, first: str, count: str, until: str, descriptor: str) -> None:
+    """Run `count` cases of a door from the number `first`, or until that time."""
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    warnings.simplefilter("ignore")
+    with os.fdopen(int(descriptor), "w", buffering=1, encoding="utf-8") as told:
+        for number in range(int(first), int(first) + int(count)):
+            if time.time() > float(until):
+                return
+            # What begins is written down first: a case may end the process.
+            told.write(f'{{"begins": {number}}}\n')
+            case = DOORS[door](Random(f"{seed} {door} {number}"))
+            told.write(json.dumps({"title": case.title[:2000], "size": case.size}) + "\n")
+            told.write(json.dumps(asdict(judged(case))) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
