@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import yaml
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.errors import Problem
 
-__all__ = ["Text", "convert", "find_line", "syntax_problem"]
+__all__ = ["Converter", "Text", "find_line", "syntax_problem"]
 
 _TAG = "tag:yaml.org,2002:"
 _STR, _INT, _FLOAT = f"{_TAG}str", f"{_TAG}int", f"{_TAG}float"
@@ -28,9 +28,15 @@ _REAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 # What Kubernetes' YAML reader takes for a number, and PyYAML's for text.
 _GO_NUMBER = re.compile(r"[-+]?(0[0-9]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+)\Z")
 _DEEPEST = 200
+# What the aliases of a text may multiply it to: ten times the text, and on top of that what small texts need that
+# repeat a pod template for every job. Without a bound, nine lines of aliases of aliases would fill the memory.
+_MULTIPLE = 10
+_NODES_ON_TOP = 1_000
+_CHARACTERS_ON_TOP = 1_000_000
 MOST_DIGITS = 309  # of a whole number: no float64 has more
 _BIG = 10**21  # from here on Go writes a whole float with an exponent
 _TEMPLATE = "this looks like a template: render it first, with `helm template` say"
+_NESTING = f"an object has at most {_DEEPEST} levels"
 _BOOL_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -79,17 +85,17 @@ class Text:
     text: str = field(repr=False)
     first_line: int = 1
     first_document: int = 1
-    _roots: list[yaml.Node | None] | None = field(default=None, repr=False, compare=False)
+    _trees: list[Tree | None] | None = field(default=None, repr=False, compare=False)
 
-    def root(self, document: int) -> yaml.Node | None:
-        """The top node of a document of the file; none if the text can not be composed."""
-        if self._roots is None:
+    def root(self, document: int) -> Tree | None:
+        """The nodes of a document of the file; none if the text can not be composed."""
+        if self._trees is None:
             try:
-                self._roots = list(compose(self.text))
+                self._trees = [None if node is None else Tree(node) for node in compose(self.text)]
             except (yaml.YAMLError, RecursionError):
-                self._roots = []  # JSON that is indented with tabs, say
+                self._trees = []  # JSON that is indented with tabs, say
         index = document - self.first_document
-        return self._roots[index] if index < len(self._roots) else None
+        return self._trees[index] if index < len(self._trees) else None
 
 
 def compose(text: str) -> Iterator[yaml.Node | None]:
@@ -97,92 +103,121 @@ def compose(text: str) -> Iterator[yaml.Node | None]:
     return iter(yaml.compose_all(text, Loader=Loader))
 
 
-def convert(node: yaml.Node, *, text_length: int, first_line: int = 1) -> tuple[JsonValue, list[Problem]]:
-    """A document as a JSON value, and what is wrong with it."""
-    converter = _Converter(limit=10 * text_length + 1000, first_line=first_line)
-    return converter.value(node, ""), converter.problems
+# Where a value stands: the path of its parent, and its key or index there.
+_Path: TypeAlias = "tuple[_Path, str | int] | None"
 
 
-@dataclass(slots=True)
-class _Converter:
-    limit: int  # nodes to visit: aliases of aliases can multiply a small file without bound
-    first_line: int
-    problems: list[Problem] = field(default_factory=list)
-    n_visited: int = 0
-    open_nodes: set[int] = field(default_factory=set)
+class Converter:
+    """The documents of one text as JSON values.
 
-    def complain(self, node: yaml.Node, path: str, message: str, remedy: str, value: str | None = None) -> None:
+    Together they may have 1,000 nodes and ten times as many as the text has characters, and 1,000,000 characters (keys
+    count each time) and ten times as many as the text: only aliases can come to more.
+
+    Args:
+        text_length: The length of the text in characters.
+    """
+
+    def __init__(self, text_length: int) -> None:
+        self._nodes_left = _MULTIPLE * text_length + _NODES_ON_TOP
+        self._characters_left = _MULTIPLE * text_length + _CHARACTERS_ON_TOP
+        self._problems: list[Problem] = []
+        self._open: set[int] = set()
+        self.is_exhausted = False
+        """Have aliases multiplied the text beyond that? Nothing more is converted then."""
+
+    def convert(self, node: yaml.Node) -> tuple[JsonValue, list[Problem]]:
+        """A document as a JSON value, and what is wrong with it."""
+        self._problems = []
+        return self._value(node, None), self._problems
+
+    def _complain(self, node: yaml.Node, path: _Path, message: str, remedy: str, value: str | None = None) -> None:
         mark = node.start_mark
-        line, column = self.first_line + mark.line, mark.column + 1
-        self.problems.append(Problem(message, field=path, value=value, remedy=remedy, line=line, column=column))
+        line, column = mark.line + 1, mark.column + 1
+        field = _written(path)
+        self._problems.append(Problem(message, field=field, value=value, remedy=remedy, line=line, column=column))
 
-    def value(self, node: yaml.Node, path: str) -> JsonValue:
-        self.n_visited += 1
+    def _count(self, node: yaml.Node, path: _Path) -> bool:
+        """Count a node; is there still room for it?"""
+        self._nodes_left -= 1
         if isinstance(node, yaml.ScalarNode):
-            return self.scalar(node, path)
-        if id(node) in self.open_nodes:
-            self.complain(node, path, "an alias inside of what it stands for", "write the value out")
+            self._characters_left -= len(node.value)
+        if self._nodes_left >= 0 and self._characters_left >= 0:
+            return True
+        if not self.is_exhausted:
+            self.is_exhausted = True
+            self._complain(node, path, "the aliases multiply to too much text", "write the values out")
+        return False
+
+    def _value(self, node: yaml.Node, path: _Path) -> JsonValue:
+        if not self._count(node, path):
             return None
-        if self.n_visited > self.limit:
-            if not any("aliases" in problem.message for problem in self.problems):
-                self.complain(node, path, "the aliases multiply to too much text", "write the values out")
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, path)
+        if id(node) in self._open:
+            self._complain(node, path, "an alias inside of what it stands for", "write the value out")
             return None
-        self.open_nodes.add(id(node))
+        if len(self._open) == _DEEPEST:
+            self._complain(node, path, "it is nested too deeply", _NESTING)
+            return None
+        self._open.add(id(node))
         result: JsonValue
         if isinstance(node, yaml.SequenceNode):
-            self.check_tag(node, path, f"{_TAG}seq")
-            result = [self.value(child, f"{path}[{index}]") for index, child in enumerate(node.value)]
+            self._check_tag(node, path, f"{_TAG}seq")
+            result = [self._value(child, (path, index)) for index, child in enumerate(node.value)]
         else:
-            self.check_tag(node, path, f"{_TAG}map")
-            result = self.mapping(node, path)
-        self.open_nodes.discard(id(node))
+            self._check_tag(node, path, f"{_TAG}map")
+            result = self._mapping(node, path)
+        self._open.discard(id(node))
         return result
 
-    def mapping(self, node: yaml.Node, path: str) -> JsonObject:
+    def _mapping(self, node: yaml.Node, path: _Path) -> JsonObject:
         result: JsonObject = {}
         inherited: JsonObject = {}
         lines: dict[str, int] = {}
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
                 for base in value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]:
-                    merged = self.value(base, path)
+                    merged = self._value(base, path)
                     if isinstance(merged, dict):
-                        inherited = {**merged, **inherited}
+                        for key, value in merged.items():
+                            inherited.setdefault(key, value)
                     else:
-                        self.complain(base, path, "`<<` takes in something that is no mapping", "name a mapping")
+                        self._complain(base, path, "`<<` takes in something that is no mapping", "name a mapping")
                 continue
-            key = self.key(key_node, path)
-            if key is None:
+            name = self._key(key_node, path)
+            if name is None:
                 continue
-            line = self.first_line + key_node.start_mark.line
-            if key in lines:
-                remedy = f"remove one of the two: the first one is in line {lines[key]}"
-                self.complain(key_node, join(path, key), "the key occurs twice", remedy)
-            lines.setdefault(key, line)
-            result[key] = self.value(value_node, join(path, key))
-        for key, inherited_value in inherited.items():
-            result.setdefault(key, inherited_value)
+            line = key_node.start_mark.line + 1
+            if name in lines:
+                remedy = f"remove one of the two: the first one is in line {lines[name]}"
+                self._complain(key_node, (path, name), "the key occurs twice", remedy)
+            lines.setdefault(name, line)
+            result[name] = self._value(value_node, (path, name))
+        for key, value in inherited.items():
+            result.setdefault(key, value)
         return result
 
-    def key(self, node: yaml.Node, path: str) -> str | None:
+    def _key(self, node: yaml.Node, path: _Path) -> str | None:
         if not isinstance(node, yaml.ScalarNode):
             template = isinstance(node, yaml.MappingNode) and node.flow_style
             remedy = _TEMPLATE if template else "write a plain or a quoted text before the colon"
-            self.complain(node, path, "a key that is no text", remedy)
+            self._complain(node, path, "a key that is no text", remedy)
             return None
-        n_problems = len(self.problems)
-        value = self.scalar(node, join(path, node.value), is_key=True)
-        if len(self.problems) > n_problems:
+        if not self._count(node, path):
+            return None
+        n_problems = len(self._problems)
+        value = self._scalar(node, (path, node.value), is_key=True)
+        if len(self._problems) > n_problems:
             return str(node.value)
         if isinstance(value, str):
             return value
         if isinstance(value, bool):
             return str(value).lower()
         if value is None or isinstance(value, float):
-            self.complain(node, path, f"the key {node.value!r} is no text", f'write "{node.value}"', node.value)
+            self._complain(node, path, f"the key {node.value!r} is no text", f'write "{node.value}"', node.value)
         return str(node.value)
 
-    def scalar(self, node: yaml.ScalarNode, path: str, *, is_key: bool = False) -> JsonValue:
+    def _scalar(self, node: yaml.ScalarNode, path: _Path, *, is_key: bool = False) -> JsonValue:
         text: str = node.value
         if node.tag in (_STR, _VALUE):
             return text
@@ -193,14 +228,14 @@ class _Converter:
             if word is None:
                 return text.lower() == "true"
             remedy = f'write "{text}" for the text' + ("" if is_key else f", or {word} for the truth value")
-            self.complain(node, path, f"YAML reads the bare word {text} as {word}", remedy, text)
+            self._complain(node, path, f"YAML reads the bare word {text} as {word}", remedy, text)
             return None
         if node.tag in (_INT, _FLOAT):
-            return self.number(node, path)
-        self.check_tag(node, path, "")
+            return self._number(node, path)
+        self._check_tag(node, path, "")
         return text
 
-    def number(self, node: yaml.ScalarNode, path: str) -> JsonValue:
+    def _number(self, node: yaml.ScalarNode, path: _Path) -> JsonValue:
         text: str = node.value
         if _DECIMAL.match(text) and len(text) <= MOST_DIGITS:
             return int(text)
@@ -208,7 +243,7 @@ class _Converter:
         if _REAL.match(text) and not leading_zeros:
             number = float(text)
             if abs(number) == float("inf") or len(text) > MOST_DIGITS:
-                self.complain(
+                self._complain(
                     node,
                     path,
                     f"the number {_short(text)} is too large",
@@ -229,13 +264,13 @@ class _Converter:
         else:
             what = f"the number {text} can not be written in JSON"
         remedy = f'write "{text}" for the text, or a decimal number without leading zeros'
-        self.complain(node, path, what, remedy, text)
+        self._complain(node, path, what, remedy, text)
         return None
 
-    def check_tag(self, node: yaml.Node, path: str, expected: str) -> None:
+    def _check_tag(self, node: yaml.Node, path: _Path, expected: str) -> None:
         if node.tag != expected:
             tag = node.tag.replace(_TAG, "!!")
-            self.complain(node, path, f"Kubernetes knows no tag {tag}", "remove the tag, or quote the value")
+            self._complain(node, path, f"Kubernetes knows no tag {tag}", "remove the tag, or quote the value")
 
 
 def _short(text: str) -> str:
@@ -249,8 +284,20 @@ def join(path: str, key: str) -> str:
     return f"{path}[{key}]" if "." in key or "/" in key else f"{path}.{key}"
 
 
+def _written(path: _Path) -> str:
+    """A path as the API server writes it."""
+    steps = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    written = ""
+    for step in reversed(steps):
+        written = f"{written}[{step}]" if isinstance(step, int) else join(written, step)
+    return written
+
+
 _REMEDIES = (
-    ("nested too deeply", f"an object has at most {_DEEPEST} levels"),
+    ("nested too deeply", _NESTING),
     ("mapping values are not allowed", "put the value in quotes if it contains ': ', else check the indentation"),
     ("cannot start any token", "indent with spaces, never with a tab; put values that start with @, ` or % in quotes"),
     ("could not find expected ':'", "write 'key: value', with a space after the colon"),
@@ -288,15 +335,48 @@ def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Pro
     return Problem(f"this is not YAML: {message}{context}", remedy=remedy, line=line, column=column)
 
 
-def find_line(root: yaml.Node, path: str) -> int:
+@dataclass(slots=True)
+class Tree:
+    """A composed document, in which lines are looked up."""
+
+    root: yaml.Node
+    _keys: dict[int, _Keys] = field(default_factory=dict)
+
+    def keys(self, node: yaml.MappingNode) -> _Keys:
+        """The keys of a mapping. A thousand problems may be about one, so they are gathered once."""
+        return self._keys.get(id(node)) or self._keys.setdefault(id(node), _Keys(node))
+
+
+class _Keys:
+    """The keys of a mapping as a field path may spell them, `key` or `[key]`."""
+
+    def __init__(self, node: yaml.MappingNode) -> None:
+        self._entries: dict[str, tuple[yaml.Node, int]] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            for spelling in (key, f"[{key}]"):
+                self._entries.setdefault(spelling, (value_node, key_node.start_mark.line))
+        self._lengths = sorted(set(map(len, self._entries)), reverse=True)
+
+    def longest(self, path: str) -> tuple[yaml.Node, int, str] | None:
+        """The entry whose key `path` starts with; keys may contain dots, so the longest one counts."""
+        for length in self._lengths:
+            if length <= len(path) and path[length : length + 1] in ("", ".", "["):
+                found = self._entries.get(path[:length])
+                if found is not None:
+                    return (*found, path[length:])
+        return None
+
+
+def find_line(tree: Tree, path: str) -> int:
     """The line, from 0, of a field path such as `spec.resourceGroups[0].flavors[1].name`.
 
     A path that leads to nothing gives the line of what it leads through last: a missing field belongs to its parent.
     """
-    node, line, rest = root, root.start_mark.line, path
+    node, line, rest = tree.root, tree.root.start_mark.line, path
     while rest:
         if isinstance(node, yaml.MappingNode):
-            step = _longest_key(node, rest.removeprefix("."))
+            step = tree.keys(node).longest(rest.removeprefix("."))
         elif isinstance(node, yaml.SequenceNode):
             step = _entry(node, rest)
         else:
@@ -307,22 +387,8 @@ def find_line(root: yaml.Node, path: str) -> int:
     return line
 
 
-def _longest_key(node: yaml.MappingNode, path: str) -> tuple[yaml.Node, int, str] | None:
-    """The entry whose key `path` starts with; keys may contain dots, so the longest one counts."""
-    best: tuple[yaml.Node, int, str] | None = None
-    longest = -1
-    for key_node, value_node in node.value:
-        key = str(key_node.value)
-        for spelling in (key, f"[{key}]"):
-            rest = path[len(spelling) :]
-            if path.startswith(spelling) and rest[:1] in ("", ".", "[") and len(spelling) > longest:
-                longest = len(spelling)
-                best = (value_node, key_node.start_mark.line, rest)
-    return best
-
-
 def _entry(node: yaml.SequenceNode, path: str) -> tuple[yaml.Node, int, str] | None:
-    match = re.match(r"\[([0-9]+)\]", path)
+    match = re.match(r"\[([0-9]{1,9})\]", path)
     if match is None or int(match[1]) >= len(node.value):
         return None
     child = node.value[int(match[1])]

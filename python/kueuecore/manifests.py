@@ -34,7 +34,7 @@ from kueuecore._files import contents
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._json_text import json_documents
 from kueuecore._json_text import syntax_problem as json_syntax_problem
-from kueuecore._yaml import Text, compose, convert, find_line, join, syntax_problem
+from kueuecore._yaml import Converter, Text, compose, find_line, join, syntax_problem
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
 __all__ = [
@@ -238,7 +238,8 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
 
     `List`s and lists of one kind (`JobList`) are taken apart; their items get the kind of the list if they name none.
     What YAML 1.1 would read by surprise is an error: bare `yes`, `no`, `on` and `off`, octal, sexagesimal and
-    underscored numbers, keys that occur twice. Times stay texts.
+    underscored numbers, keys that occur twice. Times stay texts. Aliases may multiply a text to ten times its length
+    and 1,000,000 characters more, and to ten nodes a character and 1,000 more.
 
     Args:
         text: The text; bytes are UTF-8, or UTF-16 with a byte order mark.
@@ -359,14 +360,16 @@ def _decode(text: str | bytes, file: str) -> str:
 def _from_yaml(text: str, file: str) -> tuple[Manifest, ...]:
     manifests: list[Manifest] = []
     problems: list[Problem] = []
-    shared, document = Text(text), 0
+    shared, converter, document = Text(text), Converter(len(text)), 0
     try:
         for document, node in enumerate(compose(text), start=1):
             if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
                 continue
-            value, found = convert(node, text_length=len(text))
+            value, found = converter.convert(node)
             about = object_ref(value) if isinstance(value, dict) and text_at(value, "kind") else None
             problems.extend(replace(problem, file=file, document=document, object=about) for problem in found)
+            if converter.is_exhausted:
+                break
             source = Source(file, document, node.start_mark.line + 1, shared)
             _flatten(value, source, manifests, problems)
     except yaml.YAMLError as error:
