@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy.typing as npt
 
 from kueuecore import _core
 from kueuecore._arguments import number, text
-from kueuecore._json import JsonObject, int_at, object_at
+from kueuecore._json import JsonObject, object_at
 from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Event, WhatIf
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.journal import Journal, digest_of
+from kueuecore.journal import check_digest, checked_calls, digest_of, plain_calls, replay
 from kueuecore.manifests import Manifest, ManifestLike, located, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 from kueuecore.tables import Names
 from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.version import version
 
 __all__ = ["Applied", "Engine", "Objects"]
 
-_T = TypeVar("_T")
-_FORMAT = "kueuecore.engine/1"
+_FORMAT = "kueuecore.engine/2"
 Objects: TypeAlias = str | bytes | bytearray | memoryview | ManifestLike | Iterable[ManifestLike]
 """Objects for `Engine.apply`: YAML or JSON text, JSON bytes, one object or many in any form."""
 
@@ -49,11 +49,15 @@ _NOTHING_TO_SAY = Applied((), ())
 class Engine:
     """Kueue's scheduler as an object. Safe to use from several threads; each call is done before the next begins.
 
+    Not safe across `os.fork()`: if another thread is inside a call, its lock stays locked in the child for ever. Start
+    processes with the start method `spawn`, and hand over what `save` gives. `fork()` makes a copy in this process.
+
     Args:
         configuration: Kueue's Configuration; by default what Kueue does without a file.
         models_readiness: Do pods become ready here? Otherwise `waitForPodsReady`, which Kueue has on by default, only
             counts if the Configuration names it (rules/11 §2.1).
-        keeps_journal: Remember every call, so that `save` can give it back? That grows with all that happens.
+        keeps_journal: Remember every call, so that `save` can give it back? That grows with all that happens. A call
+            and its entry are one step: Ctrl-C leaves both or neither.
         evaluates_always: Evaluate every head in every cycle, also where nothing has changed on which its last verdict
             depended? It decides the same and takes longer: for tests.
 
@@ -107,18 +111,10 @@ class Engine:
         if not isinstance(configuration, Configuration | None):
             raise TypeError(f"configuration is a Configuration or None, not {type(configuration).__name__}")
         self._configuration = configuration or Configuration()
-        self._models_readiness = models_readiness
-        self._keep(_core.Engine(self._configuration._core, models_readiness), None)
+        self._models_readiness = bool(models_readiness)
+        self._core = _core.Engine(self._configuration._core, self._models_readiness, bool(keeps_journal))
         if evaluates_always:
             self._core.evaluate_always()
-        if keeps_journal:
-            self._keep(self._core, Journal(self._core))
-        self._now = 0
-
-    def _keep(self, core: _core.Engine, journal: Journal | None) -> None:
-        self._journal = journal
-        # It has all methods of the engine, and writes their calls down.
-        self._core = core if journal is None else cast("_core.Engine", journal)
 
     @property
     def configuration(self) -> Configuration:
@@ -128,14 +124,14 @@ class Engine:
     @property
     def now(self) -> int:
         """The latest time that any call named, in nanoseconds since 1970; 0 before the first."""
-        return self._now
+        return self._core.now()
 
-    def _do(self, now: TimeLike | None, call: Callable[[int], _T]) -> _T:
-        """What happens at `now`, which is the time of the engine from then on; a call that is refused has no time."""
-        at = self._now if now is None else nanoseconds(now)
-        result = call(at)
-        self._now = at
-        return result
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse `copy.copy`, which would share what changes, `copy.deepcopy` and `pickle`."""
+        raise TypeError(
+            "an Engine is neither copied nor pickled: fork() makes a copy, and save() of one that was made with "
+            "keeps_journal=True gives plain data, which load() reads in another process"
+        )
 
     # Objects.
 
@@ -162,7 +158,7 @@ class Engine:
             manifests = each_manifest(objects)
             data = to_json_lines(manifests)
         try:
-            warnings, foreign = self._do(now, lambda at: self._core.apply(data, at, bool(trusted)))
+            warnings, foreign = self._core.apply(data, bool(trusted), _time(now))
         except ManifestError as error:
             raise located(error, manifests) from None
         if not warnings and not foreign:
@@ -221,7 +217,7 @@ class Engine:
         )
         start = number("first", first)
         names = text("namespace", namespace), text("prefix", prefix)
-        self._do(now, lambda at: self._core.submit(*names, start, columns, at))
+        self._core.submit(*names, start, columns, _time(now))
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
         """Delete an object. What a deleted Workload held is free again.
@@ -239,7 +235,7 @@ class Engine:
             Was it there?
         """
         names = text("kind", kind), text("namespace", namespace), text("name", name)
-        return self._do(now, lambda at: self._core.delete(*names, at))
+        return self._core.delete(*names, _time(now))
 
     # Scheduling.
 
@@ -252,7 +248,7 @@ class Engine:
         Returns:
             The decisions. The engine takes them for done: admitted workloads hold their quota from now on.
         """
-        return Decision(self._do(now, self._core.cycle))
+        return Decision(self._core.cycle(nanoseconds(now)))
 
     def what_if(self, workload: ManifestLike, *, now: TimeLike | None = None, trusted: bool = False) -> WhatIf:
         """What would become of a Workload if it were applied now and were the only head of the next cycle.
@@ -286,7 +282,7 @@ class Engine:
         """
         manifests = each_manifest(workload)
         # A question does not move the time of the engine.
-        at = self._now if now is None else nanoseconds(now)
+        at = self.now if now is None else nanoseconds(now)
         try:
             row = self._core.what_if(to_json_lines(manifests), bool(trusted), at)
         except ManifestError as error:
@@ -305,7 +301,7 @@ class Engine:
         Returns:
             The events.
         """
-        rows = self._do(now, self._core.reconcile)
+        rows = self._core.reconcile(nanoseconds(now))
         return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in rows)
 
     def next_wake(self, *, since: TimeLike | None = None) -> int | None:
@@ -315,7 +311,7 @@ class Engine:
             since: Only what comes after this time; by default the latest time that any call named. What came due
                 before, and was not reconciled since, is not told.
         """
-        return self._core.next_wake(self._now if since is None else nanoseconds(since))
+        return self._core.next_wake(self.now if since is None else nanoseconds(since))
 
     @property
     def has_heads(self) -> bool:
@@ -341,7 +337,7 @@ class Engine:
         """
         key = _key(namespace, name)
         told = text("reason", reason), text("message", message)
-        return self._do(now, lambda at: self._core.finish(*key, *told, at))
+        return self._core.finish(*key, *told, nanoseconds(now))
 
     def evict(
         self,
@@ -370,16 +366,8 @@ class Engine:
         Returns:
             False if it was evicted before.
         """
-        key, has_stopped = _key(namespace, name), bool(stopped)
-        told = text("reason", reason), text("message", message)
-
-        def evict(at: int) -> bool:
-            evicted = self._core.evict(*key, *told, at)
-            if has_stopped:
-                self._core.release(*key, at)
-            return evicted
-
-        return self._do(now, evict)
+        key, told = _key(namespace, name), (text("reason", reason), text("message", message))
+        return self._core.evict(*key, *told, bool(stopped), nanoseconds(now))
 
     def release(self, name: str, *, namespace: str, now: TimeLike) -> bool:
         """The job of an evicted workload has stopped: its quota is free, and it is pending again (rules/04 §9).
@@ -387,8 +375,7 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such Workload.
         """
-        key = _key(namespace, name)
-        return self._do(now, lambda at: self._core.release(*key, at))
+        return self._core.release(*_key(namespace, name), nanoseconds(now))
 
     def note_readiness(self, name: str, *, namespace: str, now: TimeLike, are_ready: bool) -> bool:
         """The pods of a workload's job are all ready, or not any more: condition PodsReady (rules/07 §6).
@@ -399,8 +386,7 @@ class Engine:
         Returns:
             False if that says nothing new.
         """
-        key, ready = _key(namespace, name), bool(are_ready)
-        return self._do(now, lambda at: self._core.note_readiness(*key, ready, at))
+        return self._core.note_readiness(*_key(namespace, name), bool(are_ready), nanoseconds(now))
 
     def take_written(self) -> tuple[WorkloadState, ...]:
         """The workloads to which something may have been written since the last call, by namespace and name.
@@ -412,7 +398,7 @@ class Engine:
             >>> Engine().take_written()
             ()
         """
-        return tuple(_workload(row) for row in self._core._take_written())
+        return tuple(_workload(row) for row in self._core._take_written(None))
 
     def confirm(self, name: str, *, namespace: str) -> bool:
         """A reservation was written: it can no longer be taken back with `forget`.
@@ -423,7 +409,7 @@ class Engine:
         Returns:
             False if none was open.
         """
-        return self._core.confirm(*_key(namespace, name))
+        return self._core.confirm(*_key(namespace, name), None)
 
     def forget(self, name: str, *, namespace: str, now: TimeLike, gone: bool = False) -> bool:
         """A reservation of the last cycle could not be written: the workload is as it was before that cycle.
@@ -442,19 +428,14 @@ class Engine:
         Returns:
             False if the last cycle reserved nothing for it.
         """
-        key, is_gone = _key(namespace, name), bool(gone)
-        return self._do(now, lambda at: self._core.forget(*key, is_gone, at))
+        return self._core.forget(*_key(namespace, name), bool(gone), nanoseconds(now))
 
     def fork(self) -> Engine:
         """A copy that shares nothing that changes: what happens to one is not seen by the other."""
         copy = Engine.__new__(Engine)
         copy._configuration = self._configuration
         copy._models_readiness = self._models_readiness
-        if self._journal is None:
-            copy._keep(self._core.fork(), None)
-        else:
-            copy._keep(self._core, self._journal.fork())
-        copy._now = self._now
+        copy._core = self._core.fork()
         return copy
 
     # Across a restart.
@@ -475,14 +456,16 @@ class Engine:
             >>> Engine.load(engine.save()).save() == engine.save()
             True
         """
-        if self._journal is None:
+        now, calls = self._core.told()
+        if calls is None:
             raise ValueError("this engine remembers no calls: make it with keeps_journal=True")
         saved: JsonObject = {
             "format": _FORMAT,
+            "version": version(),
             "configuration": self._configuration.to_dict(),
             "modelsReadiness": self._models_readiness,
-            "now": self._now,
-            "calls": self._journal.to_json(),
+            "now": now,
+            "calls": plain_calls(calls),
         }
         return {**saved, "digest": digest_of(saved)}
 
@@ -491,22 +474,27 @@ class Engine:
         """The engine that was saved: from then on it decides as the other one does. It goes on with its journal.
 
         Args:
-            saved: What `save` gave, of the same version of kueuecore.
+            saved: What `save` gave, of the same version of kueuecore: another one may decide otherwise.
             configuration: The Configuration of the engine that was saved.
 
         Raises:
-            ValueError: It was saved in another format, is not what was saved, or the Configuration is another.
+            ValueError: It was saved in another format or by another version, is not what was saved, or the
+                Configuration is another.
         """
         if (found := object_at(saved).get("format")) != _FORMAT:
             raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
-        if saved.get("digest") != digest_of(saved):
-            raise ValueError("this is not what was saved: its digest is another")
-        engine = cls(configuration, models_readiness=saved["modelsReadiness"] is True, keeps_journal=True)
-        if saved["configuration"] != engine._configuration.to_dict():
+        if (found := saved.get("version")) != version():
+            raise ValueError(f"this was saved by kueuecore {found}, and this is {version()}: load it with that one")
+        check_digest(saved)
+        if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
+            raise ValueError("this is not what was saved: modelsReadiness is neither true nor false")
+        calls = checked_calls(saved)
+        engine = cls(configuration, models_readiness=models_readiness, keeps_journal=True)
+        if saved.get("configuration") != engine._configuration.to_dict():
             raise ValueError("the engine that was saved had another Configuration: give that one")
-        assert engine._journal is not None, "it keeps one"
-        engine._journal.replay(saved)
-        engine._now = int_at(saved, "now")
+        replay(engine._core, calls)
+        if saved.get("now") != engine.now:
+            raise ValueError("this is not what was saved: now is not the time of the last call")
         return engine
 
     # What it holds.
@@ -627,6 +615,11 @@ class Engine:
             )
             for row in self._core.quota()
         )
+
+
+def _time(now: TimeLike | None) -> int | None:
+    """A time that may be left out: it is then the latest that any call named."""
+    return None if now is None else nanoseconds(now)
 
 
 def _key(namespace: str, name: str) -> tuple[str, str]:

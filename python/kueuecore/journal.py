@@ -1,104 +1,182 @@
-"""What an engine was told, call by call: told once more, it makes the same engine, as nothing depends on chance."""
+"""What an engine was told, call by call: told once more, it makes the same engine, as nothing depends on chance.
+
+The extension writes the calls down, under the lock under which it does them; here they become plain data and come back.
+"""
 
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import json
-import threading
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from kueuecore import _core
-from kueuecore._json import JsonObject, JsonValue, list_at
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.errors import ManifestError, UnknownObjectError
 
-__all__ = ["Journal", "digest_of"]
+__all__ = ["CallRow", "check_digest", "checked_calls", "digest_of", "plain_calls", "replay"]
 
-# The calls that change an engine.
-_CALLS = (
-    *("apply", "submit", "delete", "cycle", "reconcile", "finish", "evict", "release", "forget", "note_readiness"),
-    *("confirm", "_take_written", "_flush", "_update_in_cache"),
-)
+CallRow: TypeAlias = tuple[str, tuple[object, ...], int]
+"""A call as the extension has it: its name, its arguments but the last, and the last, which is the time."""
+
+_NOT_SAVED = "this is not what was saved"
 
 
-class Journal:
-    """The engine of the extension, which writes down every call that has changed it. A refused call has not.
+def plain_calls(calls: Iterable[CallRow]) -> list[JsonValue]:
+    """Calls as plain data: name, time, arguments."""
+    return [[name, now, *map(_to_json, arguments)] for name, arguments, now in calls]
 
-    Args:
-        core: The engine, as it was made.
-        calls: What it was told since.
+
+def checked_calls(saved: JsonObject) -> list[CallRow]:
+    """The `calls` of what was saved.
+
+    Raises:
+        ValueError: One of them is none that an engine could have had. None has been done then.
     """
+    calls = saved.get("calls")
+    if not isinstance(calls, list):
+        raise ValueError(f"{_NOT_SAVED}: calls is no list")
+    return [_call(call, f"{_NOT_SAVED}: calls[{index}]") for index, call in enumerate(calls)]
 
-    def __init__(self, core: _core.Engine, calls: Iterable[JsonValue] = ()) -> None:
-        self._core = core
-        self._calls = list(calls)
-        # Calls stand in the order in which they were done.
-        self._lock = threading.Lock()
 
-    def __getattr__(self, name: str) -> Any:  # what the extension gives
-        call = getattr(self._core, name)
-        return self._written_down(name, call) if name in _CALLS else call
+def replay(core: _core.Engine, calls: Iterable[CallRow]) -> None:
+    """Tell an engine all of it, as it was told.
 
-    def _written_down(self, name: str, call: Callable[..., object]) -> Callable[..., object]:
-        def do(*arguments: object) -> object:
-            with self._lock:
-                result = call(*arguments)
-                self._calls.append([name, *map(_to_json, arguments)])
-                return result
-
-        return do
-
-    def fork(self) -> Journal:
-        """A copy of the engine, and of what it was told."""
-        with self._lock:
-            return Journal(self._core.fork(), self._calls)
-
-    def to_json(self) -> list[JsonValue]:
-        """The calls, as plain data."""
-        with self._lock:
-            return list(self._calls)
-
-    def replay(self, calls: JsonObject) -> None:
-        """Tell the engine all of it, as it was told.
-
-        Raises:
-            ValueError: There is no such call.
-        """
-        for call in list_at(calls, "calls"):
-            name, *arguments = call if isinstance(call, list) else [call]
-            if name not in _CALLS:
-                raise ValueError(f"no engine was ever told to {name!r}")
-            getattr(self, str(name))(*map(_from_json, arguments))
+    Raises:
+        ValueError: The engine refuses a call, which the one that was saved had done.
+    """
+    for index, (name, arguments, now) in enumerate(calls):
+        try:
+            getattr(core, name)(*arguments, now)
+        except (ManifestError, UnknownObjectError, ValueError) as error:
+            raise ValueError(f"{_NOT_SAVED}: calls[{index}], {name}, is refused: {error}") from None
 
 
 def digest_of(saved: JsonObject) -> str:
-    """Tells apart what was saved from all else."""
+    """Tells apart what was saved from all else.
+
+    Raises:
+        ValueError: It is no plain data.
+    """
     plain = {name: value for name, value in saved.items() if name != "digest"}
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    try:
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{_NOT_SAVED}: it is no plain data: {error}") from None
+
+
+def check_digest(saved: JsonObject, remedy: str = "") -> None:
+    """Refuse what was damaged.
+
+    Raises:
+        ValueError: Its digest is another.
+    """
+    if saved.get("digest") != digest_of(saved):
+        raise ValueError("; ".join(filter(None, (f"{_NOT_SAVED}: its digest is another", remedy))))
 
 
 def _to_json(value: object) -> JsonValue:
-    """An argument as plain data: bytes that are text as text, all others in base 64, a tuple as one."""
+    """An argument as plain data: bytes that are text as text, all others in base 64, columns as a list."""
     if isinstance(value, bytes):
         try:
             return {"text": value.decode()}
         except UnicodeDecodeError:
             return {"bytes": base64.b64encode(value).decode()}
-    if isinstance(value, tuple):
-        return {"tuple": [_to_json(it) for it in value]}
-    if isinstance(value, list):
+    if isinstance(value, tuple | list):
         return [_to_json(it) for it in value]
     assert isinstance(value, bool | int | str), "what the extension takes"
     return value
 
 
-def _from_json(value: JsonValue) -> object:
-    if isinstance(value, list):
-        return [_from_json(it) for it in value]
-    if not isinstance(value, dict):
-        return value
-    if "text" in value:
-        return str(value["text"]).encode()
-    if "bytes" in value:
-        return base64.b64decode(str(value["bytes"]))
-    return tuple(_from_json(it) for it in list_at(value, "tuple"))
+def _call(call: JsonValue, where: str) -> CallRow:
+    if not isinstance(call, list) or len(call) < 2:
+        raise ValueError(f"{where} is no list of a name, a time and arguments")
+    name, now, *arguments = call
+    readers = _CALLS.get(name) if isinstance(name, str) else None
+    if readers is None:
+        raise ValueError(f"{where}: no engine was ever told to {name!r}")
+    if len(arguments) != len(readers):
+        raise ValueError(f"{where}: {name} has {len(readers)} arguments, not {len(arguments)}")
+    read = tuple(reader(it, f"{where}[{i}]") for i, (reader, it) in enumerate(zip(readers, arguments, strict=True), 2))
+    return str(name), read, _whole(now, f"{where}[1]", first=1 - 2**63)
+
+
+def _text(value: JsonValue, where: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{where} is no text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{where} has half a surrogate pair") from None
+    return value
+
+
+def _flag(value: JsonValue, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{where} is neither true nor false")
+    return value
+
+
+def _whole(value: JsonValue, where: str, *, first: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not first <= value < 2**63:
+        raise ValueError(f"{where} is no whole number from {first} to {2**63 - 1}")
+    return value
+
+
+def _data(value: JsonValue, where: str) -> bytes:
+    match value:
+        case {"text": text, **others} if not others:
+            return _text(text, where).encode()
+        case {"bytes": str(text), **others} if not others:
+            try:
+                return base64.b64decode(text, validate=True)
+            except (binascii.Error, ValueError):
+                pass
+    raise ValueError(f'{where} is neither {{"text": ...}} nor {{"bytes": ...}} in base 64')
+
+
+def _column(size: int) -> Callable[[JsonValue, str], bytes]:
+    def read(value: JsonValue, where: str) -> bytes:
+        data = _data(value, where)
+        if len(data) % size:
+            raise ValueError(f"{where} is no column of {size} bytes each")
+        return data
+
+    return read
+
+
+def _texts(value: JsonValue, where: str) -> list[str]:
+    if not isinstance(value, list):
+        raise ValueError(f"{where} is no list of texts")
+    return [_text(it, f"{where}[{index}]") for index, it in enumerate(value)]
+
+
+def _columns(value: JsonValue, where: str) -> tuple[object, ...]:
+    columns = value if isinstance(value, list) else []
+    if len(columns) != len(_COLUMNS):
+        raise ValueError(f"{where} has not the {len(_COLUMNS)} columns of workloads")
+    return tuple(read(it, f"{where}[{i}]") for i, (read, it) in enumerate(zip(_COLUMNS, columns, strict=True)))
+
+
+_Reader: TypeAlias = Callable[[JsonValue, str], object]
+# As kueuecore.columns.ColumnBytes.
+_COLUMNS: tuple[_Reader, ...] = (_texts, _column(4), _column(4), _column(8), _column(4), _texts, _column(8))
+# The calls that change an engine, with what reads their arguments but the time, as rust/py takes them.
+_CALLS: Mapping[str, tuple[_Reader, ...]] = {
+    "apply": (_data, _flag),
+    "submit": (_text, _text, _whole, _columns),
+    "delete": (_text, _text, _text),
+    "cycle": (),
+    "reconcile": (),
+    "finish": (_text, _text, _text, _text),
+    "evict": (_text, _text, _text, _text, _flag),
+    "release": (_text, _text),
+    "forget": (_text, _text, _flag),
+    "note_readiness": (_text, _text, _flag),
+    "confirm": (_text, _text),
+    "_take_written": (),
+    "_flush": (),
+    "_update_in_cache": (_data,),
+}

@@ -153,7 +153,6 @@ def simulate(
     core = engine._core.simulate(columns, b"\n".join(map(_line, events)), bool(trusted), start, options)
     if core.ending == _OUT_OF_TIME:
         raise OutOfTimeError("what happens next leads")
-    engine._now = core.end
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
 
 

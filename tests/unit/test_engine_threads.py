@@ -58,7 +58,7 @@ def test_other_threads_run_while_an_engine_works() -> None:
     try:
         engine = world()
         before = ticks[0]
-        engine._core.apply(lines, at(0), True)
+        engine._core.apply(lines, True, at(0))
         during = ticks[0] - before
     finally:
         done.set()

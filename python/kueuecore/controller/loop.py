@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from kueuecore import _arguments
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import CheckController, ObjectWrite, applied_review
 from kueuecore.configuration import Configuration
@@ -26,8 +26,8 @@ from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hol
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, ObjectRef, Problem
-from kueuecore.journal import digest_of
-from kueuecore.manifests import to_json_lines
+from kueuecore.journal import check_digest, digest_of
+from kueuecore.manifests import object_ref, to_json_lines
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, format_time, nanoseconds
 
@@ -140,9 +140,7 @@ class Controller:
             raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
         check_version(manifest)
         key, version = key_of(manifest), Version.of(manifest)
-        api_version, _ = self._all_kinds().get(key[0], ("", ""))
-        # Others have kinds of these names, too.
-        if not api_version or _group(text_at(manifest, "apiVersion") or api_version) != _group(api_version):
+        if key[0] not in self._all_kinds() or self._is_of_others(manifest):
             return False
         at = nanoseconds(now)
         if kind in ("BOOKMARK", "DELETED") or not self._is_news(key, version):
@@ -479,20 +477,26 @@ class Controller:
         """
         if (found := object_at(saved).get("format")) != _FORMAT:
             raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
-        if saved.get("digest") != digest_of(saved):
-            raise ValueError("this is not what was saved: its digest is another; list all objects anew instead")
+        check_digest(saved, "list all objects anew instead")
+        objects, versions, told = (saved.get(name) for name in ("objects", "versions", "told"))
+        if not (isinstance(objects, list) and isinstance(versions, dict) and isinstance(told, list)):
+            raise ValueError("this is not what was saved: it has not the objects, versions and told of a controller")
         controller = cls(
             configuration, models_readiness=models_readiness, considered=considered, metrics=metrics, checks=checks
         )
         at = nanoseconds(now)
-        for plain in list_at(saved, "objects"):
+        for plain in objects:
             manifest = object_at(plain)
+            check_version(manifest)
+            if controller._is_of_others(manifest):
+                raise ValueError(f"this is not what was saved: {object_ref(manifest)} is of another apiVersion")
             controller._take(key_of(manifest), Version.of(manifest), manifest, at)
-        controller._versions.remember(object_at(saved, "versions"))
-        for entry in list_at(saved, "told"):
-            assert isinstance(entry, list)
-            namespace, name, told = entry
-            controller._hear(str(namespace), str(name), Told.from_json(object_at(told)))
+        try:
+            controller._versions.remember(versions)
+            for entry in told:
+                controller._remember(entry)
+        except ValueError as error:
+            raise ValueError(f"this is not what was saved: {error}") from None
         return controller
 
     def watched(self, kind: str) -> str:
@@ -506,6 +510,11 @@ class Controller:
 
     def _all_kinds(self) -> Mapping[str, tuple[str, str]]:
         return {**self._deciding.kinds, **WATCHED, **SOMETIMES_WATCHED}
+
+    def _is_of_others(self, manifest: JsonObject) -> bool:
+        """Is it of a kind of the same name in another group?"""
+        api_version, _ = self._all_kinds().get(text_at(manifest, "kind"), ("", ""))
+        return bool(api_version) and _group(text_at(manifest, "apiVersion") or api_version) != _group(api_version)
 
     def _is_news(self, key: Key, version: Version) -> bool:
         return self._versions.is_news(key, version)
@@ -558,6 +567,13 @@ class Controller:
         if known is not None:
             self._tell((namespace, name), known, known.told.then(told))
         return known is not None
+
+    def _remember(self, entry: JsonValue) -> None:
+        match entry:
+            case [str(namespace), str(name), dict(told)]:
+                if self._hear(namespace, name, Told.from_json(told)):
+                    return
+        raise ValueError("what jobs have done is namespace and name of a Workload among the objects, and what it was")
 
     def _tell(self, key: tuple[str, str], known: Known, told: Told) -> None:
         known.told = told

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from kueuecore._json import JsonObject, JsonValue, list_at
+from kueuecore._arguments import text
+from kueuecore._json import JsonObject, JsonValue
 
 __all__ = ["NOTHING", "Told"]
 
@@ -36,10 +37,19 @@ class Told:
 
     @classmethod
     def from_json(cls, plain: JsonObject) -> Self:
-        """The same from plain data."""
-        finished, are_ready = list_at(plain, "finished"), plain.get("areReady")
-        ended = (str(finished[0]), str(finished[1])) if finished else None
-        return cls(ended, plain.get("stopped") is True, are_ready if isinstance(are_ready, bool) else None)
+        """The same from plain data.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        finished, stopped, are_ready = (plain.get(name) for name in ("finished", "stopped", "areReady"))
+        if isinstance(stopped, bool) and isinstance(are_ready, bool | None):
+            match finished:
+                case []:
+                    return cls(None, stopped, are_ready)
+                case [str(reason), str(message)]:
+                    return cls((text("reason", reason), text("message", message)), stopped, are_ready)
+        raise ValueError("what a job has done is finished, stopped and areReady")
 
 
 NOTHING = Told()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
-from kueuecore._json import JsonObject, JsonValue, list_at, text_at, texts_at
+from kueuecore._json import JsonObject, JsonValue, text_at
 
 __all__ = ["Key", "Version", "Versions", "key_of"]
 
@@ -110,12 +110,19 @@ class Versions:
         return {"listed": listed, "watched": watched, "gone": gone}
 
     def remember(self, plain: JsonObject) -> None:
-        """What was remembered once."""
-        self._listed = {kind: Version("", text) for kind, text in texts_at(plain, "listed").items()}
-        self._watched = {kind: Version("", text) for kind, text in texts_at(plain, "watched").items()}
-        for entry in list_at(plain, "gone"):
-            kind, namespace, name, uid, text = map(str, entry if isinstance(entry, list) else ())
-            self._gone[kind, namespace, name] = Version(uid, text)
+        """What was remembered once.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        listed, watched, gone = (plain.get(name) for name in ("listed", "watched", "gone"))
+        self._listed, self._watched = _versions(listed), _versions(watched)
+        for entry in gone if isinstance(gone, list) else (gone,):
+            match entry:
+                case [str(kind), str(namespace), str(name), str(uid), str(text)]:
+                    self._gone[kind, namespace, name] = Version(uid, text)
+                case _:
+                    raise ValueError("what has gone is a list of kind, namespace, name, uid and resourceVersion each")
 
     def missing(self, kind: str, listed: Collection[Key], at: Version) -> list[Key]:
         """What has gone, because it is not in a list of all objects of a kind.
@@ -137,3 +144,15 @@ class Versions:
         if at.number is not None:
             self._listed[kind] = at
             self._gone = {key: old for key, old in self._gone.items() if key[0] != kind or old.is_newer_than(at)}
+
+
+def _versions(plain: JsonValue) -> dict[str, Version]:
+    """The versions of lists and watches, by kind."""
+    if not isinstance(plain, dict):
+        raise ValueError("versions of lists and watches are an object")
+    found = {}
+    for kind, text in plain.items():
+        if not isinstance(text, str):
+            raise ValueError(f"the version of the {kind} that were listed or watched is no text")
+        found[kind] = Version("", text)
+    return found

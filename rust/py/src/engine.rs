@@ -1,8 +1,8 @@
 //! The engine behind a lock.
 
+use std::convert::Infallible;
 use std::sync::Mutex;
 
-use kueuecore::columns::{Columns, Submissions};
 use kueuecore::engine as core;
 use kueuecore::ids::{Id, WorkloadId};
 use kueuecore::objects::{Object, Time};
@@ -14,20 +14,24 @@ use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::intake::intake;
 use kueuecore_wire::scenario::happenings;
 use kueuecore_wire::{encode, report};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
+use crate::columns::{SubmissionBytes, columns_error, decode_columns, decode_submissions};
 use crate::configuration::Configuration;
 use crate::convert::to_python;
 use crate::decision::{Decision, EventRow, PreemptionRow, event_row, preemption_row};
 use crate::errors::{manifest_error, unknown_object};
-use crate::run::run;
+use crate::journal::{Call, CallRow, Journal};
+use crate::run::{Kept, read_journal, run};
 use crate::simulation::Simulation;
 
 /// A scheduler that decides and does nothing.
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Engine {
-    inner: Mutex<Option<core::Engine>>,
+    inner: Mutex<Kept>,
+    keeps_calls: bool,
 }
 
 /// Warnings as (index, kind, namespace, name, field, message), foreign objects as (index, apiVersion, kind, namespace,
@@ -50,34 +54,6 @@ fn door(trusted: bool) -> Door {
     if trusted { Door::Trusted } else { Door::People }
 }
 
-/// LocalQueues, queue, priority, created, count, resources, requests: the columns as little-endian bytes.
-type ColumnBytes =
-    (Vec<String>, PyBackedBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes, Vec<String>, PyBackedBytes);
-
-/// The values of a column that came as bytes.
-fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("chunks have this length"))).collect()
-}
-
-fn decode_columns(namespace: String, prefix: String, first: u64, columns: ColumnBytes) -> Columns {
-    let (local_queues, queue, priority, created, count, resources, requests) = columns;
-    Columns {
-        namespace,
-        prefix,
-        first,
-        local_queues: local_queues.into_iter().map(Into::into).collect(),
-        queue: decode_column(&queue, u32::from_le_bytes),
-        priority: decode_column(&priority, i32::from_le_bytes),
-        created: decode_column(&created, i64::from_le_bytes),
-        count: decode_column(&count, i32::from_le_bytes),
-        resources,
-        requests: decode_column(&requests, i64::from_le_bytes),
-    }
-}
-
-/// Namespace, prefix, first, columns, and when they appear and how long they run, in nanoseconds (i64).
-type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes);
-
 /// Of ClusterQueues, flavors, resources and reasons.
 type Names = (Vec<String>, Vec<String>, Vec<String>, Vec<&'static str>);
 
@@ -96,43 +72,107 @@ type WhatIfRow<'py> = (
     (String, String, usize, Option<(String, String)>),
 );
 
+/// There is no such workload.
+struct Unknown;
+
 impl Engine {
-    fn on_workload<R: Send>(
+    /// A call as it is to be written down.
+    fn call<'py, A>(&self, py: Python<'py>, name: &'static str, arguments: A) -> PyResult<Call>
+    where
+        A: IntoPyObject<'py, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+    {
+        let arguments = self.keeps_calls.then(|| arguments.into_pyobject(py)).transpose().map_err(Into::into)?;
+        Ok(Call { name, arguments: arguments.map(Bound::unbind) })
+    }
+
+    fn read<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut core::Engine) -> R + Send) -> PyResult<R> {
+        run(py, &self.inner, |engine, _| work(engine))
+    }
+
+    /// Does what a call asks for, at `now` or at the time of the call before, and writes it down: no signal and no thread
+    /// comes in between. What is refused is not written down.
+    fn change<R: Send, E: Send>(
         &self,
         py: Python<'_>,
-        namespace: &str,
-        name: &str,
-        work: impl FnOnce(&mut core::Engine, WorkloadId) -> R + Send,
+        call: Call,
+        now: Option<i64>,
+        work: impl FnOnce(&mut core::Engine, Time) -> Result<R, E> + Send,
+    ) -> PyResult<Result<R, E>> {
+        run(py, &self.inner, |engine, journal| {
+            let at = now.unwrap_or(journal.now);
+            let result = work(engine, Time(at))?;
+            journal.note(call, at);
+            Ok(result)
+        })
+    }
+
+    /// A change that nothing refuses.
+    fn change_always<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        now: Option<i64>,
+        work: impl FnOnce(&mut core::Engine, Time) -> R + Send,
     ) -> PyResult<R> {
-        let found = run(py, &self.inner, |engine| {
-            let id = engine.state.workloads.find(namespace, name)?;
-            Some(work(engine, id))
+        let Ok(result) = self.change(py, call, now, |engine, at| Ok::<R, Infallible>(work(engine, at)))?;
+        Ok(result)
+    }
+
+    fn change_workload<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        (namespace, name): (&str, &str),
+        now: Option<i64>,
+        work: impl FnOnce(&mut core::Engine, WorkloadId, Time) -> R + Send,
+    ) -> PyResult<R> {
+        let changed = self.change(py, call, now, |engine, at| {
+            let id = engine.state.workloads.find(namespace, name).ok_or(Unknown)?;
+            Ok(work(engine, id, at))
         })?;
-        found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
+        changed.map_err(|Unknown| unknown_object(py, "Workload", namespace, name))
     }
 }
 
 #[pymethods]
 impl Engine {
-    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default.
+    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `keeps_calls`: for
+    /// `told`.
     #[new]
-    fn new(configuration: &Configuration, models_readiness: bool) -> Self {
+    fn new(configuration: &Configuration, models_readiness: bool, keeps_calls: bool) -> Self {
         let configuration = &configuration.inner;
         let config = if models_readiness { configuration.scheduling.clone() } else { configuration.for_simulation() };
-        Self { inner: Mutex::new(Some(core::Engine::new(config))) }
+        let kept = Kept { engine: Some(core::Engine::new(config)), journal: Journal::default() };
+        Self { inner: Mutex::new(kept), keeps_calls }
     }
 
     /// From now on every head of every cycle is evaluated, also where nothing has changed.
     fn evaluate_always(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, &self.inner, |engine| engine.state.evaluates_always = true)
+        self.read(py, |engine| engine.state.evaluates_always = true)
     }
 
-    /// Applies objects given as JSON at `now` (nanoseconds since 1970). All or nothing.
-    fn apply(&self, py: Python<'_>, data: &[u8], now: i64, trusted: bool) -> PyResult<Report> {
-        let applied = run(py, &self.inner, |engine| {
-            let decoded = intake(engine, data, door(trusted), Time(now))?;
+    /// The latest time that any call named, and the calls that have changed the engine, if they are kept: names,
+    /// arguments but the last, and the last, which is the time.
+    fn told(&self, py: Python<'_>) -> (i64, Option<Vec<CallRow>>) {
+        let journal = read_journal(py, &self.inner, Journal::clone);
+        (journal.now, self.keeps_calls.then(|| journal.calls(py)))
+    }
+
+    /// The latest time that any call named, in nanoseconds since 1970.
+    fn now(&self, py: Python<'_>) -> i64 {
+        read_journal(py, &self.inner, |journal| journal.now)
+    }
+
+    // What changes the engine takes the time last, in nanoseconds since 1970; `None`: the time of the call before.
+
+    /// Applies objects given as JSON. All or nothing.
+    fn apply(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, trusted: bool, now: Option<i64>) -> PyResult<Report> {
+        let call = self.call(py, "apply", (data, trusted))?;
+        let data = data.as_bytes();
+        let applied = self.change(py, call, now, |engine, at| {
+            let decoded = intake(engine, data, door(trusted), at)?;
             let report = report_of(&decoded);
-            engine.apply(decoded.objects.into_iter().map(|(object, _)| object).collect(), Time(now));
+            engine.apply(decoded.objects.into_iter().map(|(object, _)| object).collect(), at);
             Ok(report)
         })?;
         applied.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
@@ -145,28 +185,30 @@ impl Engine {
         namespace: String,
         prefix: String,
         first: u64,
-        columns: ColumnBytes,
-        now: i64,
+        columns: &Bound<'_, PyTuple>,
+        now: Option<i64>,
     ) -> PyResult<()> {
-        let columns = decode_columns(namespace, prefix, first, columns);
-        run(py, &self.inner, |engine| engine.submit(&columns, Time(now)))?
-            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+        let call = self.call(py, "submit", (&namespace, &prefix, first, columns))?;
+        let columns = decode_columns(namespace, prefix, first, columns.extract()?);
+        self.change(py, call, now, |engine, at| engine.submit(&columns, at))?.map_err(|error| columns_error(&error))
     }
 
     /// Deletes an object; `False` if there was none.
-    fn delete(&self, py: Python<'_>, kind: &str, namespace: &str, name: &str, now: i64) -> PyResult<bool> {
+    fn delete(&self, py: Python<'_>, kind: &str, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
+        let call = self.call(py, "delete", (kind, namespace, name))?;
         let Some(kind) = core::Kind::from_name(kind) else {
-            return Err(pyo3::exceptions::PyValueError::new_err(format!(
+            return Err(PyValueError::new_err(format!(
                 "objects of kind {kind:?} are not kept; supported: {}",
                 core::Kind::ALL.map(core::Kind::name).join(", ")
             )));
         };
-        run(py, &self.inner, |engine| engine.delete(kind, namespace, name, Time(now)))
+        self.change_always(py, call, now, |engine, at| engine.delete(kind, namespace, name, at))
     }
 
     /// Runs one cycle.
-    fn cycle(&self, py: Python<'_>, now: i64) -> PyResult<Decision> {
-        Ok(Decision { inner: run(py, &self.inner, |engine| engine.cycle(Time(now)))? })
+    fn cycle(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Decision> {
+        let call = self.call(py, "cycle", ())?;
+        Ok(Decision { inner: self.change_always(py, call, now, core::Engine::cycle)? })
     }
 
     /// Marks a workload Finished.
@@ -177,12 +219,14 @@ impl Engine {
         name: &str,
         reason: &str,
         message: &str,
-        now: i64,
+        now: Option<i64>,
     ) -> PyResult<bool> {
-        self.on_workload(py, namespace, name, |engine, id| engine.finish(id, reason, message, Time(now)))
+        let call = self.call(py, "finish", (namespace, name, reason, message))?;
+        self.change_workload(py, call, (namespace, name), now, |engine, id, at| engine.finish(id, reason, message, at))
     }
 
-    /// Marks a workload Evicted.
+    /// Marks a workload Evicted; `stopped`: its job has stopped, too.
+    #[allow(clippy::too_many_arguments)]
     fn evict(
         &self,
         py: Python<'_>,
@@ -190,34 +234,55 @@ impl Engine {
         name: &str,
         reason: &str,
         message: &str,
-        now: i64,
+        stopped: bool,
+        now: Option<i64>,
     ) -> PyResult<bool> {
-        self.on_workload(py, namespace, name, |engine, id| engine.evict(id, reason, message, Time(now)))
+        let call = self.call(py, "evict", (namespace, name, reason, message, stopped))?;
+        self.change_workload(py, call, (namespace, name), now, |engine, id, at| {
+            let is_new = engine.evict(id, reason, message, at);
+            if stopped {
+                engine.release(id, at);
+            }
+            is_new
+        })
     }
 
     /// The job of an evicted workload has stopped.
-    fn release(&self, py: Python<'_>, namespace: &str, name: &str, now: i64) -> PyResult<bool> {
-        self.on_workload(py, namespace, name, |engine, id| engine.release(id, Time(now)))
+    fn release(&self, py: Python<'_>, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
+        let call = self.call(py, "release", (namespace, name))?;
+        self.change_workload(py, call, (namespace, name), now, core::Engine::release)
     }
 
     /// The pods of a workload's job are ready, or not any more.
-    fn note_readiness(&self, py: Python<'_>, namespace: &str, name: &str, are_ready: bool, now: i64) -> PyResult<bool> {
-        self.on_workload(py, namespace, name, |engine, id| engine.note_readiness(id, are_ready, Time(now)))
+    fn note_readiness(
+        &self,
+        py: Python<'_>,
+        namespace: &str,
+        name: &str,
+        are_ready: bool,
+        now: Option<i64>,
+    ) -> PyResult<bool> {
+        let call = self.call(py, "note_readiness", (namespace, name, are_ready))?;
+        self.change_workload(py, call, (namespace, name), now, |engine, id, at| {
+            engine.note_readiness(id, are_ready, at)
+        })
     }
 
     /// A reservation of the last cycle could not be written.
-    fn forget(&self, py: Python<'_>, namespace: &str, name: &str, gone: bool, now: i64) -> PyResult<bool> {
-        self.on_workload(py, namespace, name, |engine, id| engine.forget(id, gone, Time(now)))
+    fn forget(&self, py: Python<'_>, namespace: &str, name: &str, gone: bool, now: Option<i64>) -> PyResult<bool> {
+        let call = self.call(py, "forget", (namespace, name, gone))?;
+        self.change_workload(py, call, (namespace, name), now, |engine, id, at| engine.forget(id, gone, at))
     }
 
     /// A reservation was written.
-    fn confirm(&self, py: Python<'_>, namespace: &str, name: &str) -> PyResult<bool> {
-        self.on_workload(py, namespace, name, |engine, id| engine.confirm(id))
+    fn confirm(&self, py: Python<'_>, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
+        let call = self.call(py, "confirm", (namespace, name))?;
+        self.change_workload(py, call, (namespace, name), now, |engine, id, _| engine.confirm(id))
     }
 
     /// Where the workloads stand to which something may have been written since the last call.
-    fn _take_written<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = run(py, &self.inner, |engine| {
+    fn _take_written<'py>(&self, py: Python<'py>, now: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = self.change_always(py, self.call(py, "_take_written", ())?, now, |engine, _| {
             let written = engine.take_written();
             written.into_iter().map(|id| report::workload_row(&engine.state, id)).collect()
         })?;
@@ -225,35 +290,37 @@ impl Engine {
     }
 
     /// Writes what Kueue's workload controller writes outside of cycles; the events, as `Decision.events`.
-    fn reconcile(&self, py: Python<'_>, now: i64) -> PyResult<Vec<EventRow>> {
-        let events = run(py, &self.inner, |engine| engine.reconcile(Time(now)))?;
+    fn reconcile(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<EventRow>> {
+        let events = self.change_always(py, self.call(py, "reconcile", ())?, now, core::Engine::reconcile)?;
         Ok(events.iter().map(event_row).collect())
     }
 
-    /// When time alone will change something, in nanoseconds since 1970.
-    fn next_wake(&self, py: Python<'_>, now: i64) -> PyResult<Option<i64>> {
-        run(py, &self.inner, |engine| engine.state.next_wake(Time(now)).map(|time| time.0))
-    }
-
     /// Does what was asked for: parked workloads go back to their heaps.
-    fn _flush(&self, py: Python<'_>, now: i64) -> PyResult<usize> {
-        run(py, &self.inner, |engine| {
-            engine.state.now = Time(now);
+    fn _flush(&self, py: Python<'_>, now: Option<i64>) -> PyResult<usize> {
+        self.change_always(py, self.call(py, "_flush", ())?, now, |engine, at| {
+            engine.state.now = at;
             engine.state.flush()
         })
     }
 
     /// Takes over newer versions of ClusterQueues in what holds quota, without telling the queues.
-    fn _update_in_cache(&self, py: Python<'_>, data: &[u8], now: i64) -> PyResult<()> {
+    fn _update_in_cache(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, now: Option<i64>) -> PyResult<()> {
+        let call = self.call(py, "_update_in_cache", (data,))?;
+        let data = data.as_bytes();
         let decoded = py.detach(|| decode(data, Door::Trusted)).map_err(|r| manifest_error(py, &r))?;
-        run(py, &self.inner, |engine| {
-            engine.state.now = Time(now);
+        self.change_always(py, call, now, |engine, at| {
+            engine.state.now = at;
             for (object, _) in decoded.objects {
                 if let Object::ClusterQueue(queue) = object {
                     let _ = engine.state.put_cluster_queue(queue);
                 }
             }
         })
+    }
+
+    /// When time alone will change something, in nanoseconds since 1970.
+    fn next_wake(&self, py: Python<'_>, now: i64) -> PyResult<Option<i64>> {
+        self.read(py, |engine| engine.state.next_wake(Time(now)).map(|time| time.0))
     }
 
     /// Runs through time from `now` (nanoseconds since 1970) until nothing is left to happen. `events`: JSON, one a
@@ -271,21 +338,20 @@ impl Engine {
         let (cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages) = options;
         let options = Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages };
         let mut submitted = Vec::new();
-        for (namespace, prefix, first, columns, at, run_ns) in submissions {
-            let columns = decode_columns(namespace, prefix, first, columns);
-            let (at, run_ns) = (decode_column(&at, i64::from_le_bytes), decode_column(&run_ns, i64::from_le_bytes));
-            let rows = Submissions { columns, at, run_ns }.happenings();
-            submitted.extend(rows.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?);
+        for rows in submissions {
+            submitted.extend(decode_submissions(rows).happenings().map_err(|error| columns_error(&error))?);
         }
         let mut raised = None;
-        let simulated = run(py, &self.inner, |engine| {
+        let simulated = run(py, &self.inner, |engine, journal| {
             let gates = engine.state.config.gates;
             submitted.extend(happenings(events, door(trusted), &gates, Time(now))?);
-            Ok::<_, Vec<Rejection>>(simulate(engine, submitted, options, Time(now), || {
+            let done = simulate(engine, submitted, options, Time(now), || {
                 // Ctrl-C ends the run between two cycles.
                 raised = Python::attach(|py| py.check_signals()).err();
                 raised.is_some()
-            }))
+            });
+            journal.now = done.end.0;
+            Ok::<_, Vec<Rejection>>(done)
         })?;
         match (simulated, raised) {
             (_, Some(error)) => Err(error),
@@ -298,7 +364,7 @@ impl Engine {
     /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many stand before it, and the field
     /// and message of what is not decided.
     fn what_if<'py>(&self, py: Python<'py>, data: &[u8], trusted: bool, now: i64) -> PyResult<WhatIfRow<'py>> {
-        let considered = run(py, &self.inner, |engine| {
+        let considered = self.read(py, |engine| {
             let gates = engine.state.config.gates;
             let decoded = decode_with(data, door(trusted), &gates).map_err(Refused::Manifests)?;
             let mut objects = decoded.objects.into_iter().map(|(mut object, _)| {
@@ -316,7 +382,7 @@ impl Engine {
         })?;
         let it = considered.map_err(|refused| match refused {
             Refused::Manifests(rejections) => manifest_error(py, &rejections),
-            Refused::Value(message) => pyo3::exceptions::PyValueError::new_err(message),
+            Refused::Value(message) => PyValueError::new_err(message),
         })?;
         let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission)));
         let preemptions = it.preemptions.iter().map(preemption_row).collect();
@@ -327,23 +393,24 @@ impl Engine {
 
     /// A copy that shares nothing that changes.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
-        let copy = run(py, &self.inner, |engine| engine.clone())?;
-        Ok(Self { inner: Mutex::new(Some(copy)) })
+        let copy =
+            run(py, &self.inner, |engine, journal| Kept { engine: Some(engine.clone()), journal: journal.clone() })?;
+        Ok(Self { inner: Mutex::new(copy), keeps_calls: self.keeps_calls })
     }
 
     /// May a cycle have something to do?
     fn has_heads(&self, py: Python<'_>) -> PyResult<bool> {
-        run(py, &self.inner, |engine| engine.has_heads())
+        self.read(py, |engine| engine.has_heads())
     }
 
     /// Number of workloads.
     fn n_workloads(&self, py: Python<'_>) -> PyResult<usize> {
-        run(py, &self.inner, |engine| engine.state.workloads.len())
+        self.read(py, |engine| engine.state.workloads.len())
     }
 
     /// The names of ClusterQueues, of flavors, of resources and of reasons, by the numbers that stand for them in tables.
     fn names(&self, py: Python<'_>) -> PyResult<Names> {
-        run(py, &self.inner, |engine| {
+        self.read(py, |engine| {
             let names = &engine.state.names;
             let queues = names.queues.iter().map(ToString::to_string).collect();
             let [flavors, resources] = [names.flavors.iter(), names.resources()].map(|all| all.cloned().collect());
@@ -353,7 +420,7 @@ impl Engine {
 
     /// Keys of the workloads by number; `None`: it is free.
     fn workload_keys(&self, py: Python<'_>) -> PyResult<Vec<Option<(String, String)>>> {
-        run(py, &self.inner, |engine| {
+        self.read(py, |engine| {
             let workloads = &engine.state.workloads;
             let mut keys = Vec::new();
             for (id, record) in workloads.iter() {
@@ -366,13 +433,16 @@ impl Engine {
 
     /// Where a workload stands, with its status.
     fn workload<'py>(&self, py: Python<'py>, namespace: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let row = self.on_workload(py, namespace, name, |engine, id| report::workload_row(&engine.state, id))?;
-        to_python(py, &row)
+        let row = self.read(py, |engine| {
+            let id = engine.state.workloads.find(namespace, name)?;
+            Some(report::workload_row(&engine.state, id))
+        })?;
+        to_python(py, &row.ok_or_else(|| unknown_object(py, "Workload", namespace, name))?)
     }
 
     /// All workloads, by namespace and name.
     fn workloads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = run(py, &self.inner, |engine| {
+        let rows = self.read(py, |engine| {
             let mut all: Vec<_> = engine.state.workloads.iter().map(|(id, r)| (r.key().clone(), id)).collect();
             all.sort();
             all.into_iter().map(|(_, id)| report::workload_row(&engine.state, id)).collect()
@@ -382,37 +452,37 @@ impl Engine {
 
     /// Pending workloads of a ClusterQueue in queue order.
     fn pending<'py>(&self, py: Python<'py>, cluster_queue: &str) -> PyResult<Bound<'py, PyAny>> {
-        let rows = run(py, &self.inner, |engine| report::pending_workloads(&engine.state, cluster_queue))?;
+        let rows = self.read(py, |engine| report::pending_workloads(&engine.state, cluster_queue))?;
         let rows = rows.ok_or_else(|| unknown_object(py, "ClusterQueue", "", cluster_queue))?;
         to_python(py, &serde_json::Value::Array(rows))
     }
 
     /// `status` of a ClusterQueue.
     fn cluster_queue_status<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let status = run(py, &self.inner, |engine| report::cluster_queue_status(&engine.state, name))?;
+        let status = self.read(py, |engine| report::cluster_queue_status(&engine.state, name))?;
         to_python(py, &status.ok_or_else(|| unknown_object(py, "ClusterQueue", "", name))?)
     }
 
     /// `status` of a LocalQueue.
     fn local_queue_status<'py>(&self, py: Python<'py>, namespace: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let status = run(py, &self.inner, |engine| report::local_queue_status(&engine.state, namespace, name))?;
+        let status = self.read(py, |engine| report::local_queue_status(&engine.state, namespace, name))?;
         to_python(py, &status.ok_or_else(|| unknown_object(py, "LocalQueue", namespace, name))?)
     }
 
     /// The accounts of admission fair sharing by LocalQueue.
     fn _local_queue_accounts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let accounts = run(py, &self.inner, |engine| report::local_queue_accounts(&engine.state))?;
+        let accounts = self.read(py, |engine| report::local_queue_accounts(&engine.state))?;
         to_python(py, &serde_json::Value::Object(accounts))
     }
 
     /// Quota and usage of every node.
     fn quota<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = run(py, &self.inner, |engine| report::quota_rows(&engine.state))?;
+        let rows = self.read(py, |engine| report::quota_rows(&engine.state))?;
         to_python(py, &serde_json::Value::Array(rows.into_iter().map(serde_json::Value::Object).collect()))
     }
 
     /// Names of the ClusterQueues.
     fn cluster_queues(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        run(py, &self.inner, |engine| report::cluster_queue_names(&engine.state))
+        self.read(py, |engine| report::cluster_queue_names(&engine.state))
     }
 }

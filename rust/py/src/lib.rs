@@ -1,11 +1,13 @@
 //! The Python extension module `kueuecore._core`: conversions, and nothing else.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod configuration;
 mod convert;
 mod decision;
 mod engine;
 mod errors;
+mod journal;
 mod run;
 mod simulation;
 mod tables;

@@ -1,0 +1,47 @@
+//! Columns of workloads as the bytes of numpy arrays.
+
+use kueuecore::columns::{Columns, ColumnsError, Submissions};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+/// LocalQueues, queue, priority, created, count, resources, requests: the columns as little-endian bytes.
+pub type ColumnBytes =
+    (Vec<String>, PyBackedBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes, Vec<String>, PyBackedBytes);
+
+/// Namespace, prefix, first, columns, and when they appear and how long they run, in nanoseconds (i64).
+pub type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes);
+
+/// The values of a column that came as bytes.
+fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("chunks have this length"))).collect()
+}
+
+pub fn decode_columns(namespace: String, prefix: String, first: u64, columns: ColumnBytes) -> Columns {
+    let (local_queues, queue, priority, created, count, resources, requests) = columns;
+    Columns {
+        namespace,
+        prefix,
+        first,
+        local_queues: local_queues.into_iter().map(Into::into).collect(),
+        queue: decode_column(&queue, u32::from_le_bytes),
+        priority: decode_column(&priority, i32::from_le_bytes),
+        created: decode_column(&created, i64::from_le_bytes),
+        count: decode_column(&count, i32::from_le_bytes),
+        resources,
+        requests: decode_column(&requests, i64::from_le_bytes),
+    }
+}
+
+pub fn decode_submissions((namespace, prefix, first, columns, at, run_ns): SubmissionBytes) -> Submissions {
+    Submissions {
+        columns: decode_columns(namespace, prefix, first, columns),
+        at: decode_column(&at, i64::from_le_bytes),
+        run_ns: decode_column(&run_ns, i64::from_le_bytes),
+    }
+}
+
+/// `ValueError`.
+pub fn columns_error(error: &ColumnsError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

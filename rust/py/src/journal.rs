@@ -1,0 +1,42 @@
+//! What an engine was told, call by call: told once more, it makes the same engine, as nothing depends on chance.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// A call that is to be done.
+pub struct Call {
+    /// Its name.
+    pub name: &'static str,
+    /// Its arguments but the last, which is the time; `None`: they are not kept.
+    pub arguments: Option<Py<PyTuple>>,
+}
+
+/// A call that was done: its name, its arguments but the last, and the last, which is the time.
+pub type CallRow = (&'static str, Py<PyTuple>, i64);
+
+/// The time of an engine, and its calls if they are kept. It stands under the engine's lock: whoever sees one sees what
+/// belongs to it of the other.
+#[derive(Clone, Default)]
+pub struct Journal {
+    /// The latest time that any call named, in nanoseconds since 1970.
+    pub now: i64,
+    // Shared with forks, which are made where no interpreter is at hand.
+    calls: Vec<Arc<CallRow>>,
+}
+
+impl Journal {
+    /// A call was done at `now`.
+    pub fn note(&mut self, call: Call, now: i64) {
+        self.now = now;
+        if let Some(arguments) = call.arguments {
+            self.calls.push(Arc::new((call.name, arguments, now)));
+        }
+    }
+
+    /// The calls in the order in which they were done.
+    pub fn calls(&self, py: Python<'_>) -> Vec<CallRow> {
+        self.calls.iter().map(|call| (call.0, call.1.clone_ref(py), call.2)).collect()
+    }
+}
