@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kueuecore._arguments import number, text
+from kueuecore._names import label_problems, subdomain_problems
 from kueuecore.times import END_NS
 
 __all__ = ["Submissions"]
@@ -19,9 +24,14 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 _SECOND_NS = 1_000_000_000
 _FOR_EVER = -1
+_MOST_ROWS = 10_000_000
 
 ColumnBytes: TypeAlias = tuple[list[str], bytes, bytes, bytes, bytes, list[str], bytes]
 """LocalQueues, queue, priority, created, count, resources, requests: as the extension takes them."""
+Batch: TypeAlias = tuple[str, str, int, ColumnBytes]
+"""Namespace, prefix, number of the first, and the columns."""
+TimedBatch: TypeAlias = tuple[str, str, int, ColumnBytes, bytes, bytes]
+"""The same, and when they appear and how long they run, in nanoseconds (i64)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,14 +41,15 @@ class Submissions:
     Args:
         namespace: Namespace of all of them.
         local_queues: Names of LocalQueues.
-        queue: Index into `local_queues`, shape (n,).
+        queue: Index into `local_queues`, shape (n,), with n up to 10,000,000.
         requests: What one pod requests of each resource, as integers: milli-units of `cpu`, whole units (bytes) of the
             rest. 0: not requested.
         at: When each appears, in seconds after the beginning. It is also the time of its creation.
         run_seconds: How long its job runs once it is admitted; infinite: for ever.
         count: Pods of each workload.
         priority: Priority of each workload.
-        prefix: Names are this and a number; the UID is the name.
+        prefix: Names are this and a number; the UID is the name. None of them may be there from the start, or be among
+            other submissions.
         first: Number of the first.
     """
 
@@ -56,29 +67,42 @@ class Submissions:
 
 def encode(
     *,
+    namespace: str,
     local_queues: Sequence[str],
     queue: npt.ArrayLike,
     requests: Mapping[str, npt.ArrayLike],
     count: npt.ArrayLike,
     priority: npt.ArrayLike,
     created: npt.ArrayLike,
-) -> ColumnBytes:
+    prefix: str,
+    first: int,
+) -> Batch:
     """Columns as the extension takes them; it checks what they hold.
 
     Raises:
-        ValueError: Arrays of other lengths or types, or values that do not fit.
+        TypeError: An argument of another type.
+        ValueError: Arrays of other lengths or types, values that do not fit, or names that no object can have.
     """
     if not isinstance(requests, Mapping):
         raise TypeError(f"requests maps resources to columns; it is no {type(requests).__name__}")
-    if isinstance(local_queues, str) or not isinstance(local_queues, Iterable):
+    if isinstance(local_queues, str | AbstractSet | Mapping) or not isinstance(local_queues, Iterable):
         raise TypeError(f"local_queues is a sequence of names, not {type(local_queues).__name__}")
-    n = _length(queue)
+    n, start = _length(queue), number("first", first)
+    namespace, prefix = text("namespace", namespace), text("prefix", prefix)
+    _check("namespace", namespace, label_problems(namespace))
+    # The last name is the longest.
+    _check("prefix", prefix, subdomain_problems(f"{prefix}{start + max(n, 1) - 1}"))
+    queues = [text(f"local_queues[{i}]", name) for i, name in enumerate(local_queues)]
+    for i, name in enumerate(queues):
+        _check(f"local_queues[{i}]", name, subdomain_problems(name))
+    if "pods" in requests:
+        raise ValueError("requests['pods']: Kueue counts the pods itself")
     amounts = [
         np.frombuffer(_integers(f"requests[{resource!r}]", values, n, "<i8"), "<i8")
         for resource, values in requests.items()
     ]
-    return (
-        [text(f"local_queues[{i}]", name) for i, name in enumerate(local_queues)],
+    columns = (
+        queues,
         _integers("queue", queue, n, "<u4"),
         _integers("priority", priority, n, "<i4"),
         _integers("created", created, n, "<i8"),
@@ -86,9 +110,15 @@ def encode(
         [text("a key of requests", resource) for resource in requests],
         np.stack(amounts, axis=1).tobytes() if amounts else b"",
     )
+    return namespace, prefix, start, columns
 
 
-def encode_submissions(submissions: Submissions, *, start: int) -> tuple[str, str, int, ColumnBytes, bytes, bytes]:
+def _check(name: str, value: str, problems: Sequence[str]) -> None:
+    if problems:
+        raise ValueError(f"{name}: {value!r}: {', '.join(problems)}")
+
+
+def encode_submissions(submissions: Submissions, *, start: int) -> TimedBatch:
     """Submissions as the extension takes them, times in nanoseconds; they count from `start`.
 
     Raises:
@@ -111,19 +141,64 @@ def encode_submissions(submissions: Submissions, *, start: int) -> tuple[str, st
     finite = _nanoseconds("run_seconds", np.where(for_ever, 0.0, run), n)
     _check_end("run_seconds", start, offset + finite)
     run_ns = np.where(for_ever, _FOR_EVER, finite)
-    columns = encode(
+    batch = encode(
+        namespace=submissions.namespace,
         local_queues=submissions.local_queues,
         queue=submissions.queue,
         requests=submissions.requests,
         count=submissions.count,
         priority=submissions.priority,
         created=at,
+        prefix=submissions.prefix,
+        first=submissions.first,
     )
-    names = text("namespace", submissions.namespace), text("prefix", submissions.prefix)
-    if not names[0]:
-        raise ValueError("namespace: must not be empty")
-    times = at.astype("<i8").tobytes(), run_ns.astype("<i8").tobytes()
-    return (*names, number("first", submissions.first), columns, *times)
+    return (*batch, at.astype("<i8").tobytes(), run_ns.astype("<i8").tobytes())
+
+
+def check_names(batches: Iterable[TimedBatch], existing: Iterable[str | None]) -> None:
+    """Refuse names that are there already, or that two batches have.
+
+    Args:
+        batches: The batches.
+        existing: `namespace/name` of the workloads that are there.
+
+    Raises:
+        ValueError: Such a name.
+    """
+    # Names that end in digits, as numbers: those that begin alike and have as many digits are in one order.
+    ranges: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for namespace, prefix, first, _, times, _ in batches:
+        for key, begin, end in _ranges(f"{namespace}/{prefix}", first, first + len(times) // 8):
+            ranges.setdefault(key, []).append((begin, end))
+    for (root, n_digits), found in ranges.items():
+        found.sort()
+        for (_, end), (begin, _) in pairwise(found):
+            if begin < end:
+                name = f"{root}{begin:0{n_digits}}"
+                raise ValueError(f"prefix: two submissions have a Workload {name}; give another prefix or first")
+    for name in filter(None, existing):
+        root, digits = _root_and_digits(name)
+        if found := ranges.get((root, len(digits)), []):
+            place = bisect_right(found, int(digits), key=lambda it: it[0]) - 1
+            if place >= 0 and int(digits) < found[place][1]:
+                raise ValueError(f"prefix: Workload {name} exists already; give another prefix or first")
+
+
+def _ranges(prefix: str, number: int, end: int) -> Iterator[tuple[tuple[str, int], int, int]]:
+    """Names of a prefix and a number: what stands before all digits, how many these are, and a range of numbers."""
+    root, digits = _root_and_digits(prefix)
+    while number < end:
+        n_digits = len(str(number))
+        stop = min(end, 10**n_digits)
+        offset = int(digits or 0) * 10**n_digits
+        yield (root, len(digits) + n_digits), offset + number, offset + stop
+        number = stop
+
+
+def _root_and_digits(name: str) -> tuple[str, str]:
+    digits = re.search("[0-9]*$", name, re.ASCII)
+    assert digits is not None, "nothing is enough"
+    return name[: digits.start()], digits[0]
 
 
 def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:
@@ -132,6 +207,9 @@ def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:
 
 
 def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(np.ma.is_masked(part) for part in parts if isinstance(part, np.ma.MaskedArray)):
+        raise ValueError(f"{name}: has masked values; fill them, or leave the rows out")
     try:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
@@ -143,6 +221,8 @@ def _length(queue: npt.ArrayLike) -> int:
     array = np.atleast_1d(_array("queue", queue))
     if array.ndim != 1:
         raise ValueError(f"queue: must be an array of one dimension; this one has the shape {array.shape}")
+    if len(array) > _MOST_ROWS:
+        raise ValueError(f"queue: has {len(array)} values; bring in at most {_MOST_ROWS} workloads at a time")
     return len(array)
 
 

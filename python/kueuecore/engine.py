@@ -9,7 +9,7 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias
 import numpy.typing as npt
 
 from kueuecore import _core
-from kueuecore._arguments import number, text
+from kueuecore._arguments import text
 from kueuecore._json import JsonObject, object_at
 from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
@@ -186,12 +186,12 @@ class Engine:
         first: int = 0,
         now: TimeLike | None = None,
     ) -> None:
-        """Bring in many workloads of one pod set each, as arrays of n values or scalars that hold for all.
+        """Bring in many new workloads of one pod set each, as arrays of n values or scalars that hold for all.
 
         Args:
             namespace: Namespace of all of them.
             local_queues: Names of LocalQueues.
-            queue: Index into `local_queues`, shape (n,).
+            queue: Index into `local_queues`, shape (n,), with n up to 10,000,000.
             requests: What one pod requests of each resource, as integers: milli-units of `cpu`, whole units (bytes) of
                 the rest. 0: not requested.
             count: Pods of each workload.
@@ -202,7 +202,9 @@ class Engine:
             now: When it happens; by default the latest time that any call named.
 
         Raises:
-            ValueError: Arrays that do not fit together, or values that no workload can have. Nothing was applied then.
+            TypeError: An argument of another type.
+            ValueError: Arrays that do not fit together or have masked values, values that no workload can have, or a
+                name that a Workload has already. Nothing was applied then.
 
         Example:
             >>> import numpy as np
@@ -212,12 +214,18 @@ class Engine:
             >>> len(engine)
             1000
         """
-        columns = encode(
-            local_queues=local_queues, queue=queue, requests=requests, count=count, priority=priority, created=created
+        batch = encode(
+            namespace=namespace,
+            local_queues=local_queues,
+            queue=queue,
+            requests=requests,
+            count=count,
+            priority=priority,
+            created=created,
+            prefix=prefix,
+            first=first,
         )
-        start = number("first", first)
-        names = text("namespace", namespace), text("prefix", prefix)
-        self._core.submit(*names, start, columns, _time(now))
+        self._core.submit(*batch, _time(now))
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
         """Delete an object. What a deleted Workload held is free again.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 
+from kueuecore._arguments import cycles_of
 from kueuecore.decisions import Decision, Event, Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.states import Stage, WorkloadState
@@ -71,7 +72,7 @@ class Settled:
         return tuple(chain.from_iterable(_events(entry) for entry in self._log))
 
 
-def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Settled:
+def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000) -> Settled:
     """Run cycles at one moment until nothing changes: time stands still, and no workload finishes.
 
     The job of an evicted workload stops at once, so its quota is free for the next cycle. Admission checks stay as
@@ -80,7 +81,11 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
     Args:
         engine: The engine; it holds the outcome afterwards.
         now: The time of everything that happens.
-        max_cycles: Give up after this many cycles.
+        max_cycles: Give up after this many cycles; `None`: never.
+
+    Raises:
+        TypeError: `now` is no time, or `max_cycles` no number.
+        ValueError: One of them can not be. Nothing has changed then.
 
     Returns:
         The decisions, the events, and why it ended.
@@ -91,7 +96,7 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
         >>> settled.ending, len(settled.decisions)
         (<Ending.SETTLED: 'Settled'>, 0)
     """
-    at = nanoseconds(now)
+    at, limit = nanoseconds(now), cycles_of(max_cycles, "max_cycles")
     log: list[tuple[Event, ...] | Decision] = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
@@ -106,7 +111,7 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
     idle = 0
     ending = Ending.SETTLED
     while idle < patience:
-        if len(decisions) >= max_cycles:
+        if limit is not None and len(decisions) >= limit:
             ending = Ending.CYCLE_LIMIT
             break
         # Freed quota brings parked workloads back only in the next cycle, so ask that rather than what has heads now.
@@ -131,7 +136,7 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int = 1_000_000) -> Set
     return Settled(ending, tuple(decisions), tuple(undecided.values()), tuple(log), loop)
 
 
-def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int = 10_000) -> PreemptionLoop | None:
+def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int | None = 10_000) -> PreemptionLoop | None:
     """Would workloads evict each other in a circle from here, if nothing came from outside and no job ended?
 
     Kueue does nothing against such loops (see `docs/anomalies.md`). Jobs stop at once when they are evicted.
@@ -139,7 +144,7 @@ def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int = 10_
     Args:
         engine: The engine; a fork of it is looked at.
         now: The time.
-        max_cycles: Look no further than so many cycles.
+        max_cycles: Look no further than so many cycles; `None`: as far as it takes.
 
     Example:
         >>> from kueuecore.engine import Engine

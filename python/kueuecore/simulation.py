@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from kueuecore._arguments import cycles_of
 from kueuecore.checks import CheckController
-from kueuecore.columns import Submissions, encode_submissions
+from kueuecore.columns import Submissions, check_names, encode_submissions
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine, Objects
 from kueuecore.errors import ManifestError, OutOfTimeError
@@ -14,7 +16,7 @@ from kueuecore.manifests import to_json_lines
 from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
 from kueuecore.times import TimeLike, beginning_ns, span_ns
 from kueuecore.virtual import VirtualCluster
-from kueuecore.virtual.happenings import checked_ready_seconds, cycles_of, submitted
+from kueuecore.virtual.happenings import checked_ready_seconds, submitted
 from kueuecore.virtual.sampling import check_sampling
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
@@ -67,8 +69,8 @@ def simulate(
     Raises:
         ManifestError: Everything that is wrong with the objects, or with those of the events.
         ConfigurationError: LocalQueues are to be sampled more often than once a second.
-        ValueError: A time or a time span that can not be; columns of submissions that do not fit together, or values
-            that no workload can have.
+        ValueError: A time or a time span that can not be; columns of submissions that do not fit together, values that
+            no workload can have, or names of workloads that are there already.
         OutOfTimeError: Something would happen beyond April 2262.
         KeyboardInterrupt: Ctrl-C was pressed; nothing comes of the run then.
 
@@ -123,6 +125,9 @@ def simulate(
         [0, 55]
     """
     start = beginning_ns(now)
+    # An iterator would be at its end when it is asked for names.
+    submissions = tuple(submissions)
+    batches = [encode_submissions(rows, start=start) for rows in submissions]
     if checks:
         cluster = VirtualCluster(
             objects,
@@ -136,6 +141,7 @@ def simulate(
             eviction_seconds=eviction_seconds,
             messages=messages,
         )
+        check_names(batches, cluster.engine.workload_keys())
         cluster.schedule([*(it for rows in submissions for it in submitted(rows, start=start)), *events])
         cluster.advance()
         return cluster.run()
@@ -149,8 +155,8 @@ def simulate(
         span_ns(eviction_seconds, "eviction_seconds"),
         bool(messages),
     )
-    columns = [encode_submissions(rows, start=start) for rows in submissions]
-    core = engine._core.simulate(columns, b"\n".join(map(_line, events)), bool(trusted), start, options)
+    check_names(batches, engine.workload_keys())
+    core = engine._core.simulate(batches, b"\n".join(map(_line, events)), bool(trusted), start, options)
     if core.ending == _OUT_OF_TIME:
         raise OutOfTimeError("what happens next leads")
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
@@ -176,9 +182,17 @@ def _line(event: Happening | Mapping[str, object]) -> bytes:
 
 def _dumped(event: Mapping[str, object]) -> bytes:
     remedy = "give events as in the documentation"
+    if not isinstance(event, Mapping):
+        raise TypeError(f"an event is a Happening or a dict, not {type(event).__name__}")
     try:
-        return json.dumps(event).encode()
+        return json.dumps(dict(event), allow_nan=False).encode()
     except RecursionError:
         raise ManifestError.of("an event is nested too deeply", remedy=remedy) from None
     except (TypeError, ValueError) as error:
-        raise ManifestError.of(f"an event is no JSON: {error}", remedy=remedy) from None
+        odd = next((name for name, it in event.items() if _is_no_number(it)), "")
+        raise ManifestError.of(f"an event is no JSON: {error}", field=odd, remedy=remedy) from None
+
+
+def _is_no_number(value: object) -> bool:
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(it, float) and not math.isfinite(it) for it in values)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._names import subdomain_problems
 from kueuecore.errors import Problem
 from kueuecore.jobs.fields import Shape, Type
 from kueuecore.jobs.gates import has_gate, with_gate, without_gate
@@ -21,7 +22,7 @@ from kueuecore.jobs.model import (
     set_annotation,
     set_label,
 )
-from kueuecore.jobs.rejections import forbidden, go_error, go_int, immutable, invalid, required, subdomain_problems
+from kueuecore.jobs.rejections import forbidden, go_error, go_int, immutable, invalid, required
 from kueuecore.jobs.role_hash import ROLE_HASH, role_hash
 from kueuecore.jobs.shapes import CONDITIONS, POD_SPEC, template_problems
 from kueuecore.jobs.topology import topology_problems

@@ -16,14 +16,9 @@ __all__ = [
     "go_int",
     "immutable",
     "invalid",
-    "label_key_problems",
     "required",
-    "subdomain_problems",
 ]
 
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_KEY_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
@@ -79,41 +74,3 @@ def go_bool(text: str) -> bool | None:
 def go_error(function: str, text: str, why: str) -> str:
     """The message of Go's strconv."""
     return f"strconv.{function}: parsing {quoted(text)}: {why}"
-
-
-def subdomain_problems(text: str) -> list[str]:
-    """What is wrong with the name of an object, in the words of the API server."""
-    problems = []
-    if len(text.encode()) > 253:
-        problems.append("must be no more than 253 bytes")
-    if not re.fullmatch(_SUBDOMAIN, text):
-        problems.append(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-            "start and end with an alphanumeric character (e.g. 'example.com', "
-            f"regex used for validation is '{_SUBDOMAIN}')"
-        )
-    return problems
-
-
-def label_key_problems(text: str) -> list[str]:
-    """What is wrong with a label key, in the words of the API server."""
-    rule = (
-        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-        "character "
-        f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_KEY_NAME}')"
-    )
-    problems = []
-    prefix, slash, name = text.rpartition("/")
-    if "/" in prefix:
-        return [f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    if slash and not prefix:
-        problems.append("prefix part must be non-empty")
-    elif slash:
-        problems += [f"prefix part {problem}" for problem in subdomain_problems(prefix)]
-    if not name:
-        problems.append("name part must be non-empty")
-    elif len(name.encode()) > 63:
-        problems.append("name part must be no more than 63 bytes")
-    if not re.fullmatch(_KEY_NAME, name):
-        problems.append(f"name part {rule}")
-    return problems

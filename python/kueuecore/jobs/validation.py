@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._names import subdomain_problems
 from kueuecore._text import quoted
 from kueuecore.errors import Problem
 from kueuecore.jobs.integration import Integration, JobPodSet
@@ -22,7 +23,7 @@ from kueuecore.jobs.model import (
     labels_of,
 )
 from kueuecore.jobs.paths import path_text
-from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid, subdomain_problems
+from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid
 from kueuecore.jobs.topology import GROUP_NAME, PREFERRED, REQUIRED, slice_size_problems, topology_problems
 
 __all__ = [

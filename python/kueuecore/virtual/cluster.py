@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from kueuecore._arguments import cycles_of
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checking import Checking, with_activity
 from kueuecore.checks import CheckController, ObjectWriteKind, Review, applied_review
@@ -19,7 +20,7 @@ from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 from kueuecore.runs import Happening, Operation, Run, RunEnding, Step, StepKind
 from kueuecore.states import WorkloadState
 from kueuecore.times import END_NS, TimeLike, beginning_ns, format_time, nanoseconds, span_ns
-from kueuecore.virtual.happenings import cycles_of, happening_of, job_plan
+from kueuecore.virtual.happenings import happening_of, job_plan
 from kueuecore.virtual.jobs import JobPlan
 from kueuecore.virtual.record import Record
 from kueuecore.virtual.running import Running, has_quota

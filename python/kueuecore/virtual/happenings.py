@@ -14,7 +14,7 @@ from kueuecore.runs import Happening, Operation
 from kueuecore.times import format_time, later
 from kueuecore.virtual.jobs import JobPlan
 
-__all__ = ["checked_ready_seconds", "cycles_of", "happening_of", "job_plan", "submitted"]
+__all__ = ["checked_ready_seconds", "happening_of", "job_plan", "submitted"]
 
 _SECOND_NS = 1_000_000_000
 _NAMES = {
@@ -23,22 +23,6 @@ _NAMES = {
     "failSeconds": "fail_seconds",
     "recoverSeconds": "recover_seconds",
 }
-
-
-def cycles_of(cycles: object, name: str) -> int | None:
-    """A number of cycles, or no limit.
-
-    Raises:
-        TypeError: It is no number.
-        ValueError: It is negative, or beyond 64 bits.
-    """
-    if cycles is None:
-        return None
-    if not isinstance(cycles, int) or isinstance(cycles, bool):
-        raise TypeError(f"{name} is a number of cycles or None, not {type(cycles).__name__}")
-    if not 0 <= cycles < 2**63:
-        raise ValueError(f"{name} is {cycles}; give a number from 0 to {2**63 - 1}")
-    return cycles
 
 
 def happening_of(event: Happening | Mapping[str, object], *, start: int) -> tuple[int, Happening]:

@@ -73,6 +73,14 @@ pub enum ColumnsError {
         /// How many there would be.
         n_rows: usize,
     },
+    /// There is a workload of this name.
+    #[error("prefix: Workload {namespace}/{name} exists already; give another prefix or first")]
+    Exists {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 impl Columns {
@@ -134,11 +142,15 @@ impl Columns {
         }
     }
 
-    /// `name` is for the name of each row in turn, so that it is put together in the same place.
-    fn without_pod_sets(&self, row: usize, name: &mut String) -> Workload {
+    /// Puts the name of a row together, in the same place for each in turn.
+    fn put_name(&self, row: usize, name: &mut String) {
         name.clear();
         name.push_str(&self.prefix);
         write!(name, "{}", self.first + row as u64).expect("writing to text never fails");
+    }
+
+    fn without_pod_sets(&self, row: usize, name: &mut String) -> Workload {
+        self.put_name(row, name);
         Workload {
             meta: WorkloadMeta {
                 key: Key::new(&self.namespace, name, name),
@@ -188,18 +200,19 @@ impl Submissions {
 }
 
 impl Engine {
-    /// Applies workloads that are given as columns. All or nothing.
+    /// Applies new workloads that are given as columns. All or nothing.
     ///
     /// # Errors
-    /// The first column of another length, or the first value that no workload can have.
+    /// The first column of another length, the first value that no workload can have, or the first name that is taken.
     pub fn submit(&mut self, columns: &Columns, now: Time) -> Result<(), ColumnsError> {
         columns.check()?;
+        self.check_new(columns)?;
         self.state.now = now;
         self.state.workloads.reserve(columns.queue.len());
         // Many rows ask for the same.
         let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
         let mut local_queues = vec![None; columns.local_queues.len()];
-        // Those that are new are queued LocalQueue by LocalQueue, so that what a queue consists of is at hand.
+        // They are queued LocalQueue by LocalQueue, so that what a queue consists of is at hand.
         let mut arrivals = vec![Vec::new(); columns.local_queues.len()];
         let mut name = String::new();
         for row in 0..columns.queue.len() {
@@ -210,17 +223,28 @@ impl Engine {
                 .entry((columns.count[row], columns.requests_of(row)))
                 .or_insert_with(|| self.state.share_spec(&columns.namespace, vec![columns.pod_set(row)].into()));
             let workload = columns.without_pod_sets(row, &mut name);
-            let key = &workload.meta.key;
-            if self.state.workloads.find(key.namespace(), key.name()).is_some() {
-                self.state.apply_workload_as(workload, Arc::clone(spec), local_queue);
-            } else {
-                arrivals[queue].push(self.state.store_workload_in(None, workload, Arc::clone(spec), local_queue));
-            }
+            arrivals[queue].push(self.state.store_workload_in(None, workload, Arc::clone(spec), local_queue));
         }
         for ids in arrivals {
             self.state.enqueue_new(&ids);
         }
         self.settle();
+        Ok(())
+    }
+
+    /// Rows have numbers of their own, so no two of them share a name.
+    fn check_new(&self, columns: &Columns) -> Result<(), ColumnsError> {
+        let workloads = &self.state.workloads;
+        if workloads.is_empty() {
+            return Ok(());
+        }
+        let mut name = String::new();
+        for row in 0..columns.queue.len() {
+            columns.put_name(row, &mut name);
+            if workloads.find(&columns.namespace, &name).is_some() {
+                return Err(ColumnsError::Exists { namespace: columns.namespace.clone(), name });
+            }
+        }
         Ok(())
     }
 }
@@ -251,6 +275,16 @@ mod tests {
         let id = engine.state.workloads.find("ns", "w8").expect("the second");
         let requests: Vec<i64> = engine.state.workloads.get(id).totals[0].requests.iter().map(|r| r.1).collect();
         assert_eq!(requests, [3072, 3000], "memory before cpu, for three pods");
+    }
+
+    #[test]
+    fn a_workload_that_exists_is_not_replaced() {
+        let mut engine = Engine::default();
+        engine.submit(&two(), Time(5)).expect("valid");
+        let refused = engine.submit(&Columns { first: 8, ..two() }, Time(6)).expect_err("the first one exists");
+        assert_eq!(refused.to_string(), "prefix: Workload ns/w8 exists already; give another prefix or first");
+        assert_eq!(engine.state.workloads.len(), 2, "the second one is not there either");
+        engine.submit(&Columns { first: 9, ..two() }, Time(6)).expect("new names");
     }
 
     #[test]

@@ -140,6 +140,14 @@ mod tests {
     }
 
     #[test]
+    fn times_end_with_64_bits() {
+        let line = r#"{"at": 9e9, "op": "finish", "key": "ns/w"}"#;
+        assert!(read(line).is_ok(), "from 1970");
+        let refused = happenings(line.as_bytes(), Door::People, &Gates::default(), Time(1_767_225_600_000_000_000));
+        assert!(refused.expect_err("from 2026")[0].to_string().contains("at: before April 2262"));
+    }
+
+    #[test]
     fn times_count_from_the_beginning_in_fractions_of_seconds() {
         let read = read(r#"{"at": 1.5, "op": "finish", "key": "ns/w"} {"at": 0, "op": "delete", "key": "ns/w"}"#);
         let read = read.expect("two events");
@@ -184,6 +192,12 @@ mod tests {
             r#"{"at": 1, "op": "finish", "key": "ns/w", "runSecond": 5}"#,
             r#"{"at": 1, "op": "stop", "key": "ns/w"}"#,
             r#"{"op": "finish", "key": "ns/w"}"#,
+            r#"{"at": -1, "op": "finish", "key": "ns/w"}"#,
+            r#"{"at": 1e10, "op": "finish", "key": "ns/w"}"#,
+            r#"{"at": 1, "op": "finish", "key": "ns/w", "runSeconds": -0.5}"#,
+            r#"{"at": 1, "op": "finish", "key": "ns/w", "failSeconds": -1}"#,
+            r#"{"at": 1, "op": "finish", "key": "ns/w", "recoverSeconds": -1}"#,
+            r#"{"at": 1, "op": "finish", "key": "ns/w", "readySeconds": [1, null, -1]}"#,
             r#"{"at": 1, "op": "create", "object": {"apiVersion": "apps/v1", "kind": "Deployment"}}"#,
         ] {
             assert!(read(line).is_err(), "{line}");

@@ -175,16 +175,6 @@ impl State {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
         let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
         let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
-        self.apply_workload_as(workload, spec, local_queue)
-    }
-
-    /// The same where its pod sets are shared already, and it has none of its own, and its LocalQueue is known.
-    pub(crate) fn apply_workload_as(
-        &mut self,
-        workload: Workload,
-        spec: Arc<Spec>,
-        local_queue: LocalQueueId,
-    ) -> WorkloadId {
         let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
         let Some(id) = existing else {
             let id = self.store_workload_in(None, workload, spec, local_queue);
