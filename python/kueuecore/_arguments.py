@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
-__all__ = ["cycles_of", "number", "text"]
+__all__ = ["cycles_of", "each", "flag", "instance", "mapping", "number", "shown", "text"]
+
+_K = TypeVar("_K")
+_T = TypeVar("_T")
 
 
 def text(name: str, value: object) -> str:
@@ -25,6 +30,18 @@ def text(name: str, value: object) -> str:
     return str.__str__(value)
 
 
+def flag(name: str, value: object) -> bool:
+    """True or False, of Python or of numpy.
+
+    Raises:
+        TypeError: It is something else, which might mean either.
+    """
+    is_numpys = str(getattr(value, "dtype", "")) == "bool" and getattr(value, "shape", None) == ()
+    if not (isinstance(value, bool) or is_numpys):
+        raise TypeError(f"{name} is a bool, not {type(value).__name__}")
+    return bool(value)
+
+
 def number(name: str, value: object) -> int:
     """A whole number from 0 to 2^63-1.
 
@@ -32,9 +49,12 @@ def number(name: str, value: object) -> int:
         TypeError: It is no whole number.
         ValueError: It is not in this range.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is an int, not {type(value).__name__}")
-    whole = operator.index(value)
+    try:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError
+        whole = operator.index(value)
+    except TypeError:  # an array of several numbers has an __index__, too
+        raise TypeError(f"{name} is an int, not {type(value).__name__}") from None
     if not 0 <= whole < 2**63:
         raise ValueError(f"{name} must be a number from 0 to {2**63 - 1}")
     return whole
@@ -47,12 +67,50 @@ def cycles_of(cycles: object, name: str) -> int | None:
         TypeError: It is no number.
         ValueError: It is negative, beyond 64 bits, or not a number (NaN).
     """
-    if cycles is None:
-        return None
-    if not isinstance(cycles, int) or isinstance(cycles, bool):
-        if isinstance(cycles, float) and math.isnan(cycles):
-            raise ValueError(f"{name} is NaN; give a number from 0 to {2**63 - 1}")
-        raise TypeError(f"{name} is a number of cycles or None, not {type(cycles).__name__}")
-    if not 0 <= cycles < 2**63:
-        raise ValueError(f"{name} is {cycles}; give a number from 0 to {2**63 - 1}")
-    return cycles
+    if isinstance(cycles, float) and math.isnan(cycles):
+        raise ValueError(f"{name} is NaN; give a number from 0 to {2**63 - 1}")
+    return None if cycles is None else number(name, cycles)
+
+
+def instance(name: str, value: object, cls: type[_T]) -> _T:
+    """An object of a class.
+
+    Raises:
+        TypeError: It is of another one.
+    """
+    if not isinstance(value, cls):
+        raise TypeError(f"{name} is a {cls.__name__}, not {type(value).__name__}")
+    return value
+
+
+def each(name: str, values: Iterable[_T]) -> Iterator[_T]:
+    """What is in an iterable of objects, one by one.
+
+    Raises:
+        TypeError: It is none, or it is one object.
+    """
+    try:
+        if isinstance(values, str | bytes | Mapping):
+            raise TypeError
+        return iter(values)
+    except TypeError:  # an array without a dimension only seems to be one
+        raise TypeError(f"{name} is a sequence, not {type(values).__name__}") from None
+
+
+def mapping(name: str, value: Mapping[_K, _T]) -> Mapping[_K, _T]:
+    """A dict, or what is like one.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a mapping, not {type(value).__name__}")
+    return value
+
+
+def shown(value: object) -> str:
+    """A value for a message; of what can not be written, such as a list of itself, the type."""
+    try:
+        return repr(value)
+    except Exception:  # whatever its class does
+        return f"a {type(value).__name__}"

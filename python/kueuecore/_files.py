@@ -37,6 +37,8 @@ def contents(
 ) -> Iterable[tuple[str, str | bytes]]:
     """Name and content of each file that a source stands for; what can not be read is added to `problems`."""
     if not isinstance(source, (str, os.PathLike)):
+        if isinstance(source, type) or not callable(getattr(source, "read", None)):
+            raise TypeError(f"sources are names of files and open streams, not {type(source).__name__}")
         name = getattr(source, "name", None)
         yield (name if isinstance(name, str) else "<stream>"), source.read()
     elif source == "":
@@ -61,7 +63,7 @@ def _standard_input(problems: list[Problem]) -> Iterable[tuple[str, str | bytes]
 def _files(
     source: str | os.PathLike[str], problems: list[Problem], *, recursive: bool
 ) -> Iterable[tuple[str, str | bytes]]:
-    path = Path(source)
+    path = Path(os.fsdecode(source))
     try:
         files = _directory(path, problems, recursive=recursive) if path.is_dir() else [path]
     except OSError:  # a name that is too long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from kueuecore._arguments import each
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.checks import (
     Activity,
@@ -35,10 +36,12 @@ class Checking:
     """
 
     def __init__(self, controllers: Sequence[CheckController]) -> None:
-        for controller in controllers:
-            if not isinstance(controller, CheckController):
+        found = []
+        for controller in each("checks", controllers):
+            if isinstance(controller, type) or not isinstance(controller, CheckController):
                 raise TypeError(f"checks holds check controllers, not {type(controller).__name__}")
-        self.controllers = tuple(controllers)
+            found.append(controller)
+        self.controllers = tuple(found)
         names = [it.controller_name for it in self.controllers]
         if len(set(names)) < len(names):
             raise ValueError(f"checks has two controllers of one name: {', '.join(names)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
@@ -85,14 +85,18 @@ def encode(
     """
     if not isinstance(requests, Mapping):
         raise TypeError(f"requests maps resources to columns; it is no {type(requests).__name__}")
-    if isinstance(local_queues, str | AbstractSet | Mapping) or not isinstance(local_queues, Iterable):
+    if isinstance(local_queues, str | AbstractSet | Mapping):
         raise TypeError(f"local_queues is a sequence of names, not {type(local_queues).__name__}")
     n, start = _length(queue), number("first", first)
     namespace, prefix = text("namespace", namespace), text("prefix", prefix)
     _check("namespace", namespace, label_problems(namespace))
     # The last name is the longest.
     _check("prefix", prefix, subdomain_problems(f"{prefix}{start + max(n, 1) - 1}"))
-    queues = [text(f"local_queues[{i}]", name) for i, name in enumerate(local_queues)]
+    try:
+        names = iter(local_queues)
+    except TypeError:  # an array without a dimension, say
+        raise TypeError(f"local_queues is a sequence of names, not {type(local_queues).__name__}") from None
+    queues = [text(f"local_queues[{i}]", name) for i, name in enumerate(names)]
     for i, name in enumerate(queues):
         _check(f"local_queues[{i}]", name, subdomain_problems(name))
     if "pods" in requests:
@@ -207,6 +211,8 @@ def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:
 
 
 def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    if isinstance(values, Sized) and not isinstance(values, np.ndarray) and len(values) > _MOST_ROWS:
+        raise ValueError(f"{name}: has more than {_MOST_ROWS} values; bring in fewer workloads at a time")
     parts = values if isinstance(values, list | tuple) else [values]
     if any(np.ma.is_masked(part) for part in parts if isinstance(part, np.ma.MaskedArray)):
         raise ValueError(f"{name}: has masked values; fill them, or leave the rows out")
@@ -251,7 +257,7 @@ def _seconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.float6
     array = _array(name, seconds)
     if array.size and array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: must be numbers of seconds, not {array.dtype}")
-    return _filled(name, array.astype(np.float64), n)
+    return _filled(name, array, n).astype(np.float64)
 
 
 def _nanoseconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from kueuecore import _arguments as arguments
 from kueuecore import _core
 from kueuecore._files import read_file
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
@@ -44,6 +45,15 @@ def feature_gates() -> tuple[FeatureGate, ...]:
         True
     """
     return tuple(FeatureGate(*row) for row in _core.gates())
+
+
+def _gates(feature_gates: Mapping[str, bool] | None) -> dict[str, bool]:
+    given = {} if feature_gates is None else dict(arguments.mapping("feature_gates", feature_gates))
+    return {arguments.text("a key of feature_gates", it): _gate(it, is_on) for it, is_on in given.items()}
+
+
+def _gate(name: str, is_on: bool) -> bool:
+    return arguments.flag(f"feature_gates[{name!r}]", is_on)
 
 
 def _with_near_gate(problem: Problem) -> Problem:
@@ -94,6 +104,7 @@ class Configuration:
         Raises:
             ConfigurationError: Everything that is wrong, with the lines where it stands.
         """
+        file, gates = arguments.text("file", file), _gates(feature_gates)
         try:
             manifests = parse_manifests(text, file=file)
         except ManifestError as error:
@@ -103,7 +114,7 @@ class Configuration:
                 f"{len(manifests)} documents", remedy="give one document of kind Configuration", file=file
             )
         try:
-            return cls._of(_core.Configuration.read(to_json_lines(manifests), dict(feature_gates or {})))
+            return cls._of(_core.Configuration.read(to_json_lines(manifests), gates))
         except ConfigurationError as error:
             problems = [_with_near_gate(replace(problem, index=0)) for problem in error.problems]
             raise located(error.with_problems(problems), manifests) from None
@@ -111,12 +122,14 @@ class Configuration:
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
         """Read a Configuration file; see `parse`."""
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"path is the name of a file, not {type(path).__name__}")
+        name = arguments.text("path", os.fspath(path))
         try:
-            data = read_file(Path(path))
+            data = read_file(Path(name))
         except OSError as error:
-            name = os.fspath(path) or '""'
-            raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=name) from None
-        return cls.parse(data, feature_gates=feature_gates, file=os.fspath(path))
+            raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=name or '""') from None
+        return cls.parse(data, feature_gates=feature_gates, file=name)
 
     @classmethod
     def trusted(
@@ -127,11 +140,21 @@ class Configuration:
         Args:
             settings: Fields of a Configuration in v1beta2.
             feature_gates: The gates as they are in effect.
+
+        Raises:
+            ConfigurationError: They can not be read.
+            TypeError: An argument of another type.
         """
-        core = _core.Configuration.trusted(
-            json.dumps(dict(settings)).encode(), json.dumps(dict(feature_gates or {})).encode()
-        )
-        return cls._of(core)
+        gates = json.dumps(_gates(feature_gates)).encode()
+        try:
+            data = json.dumps(
+                dict(arguments.mapping("settings", settings)), ensure_ascii=False, allow_nan=False
+            ).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            if not isinstance(settings, Mapping):
+                raise
+            raise ConfigurationError.of(f"settings are no plain data: {error}") from None
+        return cls._of(_core.Configuration.trusted(data, gates))
 
     def is_enabled(self, gate: str) -> bool:
         """Is a feature gate on?
@@ -139,7 +162,7 @@ class Configuration:
         Raises:
             KeyError: Kueue has no such gate.
         """
-        enabled = self._core.gate(gate)
+        enabled = self._core.gate(arguments.text("gate", gate))
         if enabled is None:
             raise KeyError(gate)
         return enabled

@@ -9,14 +9,14 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias
 import numpy.typing as npt
 
 from kueuecore import _core
-from kueuecore._arguments import text
+from kueuecore._arguments import flag, shown, text
 from kueuecore._json import JsonObject, object_at
 from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Event, WhatIf
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.journal import check_digest, checked_calls, digest_of, plain_calls, replay
-from kueuecore.manifests import Manifest, ManifestLike, located, parse_manifests, to_json_lines
+from kueuecore.manifests import Manifest, ManifestLike, located, manifest_like, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 from kueuecore.tables import Names
 from kueuecore.times import TimeLike, nanoseconds
@@ -111,9 +111,10 @@ class Engine:
         if not isinstance(configuration, Configuration | None):
             raise TypeError(f"configuration is a Configuration or None, not {type(configuration).__name__}")
         self._configuration = configuration or Configuration()
-        self._models_readiness = bool(models_readiness)
-        self._core = _core.Engine(self._configuration._core, self._models_readiness, bool(keeps_journal))
-        if evaluates_always:
+        self._models_readiness = flag("models_readiness", models_readiness)
+        keeps_calls = flag("keeps_journal", keeps_journal)
+        self._core = _core.Engine(self._configuration._core, self._models_readiness, keeps_calls)
+        if flag("evaluates_always", evaluates_always):
             self._core.evaluate_always()
 
     @property
@@ -158,7 +159,7 @@ class Engine:
             manifests = each_manifest(objects)
             data = to_json_lines(manifests)
         try:
-            warnings, foreign = self._core.apply(data, bool(trusted), _time(now))
+            warnings, foreign = self._core.apply(data, flag("trusted", trusted), _time(now))
         except ManifestError as error:
             raise located(error, manifests) from None
         if not warnings and not foreign:
@@ -288,11 +289,11 @@ class Engine:
             >>> answer.outcome, answer.message
             (<Outcome.WAITS: 'Waits'>, "LocalQueue user-queue doesn't exist")
         """
-        manifests = each_manifest(workload)
+        manifests = each_manifest(workload, "workload")
         # A question does not move the time of the engine.
         at = self.now if now is None else nanoseconds(now)
         try:
-            row = self._core.what_if(to_json_lines(manifests), bool(trusted), at)
+            row = self._core.what_if(to_json_lines(manifests), flag("trusted", trusted), at)
         except ManifestError as error:
             raise located(error, manifests) from None
         return WhatIf.of(row)
@@ -375,7 +376,7 @@ class Engine:
             False if it was evicted before.
         """
         key, told = _key(namespace, name), (text("reason", reason), text("message", message))
-        return self._core.evict(*key, *told, bool(stopped), nanoseconds(now))
+        return self._core.evict(*key, *told, flag("stopped", stopped), nanoseconds(now))
 
     def release(self, name: str, *, namespace: str, now: TimeLike) -> bool:
         """The job of an evicted workload has stopped: its quota is free, and it is pending again (rules/04 §9).
@@ -394,7 +395,7 @@ class Engine:
         Returns:
             False if that says nothing new.
         """
-        return self._core.note_readiness(*_key(namespace, name), bool(are_ready), nanoseconds(now))
+        return self._core.note_readiness(*_key(namespace, name), flag("are_ready", are_ready), nanoseconds(now))
 
     def take_written(self) -> tuple[WorkloadState, ...]:
         """The workloads to which something may have been written since the last call, by namespace and name.
@@ -436,7 +437,7 @@ class Engine:
         Returns:
             False if the last cycle reserved nothing for it.
         """
-        return self._core.forget(*_key(namespace, name), bool(gone), nanoseconds(now))
+        return self._core.forget(*_key(namespace, name), flag("gone", gone), nanoseconds(now))
 
     def fork(self) -> Engine:
         """A copy that shares nothing that changes: what happens to one is not seen by the other."""
@@ -490,9 +491,10 @@ class Engine:
                 Configuration is another.
         """
         if (found := object_at(saved).get("format")) != _FORMAT:
-            raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
+            raise ValueError(f"this was saved as {shown(found)}, and only {_FORMAT!r} can be read")
         if (found := saved.get("version")) != version():
-            raise ValueError(f"this was saved by kueuecore {found}, and this is {version()}: load it with that one")
+            other = found if isinstance(found, str) else shown(found)
+            raise ValueError(f"this was saved by kueuecore {other}, and this is {version()}: load it with that one")
         check_digest(saved)
         if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
             raise ValueError("this is not what was saved: modelsReadiness is neither true nor false")
@@ -634,15 +636,24 @@ def _key(namespace: str, name: str) -> tuple[str, str]:
     return text("namespace", namespace), text("name", name)
 
 
-def each_manifest(objects: str | ManifestLike | Iterable[ManifestLike]) -> tuple[ManifestLike, ...]:
-    """Objects in any form but bytes, one by one."""
+def each_manifest(
+    objects: str | ManifestLike | Iterable[ManifestLike], name: str = "objects"
+) -> tuple[ManifestLike, ...]:
+    """Objects in any form but bytes, one by one.
+
+    Raises:
+        ManifestError: A text can not be read.
+        TypeError: `name` is none, or one of them is none.
+    """
     if isinstance(objects, str):
         return parse_manifests(objects)
-    if isinstance(objects, Manifest | Mapping):
-        return (objects,)
-    if isinstance(objects, Iterable):
-        return tuple(objects)
-    return (objects,)
+    if isinstance(objects, Manifest | Mapping) or not isinstance(objects, Iterable):
+        return (manifest_like(objects, name),)
+    try:
+        each = iter(objects)
+    except TypeError:  # an array without a dimension, say
+        return (manifest_like(objects, name),)
+    return tuple(manifest_like(it, f"{name}[{index}]") for index, it in enumerate(each))
 
 
 def _workload(row: Mapping[str, Any]) -> WorkloadState:

@@ -26,10 +26,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Protocol, TypeAlias
+from typing import IO, Protocol, TypeAlias, cast
 
 import yaml
 
+from kueuecore import _arguments
 from kueuecore._files import contents
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._json_text import json_documents
@@ -255,6 +256,7 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
         ...     print(error.problems[0].field, error.remedy)
         data.enabled write "no" for the text, or false for the truth value
     """
+    file = _arguments.text("file", file)
     decoded = _decode(text, file)
     if decoded.lstrip()[:1] == "{":
         # A flow mapping of YAML starts with a brace too, and YAML's message is the better one then.
@@ -306,18 +308,50 @@ def _unwritable(value: object, path: str = "", depth: int = 0) -> str:
     return next(filter(None, (_unwritable(entry, field, depth + 1) for field, entry in entries)), "")
 
 
-def plain_object(manifest: ManifestLike) -> JsonObject:
-    """The plain JSON data of an object in any form."""
-    if isinstance(manifest, Manifest):
-        return manifest.object
-    if isinstance(manifest, Mapping):
-        return dict(manifest)
-    try:
-        to_manifest = manifest.to_manifest
-    except AttributeError:
-        what = type(manifest).__name__
-        raise TypeError(f"an object is a Manifest, a dict or of a class of kueuecore.objects, not {what}") from None
-    return to_manifest()
+def manifest_like(value: object, name: str = "an object") -> ManifestLike:
+    """An object in one of the forms in which Python holds one.
+
+    Raises:
+        TypeError: It is something else; `name` says what it was given for.
+    """
+    plain = value.object if isinstance(value, Manifest) else value
+    if isinstance(plain, Mapping):
+        return cast("ManifestLike", value)
+    if not isinstance(value, Manifest) and not isinstance(value, type) and hasattr(value, "to_manifest"):
+        return cast("ManifestLike", value)
+    raise TypeError(f"{name} is a Manifest, a dict or of a class of kueuecore.objects, not {_what(value)}")
+
+
+def as_manifest(value: object, name: str = "an object") -> Manifest:
+    """An object in any form as a Manifest; one that has no place has none then.
+
+    Raises:
+        TypeError: It is in none of them; `name` says what it was given for.
+    """
+    found = manifest_like(value, name)
+    return found if isinstance(found, Manifest) else Manifest(plain_object(found, name))
+
+
+def plain_object(manifest: ManifestLike, name: str = "an object") -> JsonObject:
+    """The plain JSON data of an object in any form.
+
+    Raises:
+        TypeError: It is in none of them; `name` says what it was given for.
+    """
+    found = manifest_like(manifest, name)
+    if isinstance(found, Manifest):
+        return found.object
+    if isinstance(found, Mapping):
+        return dict(found)
+    plain = found.to_manifest()
+    if not isinstance(plain, dict):
+        raise TypeError(f"to_manifest of {name} gives a dict, not {type(plain).__name__}")
+    return plain
+
+
+def _what(value: object) -> str:
+    within = f" of a {type(value.object).__name__}" if isinstance(value, Manifest) else ""
+    return f"{type(value).__name__}{within}"
 
 
 def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> ManifestError:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from kueuecore._arguments import cycles_of
+from kueuecore._arguments import cycles_of, flag
 from kueuecore.checks import CheckController
 from kueuecore.columns import Submissions, check_names, encode_submissions
 from kueuecore.configuration import Configuration
@@ -153,10 +153,10 @@ def simulate(
         cycles_of(quiet_cycles, "quiet_cycles"),
         cycles_of(max_cycles, "max_cycles"),
         span_ns(eviction_seconds, "eviction_seconds"),
-        bool(messages),
+        flag("messages", messages),
     )
     check_names(batches, engine.workload_keys())
-    core = engine._core.simulate(batches, b"\n".join(map(_line, events)), bool(trusted), start, options)
+    core = engine._core.simulate(batches, b"\n".join(map(_line, events)), flag("trusted", trusted), start, options)
     if core.ending == _OUT_OF_TIME:
         raise OutOfTimeError("what happens next leads")
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from kueuecore._arguments import each, flag, instance, mapping
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
 from kueuecore.jobs.train_job import RUNTIMES
-from kueuecore.manifests import Manifest, ManifestLike, plain_object
+from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
 
@@ -93,7 +94,9 @@ class World:
         Raises:
             ManifestError: A job that Kueue's webhook would refuse.
         """
-        given = [it if isinstance(it, Manifest) else Manifest(plain_object(it)) for it in manifests]
+        mapping("integrations", integrations)
+        trusted = flag("trusted", trusted)
+        given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(each("manifests", manifests))]
         if not trusted:
             given = list(map(_labelled, _named(given)))
         added = () if trusted else _missing_namespaces(given, integrations)
@@ -153,7 +156,7 @@ def jobs_configuration(configuration: Configuration | None) -> JobsConfiguration
     """
     if configuration is None:
         return JobsConfiguration()
-    settings = configuration.to_dict()
+    settings = instance("configuration", configuration, Configuration).to_dict()
     integrations = object_at(settings, "integrations")
     return JobsConfiguration(
         frameworks=_texts(integrations, "frameworks"),

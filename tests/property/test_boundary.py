@@ -31,7 +31,7 @@ REFUSED = (KueuecoreError, TypeError, ValueError)
 # One of these is in every refusal by a type or a value: the argument, or what it is in a word.
 NAMED = re.compile(
     r"\b(a time|now|kind|objects?|name|namespace|reason|message|prefix|first|queue|cluster_queue|local_queues|requests"
-    r"|count|priority|created|at|run_seconds|configuration|max_cycles|quiet_cycles|cycle_seconds|eviction_seconds|events?"
+    r"|trusted|stopped|gone|are_ready|workload|count|priority|created|at|run_seconds|configuration|max_cycles|quiet_cycles|cycle_seconds|eviction_seconds|events?"
     r"|manifests?|is no time|64 bits|text|JSON|Workload)\b"
 )
 

@@ -4,33 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kueuecore._arguments import shown
 from kueuecore._json import JsonObject, object_at
-from kueuecore.controller.versions import key_of
+from kueuecore.controller.versions import Key, key_of
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import object_ref, to_json_lines
 
 _LONGEST_VERSION = 253
+_EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 
 
-def plain_object(manifest: object) -> JsonObject:
-    """An object, if it is plain data."""
+def plain_object(manifest: object, name: str = "an object") -> JsonObject:
+    """An object, if it is plain data; `name` says what it was given for."""
     if not isinstance(manifest, dict):
         raise TypeError(
-            f"an object is plain data (a dict as JSON gives it), not {type(manifest).__name__}; "
+            f"{name} is plain data (a dict as JSON gives it), not {type(manifest).__name__}; "
             "the events of the kubernetes client have it as raw_object"
         )
     return manifest
 
 
 def event_of(event: object) -> tuple[object, JsonObject]:
-    """Type and object of a watch event."""
+    """Type and object of a watch event.
+
+    Raises:
+        ManifestError: It lacks one of them.
+        TypeError: It is no plain data.
+        ValueError: There is no such type.
+    """
     if not isinstance(event, Mapping):
         raise TypeError(f"a watch event is plain data with type and object, not {type(event).__name__}")
     if missing := [name for name in ("type", "object") if name not in event]:
         remedy = "hand over the event of the watch as it came: type and object"
         raise ManifestError(Problem("Required value", field=name, remedy=remedy) for name in missing)
-    return event["type"], plain_object(event["object"])
+    kind = event["type"]
+    if kind is not None and (not isinstance(kind, str) or kind not in _EVENT_TYPES):
+        raise ValueError(f"a watch event is one of {', '.join(_EVENT_TYPES)}, None, not {shown(kind)}")
+    return kind, plain_object(event["object"], "the object of the event")
 
 
 def check_version(manifest: JsonObject) -> None:
@@ -48,10 +59,16 @@ def check(manifest: JsonObject, at: int) -> None:
     Engine().apply(to_json_lines([manifest]), now=at, trusted=True)
 
 
-def checked_answer(answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
-    """What the API server said of a stored object."""
-    found, expected = key_of(plain_object(answer)), key_of(stored)
-    if found != expected:
-        raise ValueError(f"the answer is {' '.join(found)!r}, and the write was to {' '.join(expected)!r}")
+def checked_answer(name: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
+    """What the API server said of a stored object; `name` says what it was given for."""
+    check_key(name, answer, key_of(stored))
     check(answer, at)
     return answer
+
+
+def check_key(name: str, answer: JsonObject, expected: Key) -> None:
+    """Refuse an answer that is no object, or about another one."""
+    found = key_of(plain_object(answer, name))
+    if found != expected:
+        raise ValueError(f"{name} is {' '.join(found)!r}, and the write was to {' '.join(expected)!r}")
+    check_version(answer)

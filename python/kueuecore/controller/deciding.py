@@ -24,8 +24,8 @@ class Deciding:
     """
 
     def __init__(self, controllers: Sequence[CheckController]) -> None:
-        self.controllers = tuple(controllers)
         self._checking = Checking(controllers)
+        self.controllers = self._checking.controllers
         self._checks: dict[str, JsonObject] = {}
         # The version of each AdmissionCheck whose status is being written.
         self._written: dict[str, JsonObject] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +37,6 @@ __all__ = ["Controller", "WatchError"]
 _LOGGER = logging.getLogger("kueuecore.controller")
 _FORMAT = "kueuecore.controller/1"
 _SECOND_NS = 1_000_000_000
-_EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", None)
 
 
 class WatchError(KueuecoreError):
@@ -87,6 +87,10 @@ class Controller:
         metrics: Metrics | None = None,
         checks: Sequence[CheckController] = (),
     ) -> None:
+        if not (considered is None or callable(considered)):
+            raise TypeError(f"considered is a function, not {type(considered).__name__}")
+        if metrics is not None:
+            _arguments.instance("metrics", metrics, Metrics)
         self.engine = Engine(configuration, models_readiness=models_readiness)
         """The engine, to ask it for what it holds. What changes it goes through the controller."""
         self._considered = considered
@@ -132,9 +136,8 @@ class Controller:
         Returns:
             False if that is old news, or of a kind that nobody here looks at.
         """
+        at = nanoseconds(now)
         kind, manifest = event_of(event)
-        if kind not in _EVENT_TYPES:
-            raise ValueError(f"a watch event is one of {', '.join(map(str, _EVENT_TYPES))}, not {kind!r}")
         if kind == "ERROR":
             code = manifest.get("code")
             raise WatchError(code if isinstance(code, int) else 500, text_at(manifest, "message"))
@@ -142,7 +145,6 @@ class Controller:
         key, version = key_of(manifest), Version.of(manifest)
         if key[0] not in self._all_kinds() or self._is_of_others(manifest):
             return False
-        at = nanoseconds(now)
         if kind in ("BOOKMARK", "DELETED") or not self._is_news(key, version):
             self._versions.note_watched(key[0], version)
             return kind == "DELETED" and self._observe_deletion(key, version, at)
@@ -183,18 +185,19 @@ class Controller:
             ValueError: Nobody looks at this kind, or an object is of another. Nothing has changed.
         """
         problems: list[Problem] = []
-        at = nanoseconds(now)
+        at, kind = nanoseconds(now), _arguments.text("kind", kind)
+        version = Version("", _arguments.text("resource_version", resource_version))
         listed: dict[Key, tuple[JsonObject, int]] = {}
         kinds = self._all_kinds()
         if kind not in kinds:
             raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join(kinds)}")
         api_version, _ = kinds[kind]
-        for index, plain in enumerate(map(plain_object, objects)):
+        for index, it in enumerate(_arguments.each("objects", objects)):
+            plain = plain_object(it, f"objects[{index}]")
             whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
             if whole["kind"] != kind:
                 raise ValueError(f"in a list of {kind} there is a {whole['kind']}: {'/'.join(key_of(whole)[1:])}")
             listed[key_of(whole)] = whole, index
-        version = Version("", resource_version)
         for key in self._versions.missing(kind, listed.keys(), version):
             self._delete(key, version, at)
         for whole, index in listed.values():
@@ -275,14 +278,14 @@ class Controller:
             TypeError: The answer is no plain data. Nothing has changed.
             ValueError: The answer is another object, or an older version. Nothing has changed.
         """
-        at, key = nanoseconds(now), (write.namespace, write.name)
-        known = self._workloads.get(key)
+        at = nanoseconds(now)
+        key, known = self._known_of(write)
         if known is None or known.write is not write:
             return False
         newer, is_of_job = known.newer, known.telling != NOTHING
         after = patched(known.data, write.patch)
         if answer is not None:
-            after = checked_answer(answer, known.data, at)
+            after = checked_answer("answer", answer, known.data, at)
             if not Version.of(after).is_same_object(Version.of(known.data)):
                 raise ValueError(f"{write.key}: the answer is another Workload of that name")
             if Version.of(known.data).is_newer_than(Version.of(after)) and Version.of(after).number is not None:
@@ -325,12 +328,12 @@ class Controller:
             TypeError: `newest` is no plain data. Nothing has changed.
             ValueError: `newest` has another name. Nothing has changed.
         """
-        at, key = nanoseconds(now), (write.namespace, write.name)
-        known = self._workloads.get(key)
+        at, has_gone = nanoseconds(now), _arguments.flag("gone", gone)
+        key, known = self._known_of(write)
         if known is None or known.write is not write:
             return False
         if newest is not None:
-            newest = checked_answer(newest, known.data, at)
+            newest = checked_answer("newest", newest, known.data, at)
         _LOGGER.info("%s: write %d was refused", write.key, write.number)
         stored, newer = known.data, known.newer
         known.write = known.newer = None
@@ -339,8 +342,8 @@ class Controller:
             known.telling = NOTHING
         known.events.clear()
         self._awake()
-        self._forget(key, gone=gone, at=at)
-        if gone:
+        self._forget(key, gone=has_gone, at=at)
+        if has_gone:
             self._delete(("Workload", *key), Version.of(stored), at)
             return True
         for candidate in (newer, newest):
@@ -363,7 +366,9 @@ class Controller:
             now: The time.
             is_there: Is there an object of that name already (409), of which a watch may not have told yet?
         """
-        self._deciding.refused(write, error, is_there=is_there, now=nanoseconds(now))
+        _arguments.instance("write", write, ObjectWrite)
+        why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)
+        self._deciding.refused(write, why, is_there=is_known, now=nanoseconds(now))
         self._awake()
 
     # What jobs do.
@@ -398,18 +403,18 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, Told(are_ready=bool(are_ready)))
+        return self._hear(namespace, name, Told(are_ready=_arguments.flag("are_ready", are_ready)))
 
     # What is known.
 
     def workload(self, name: str, *, namespace: str) -> dict[str, Any] | None:
         """A Workload as the API server has it: what is not written yet is not in it. `None`: there is none."""
-        known = self._workloads.get((namespace, name))
+        known = self._known(namespace, name)
         return None if known is None else known.data
 
     def may_run(self, name: str, *, namespace: str) -> bool:
         """May the job of a Workload run? That is so once Admitted is written, and until an eviction or its end is."""
-        known = self._workloads.get((namespace, name))
+        known = self._known(namespace, name)
         holds = conditions_that_hold(known.data) if known is not None else {}
         return "Admitted" in holds and "Evicted" not in holds and "Finished" not in holds
 
@@ -445,7 +450,9 @@ class Controller:
             "versions": self._versions.to_json(),
             "told": told,
         }
-        return {**saved, "digest": digest_of(saved)}
+        # Nothing in it is an object of its own, nor a key that a file would have as a text.
+        plain: JsonObject = json.loads(json.dumps(saved))
+        return {**plain, "digest": digest_of(plain)}
 
     @classmethod
     def load(
@@ -476,7 +483,7 @@ class Controller:
             ValueError: It was saved in another format, or is not what was saved.
         """
         if (found := object_at(saved).get("format")) != _FORMAT:
-            raise ValueError(f"this was saved as {found!r}, and only {_FORMAT!r} can be read")
+            raise ValueError(f"this was saved as {_arguments.shown(found)}, and only {_FORMAT!r} can be read")
         check_digest(saved, "list all objects anew instead")
         objects, versions, told = (saved.get(name) for name in ("objects", "versions", "told"))
         if not (isinstance(objects, list) and isinstance(versions, dict) and isinstance(told, list)):
@@ -504,7 +511,7 @@ class Controller:
 
         It is right for who hands over the events of a watch in their order, and all of them.
         """
-        return self._versions.watched(kind)
+        return self._versions.watched(_arguments.text("kind", kind))
 
     # What has come.
 
@@ -563,10 +570,18 @@ class Controller:
     # What jobs have done.
 
     def _hear(self, namespace: str, name: str, told: Told) -> bool:
-        known = self._workloads.get((namespace, name))
+        known = self._known(namespace, name)
         if known is not None:
             self._tell((namespace, name), known, known.told.then(told))
         return known is not None
+
+    def _known(self, namespace: str, name: str) -> Known | None:
+        return self._workloads.get((_arguments.text("namespace", namespace), _arguments.text("name", name)))
+
+    def _known_of(self, write: WorkloadWrite) -> tuple[tuple[str, str], Known | None]:
+        _arguments.instance("write", write, WorkloadWrite)
+        key = write.namespace, write.name
+        return key, self._workloads.get(key)
 
     def _remember(self, entry: JsonValue) -> None:
         match entry:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
 from kueuecore._json import JsonValue
 from kueuecore._text import quoted
 from kueuecore._yaml import MOST_DIGITS
-from kueuecore.errors import Problem
+from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.paths import Key, Path, path_text
 from kueuecore.jobs.rejections import invalid
 from kueuecore.times import nanoseconds
 
-__all__ = ["Each", "Exactly", "Items", "Shape", "Type", "field_problems", "unknown_fields"]
+__all__ = ["Each", "Exactly", "Items", "Shape", "Type", "check_fields", "field_problems", "unknown_fields"]
 
 
 class Type(StrEnum):
@@ -86,6 +86,7 @@ _REMEDIES = {
 }
 # No deeper than what the engine's reader of JSON takes, once a template stands in a Workload.
 _DEEPEST = 120
+_TOO_DEEP = "it is nested too deep"
 _LARGEST: int = 10**MOST_DIGITS
 
 
@@ -102,9 +103,24 @@ def field_problems(value: JsonValue, shape: Shape, path: Path = ()) -> list[Prob
         spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"; write a whole \
 number, without quotes
     """
-    if not _is_plain(value, len(path)) and (odd := list(_not_plain(value, path))):
-        return odd
-    return list(_misfits(value, shape, path))
+    odd: list[Problem] = []
+    for problem in () if _is_plain(value, len(path)) else _not_plain(value, path):
+        if problem.message == _TOO_DEEP:
+            # Of what contains itself twice there is no end.
+            return [problem]
+        odd.append(problem)
+    return odd or list(_misfits(value, shape, path))
+
+
+def check_fields(value: JsonValue, shape: Shape, ref: ObjectRef, path: Path = ()) -> None:
+    """Refuse an object that has any of these problems.
+
+    Raises:
+        ManifestError: All of them.
+    """
+    problems = [_wrong_type(None, "object", path)] if value is None else field_problems(value, shape, path)
+    if problems:
+        raise ManifestError(replace(it, object=ref) for it in problems)
 
 
 def unknown_fields(value: JsonValue, shape: Shape, path: Path = ()) -> list[Problem]:
@@ -140,7 +156,7 @@ def _is_plain(value: object, depth: int) -> bool:
 def _not_plain(value: object, path: Path) -> Iterator[Problem]:
     """What JSON, or an API server, can not hold."""
     if len(path) > _DEEPEST:
-        yield Problem("it is nested too deep")
+        yield Problem(_TOO_DEEP)
     elif isinstance(value, dict):
         for key, it in value.items():
             if not isinstance(key, str) or not _is_unicode(key):
@@ -219,7 +235,7 @@ def _scalar_misfits(value: JsonValue, shape: Type, path: Path) -> Iterator[Probl
 
 def _wrong_type(value: JsonValue, wanted: str, path: Path) -> Problem:
     field, found = path_text(path), _found(value)
-    message = f'Invalid value: "{found}": {field} in body must be of type {wanted}: "{found}"'
+    message = f'Invalid value: "{found}": {field or "it"} in body must be of type {wanted}: "{found}"'
     shown = value if isinstance(value, str | int | float) else None
     return Problem(message, field=field, value=shown, remedy=_REMEDIES[wanted])
 

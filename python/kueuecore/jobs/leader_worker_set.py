@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
-from kueuecore.errors import Problem
+from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.fields import Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.model import (
@@ -15,17 +16,19 @@ from kueuecore.jobs.model import (
     JobsConfiguration,
     Surroundings,
     annotations_of,
+    configuration_or_default,
     labels_of,
 )
 from kueuecore.jobs.owners import should_wait
 from kueuecore.jobs.paths import Path, path_text, value_at, with_value
 from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT
-from kueuecore.jobs.rejections import immutable, invalid
+from kueuecore.jobs.rejections import go_error, go_int, immutable, invalid
 from kueuecore.jobs.role_hash import spec_changes
-from kueuecore.jobs.serving import marked_pod, serving_identity
+from kueuecore.jobs.serving import check_pod, marked_pod, serving_identity
 from kueuecore.jobs.shapes import TEMPLATE, template_problems
 from kueuecore.jobs.topology import GROUP_NAME
 from kueuecore.jobs.validation import topology_is_valid
+from kueuecore.manifests import object_ref
 
 __all__ = ["LEADER_WORKER_SET", "pod_of_leader_worker_set"]
 
@@ -50,14 +53,24 @@ _FIELDS: Mapping[str, Shape] = {
 
 
 def pod_of_leader_worker_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """A pod of a LeaderWorkerSet as Kueue marks it, so that it is admitted with its group."""
+    """A pod of a LeaderWorkerSet as Kueue marks it, so that it is admitted with its group.
+
+    Raises:
+        ManifestError: One of the two has fields of other types than it should, or the pod no number of a group.
+    """
+    configuration = configuration_or_default(configuration)
+    check_pod(pod, job, _FIELDS)
     index = labels_of(pod).get(_GROUP_INDEX)
     if index is None:  # its controller has not numbered it yet
         return pod
     role = "main"
     if _has_leader(job):
         role = "worker" if _LEADER_NAME in annotations_of(pod) else "leader"
-    name = _identity(job, int(index), configuration).name
+    number, why = go_int(index)
+    if number is None:
+        problem = invalid(f"metadata.labels[{_GROUP_INDEX}]", index, go_error("Atoi", index, why))
+        raise ManifestError([replace(problem, object=object_ref(pod))])
+    name = _identity(job, number, configuration).name
     return marked_pod(pod, job, name, configuration, size=_size(job), role=role)
 
 

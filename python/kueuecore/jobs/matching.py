@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.jobs.injection import StartError, infos_of_admission
 from kueuecore.jobs.integration import Integration
@@ -42,7 +43,7 @@ def fits_workload(
         ManifestError: The kind of the job is not known, or the job, the Workload or a flavor has fields of other types.
         NoWorkload: There is no saying what pods the job has.
     """
-    surroundings = surroundings or Surroundings()
+    surroundings = Surroundings() if surroundings is None else instance("surroundings", surroundings, Surroundings)
     configuration = surroundings.configuration
     integration = known_integration(job, integrations)
     check_workload(workload)

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Self
 
+from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.names import NO_UID
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
@@ -227,6 +228,17 @@ class Surroundings:
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         """Labels of a namespace, with the one that the API server sets, also if there is no object of it."""
         return {**self.namespaces.get(namespace, {}), "kubernetes.io/metadata.name": namespace}
+
+
+def configuration_or_default(configuration: JobsConfiguration | None) -> JobsConfiguration:
+    """How jobs are managed; by default as in a new installation of Kueue.
+
+    Raises:
+        TypeError: It is no JobsConfiguration.
+    """
+    if configuration is None:
+        return JobsConfiguration()
+    return instance("configuration", configuration, JobsConfiguration)
 
 
 def _checks(cluster_queue: JsonObject) -> set[str]:

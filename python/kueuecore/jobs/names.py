@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from kueuecore._arguments import flag, text
 from kueuecore._json import JsonObject, text_at
 
 __all__ = ["NO_UID", "owner_reference", "uid_of", "workload_name"]
@@ -31,6 +32,8 @@ def workload_name(
         >>> workload_name("sample-job", kind="Job", group="batch")
         'job-sample-job-4b8c4'
     """
+    kind, group, extra = text("kind", kind), text("group", group), text("extra", extra)
+    owner_name, uid, short = text("owner_name", owner_name), text("uid", uid), flag("short", short)
     hashed = "\n".join([kind, group, owner_name, uid, *([extra] if extra else [])])
     digest = hashlib.sha1(hashed.encode(errors="replace"), usedforsecurity=False).hexdigest()
     longest = (63 if short else 253) - 1 - _HASH_LENGTH

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._arguments import each, text
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.fields import Items, Shape, field_problems
+from kueuecore.jobs.fields import Items, Shape, Type, check_fields
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write
 from kueuecore.jobs.model import (
@@ -60,16 +60,21 @@ def pod_group(name: str, pods: Sequence[JsonObject]) -> JsonObject:
     Raises:
         ManifestError: There is none, or one whose fields have other types than those of a pod.
     """
+    name = text("name", name)
     group = ObjectRef("PodList", name)
-    if not pods:
+    members: list[JsonValue] = []
+    for pod in each("pods", pods):
+        # Of many that are none, the first is enough.
+        check_fields(pod, Type.OBJECT, group, ("items", len(members)))
+        members.append(pod)
+    if not members:
         raise ManifestError([Problem("Required value", field="items", object=group, remedy="give its pods")])
-    if problems := field_problems({"items": list(pods)}, _FIELDS):
-        raise ManifestError(replace(it, object=group) for it in problems)
-    metadata = {**object_at(pods[0], "metadata"), "name": name}
+    check_fields({"items": members}, _FIELDS, group)
+    metadata = {**object_at(members[0], "metadata"), "name": name}
     # The Workload is made when the last pod is there.
-    if created := max(text_at(pod, "metadata", "creationTimestamp") for pod in pods):
+    if created := max(text_at(pod, "metadata", "creationTimestamp") for pod in members):
         metadata["creationTimestamp"] = created
-    return {"apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": list(pods)}
+    return {"apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": members}
 
 
 def _pods(group: JsonObject) -> list[JsonObject]:

@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
+from kueuecore._arguments import instance, mapping, text
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.fields import Shape, field_problems
+from kueuecore.jobs.fields import check_fields
 from kueuecore.jobs.injection import infos_of_admission, infos_of_workload
 from kueuecore.jobs.integration import Integration, Write
 from kueuecore.jobs.kinds import INTEGRATIONS
-from kueuecore.jobs.model import JobsConfiguration, group_of
+from kueuecore.jobs.model import JobsConfiguration, configuration_or_default, group_of
 from kueuecore.jobs.shapes import FLAVOR, METADATA, WORKLOAD
 from kueuecore.manifests import object_ref
 
@@ -45,7 +46,7 @@ def integration_of(
         >>> integration_of({"apiVersion": "batch/v1", "kind": "Job"}).framework
         'batch/job'
     """
-    return integrations.get((group_of(text_at(job, "apiVersion")), text_at(job, "kind")))
+    return mapping("integrations", integrations).get((group_of(text_at(job, "apiVersion")), text_at(job, "kind")))
 
 
 def start_job(
@@ -86,7 +87,7 @@ def start_job(
         >>> write.manifest["spec"]["suspend"], write.manifest["spec"]["template"]["spec"]
         (False, {'nodeSelector': {'pool': 'spot'}})
     """
-    configuration = configuration or JobsConfiguration()
+    configuration = configuration_or_default(configuration)
     integration = known_integration(job, integrations)
     check_workload(workload)
     check_flavors(flavors)
@@ -120,7 +121,7 @@ def stop_job(
     integration = known_integration(job, integrations)
     if workload is not None:
         check_workload(workload)
-    word = str(reason)
+    word, message = str(instance("reason", reason, StopReason)), text("message", message)
     if reason is StopReason.WORKLOAD_EVICTED and workload is not None:
         word += _eviction(workload)
     infos = None if workload is None else infos_of_workload(workload)
@@ -141,7 +142,7 @@ def reclaimable_pods(
     """
     integration = known_integration(job, integrations)
     check_workload(workload)
-    if not (configuration or JobsConfiguration()).enabled("ReclaimablePods"):
+    if not configuration_or_default(configuration).enabled("ReclaimablePods"):
         return {}
     return limited_to_pod_sets(integration.reclaimable_pods(job), workload)
 
@@ -165,7 +166,7 @@ def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], In
         remedy = f"the kinds are {kinds}; add yours with with_kinds"
         problem = Problem(f"Unsupported value: {quoted(found)}: this is no kind of jobs", field="kind", remedy=remedy)
         raise ManifestError([replace(problem, object=_ref(job))])
-    _check(job, {"metadata": METADATA, **integration.fields}, _ref(job))
+    check_fields(job, {"metadata": METADATA, **integration.fields}, _ref(job))
     return integration
 
 
@@ -175,7 +176,7 @@ def check_workload(workload: JsonObject) -> None:
     Raises:
         ManifestError: All that is wrong.
     """
-    _check(workload, WORKLOAD, _ref(workload, kind="Workload"))
+    check_fields(workload, WORKLOAD, _ref(workload, kind="Workload"))
 
 
 def check_flavors(flavors: Mapping[str, JsonObject]) -> None:
@@ -188,12 +189,7 @@ def check_flavors(flavors: Mapping[str, JsonObject]) -> None:
     if not isinstance(flavors, Mapping):
         raise TypeError(f"flavors are ResourceFlavors by their names, not {type(flavors).__name__}")
     for name, flavor in flavors.items():
-        _check(flavor, FLAVOR, ObjectRef("ResourceFlavor", str(name)))
-
-
-def _check(plain: JsonObject, shape: Shape, ref: ObjectRef) -> None:
-    if problems := field_problems(plain, shape):
-        raise ManifestError(replace(it, object=ref) for it in problems)
+        check_fields(flavor, FLAVOR, ObjectRef("ResourceFlavor", str(name)))
 
 
 def _ref(plain: JsonObject, *, kind: str = "") -> ObjectRef:

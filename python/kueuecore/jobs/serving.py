@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.jobs.fields import Shape, check_fields
 from kueuecore.jobs.integration import WorkloadIdentity
 from kueuecore.jobs.model import (
     JOB_UID_LABEL,
@@ -23,6 +25,8 @@ from kueuecore.jobs.names import owner_reference, workload_name
 from kueuecore.jobs.pod import GROUP_NAME, TOTAL_COUNT
 from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD
 from kueuecore.jobs.role_hash import ROLE_HASH
+from kueuecore.jobs.shapes import METADATA
+from kueuecore.manifests import object_ref
 
 __all__ = ["marked_pod", "serving_identity"]
 
@@ -66,6 +70,21 @@ def serving_identity(
     )
 
 
+def check_pod(pod: JsonObject, job: JsonObject, fields: Mapping[str, Shape]) -> None:
+    """Refuse a pod or a set whose fields have other types than they should.
+
+    Args:
+        pod: The pod.
+        job: The set.
+        fields: What is read of the set.
+
+    Raises:
+        ManifestError: All that is wrong with the first of them.
+    """
+    check_fields(pod, {"metadata": METADATA}, replace(object_ref(object_at(pod)), kind="Pod"))
+    check_fields(job, {"metadata": METADATA, **fields}, object_ref(object_at(job)))
+
+
 def marked_pod(
     pod: JsonObject, job: JsonObject, workload: str, configuration: JobsConfiguration, *, size: int, role: str
 ) -> JsonObject:
@@ -73,7 +92,7 @@ def marked_pod(
 
     Args:
         pod: The pod.
-        job: The set.
+        job: The set. Its fields have been checked.
         workload: Name of the Workload, and of the group.
         configuration: Whose gates count.
         size: How many pods the group has.

@@ -8,13 +8,20 @@ from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, tex
 from kueuecore.errors import Problem
 from kueuecore.jobs.fields import Exactly, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
-from kueuecore.jobs.model import PREFIX, JobsConfiguration, Surroundings, labels_of, set_annotation
+from kueuecore.jobs.model import (
+    PREFIX,
+    JobsConfiguration,
+    Surroundings,
+    configuration_or_default,
+    labels_of,
+    set_annotation,
+)
 from kueuecore.jobs.owners import should_wait
 from kueuecore.jobs.paths import with_value
 from kueuecore.jobs.pod import FAST_ADMISSION, POD_INDEX_SOURCE, SERVING, SUSPENDED_BY_PARENT
 from kueuecore.jobs.rejections import forbidden, immutable
 from kueuecore.jobs.role_hash import spec_changes
-from kueuecore.jobs.serving import marked_pod, serving_identity
+from kueuecore.jobs.serving import check_pod, marked_pod, serving_identity
 from kueuecore.jobs.shapes import TEMPLATE, template_problems
 
 __all__ = ["STATEFUL_SET", "STATEFUL_SET_FIELDS", "pod_of_stateful_set"]
@@ -33,7 +40,13 @@ STATEFUL_SET_FIELDS: Mapping[str, Shape] = {
 
 
 def pod_of_stateful_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """A pod of a StatefulSet as Kueue marks it, so that it is admitted with the others."""
+    """A pod of a StatefulSet as Kueue marks it, so that it is admitted with the others.
+
+    Raises:
+        ManifestError: One of the two has fields of other types than it should.
+    """
+    configuration = configuration_or_default(configuration)
+    check_pod(pod, job, STATEFUL_SET_FIELDS)
     name = _identity(job, 0, configuration).name
     marked = marked_pod(pod, job, name, configuration, size=_replicas(job), role="main")
     for key, value in ((FAST_ADMISSION, "true"), (SERVING, "true"), (POD_INDEX_SOURCE, _POD_INDEX)):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
+from kueuecore._arguments import each
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
@@ -21,6 +23,7 @@ from kueuecore.jobs.model import (
     JobsConfiguration,
     Surroundings,
     annotations_of,
+    configuration_or_default,
     is_elastic,
     labels_of,
 )
@@ -72,16 +75,17 @@ def sync_workloads(
         >>> [step.action for step in sync_workloads(job, [], now="2026-01-01T00:00:00Z").steps]
         [<Action.CREATE: 'Create'>]
     """
-    configuration = configuration or JobsConfiguration()
+    configuration, at = configuration_or_default(configuration), nanoseconds(now)
     integration = known_integration(job, integrations)
     if integration.is_serving:
         message = f"the pods of a {integration.kind} have the Workloads, or a controller of its own makes them"
         raise ManifestError([Problem(message, field="kind", object=object_ref(job))])
-    everything = list(workloads)
-    for it in everything:
+    everything = []
+    for it in each("workloads", workloads):
         check_workload(it)
-    surroundings = surroundings_of([*around, *everything], configuration, integrations)
-    return _Syncing(integration.with_defaults(job), integration, surroundings, nanoseconds(now), integrations).sync()
+        everything.append(it)
+    surroundings = surroundings_of(chain(each("around", around), everything), configuration, integrations)
+    return _Syncing(integration.with_defaults(job), integration, surroundings, at, integrations).sync()
 
 
 class _Syncing:

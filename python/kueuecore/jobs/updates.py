@@ -18,6 +18,7 @@ from kueuecore.jobs.model import (
     JobsConfiguration,
     Surroundings,
     annotations_of,
+    configuration_or_default,
     is_elastic,
     labels_of,
 )
@@ -67,10 +68,11 @@ def update_problems(
         >>> print(*update_problems(job, moved))
         Job "lab/sum": metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: "others": field is immutable
     """
-    configuration = configuration or JobsConfiguration()
+    configuration = configuration_or_default(configuration)
     surroundings = surroundings_of(around, configuration, integrations)
-    integration, ref = known_integration(old, integrations), object_ref(new)
-    if known_integration(new, integrations) is not integration or object_ref(old) != ref:
+    integration, other = known_integration(old, integrations), known_integration(new, integrations)
+    ref = object_ref(new)
+    if other is not integration or object_ref(old) != ref:
         raise ValueError(f"{object_ref(old)} and {ref} are not one object")
     old, new = integration.with_defaults(old), integration.with_defaults(new)
     if integration.is_serving:

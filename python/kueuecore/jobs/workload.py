@@ -213,5 +213,6 @@ def _amounts(amounts: JsonValue) -> JsonValue:
     if not isinstance(amounts, dict):
         return amounts
     return {
-        name: f"{Decimal(repr(amount)):f}" if isinstance(amount, float) else amount for name, amount in amounts.items()
+        name: f"{Decimal(float.__repr__(amount)):f}" if isinstance(amount, float) else amount
+        for name, amount in amounts.items()
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kueuecore._arguments import each, mapping
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted, shown
 from kueuecore.errors import ManifestError, ObjectRef, Problem
@@ -21,6 +22,7 @@ from kueuecore.jobs.model import (
     JobsConfiguration,
     Surroundings,
     annotations_of,
+    configuration_or_default,
     group_of,
     labels_of,
     owner_key,
@@ -33,7 +35,7 @@ from kueuecore.jobs.pod_group import POD_GROUP, pod_group
 from kueuecore.jobs.shapes import METADATA
 from kueuecore.jobs.validation import common_problems, prebuilt_workload
 from kueuecore.jobs.workload import new_workload, priority_of
-from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
+from kueuecore.manifests import Manifest, ManifestLike, as_manifest, object_ref, plain_object
 
 __all__ = ["Ignored", "JobsResult", "surroundings_of", "with_webhook_defaults", "workloads_for"]
 
@@ -110,8 +112,9 @@ def workloads_for(
     Returns:
         Workloads, ignored jobs and problems; nothing is raised for a job that is rejected.
     """
-    configuration = configuration or JobsConfiguration()
-    everything = [it if isinstance(it, Manifest) else Manifest(plain_object(it)) for it in manifests]
+    configuration = configuration_or_default(configuration)
+    given = each("manifests", manifests)
+    everything = [as_manifest(it, f"manifests[{index}]") for index, it in enumerate(given)]
     surroundings = surroundings_of(everything, configuration, integrations)
     builder = _Builder(surroundings, integrations, _Names(everything, configuration.default_namespace))
     for index, manifest in enumerate(everything):
@@ -126,8 +129,10 @@ def surroundings_of(
     integrations: Mapping[tuple[str, str], Integration],
 ) -> Surroundings:
     """What jobs stand in."""
+    mapping("integrations", integrations)
+    given = enumerate(each("around", manifests))
     return Surroundings.of(
-        map(plain_object, manifests),
+        [plain_object(it, f"around[{index}]") for index, it in given],
         configuration=configuration,
         frameworks={(it.api_version, it.kind): it.framework for it in integrations.values()},
         own_frameworks={it.framework for key, it in integrations.items() if INTEGRATIONS.get(key) is not it},

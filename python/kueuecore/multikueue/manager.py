@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from kueuecore._arguments import each, flag, instance, mapping, text
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Metrics, WatchError
+from kueuecore.controller.checked import check_key, check_version, event_of, plain_object
 from kueuecore.jobs.model import group_of
 from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text
 from kueuecore.multikueue.affected import Affected, key_of
@@ -101,13 +103,13 @@ class Manager:
         overflow: OverflowPolicy | None = None,
         metrics: Metrics | None = None,
     ) -> None:
-        if dispatcher is not None and not isinstance(dispatcher, Dispatcher):
-            raise TypeError(f"dispatcher is a Dispatcher, not {type(dispatcher).__name__}")
-        if overflow is not None and not isinstance(overflow, OverflowPolicy):
-            raise TypeError(f"overflow is an OverflowPolicy, not {type(overflow).__name__}")
-        self.settings = settings or MultiKueueSettings.of(configuration or Configuration())
-        self.dispatcher = dispatcher or dispatcher_of(self.settings)
-        self.adapters = dict(adapters_of(self.settings) if adapters is None else adapters)
+        given = Configuration() if configuration is None else instance("configuration", configuration, Configuration)
+        if settings is None:
+            settings = MultiKueueSettings.of(given)
+        self.settings = instance("settings", settings, MultiKueueSettings)
+        self.dispatcher = dispatcher_of(self.settings) if dispatcher is None else dispatcher
+        self.adapters = dict(adapters_of(self.settings) if adapters is None else mapping("adapters", adapters))
+        _check_parts(self.dispatcher, self.adapters, overflow, metrics)
         self._stores: dict[str, Store] = {MANAGER: Store()}
         jobs = {it.kind: it.api_version for it in self.adapters.values()}
         self._manager_kinds = {**dict.fromkeys(_MANAGER_KINDS, _KUEUE), **jobs}
@@ -176,19 +178,25 @@ class Manager:
 
         Raises:
             WatchError: The event is an error.
+            ManifestError: The event has no type or no object, or a version that no API server counts. Nothing has
+                changed.
+            TypeError: The event or its object is no plain data. Nothing has changed.
+            ValueError: There is no such type of events.
 
         Returns:
             False if that is old news, or of a kind that nobody here looks at.
         """
-        manifest: JsonObject = event["object"]
-        if event["type"] == "ERROR":
+        at, cluster = nanoseconds(now), text("cluster", cluster)
+        kind, manifest = event_of(event)
+        if kind == "ERROR":
             raise WatchError(int_at(manifest, "code", default=500), text_at(manifest, "message"))
-        if event["type"] == "BOOKMARK" or not self._is_watched(cluster, manifest):
+        check_version(manifest)
+        if kind == "BOOKMARK" or not self._is_watched(cluster, manifest):
             return False
         before = self._store(cluster).observe(event)
         if before is None:
             return False
-        self._note(cluster, before, None if event["type"] == "DELETED" else manifest, nanoseconds(now))
+        self._note(cluster, before, None if kind == "DELETED" else manifest, at)
         return True
 
     def resync(
@@ -208,9 +216,22 @@ class Manager:
             now: The time.
             cluster: Whose; the manager's by default.
             resource_version: `metadata.resourceVersion` of the list.
+
+        Raises:
+            ManifestError: An object has a version that no API server counts. Nothing has changed.
+            TypeError: An object is no plain data. Nothing has changed.
+            ValueError: Nobody looks at this kind. Nothing has changed.
         """
-        store, at = self._store(cluster), nanoseconds(now)
-        listed = [{"kind": kind, "apiVersion": self._manager_kinds[kind], **manifest} for manifest in objects]
+        at, cluster, kind = nanoseconds(now), text("cluster", cluster), text("kind", kind)
+        resource_version = text("resource_version", resource_version)
+        kinds = self._manager_kinds if cluster == MANAGER else self._worker_kinds
+        if kind not in kinds:
+            raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join(kinds)}")
+        listed: list[JsonObject] = []
+        for index, it in enumerate(each("objects", objects)):
+            listed.append({"kind": kind, "apiVersion": kinds[kind], **plain_object(it, f"objects[{index}]")})
+            check_version(listed[-1])
+        store = self._store(cluster)
         watched = [it for it in listed if self._is_watched(cluster, it)]
         for before, after in store.resync(kind, watched, resource_version):
             self._note(cluster, before, after, at)
@@ -219,7 +240,7 @@ class Manager:
 
     def connected(self, cluster: str, *, now: TimeLike) -> None:
         """All watches of a worker are up, and all its kinds were listed."""
-        at = nanoseconds(now)
+        at, cluster = nanoseconds(now), text("cluster", cluster)
         self._links.connected(cluster, at)
         for workload in self._stores[MANAGER].of_kind("Workload"):
             self._workloads.add(key_of(workload), at + self.settings.batch_period_ns)
@@ -237,26 +258,31 @@ class Manager:
             now: The time.
             is_missing: Are the credentials not there? Then nothing is tried before `source_changed`.
         """
-        self._links.failed(cluster, reason, message, nanoseconds(now), is_missing=is_missing)
+        cluster, why = text("cluster", cluster), text("message", message)
+        is_absent = flag("is_missing", is_missing)
+        instance("reason", reason, ConnectionReason)
+        self._links.failed(cluster, reason, why, nanoseconds(now), is_missing=is_absent)
 
     def connection_pending(self, cluster: str, message: str, *, now: TimeLike) -> None:
         """An attempt before is still under way: it is looked at again soon, and does not count."""
-        self._links.pending(cluster, message, nanoseconds(now))
+        self._links.pending(text("cluster", cluster), text("message", message), nanoseconds(now))
 
     def connection_lost(self, cluster: str, *, now: TimeLike) -> None:
         """A watch of a worker ended. Commands for it that are not answered are taken for lost."""
-        self._links.lost(cluster, nanoseconds(now))
-        self._drop_commands(cluster, nanoseconds(now))
-        self._triggers.worker(nanoseconds(now))
+        at, cluster = nanoseconds(now), text("cluster", cluster)
+        self._links.lost(cluster, at)
+        self._drop_commands(cluster, at)
+        self._triggers.worker(at)
 
     def source_changed(self, cluster: str, *, now: TimeLike) -> None:
         """The credentials of a worker, its Secret say, have changed: connect anew."""
-        self._links.source_changed(cluster, nanoseconds(now))
-        self._drop_commands(cluster, nanoseconds(now))
+        at, cluster = nanoseconds(now), text("cluster", cluster)
+        self._links.source_changed(cluster, at)
+        self._drop_commands(cluster, at)
 
     def is_connected(self, cluster: str) -> bool:
         """Is a worker connected?"""
-        connection = self._links.connections.get(cluster)
+        connection = self._links.connections.get(text("cluster", cluster))
         return connection is not None and connection.is_connected
 
     # What is decided.
@@ -308,16 +334,22 @@ class Manager:
 
         Returns:
             False if it does not matter any more, because its cluster was lost meanwhile.
+
+        Raises:
+            TypeError: The answer is no plain data. Nothing has changed.
+            ValueError: The answer is another object. Nothing has changed.
         """
         at = nanoseconds(now)
-        if not self._ledger.is_open(command):
+        if not self._is_open(command):
             return False
+        if answer is not None:
+            check_key("answer", answer, (command.kind, command.namespace, command.name))
         store = self._stores[command.cluster]
         if isinstance(command, Delete):
             if answer is None:
                 store.drop(command.kind, command.name, namespace=command.namespace, uid=command.uid)
         elif not isinstance(command, Read):
-            answer = answer or self._expected(command)
+            answer = self._expected(command) if answer is None else answer
         if answer is not None:
             store.put(answer)
         if (count := self._counts.get(command.number)) is not None:
@@ -343,17 +375,23 @@ class Manager:
 
         Returns:
             False if it does not matter any more, because its cluster was lost meanwhile.
+
+        Raises:
+            TypeError: `newest` is no plain data. Nothing has changed.
+            ValueError: `newest` is another object. Nothing has changed.
         """
-        at = nanoseconds(now)
-        if not self._ledger.is_open(command):
+        at, has_gone = nanoseconds(now), flag("gone", gone)
+        if not self._is_open(command):
             return False
+        if newest is not None:
+            check_key("newest", newest, (command.kind, command.namespace, command.name))
         store = self._stores[command.cluster]
         if newest is not None:
             store.put(newest)
-        elif gone and not isinstance(command, Create):
+        elif has_gone and not isinstance(command, Create):
             uid = command.uid if isinstance(command, Delete) else ""
             store.drop(command.kind, command.name, namespace=command.namespace, uid=uid)
-        self._close(command, at, has_failed=newest is None and not gone)
+        self._close(command, at, has_failed=newest is None and not has_gone)
         return True
 
     @property
@@ -363,7 +401,8 @@ class Manager:
 
     def attempts(self, name: str, *, namespace: str) -> tuple[Attempt, ...]:
         """Which workers had won a Workload before and what became of it there; nothing with Kueue's own dispatchers."""
-        return attempts_of(self._stores[MANAGER].get("Workload", name, namespace=namespace))
+        key = text("namespace", namespace), text("name", name)
+        return attempts_of(self._stores[MANAGER].get("Workload", key[1], namespace=key[0]))
 
     # One look at a Workload.
 
@@ -480,6 +519,11 @@ class Manager:
 
     # Which commands are open.
 
+    def _is_open(self, command: ObjectCommand) -> bool:
+        if not isinstance(command, ObjectCommand):
+            raise TypeError(f"command is one of a turn about an object, not {type(command).__name__}")
+        return self._ledger.is_open(command)
+
     def _opened(self, commands: Iterable[Command], about: WorkloadKey | None, at: int) -> list[Command]:
         """Commands with their numbers; what somebody else is writing just now is decided anew after that."""
         opened, left_out = self._ledger.open(commands, about)
@@ -512,6 +556,19 @@ class Manager:
             return command.manifest
         stored = self._stores[command.cluster].get(command.kind, command.name, namespace=command.namespace)
         return patched(stored, command.patch) if stored is not None else None
+
+
+def _check_parts(
+    dispatcher: Dispatcher, adapters: Mapping[str, Adapter], overflow: OverflowPolicy | None, metrics: Metrics | None
+) -> None:
+    """Refuse what would fail in the middle of a turn."""
+    for name, part, method in (("dispatcher", dispatcher, "nominate"), ("overflow", overflow, "look")):
+        if part is not None and (isinstance(part, type) or not callable(getattr(part, method, None))):
+            raise TypeError(f"{name} has a method {method}; a {type(part).__name__} has none")
+    for key, adapter in adapters.items():
+        instance(f"adapters[{key!r}]", adapter, Adapter)
+    if metrics is not None:
+        instance("metrics", metrics, Metrics)
 
 
 def _rejection(local: JsonObject, check: str, reason: str, at: int) -> Result:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kueuecore._json import JsonValue
+from kueuecore._json import JsonValue, text_at
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.objects._fields import Quantity
 from kueuecore.objects._meta import ClusterObject, OwnerReference
@@ -209,9 +209,11 @@ def from_manifest(manifest: Mapping[str, JsonValue]) -> ClusterObject:
     """
     if not isinstance(manifest, Mapping):
         raise TypeError(f"a manifest is a mapping, not {type(manifest).__name__}")
-    found = (str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    plain = dict(manifest)
+    found = text_at(plain, "apiVersion"), text_at(plain, "kind")
     cls = KINDS.get(found)
     if cls is None:
         remedy = f"the kinds are {', '.join(sorted(kind for _, kind in KINDS))}, those of Kueue in v1beta2"
-        raise ManifestError([Problem(f"there is no class for {found[0]} {found[1]}", remedy=remedy)])
+        what = " ".join(filter(None, found)) or "an object without apiVersion and kind"
+        raise ManifestError([Problem(f"there is no class for {what}", remedy=remedy)])
     return cls.from_manifest(manifest)

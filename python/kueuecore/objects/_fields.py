@@ -17,6 +17,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
 
+from kueuecore._arguments import shown
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.errors import ManifestError, Problem
 
@@ -25,6 +26,8 @@ __all__ = ["Quantity", "Value", "at"]
 Quantity: TypeAlias = str | int | Decimal
 """An amount: a text such as `500m` or `10Gi`, a whole number, or a Decimal. Kept as a text; never a float."""
 
+# Of a whole number or a Decimal: no float64 has more.
+_MOST_DIGITS = 309
 _QUANTITY = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?\Z")
 
 
@@ -120,7 +123,8 @@ class Value:
             parent = _parent(value, field.place, path)
             found = parent.get(field.key)
             field_path = ".".join([path, *field.place, field.key])
-            blank = found is None or (found == "" and field.optional and field.kind.blank_is_absent)
+            is_empty = isinstance(found, str) and not found
+            blank = found is None or (is_empty and field.optional and field.kind.blank_is_absent)
             if not blank:
                 arguments[field.name] = field.kind.read(found, field_path)
             elif field.required:
@@ -128,10 +132,14 @@ class Value:
         for field in rests:
             parent, known_here = _parent(value, field.place, path), taken.pop(field.place)
             arguments[field.name] = {key: entry for key, entry in parent.items() if key not in known_here}
+            if any(not isinstance(key, str) for key in parent):
+                raise _Mismatch(".".join([path, *field.place]), "a key is no text")
         for place, keys in taken.items():
             if ".".join(place) in cls._ignored:
                 continue
             for key in _parent(value, place, path):
+                if not isinstance(key, str):
+                    raise _Mismatch(".".join([path, *place]), f"a key is no text: {shown(key)}")
                 if key not in keys:
                     remedy = f"the fields here are {', '.join(sorted(keys))}"
                     raise _Mismatch(".".join([path, *place, key]), f"unknown field of {cls.__name__}", remedy=remedy)
@@ -217,7 +225,7 @@ def _plain(cls: type, what: str) -> _Kind:
 
     def take(value: object, name: str) -> object:
         if not fits(value):
-            raise TypeError(f"{name} is {what}, not {value!r}")
+            raise TypeError(f"{name} is {what}, not {shown(value)}")
         return value
 
     def read_plain(value: JsonValue, path: str) -> object:
@@ -228,17 +236,23 @@ def _plain(cls: type, what: str) -> _Kind:
     return _Kind(take, read_plain, lambda value: value)
 
 
+def _member(cls: type[StrEnum], value: object) -> StrEnum:
+    if not isinstance(value, str):
+        raise ValueError("no text")
+    return cls(value)
+
+
 def _enum_kind(cls: type[StrEnum]) -> _Kind:
     def take(value: object, name: str) -> StrEnum:
         try:
-            return cls(typing.cast(str, value))  # anything else is a ValueError too
+            return _member(cls, value)
         except ValueError:
             supported = ", ".join(f'"{member}"' for member in cls)
             raise ValueError(f"{name}: Unsupported value: {_show(value)}: supported values: {supported}") from None
 
     def read_enum(value: JsonValue, path: str) -> StrEnum:
         try:
-            return cls(typing.cast(str, value))  # anything else is a ValueError too
+            return _member(cls, value)
         except ValueError:
             supported = ", ".join(f'"{member}"' for member in cls)
             message = f"Unsupported value: {_show(value)}: supported values: {supported}"
@@ -250,7 +264,7 @@ def _enum_kind(cls: type[StrEnum]) -> _Kind:
 def _value_kind(cls: type[Value]) -> _Kind:
     def take(value: object, name: str) -> Value:
         if not isinstance(value, cls):
-            raise TypeError(f"{name} is a {cls.__name__}, not {value!r}")
+            raise TypeError(f"{name} is a {cls.__name__}, not {shown(value)}")
         return value
 
     return _Kind(take, cls._from_json, cls._to_json)
@@ -259,7 +273,7 @@ def _value_kind(cls: type[Value]) -> _Kind:
 def _sequence_kind(entry: _Kind) -> _Kind:
     def take(value: object, name: str) -> tuple[object, ...]:
         if isinstance(value, str) or not isinstance(value, Sequence):
-            raise TypeError(f"{name} is a list, not {value!r}")
+            raise TypeError(f"{name} is a list, not {shown(value)}")
         return tuple(entry.take(item, f"{name}[{index}]") for index, item in enumerate(value))
 
     def read_sequence(value: JsonValue, path: str) -> list[object]:
@@ -273,10 +287,10 @@ def _sequence_kind(entry: _Kind) -> _Kind:
 def _mapping_kind(entry: _Kind) -> _Kind:
     def take(value: object, name: str) -> dict[str, object]:
         if not isinstance(value, Mapping):
-            raise TypeError(f"{name} is a mapping, not {value!r}")
+            raise TypeError(f"{name} is a mapping, not {shown(value)}")
         for key in value:
             if not isinstance(key, str):
-                raise TypeError(f"{name} has texts as keys, not {key!r}")
+                raise TypeError(f"{name} has texts as keys, not {shown(key)}")
         return {key: entry.take(item, f"{name}[{key!r}]") for key, item in value.items()}
 
     def read_mapping(value: JsonValue, path: str) -> dict[str, object]:
@@ -291,11 +305,21 @@ def _take_quantity(value: object, name: str) -> str:
     if isinstance(value, float):
         raise TypeError(f"{name}: a float is not exact; write Decimal({str(value)!r}) or {str(value)!r}, not {value!r}")
     if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
-        raise TypeError(f"{name} is a quantity (a text, a whole number or a Decimal), not {value!r}")
+        raise TypeError(f"{name} is a quantity (a text, a whole number or a Decimal), not {shown(value)}")
+    if _n_digits(value) > _MOST_DIGITS:
+        raise ValueError(f"{name}: a number of more than {_MOST_DIGITS} digits is no quantity")
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if not _QUANTITY.match(text):
         raise ValueError(f"{name}: {text!r} is no quantity; write one such as '2', '500m' or '10Gi'")
     return text
+
+
+def _n_digits(value: str | int | Decimal) -> int:
+    """How many digits a number has at least, written out: Decimal("1e999999999") would be a gigabyte."""
+    if isinstance(value, Decimal):
+        return abs(value.adjusted()) + 1 if value.is_finite() else 0
+    # A digit has a little more than three bits.
+    return value.bit_length() // 4 if isinstance(value, int) else 0
 
 
 def _read_quantity(value: JsonValue, path: str) -> str:
@@ -326,4 +350,7 @@ def _describe(value: object) -> str:
 
 
 def _show(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=repr)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return shown(value)

@@ -377,7 +377,7 @@ impl Engine {
                 (Some(Object::Workload(workload)), None) => {
                     engine.what_if(*workload, Time(now)).map_err(|error| Refused::Value(error.to_string()))
                 }
-                _ => Err(Refused::Value("give one object, a Workload".to_owned())),
+                _ => Err(Refused::Value("workload: give one object, a Workload".to_owned())),
             }
         })?;
         let it = considered.map_err(|refused| match refused {
