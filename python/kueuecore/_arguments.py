@@ -69,6 +69,8 @@ def cycles_of(cycles: object, name: str) -> int | None:
     """
     if isinstance(cycles, float) and math.isnan(cycles):
         raise ValueError(f"{name} is NaN; give a number from 0 to {2**63 - 1}")
+    if cycles is not None and (isinstance(cycles, bool) or not isinstance(cycles, int)):
+        raise TypeError(f"{name} is a number of cycles or None, not {type(cycles).__name__}")
     return None if cycles is None else number(name, cycles)
 
 

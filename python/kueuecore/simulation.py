@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
-from kueuecore._arguments import cycles_of, flag
+from kueuecore._arguments import cycles_of, each, flag
 from kueuecore.checks import CheckController
 from kueuecore.columns import Submissions, check_names, encode_submissions
 from kueuecore.configuration import Configuration
@@ -125,9 +126,13 @@ def simulate(
         [0, 55]
     """
     start = beginning_ns(now)
-    # An iterator would be at its end when it is asked for names.
-    submissions = tuple(submissions)
-    batches = [encode_submissions(rows, start=start) for rows in submissions]
+    given: list[Submissions] = []
+    batches = []
+    for rows in each("submissions", submissions):
+        batches.append(encode_submissions(rows, start=start))
+        given.append(rows)
+    if not isinstance(checks, Sequence):
+        raise TypeError(f"checks is a sequence, not {type(checks).__name__}")
     if checks:
         cluster = VirtualCluster(
             objects,
@@ -142,7 +147,8 @@ def simulate(
             messages=messages,
         )
         check_names(batches, cluster.engine.workload_keys())
-        cluster.schedule([*(it for rows in submissions for it in submitted(rows, start=start)), *events])
+        rows_one_by_one = (it for rows in given for it in submitted(rows, start=start))
+        cluster.schedule(chain(rows_one_by_one, each("events", events)))
         cluster.advance()
         return cluster.run()
     engine = Engine(configuration)
@@ -156,7 +162,8 @@ def simulate(
         flag("messages", messages),
     )
     check_names(batches, engine.workload_keys())
-    core = engine._core.simulate(batches, b"\n".join(map(_line, events)), flag("trusted", trusted), start, options)
+    lines = b"\n".join(map(_line, each("events", events)))
+    core = engine._core.simulate(batches, lines, flag("trusted", trusted), start, options)
     if core.ending == _OUT_OF_TIME:
         raise OutOfTimeError("what happens next leads")
     return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)

@@ -12,7 +12,7 @@ from kueuecore import Happening, Operation, Submissions, find_preemption_loop, s
 from kueuecore.checks import CheckController
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
-from kueuecore.objects import Namespace
+from kueuecore.objects import LocalQueue, Namespace
 from kueuecore.provisioning import ProvisioningController
 from kueuecore.virtual import VirtualCluster
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, snapshot, workload, world
@@ -151,6 +151,28 @@ def test_events_in_spans_that_can_not_be_are_refused_by_name(name: str, seconds:
         with pytest.raises(ValueError, match=name):
             cluster.submit(workload("a"), **{name: given}, now=at(5))
     assert (len(cluster.engine), cluster.now, cluster.steps) == (0, T0, ())
+
+
+@RUNS
+def test_a_workload_without_a_namespace_runs_in_default(checks: tuple[CheckController, ...]) -> None:
+    manifest: dict[str, Any] = dict(workload("a").to_manifest())
+    manifest["metadata"] = {"name": "a"}
+    objects = [
+        Namespace("default"),
+        flavor(),
+        cluster_queue(),
+        LocalQueue("lq", namespace="default", cluster_queue="cq"),
+    ]
+    events: list[dict[str, Any]] = [
+        {"at": 0, "op": "create", "object": manifest, "runSeconds": 5},
+        {"at": 1, "op": "update", "object": {**manifest, "metadata": {"name": "a", "labels": {"x": "y"}}}},
+    ]
+    run = simulate(objects, events, now=T0, checks=checks)
+    assert [(it.kind.value, it.key) for it in run.steps] == [
+        ("Created", "default/a"),
+        ("Admitted", "default/a"),
+        ("Finished", "default/a"),
+    ]
 
 
 def test_events_beyond_64_bits_are_refused() -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kueuecore._arguments import cycles_of
+from kueuecore._arguments import cycles_of, flag
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checking import Checking, with_activity
 from kueuecore.checks import CheckController, ObjectWriteKind, Review, applied_review
@@ -120,11 +120,11 @@ class VirtualCluster:
         self._cycle_ns = span_ns(cycle_seconds, "cycle_seconds")
         self._quiet_cycles = cycles_of(quiet_cycles, "quiet_cycles")
         self._max_cycles = cycles_of(max_cycles, "max_cycles")
-        self._messages = messages
-        self._record = Record(messages)
+        self._messages = flag("messages", messages)
+        self._record = Record(self._messages)
         self._running = Running(self.engine, self._record, eviction_ns=span_ns(eviction_seconds, "eviction_seconds"))
         self._events: list[tuple[int, Event]] = []
-        self._stored = Stored(self.engine, trusted=trusted)
+        self._stored = Stored(self.engine, trusted=flag("trusted", trusted))
         self._checking = Checking(checks)
         self._has_checks = bool(checks)
         self._happenings: deque[tuple[int, Happening, JobPlan, int | None]] = deque()
@@ -192,9 +192,9 @@ class VirtualCluster:
         plan = job_plan(happening, waits_for_pods=self._running.waits_for_pods, at=self._now)
         given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest))
         made = (given,) if text_at(given.object, "kind") == "Workload" else self._workloads_of(given)
-        self._create(made, plan, None)
+        keys = self._create(made, plan, None)
         self._happened()
-        return tuple(object_ref(it.object).key for it in made)
+        return keys
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
         """Delete an object; was it there?"""
@@ -382,9 +382,12 @@ class VirtualCluster:
         if not self._parts:
             self._begin_round()
 
-    def _put(self, manifests: tuple[Manifest, ...]) -> None:
-        for manifest in self._stored.apply(manifests, now=self._now):
+    def _put(self, manifests: tuple[Manifest, ...]) -> tuple[Manifest, ...]:
+        """Store objects; what came of each."""
+        stored = self._stored.apply(manifests, now=self._now)
+        for manifest in stored:
             self._checking.observe(manifest.object, now=self._now)
+        return stored
 
     def _workloads_of(self, job: Manifest) -> tuple[Manifest, ...]:
         others = self._stored.others()
@@ -395,14 +398,15 @@ class VirtualCluster:
             raise ManifestError([replace(ManifestError.of(why).problems[0], object=object_ref(job.object))])
         return result.workloads
 
-    def _create(self, workloads: tuple[Manifest, ...], plan: JobPlan, number: int | None) -> None:
-        self._put(workloads)
-        for workload in workloads:
-            key = object_ref(workload.object).key
+    def _create(self, workloads: tuple[Manifest, ...], plan: JobPlan, number: int | None) -> tuple[str, ...]:
+        """Workloads appear; their keys."""
+        keys = tuple(object_ref(it.object).key for it in self._put(workloads))
+        for key in keys:
             self._running.add(key, plan)
             if number is not None:
                 self._record.note_number(key, number)
             self._record.note(self._now, StepKind.CREATED, key)
+        return keys
 
     def _delete(self, ref: ObjectRef) -> bool:
         if not self._stored.delete(ref, now=self._now):

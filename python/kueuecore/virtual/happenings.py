@@ -34,22 +34,24 @@ def happening_of(event: Happening | Mapping[str, object], *, start: int) -> tupl
 
     Raises:
         ManifestError: It is none.
-        TypeError: A time or a span that is no number.
+        TypeError: It is neither, or a time or a span is no number.
         ValueError: A time or a span that can not be, or that leads beyond April 2262.
     """
     remedy = "give events as in the documentation"
-    if not isinstance(event, Happening | Mapping):
-        raise ManifestError.of(f"an event is a Happening or a dict, not {type(event).__name__}", remedy=remedy)
     if not isinstance(event, Happening):
+        if not isinstance(event, Mapping):
+            raise TypeError(f"an event is a Happening or a dict, not {type(event).__name__}")
         fields: dict[str, Any] = {_NAMES.get(name, name): value for name, value in event.items()}
         try:
             event = Happening(**{**fields, "op": Operation(str(fields.get("op")))})
         except (TypeError, ValueError) as error:
             raise ManifestError.of(f"an event is none: {error}", remedy=remedy) from None
-    needs_object = event.op in (Operation.CREATE, Operation.UPDATE)
+    op: object = event.op
+    is_known = isinstance(op, str) and op in tuple(Operation)
+    needs_object = is_known and op in (Operation.CREATE, Operation.UPDATE)
     is_key = isinstance(event.key, str) and "/" in event.key
     fits = event.object is not None and event.key is None if needs_object else event.object is None and is_key
-    if not fits:
+    if not (is_known and fits):
         detail = "must be create or update with an object, finish or delete with the key of a Workload"
         raise ManifestError.of(detail, field="op", remedy=remedy)
     at = later(start, event.at, "at")

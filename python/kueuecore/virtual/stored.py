@@ -105,6 +105,7 @@ class Stored:
 
         Of a Workload the spec changes, labels and annotations, and `status.reclaimablePods` if there are any.
         """
+        manifest = self._named(manifest)
         ref = object_ref(manifest.object)
         old = self.get(ref)
         if ref.kind == "Workload":
@@ -125,8 +126,17 @@ class Stored:
             status["reclaimablePods"] = reclaimable
         return {**new, "metadata": metadata, "spec": spec, "status": status}
 
+    def _named(self, manifest: Manifest) -> Manifest:
+        """With the namespace that the engine takes where there is none, so that both call the object the same."""
+        plain = manifest.object
+        metadata = object_at(plain, "metadata")
+        if self.trusted or text_at(plain, "kind") not in _NAMESPACED or text_at(metadata, "namespace"):
+            return manifest
+        return replace(manifest, object={**plain, "metadata": {**metadata, "namespace": "default"}})
+
     def _completed(self, manifest: Manifest, now: int) -> Manifest:
         """What an API server fills in when it stores a Workload, so that it can be written to later."""
+        manifest = self._named(manifest)
         plain = manifest.object
         if text_at(plain, "kind") != "Workload" or self.trusted:
             return manifest
@@ -138,6 +148,7 @@ class Stored:
         return replace(manifest, object={**_with_defaults(plain), "metadata": metadata})
 
 
+_NAMESPACED = frozenset({"LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate"})
 _KEPT_BY_ENGINE = frozenset(
     {
         "Namespace",

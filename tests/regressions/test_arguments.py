@@ -1,0 +1,368 @@
+"""Arguments of other types and sizes than their names say: refused by name, at once, and nothing has changed."""
+
+from __future__ import annotations
+
+import json
+import time
+import tracemalloc
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kueuecore import Configuration, Manifest, Submissions, World, read_manifests, settle, simulate
+from kueuecore.controller import Controller
+from kueuecore.engine import Engine
+from kueuecore.errors import ConfigurationError, ManifestError
+from kueuecore.jobs import (
+    JobsConfiguration,
+    StopReason,
+    fits_workload,
+    integration_of,
+    pod_group,
+    pod_of_leader_worker_set,
+    pod_of_stateful_set,
+    reclaimable_pods,
+    start_job,
+    stop_job,
+    sync_workloads,
+    update_problems,
+    workload_name,
+    workloads_for,
+)
+from kueuecore.multikueue import Connect, ConnectionReason, Manager
+from kueuecore.objects import AdmissionCheckState, ClusterQueue, Cohort, PodSet, ResourceQuota, from_manifest
+from tests.builders import T0, at, snapshot, workload, world
+
+Json = dict[str, Any]
+# What is refused; the types would not allow it.
+ANY: Any = None
+ONE: Any = 1
+FIVE: Any = 5
+ODD: Any = np.ones(2)
+KEY: Any = b"x"
+CLASS: Any = Configuration
+LONG: Any = 10**5000
+HUGE: Any = np.broadcast_to(np.int64(0), 10**8)
+KUEUE = "kueue.x-k8s.io/v1beta2"
+JOB: Json = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "ns"}, "spec": {}}
+WORKLOAD: Json = json.loads(json.dumps(workload("w").to_manifest()))
+
+
+def numbered(*cases: tuple[Any, ...]) -> Any:
+    return [pytest.param(*case, id=str(number)) for number, case in enumerate(cases)]
+
+
+def endless() -> Any:
+    found: list[Any] = []
+    found += [found, found]
+    return found
+
+
+def refused(call: Callable[[], object], match: str, error: type[Exception] = TypeError) -> None:
+    """It is refused with these words, quickly and in little memory."""
+    tracemalloc.start()
+    begin = time.process_time()
+    with pytest.raises(error, match=match):
+        call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert time.process_time() - begin < 2
+    assert peak < 20_000_000
+
+
+ENGINE: list[tuple[Callable[[Engine, Any], object], Any, str]] = [
+    (lambda it, odd: it.apply([], trusted=odd), "no", "^trusted is a bool, not str"),
+    (lambda it, odd: it.apply([], trusted=odd), None, "^trusted is a bool, not NoneType"),
+    (lambda it, odd: it.what_if(ANY, trusted=odd), np.array([1, 2]), "^(trusted|workload) is a"),
+    (lambda it, odd: it.evict("w", namespace="ns", now=T0, stopped=odd), np.ones(2), "^stopped is a bool"),
+    (lambda it, odd: it.forget("w", namespace="ns", now=T0, gone=odd), 1, "^gone is a bool, not int"),
+    (
+        lambda it, odd: it.note_readiness("w", namespace="ns", now=T0, are_ready=odd),
+        None,
+        "^are_ready is a bool",
+    ),
+    (
+        lambda it, odd: it.apply(odd),
+        5,
+        "^objects is a Manifest, a dict or of a class of kueuecore.objects",
+    ),
+    (lambda it, odd: it.apply(odd), np.array(3), "^objects is a Manifest, a dict"),
+    (lambda it, odd: it.apply(odd), HUGE, r"^objects\[0\] is a Manifest, a dict .*, not int64"),
+    (lambda it, odd: it.apply(odd), range(10**12), r"^objects\[0\] is a Manifest, a dict"),
+    (lambda it, odd: it.apply(odd), ClusterQueue, "^objects is a Manifest, a dict"),
+    (
+        lambda it, odd: it.apply(odd),
+        Manifest(ANY),
+        "^objects is a Manifest.*not Manifest of a None",
+    ),
+    (lambda it, odd: it.what_if(odd), ["x"], r"^workload\[0\] is a Manifest, a dict"),
+    (lambda it, odd: it.submit(**ROWS | {"first": odd}), np.array([1, 2]), "^first is an int, not ndarray"),
+    (lambda it, odd: it.submit(**ROWS | {"local_queues": odd}), np.array(3), "^local_queues is a sequence"),
+    (lambda it, odd: settle(it, now=T0, max_cycles=odd), "9", "^max_cycles is a number of cycles or None, not str"),
+]
+ROWS: Json = {"namespace": "ns", "local_queues": ["lq"], "queue": [0, 0], "requests": {"cpu": 1}}
+
+
+@pytest.mark.parametrize(("call", "odd", "match"), numbered(*ENGINE))
+def test_an_engine_names_the_argument(call: Callable[[Engine, Any], object], odd: Any, match: str) -> None:
+    engine = world(workload("w"))
+    engine.cycle(at(1))
+    before = snapshot(engine), engine.now
+    refused(lambda: call(engine, odd), match)
+    assert (snapshot(engine), engine.now) == before
+
+
+def test_a_flag_of_numpy_is_a_flag() -> None:
+    yes: Any = np.True_
+    no: Any = np.bool_(False)
+    assert Engine(keeps_journal=yes, models_readiness=no).save()["modelsReadiness"] is False
+    for name in ("models_readiness", "keeps_journal", "evaluates_always"):
+        refused(lambda: Engine(**{name: ONE}), f"^{name} is a bool, not int")  # noqa: B023
+
+
+def test_columns_beyond_all_sizes_are_refused_before_they_are_copied() -> None:
+    refused(lambda: Engine().submit(**ROWS | {"queue": range(10**12)}), "^queue: has more than 10000000", ValueError)
+    refused(lambda: Engine().submit(**ROWS | {"count": range(10**12)}), "^count: has more than 10000000", ValueError)
+    for name in ("at", "run_seconds"):
+        rows = Submissions(**ROWS, **{name: HUGE})
+        refused(lambda: simulate([], submissions=[rows], now=T0), f"^{name}: must be a scalar or have", ValueError)  # noqa: B023
+
+
+def test_half_a_surrogate_pair_in_a_text_is_refused_by_its_place() -> None:
+    with pytest.raises(ManifestError) as caught:
+        Engine().apply("apiVersion: v1\nkind: \ud800\n")
+    (problem,) = caught.value.problems
+    assert problem.message == "the character U+D800 is half a surrogate pair"
+    assert (problem.file, problem.line, problem.column, problem.remedy) == ("<string>", 2, 7, "remove it")
+
+
+# Controllers.
+
+
+def controller() -> Controller:
+    found = Controller()
+    for each in OBJECTS:
+        found.observe({"type": "ADDED", "object": each}, now=T0)
+    return found
+
+
+def stored(kind: str, name: str, spec: Json | None = None, *, namespace: str = "", api_version: str = KUEUE) -> Json:
+    metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata} | ({} if spec is None else {"spec": spec})
+
+
+FLAVOR = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "9"}]}
+QUOTA = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [FLAVOR]}]}
+OBJECTS = [
+    stored("Namespace", "ns", api_version="v1"),
+    stored("ResourceFlavor", "default"),
+    stored("ClusterQueue", "cq", QUOTA),
+    stored("LocalQueue", "lq", {"clusterQueue": "cq"}, namespace="ns"),
+    stored("Workload", "w", WORKLOAD["spec"], namespace="ns"),
+]
+SEEN: Json = {"type": "ADDED", "object": OBJECTS[-1]}
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    numbered(
+        (lambda it: it.confirm(None, now=T0), "^write is a WorkloadWrite, not NoneType"),
+        (lambda it: it.refuse(5, now=T0), "^write is a WorkloadWrite, not int"),
+        (lambda it: it.refuse(it.open_writes[0], now=T0, gone="no"), "^gone is a bool, not str"),
+        (lambda it: it.confirm(it.open_writes[0], [], now=T0), "^answer is plain data .*, not list"),
+        (lambda it: it.refuse(it.open_writes[0], [], now=T0), "^newest is plain data .*, not list"),
+        (lambda it: it.refuse_object(None, "x", now=T0), "^write is a ObjectWrite, not NoneType"),
+        (lambda it: it.finished([], namespace="ns"), "^name is a str, not list"),
+        (lambda it: it.stopped("w", namespace=None), "^namespace is a str, not NoneType"),
+        (lambda it: it.note_readiness("w", namespace="ns", are_ready=2), "^are_ready is a bool"),
+        (lambda it: it.workload(b"w", namespace="ns"), "^name is a str, not bytes"),
+        (lambda it: it.may_run({}, namespace="ns"), "^name is a str, not dict"),
+        (lambda it: it.watched([]), "^kind is a str, not list"),
+        (lambda it: it.resync([], [], now=T0), "^kind is a str, not list"),
+        (lambda it: it.resync("Cohort", 5, now=T0), "^objects is a sequence, not int"),
+        (lambda it: it.resync("Cohort", [{}, 5], now=T0), r"^objects\[1\] is plain data .*, not int"),
+        (lambda it: it.resync("Cohort", [], now=T0, resource_version=5), "^resource_version is a str, not int"),
+        (lambda it: Controller(considered=FIVE), "^considered is a function, not int"),
+        (lambda it: Controller(metrics=CLASS), "^metrics is a Metrics, not type"),
+        (lambda it: Controller(checks=FIVE), "^checks is a sequence, not int"),
+        (lambda it: Controller(checks=HUGE), "^checks holds check controllers, not int64"),
+        (lambda it: Controller(configuration=FIVE), "^configuration is a Configuration or None, not int"),
+    ),
+)
+def test_a_controller_names_the_argument(call: Callable[[Any], object], match: str) -> None:
+    found = controller()
+    (write,) = found.turn(T0).writes
+    before = found.save(), found.engine.now
+    refused(lambda: call(found), match)
+    assert (found.save(), found.engine.now, found.open_writes) == (*before, (write,))
+
+
+def test_what_a_controller_has_taken_it_can_save() -> None:
+    found = Controller()
+    labels = {5: "five", "a": "b"}
+    cohort = stored("Cohort", "c")
+    cohort["metadata"]["labels"] = labels
+    found.observe({"type": "ADDED", "object": cohort}, now=T0)
+    saved = found.save()
+    assert Controller.load(json.loads(json.dumps(saved)), now=T0).save() == saved
+    # And it shares nothing with what the controller goes on with.
+    cohort["metadata"]["labels"]["a"] = "changed"
+    assert saved["objects"][0]["metadata"]["labels"] == {"5": "five", "a": "b"}  # type: ignore[index, call-overload]
+
+
+# Managers.
+
+
+def manager() -> tuple[Manager, Any]:
+    found = Manager()
+    source = {"clusterSource": {"kubeConfig": {"location": "l", "locationType": "Secret"}}}
+    found.observe({"type": "ADDED", "object": stored("MultiKueueCluster", "c1", source)}, now=T0)
+    found.turn(T0)
+    found.connection_failed("c1", ConnectionReason.BAD_KUBE_CONFIG, "bad", now=T0)
+    (command,) = [it for it in found.turn(at(1)).commands if not isinstance(it, Connect)]
+    return found, command
+
+
+@pytest.mark.parametrize(
+    ("call", "match", "error"),
+    numbered(
+        (lambda it, _: it.observe(None, now=at(2)), "^a watch event is plain data with type and object", TypeError),
+        (lambda it, _: it.observe({}, now=at(2)), "type: Required value", ManifestError),
+        (lambda it, _: it.observe({"type": "NEW", "object": {}}, now=at(2)), "^a watch event is one of", ValueError),
+        (lambda it, _: it.observe({"type": "ADDED", "object": 5}, now=at(2)), "^the object of the event is", TypeError),
+        (lambda it, _: it.observe(SEEN, now="never"), "'never' is no time", ValueError),
+        (lambda it, _: it.observe(SEEN, now=at(2), cluster=[]), "^cluster is a str, not list", TypeError),
+        (lambda it, _: it.resync("Pods", [], now=at(2)), "^nobody looks at Pods: the kinds are", ValueError),
+        (
+            lambda it, _: it.resync("Workload", [SEEN["object"], 5], now=at(2)),
+            r"^objects\[1\] is plain data",
+            TypeError,
+        ),
+        (
+            lambda it, _: it.resync("Workload", [], now=at(2), resource_version=FIVE),
+            "^resource_version is a str",
+            TypeError,
+        ),
+        (lambda it, _: it.connected(None, now=at(2)), "^cluster is a str", TypeError),
+        (lambda it, _: it.connection_failed("c1", "why", "m", now=at(2)), "^reason is a ConnectionReason", TypeError),
+        (lambda it, _: it.connection_pending("c1", 5, now=at(2)), "^message is a str", TypeError),
+        (lambda it, _: it.connection_lost(set(), now=at(2)), "^cluster is a str", TypeError),
+        (lambda it, _: it.source_changed(set(), now=at(2)), "^cluster is a str", TypeError),
+        (lambda it, _: it.is_connected(set()), "^cluster is a str", TypeError),
+        (lambda it, _: it.attempts([], namespace="ns"), "^name is a str", TypeError),
+        (lambda it, _: it.confirm(None, now=at(2)), "^command is one of a turn about an object", TypeError),
+        (lambda it, command: it.confirm(command, [], now=at(2)), "^answer is plain data", TypeError),
+        (lambda it, command: it.refuse(command, 5, now=at(2)), "^newest is plain data", TypeError),
+        (lambda it, command: it.refuse(command, now=at(2), gone=ONE), "^gone is a bool", TypeError),
+        (lambda it, command: it.confirm(command, SEEN["object"], now=at(2)), "^answer is 'Workload ns w'", ValueError),
+        (lambda it, command: it.refuse(command, SEEN["object"], now=at(2)), "^newest is 'Workload ns w'", ValueError),
+        (lambda it, _: Manager(configuration=FIVE), "^configuration is a Configuration", TypeError),
+        (lambda it, _: Manager(settings=FIVE), "^settings is a MultiKueueSettings", TypeError),
+        (lambda it, _: Manager(dispatcher=FIVE), "^dispatcher has a method nominate", TypeError),
+        (lambda it, _: Manager(overflow=FIVE), "^overflow has a method look", TypeError),
+        (lambda it, _: Manager(adapters={"x": FIVE}), r"^adapters\['x'\] is a Adapter", TypeError),
+        (lambda it, _: Manager(metrics=FIVE), "^metrics is a Metrics", TypeError),
+    ),
+)
+def test_a_manager_names_the_argument(call: Callable[[Any, Any], object], match: str, error: type[Exception]) -> None:
+    found, command = manager()
+    refused(lambda: call(found, command), match, error)
+    assert found.open_commands == (command,)
+    # What was refused was not seen either.
+    assert found.observe(SEEN, now=at(3))
+
+
+# Configurations, jobs, objects, files.
+
+
+@pytest.mark.parametrize(
+    ("call", "match", "error"),
+    numbered(
+        (lambda: Configuration.parse("", file=ANY), "^file is a str", TypeError),
+        (lambda: Configuration.parse("", feature_gates=FIVE), "^feature_gates is a mapping, not int", TypeError),
+        (lambda: Configuration.parse("", feature_gates={FIVE: True}), "^a key of feature_gates is a str", TypeError),
+        (lambda: Configuration.parse("", feature_gates={"A": ONE}), r"^feature_gates\['A'\] is a bool", TypeError),
+        (lambda: Configuration.read(ANY), "^path is the name of a file", TypeError),
+        (lambda: Configuration.read("\0"), "cannot be read: embedded null", ConfigurationError),
+        (lambda: Configuration.trusted(ANY), "^settings is a mapping", TypeError),
+        (lambda: Configuration.trusted({"a": float("nan")}), "settings are no plain data", ConfigurationError),
+        (lambda: Configuration.trusted({"a": endless()}), "settings are no plain data", ConfigurationError),
+        (lambda: Configuration.trusted({"\ud800": 1}), "settings are no plain data", ConfigurationError),
+        (lambda: Configuration().is_enabled(ANY), "^gate is a str", TypeError),
+        (lambda: read_manifests(ANY), "^sources are names of files and open streams, not NoneType", TypeError),
+        (lambda: read_manifests(CLASS), "^sources are names of files", TypeError),
+        (lambda: read_manifests("\0"), "can not be read: embedded null", ManifestError),
+        (lambda: read_manifests("\ud800"), "can not be read: .*surrogates", ManifestError),
+        (lambda: World.of([], configuration=FIVE), "^configuration is a Configuration", TypeError),
+        (lambda: World.of(HUGE), r"^manifests\[0\] is a Manifest, a dict", TypeError),
+        (lambda: World.of([], trusted=ONE), "^trusted is a bool", TypeError),
+        (lambda: from_manifest({**WORKLOAD, KEY: 1}), "a key is no text: b'x'", ManifestError),
+        (lambda: from_manifest({"kind": endless()}), "an object without apiVersion and kind", ManifestError),
+        (lambda: from_manifest({**WORKLOAD, "spec": ODD}), "a mapping belongs here", ManifestError),
+        (lambda: ResourceQuota("cpu", nominal_quota=Decimal("1e999999999")), "more than 309 digits", ValueError),
+        (lambda: ResourceQuota("cpu", nominal_quota=Decimal("1e-999999999")), "more than 309 digits", ValueError),
+        (lambda: ResourceQuota("cpu", nominal_quota=10**5000), "more than 309 digits", ValueError),
+        (lambda: Cohort("c", parent_name=endless()), "Cohort.parent_name is a text, not", TypeError),
+        (lambda: Cohort("c", parent_name=LONG), "Cohort.parent_name is a text, not a int", TypeError),
+        (lambda: AdmissionCheckState("c", state=HUGE), "AdmissionCheckState.state: Unsupported value", ValueError),
+        (lambda: PodSet(template=ODD, requests={"cpu": 1}), "PodSet.template is a PodTemplate", TypeError),
+    ),
+)  # fmt: skip
+def test_a_function_names_the_argument(call: Callable[[], object], match: str, error: type[Exception]) -> None:
+    refused(call, match, error)
+
+
+LWS: Json = {**JOB, "apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
+NUMBERED: Json = {"metadata": {"labels": {"leaderworkerset.sigs.k8s.io/group-index": "x"}}}
+STATEFUL: Json = {**JOB, "apiVersion": "apps/v1", "kind": "StatefulSet"}
+
+
+@pytest.mark.parametrize(
+    ("call", "match", "error"),
+    numbered(
+        (lambda odd: workloads_for([], configuration=odd), "^configuration is a JobsConfiguration", TypeError),
+        (lambda odd: workloads_for([], integrations=odd), "^integrations is a mapping", TypeError),
+        (lambda odd: workloads_for(odd), "^manifests is a sequence", TypeError),
+        (lambda odd: workloads_for([JOB, odd]), r"^manifests\[1\] is a Manifest, a dict", TypeError),
+        (lambda odd: start_job(JOB, WORKLOAD, flavors={}, configuration=odd), "^configuration is a Jobs", TypeError),
+        (lambda odd: start_job(JOB, ANY, flavors={}), 'Workload: Invalid value: "null"', ManifestError),
+        (lambda odd: start_job(JOB, endless_workload(), flavors={}), "it is nested too deep", ManifestError),
+        (lambda odd: stop_job(JOB, None, reason=odd), "^reason is a StopReason", TypeError),
+        (lambda odd: stop_job(JOB, None, reason=StopReason.NOT_ADMITTED, message=odd), "^message is a str", TypeError),
+        (lambda odd: fits_workload(JOB, WORKLOAD, flavors={}, surroundings=odd), "^surroundings is a Surr", TypeError),
+        (lambda odd: reclaimable_pods(JOB, WORKLOAD, configuration=odd), "^configuration is a Jobs", TypeError),
+        (lambda odd: sync_workloads(JOB, odd, now=T0), "^workloads is a sequence", TypeError),
+        (lambda odd: sync_workloads(JOB, HUGE, now=T0), "a int64 is no plain data", ManifestError),
+        (lambda odd: sync_workloads(JOB, [], now=T0, around=odd), "^around is a sequence", TypeError),
+        (lambda odd: sync_workloads(JOB, [], now=T0, configuration=odd), "^configuration is a Jobs", TypeError),
+        (lambda odd: update_problems(JOB, ANY), "is no kind of jobs", ManifestError),
+        (lambda odd: update_problems(JOB, JOB, configuration=odd), "^configuration is a JobsConfiguration", TypeError),
+        (lambda odd: integration_of(JOB, integrations=odd), "^integrations is a mapping", TypeError),
+        (lambda odd: pod_group(odd, [{}]), "^name is a str", TypeError),
+        (lambda odd: pod_group("g", odd), "^pods is a sequence", TypeError),
+        (lambda odd: pod_group("g", HUGE), r"items\[0\]: Invalid value: a int64 is no plain data", ManifestError),
+        (lambda odd: workload_name(odd, kind="Job", group="batch"), "^owner_name is a str", TypeError),
+        (lambda odd: workload_name("j", kind="Job", group="batch", short=ONE), "^short is a bool", TypeError),
+        (lambda odd: pod_of_stateful_set({}, STATEFUL, odd), "^configuration is a JobsConfiguration", TypeError),
+        (
+            lambda odd: pod_of_stateful_set(ANY, STATEFUL, JobsConfiguration()),
+            'Pod: Invalid value: "null"',
+            ManifestError,
+        ),
+        (lambda odd: pod_of_stateful_set({}, ANY, JobsConfiguration()), 'Invalid value: "null"', ManifestError),
+        (lambda odd: pod_of_leader_worker_set(NUMBERED, LWS, JobsConfiguration()), 'parsing "x"', ManifestError),
+    ),
+)
+def test_a_function_of_jobs_names_the_argument(
+    call: Callable[[Any], object], match: str, error: type[Exception]
+) -> None:
+    refused(lambda: call(5), match, error)
+
+
+def endless_workload() -> Json:
+    return {**WORKLOAD, "spec": {"podSets": endless()}}
