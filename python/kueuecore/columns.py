@@ -213,9 +213,15 @@ def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:
 def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
     if isinstance(values, Sized) and not isinstance(values, np.ndarray) and len(values) > _MOST_ROWS:
         raise ValueError(f"{name}: has more than {_MOST_ROWS} values; bring in fewer workloads at a time")
-    parts = values if isinstance(values, list | tuple) else [values]
-    if any(np.ma.is_masked(part) for part in parts if isinstance(part, np.ma.MaskedArray)):
-        raise ValueError(f"{name}: has masked values; fill them, or leave the rows out")
+    for part in values if isinstance(values, list | tuple) else (values,):
+        if isinstance(part, int | float | str | np.generic):
+            continue
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise ValueError(f"{name}: has masked values; fill them, or leave the rows out")
+        if part is not values and (isinstance(part, np.ndarray) and part.ndim or isinstance(part, Sequence)):
+            raise ValueError(
+                f"{name}: must be an array of one dimension, or a scalar: it holds a {type(part).__name__}"
+            )
     try:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:

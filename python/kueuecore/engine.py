@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kueuecore import _core
 from kueuecore._arguments import flag, shown, text
-from kueuecore._json import JsonObject, object_at
+from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Event, WhatIf
@@ -490,10 +490,11 @@ class Engine:
             ValueError: It was saved in another format or by another version, is not what was saved, or the
                 Configuration is another.
         """
-        if (found := object_at(saved).get("format")) != _FORMAT:
-            raise ValueError(f"this was saved as {shown(found)}, and only {_FORMAT!r} can be read")
-        if (found := saved.get("version")) != version():
-            other = found if isinstance(found, str) else shown(found)
+        if text_at(saved, "format") != _FORMAT:
+            found = shown(object_at(saved).get("format"))
+            raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
+        if text_at(saved, "version") != version():
+            other = text_at(saved, "version") or shown(saved.get("version"))
             raise ValueError(f"this was saved by kueuecore {other}, and this is {version()}: load it with that one")
         check_digest(saved)
         if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):

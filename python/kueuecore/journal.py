@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from kueuecore import _core
-from kueuecore._json import JsonObject, JsonValue
+from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore.errors import ManifestError, UnknownObjectError
 
 __all__ = ["CallRow", "check_digest", "checked_calls", "digest_of", "plain_calls", "replay"]
@@ -73,7 +73,7 @@ def check_digest(saved: JsonObject, remedy: str = "") -> None:
     Raises:
         ValueError: Its digest is another.
     """
-    if saved.get("digest") != digest_of(saved):
+    if text_at(saved, "digest") != digest_of(saved):
         raise ValueError("; ".join(filter(None, (f"{_NOT_SAVED}: its digest is another", remedy))))
 
 

@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kueuecore import version
@@ -138,6 +139,15 @@ def test_what_is_too_deep_or_no_plain_data_is_refused_by_value() -> None:
     for odd in (endless, {1}, b"x", object(), {1: 1, "a": 2}):
         with pytest.raises(ValueError, match=r"^this is not what was saved: it is no plain data"):
             Engine.load({**told().save(), "calls": odd})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("field", ["format", "version", "digest", "modelsReadiness", "now", "calls", "configuration"])
+@pytest.mark.parametrize("odd", [np.array([1, 2]), np.zeros(1, dtype=[("a", "<i8")]), [[]], {"a": {1}}], ids=range(4))
+def test_an_odd_field_is_refused_by_value(field: str, odd: Any) -> None:
+    with pytest.raises(ValueError, match=r"^this (is not what was saved|was saved (as|by))"):
+        Engine.load({**told().save(), field: odd})
+    with pytest.raises(ValueError, match=r"^this (is not what was saved|was saved as)"):
+        Controller.load({**controller().save(), field: odd}, now=T0)
 
 
 def test_a_call_that_the_saved_engine_cannot_have_done_is_refused_with_its_number() -> None:

@@ -482,8 +482,9 @@ class Controller:
         Raises:
             ValueError: It was saved in another format, or is not what was saved.
         """
-        if (found := object_at(saved).get("format")) != _FORMAT:
-            raise ValueError(f"this was saved as {_arguments.shown(found)}, and only {_FORMAT!r} can be read")
+        if text_at(saved, "format") != _FORMAT:
+            found = _arguments.shown(object_at(saved).get("format"))
+            raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
         check_digest(saved, "list all objects anew instead")
         objects, versions, told = (saved.get(name) for name in ("objects", "versions", "told"))
         if not (isinstance(objects, list) and isinstance(versions, dict) and isinstance(told, list)):
