@@ -218,7 +218,7 @@ def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
             continue
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise ValueError(f"{name}: has masked values; fill them, or leave the rows out")
-        if part is not values and (isinstance(part, np.ndarray) and part.ndim or isinstance(part, Sequence)):
+        if part is not values and ((isinstance(part, np.ndarray) and part.ndim) or isinstance(part, Sequence)):
             raise ValueError(
                 f"{name}: must be an array of one dimension, or a scalar: it holds a {type(part).__name__}"
             )

@@ -104,7 +104,7 @@ class Configuration:
         Raises:
             ConfigurationError: Everything that is wrong, with the lines where it stands.
         """
-        file, gates = arguments.text("file", file), _gates(feature_gates)
+        file, gates = arguments.instance("file", file, str), _gates(feature_gates)
         try:
             manifests = parse_manifests(text, file=file)
         except ManifestError as error:
@@ -124,7 +124,7 @@ class Configuration:
         """Read a Configuration file; see `parse`."""
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"path is the name of a file, not {type(path).__name__}")
-        name = arguments.text("path", os.fspath(path))
+        name = os.fsdecode(path)
         try:
             data = read_file(Path(name))
         except OSError as error:

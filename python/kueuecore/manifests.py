@@ -256,7 +256,7 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
         ...     print(error.problems[0].field, error.remedy)
         data.enabled write "no" for the text, or false for the truth value
     """
-    file = _arguments.text("file", file)
+    file = _arguments.instance("file", file, str)
     decoded = _decode(text, file)
     if decoded.lstrip()[:1] == "{":
         # A flow mapping of YAML starts with a brace too, and YAML's message is the better one then.

@@ -135,8 +135,8 @@ def test_half_a_surrogate_pair_in_a_text_is_refused_by_its_place() -> None:
     with pytest.raises(ManifestError) as caught:
         Engine().apply("apiVersion: v1\nkind: \ud800\n")
     (problem,) = caught.value.problems
-    assert problem.message == "the character U+D800 is half a surrogate pair"
-    assert (problem.file, problem.line, problem.column, problem.remedy) == ("<string>", 2, 7, "remove it")
+    assert problem.message == "here is half a surrogate pair"
+    assert (problem.file, problem.line, problem.column, problem.remedy) == ("<string>", 2, 7, "write whole characters")
 
 
 # Controllers.
@@ -263,8 +263,8 @@ def manager() -> tuple[Manager, Any]:
         (lambda it, command: it.refuse(command, SEEN["object"], now=at(2)), "^newest is 'Workload ns w'", ValueError),
         (lambda it, _: Manager(configuration=FIVE), "^configuration is a Configuration", TypeError),
         (lambda it, _: Manager(settings=FIVE), "^settings is a MultiKueueSettings", TypeError),
-        (lambda it, _: Manager(dispatcher=FIVE), "^dispatcher has a method nominate", TypeError),
-        (lambda it, _: Manager(overflow=FIVE), "^overflow has a method look", TypeError),
+        (lambda it, _: Manager(dispatcher=FIVE), "^dispatcher is a Dispatcher, which has a method nominate", TypeError),
+        (lambda it, _: Manager(overflow=FIVE), "^overflow is an OverflowPolicy, which has a method look", TypeError),
         (lambda it, _: Manager(adapters={"x": FIVE}), r"^adapters\['x'\] is a Adapter", TypeError),
         (lambda it, _: Manager(metrics=FIVE), "^metrics is a Metrics", TypeError),
     ),

@@ -176,7 +176,7 @@ def test_a_workload_without_a_namespace_runs_in_default(checks: tuple[CheckContr
 
 
 def test_events_beyond_64_bits_are_refused() -> None:
-    with pytest.raises(ManifestError, match=r"at: .*before the year 2262"):
+    with pytest.raises(ManifestError, match=r"at: .*before April 2262"):
         simulate(QUEUES, [{"at": 9e9, "op": "finish", "key": "ns/a"}], now=T0)
 
 

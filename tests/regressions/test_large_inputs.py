@@ -51,8 +51,8 @@ def test_many_problems_of_one_object() -> None:
     text = json.dumps({**flavor().object, "metadata": metadata}, indent=1)
     with in_time(), pytest.raises(ManifestError) as caught:
         Engine().apply(parse_manifests(text))
-    lines = {it.line for it in caught.value.problems}
-    assert len(lines) == 10_000, caught.value.problems[:3]
+    lines = [it.line for it in caught.value.problems if it.field.startswith("metadata.labels")]
+    assert len(lines) == len(set(lines)) == 10_000, caught.value.problems[:3]
 
 
 @pytest.mark.parametrize("step", [1, -1], ids=["from the top", "from the bottom"])

@@ -562,9 +562,12 @@ def _check_parts(
     dispatcher: Dispatcher, adapters: Mapping[str, Adapter], overflow: OverflowPolicy | None, metrics: Metrics | None
 ) -> None:
     """Refuse what would fail in the middle of a turn."""
-    for name, part, method in (("dispatcher", dispatcher, "nominate"), ("overflow", overflow, "look")):
+    for name, part, kind, method in (
+        ("dispatcher", dispatcher, "a Dispatcher", "nominate"),
+        ("overflow", overflow, "an OverflowPolicy", "look"),
+    ):
         if part is not None and (isinstance(part, type) or not callable(getattr(part, method, None))):
-            raise TypeError(f"{name} has a method {method}; a {type(part).__name__} has none")
+            raise TypeError(f"{name} is {kind}, which has a method {method}, not {type(part).__name__}")
     for key, adapter in adapters.items():
         instance(f"adapters[{key!r}]", adapter, Adapter)
     if metrics is not None:

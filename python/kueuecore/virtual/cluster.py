@@ -180,7 +180,6 @@ class VirtualCluster:
             ManifestError: What is wrong with it; a job that gets no Workload is refused with the reason.
             ValueError: A time or a time span that can not be, or that leads beyond April 2262.
         """
-        self._go_to(now)
         happening = Happening(
             at=0,
             op=Operation.CREATE,
@@ -189,7 +188,10 @@ class VirtualCluster:
             fail_seconds=fail_seconds,
             recover_seconds=recover_seconds,
         )
-        plan = job_plan(happening, waits_for_pods=self._running.waits_for_pods, at=self._now)
+        # What is refused is refused before anything happens.
+        at = self._now if now is None else max(self._now, nanoseconds(now))
+        plan = job_plan(happening, waits_for_pods=self._running.waits_for_pods, at=at)
+        self._go_to(now)
         given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest))
         made = (given,) if text_at(given.object, "kind") == "Workload" else self._workloads_of(given)
         keys = self._create(made, plan, None)
