@@ -144,7 +144,7 @@ mod tests {
         let line = r#"{"at": 9e9, "op": "finish", "key": "ns/w"}"#;
         assert!(read(line).is_ok(), "from 1970");
         let refused = happenings(line.as_bytes(), Door::People, &Gates::default(), Time(1_767_225_600_000_000_000));
-        assert!(refused.expect_err("from 2026")[0].to_string().contains("at: before April 2262"));
+        assert!(refused.expect_err("from 2026")[0].to_string().contains("leads to before April 2262"));
     }
 
     #[test]
