@@ -7,6 +7,8 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from kueuecore._text import shortened
+
 __all__ = ["cycles_of", "each", "flag", "instance", "mapping", "number", "shown", "text"]
 
 _K = TypeVar("_K")
@@ -81,7 +83,8 @@ def instance(name: str, value: object, cls: type[_T]) -> _T:
         TypeError: It is of another one.
     """
     if not isinstance(value, cls):
-        raise TypeError(f"{name} is a {cls.__name__}, not {type(value).__name__}")
+        article = "an" if cls.__name__[0] in "AEIOU" else "a"
+        raise TypeError(f"{name} is {article} {cls.__name__}, not {type(value).__name__}")
     return value
 
 
@@ -111,8 +114,8 @@ def mapping(name: str, value: Mapping[_K, _T]) -> Mapping[_K, _T]:
 
 
 def shown(value: object) -> str:
-    """A value for a message; of what can not be written, such as a list of itself, the type."""
+    """A value for a message; of a long one the beginning, of what can not be written (a list of itself) the type."""
     try:
-        return repr(value)
+        return shortened(repr(value))
     except Exception:  # whatever its class does
         return f"a {type(value).__name__}"

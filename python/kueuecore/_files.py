@@ -16,6 +16,7 @@ __all__ = ["contents", "read_file"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LARGEST = 2**30  # bytes: what never ends, such as /dev/zero, must not fill the memory
+_LONGEST_NAME = 4096
 _CHUNK = 2**20
 
 
@@ -124,4 +125,6 @@ def _read(stream: IO[bytes]) -> bytes:
 
 
 def _unreadable(error: OSError, file: str) -> Problem:
-    return Problem(f"it can not be read: {error.strerror or error}", file=file)
+    # A longer one is no name of a file.
+    name = file if len(file) <= _LONGEST_NAME else shortened(file)
+    return Problem(f"it can not be read: {error.strerror or error}", file=name)

@@ -1,4 +1,7 @@
-"""Whether names are well-formed, in the words of the API server. Lengths are in bytes."""
+"""Whether names are well-formed, in the words of the API server.
+
+Bytes are counted everywhere, whatever the API server calls them: it says one of keys, the other of names.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ def label_problems(text: str) -> list[str]:
     """What is wrong with the name of a namespace."""
     problems = []
     if len(text.encode()) > 63:
-        problems.append("must be no more than 63 bytes")
-    if not re.fullmatch(_LABEL, text):
+        problems.append("must be no more than 63 characters")
+    if not re.fullmatch(_LABEL, text) and re.fullmatch(_SUBDOMAIN, text):
+        problems.append("must not contain dots")
+    elif not re.fullmatch(_LABEL, text):
         problems.append(
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
             "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
@@ -25,11 +30,11 @@ def label_problems(text: str) -> list[str]:
     return problems
 
 
-def subdomain_problems(text: str) -> list[str]:
-    """What is wrong with the name of an object, in the words of the API server."""
+def subdomain_problems(text: str, unit: str = "characters") -> list[str]:
+    """What is wrong with the name of an object."""
     problems = []
     if len(text.encode()) > 253:
-        problems.append("must be no more than 253 bytes")
+        problems.append(f"must be no more than 253 {unit}")
     if not re.fullmatch(_SUBDOMAIN, text):
         problems.append(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
@@ -40,7 +45,7 @@ def subdomain_problems(text: str) -> list[str]:
 
 
 def label_key_problems(text: str) -> list[str]:
-    """What is wrong with a label key, in the words of the API server."""
+    """What is wrong with a label key."""
     rule = (
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
         "character "
@@ -53,7 +58,7 @@ def label_key_problems(text: str) -> list[str]:
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     elif slash:
-        problems += [f"prefix part {problem}" for problem in subdomain_problems(prefix)]
+        problems += [f"prefix part {problem}" for problem in subdomain_problems(prefix, "bytes")]
     if not name:
         problems.append("name part must be non-empty")
     elif len(name.encode()) > 63:

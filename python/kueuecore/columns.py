@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._arguments import number, text
+from kueuecore._arguments import number, shown, text
 from kueuecore._names import label_problems, subdomain_problems
 from kueuecore.times import END_NS
 
@@ -102,7 +102,7 @@ def encode(
     if "pods" in requests:
         raise ValueError("requests['pods']: Kueue counts the pods itself")
     amounts = [
-        np.frombuffer(_integers(f"requests[{resource!r}]", values, n, "<i8"), "<i8")
+        np.frombuffer(_integers(f"requests[{shown(resource)}]", values, n, "<i8"), "<i8")
         for resource, values in requests.items()
     ]
     columns = (
@@ -119,7 +119,7 @@ def encode(
 
 def _check(name: str, value: str, problems: Sequence[str]) -> None:
     if problems:
-        raise ValueError(f"{name}: {value!r}: {', '.join(problems)}")
+        raise ValueError(f"{name}: {shown(value)}: {', '.join(problems)}")
 
 
 def encode_submissions(submissions: Submissions, *, start: int) -> TimedBatch:

@@ -53,7 +53,7 @@ def _gates(feature_gates: Mapping[str, bool] | None) -> dict[str, bool]:
 
 
 def _gate(name: str, is_on: bool) -> bool:
-    return arguments.flag(f"feature_gates[{name!r}]", is_on)
+    return arguments.flag(f"feature_gates[{arguments.shown(name)}]", is_on)
 
 
 def _with_near_gate(problem: Problem) -> Problem:

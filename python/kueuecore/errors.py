@@ -93,9 +93,10 @@ class Problem:
     @property
     def place(self) -> str:
         """Where it stands, `file:line:column (document n)`, as far as that is known."""
-        place = self.file or ("" if self.line is None else "line ")
+        file = self.file if self.file == self.file.strip() else quoted(self.file)
+        place = file or ("" if self.line is None else "line ")
         if self.line is not None:
-            place += f":{self.line}" if self.file else str(self.line)
+            place += f":{self.line}" if file else str(self.line)
             if self.column is not None:
                 place += f":{self.column}"
         if self.document is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from kueuecore import _core
+from kueuecore._arguments import shown
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore.errors import ManifestError, UnknownObjectError
 
@@ -96,7 +97,7 @@ def _call(call: JsonValue, where: str) -> CallRow:
     name, now, *arguments = call
     readers = _CALLS.get(name) if isinstance(name, str) else None
     if readers is None:
-        raise ValueError(f"{where}: no engine was ever told to {name!r}")
+        raise ValueError(f"{where}: no engine was ever told to {shown(name)}")
     if len(arguments) != len(readers):
         raise ValueError(f"{where}: {name} has {len(readers)} arguments, not {len(arguments)}")
     read = tuple(reader(it, f"{where}[{i}]") for i, (reader, it) in enumerate(zip(readers, arguments, strict=True), 2))

@@ -279,7 +279,7 @@ def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
         b'{"kind":"Namespace","metadata":{"name":"a"}}\n'
     """
     lines = []
-    for index, manifest in enumerate(manifests):
+    for index, manifest in enumerate(_arguments.each("manifests", manifests)):
         plain = plain_object(manifest)
         try:
             lines.append(json.dumps(plain, separators=(",", ":"), allow_nan=False))
@@ -371,7 +371,7 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
 
 def _decode(text: str | bytes, file: str) -> str:
     if not isinstance(text, str | bytes):
-        raise TypeError(f"manifests are str or bytes, not {type(text).__name__}")
+        raise TypeError(f"a text is str or bytes, not {type(text).__name__}")
     try:
         if isinstance(text, bytes):
             return text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 
-from kueuecore._arguments import cycles_of
+from kueuecore._arguments import cycles_of, instance
 from kueuecore.decisions import Decision, Event, Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.states import Stage, WorkloadState
@@ -96,6 +96,7 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000)
         >>> settled.ending, len(settled.decisions)
         (<Ending.SETTLED: 'Settled'>, 0)
     """
+    engine = instance("engine", engine, Engine)
     at, limit = nanoseconds(now), cycles_of(max_cycles, "max_cycles")
     log: list[tuple[Event, ...] | Decision] = []
     decisions: list[Decision] = []

@@ -131,8 +131,7 @@ def simulate(
     for rows in each("submissions", submissions):
         batches.append(encode_submissions(rows, start=start))
         given.append(rows)
-    if not isinstance(checks, Sequence):
-        raise TypeError(f"checks is a sequence, not {type(checks).__name__}")
+    checks = tuple(each("checks", checks))
     if checks:
         cluster = VirtualCluster(
             objects,

@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
+from kueuecore._arguments import shown
+
 __all__ = [
     "END_NS",
     "TimeLike",
@@ -67,22 +69,22 @@ def nanoseconds(time: TimeLike) -> int:
     if isinstance(time, str):
         match = _RFC3339.fullmatch(time)
         if match is None:
-            raise ValueError(f'{time!r} is no time: write RFC 3339, such as "2026-01-01T00:00:00Z"')
+            raise ValueError(f'{shown(time)} is no time: write RFC 3339, such as "2026-01-01T00:00:00Z"')
         day, clock, fraction, zone = match.groups()
         try:
             whole = datetime.fromisoformat(f"{day}T{clock}{zone.upper().replace('Z', '+00:00')}")
         except ValueError as error:
-            raise ValueError(f"{time!r} is no time: {error}") from None
+            raise ValueError(f"{shown(time)} is no time: {error}") from None
         result = _of_datetime(whole) + int((fraction or "0").ljust(9, "0"))
     elif isinstance(time, datetime):
         if time.tzinfo is None:
-            raise ValueError(f"{time!r} is no time without a zone: give tzinfo=datetime.UTC, for example")
+            raise ValueError(f"{shown(time)} is no time without a zone: give tzinfo=datetime.UTC, for example")
         result = _of_datetime(time)
     else:
         # Of a class that is derived from int, the int.
         result = int.__pos__(time)
     if not -_LIMIT < result < _LIMIT:
-        raise ValueError(f"{time!r} is beyond what 64 bits of nanoseconds hold")
+        raise ValueError(f"the time {shown(time)} is beyond what 64 bits of nanoseconds hold")
     return result
 
 
@@ -94,7 +96,7 @@ def beginning_ns(now: TimeLike) -> int:
     """
     start = nanoseconds(now)
     if not 0 <= start < END_NS:
-        raise ValueError(f"{now!r} is no time to begin at: give one from 1970 to April 2262")
+        raise ValueError(f"{shown(now)} is no time to begin at: give one from 1970 to April 2262")
     return start
 
 
@@ -113,7 +115,7 @@ def span_ns(seconds: object, name: str) -> int:
         raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
     # Not with infinity or NaN, which no comparison takes for less.
     if not 0 <= seconds < _LIMIT / _SECOND_NS or math.isnan(seconds):
-        raise ValueError(f"{name} is {seconds!r}; give seconds from 0 to 292 years")
+        raise ValueError(f"{name} is {shown(seconds)}; give seconds from 0 to 292 years")
     return round(seconds * _SECOND_NS)
 
 
@@ -131,7 +133,7 @@ def later(time_ns: int, seconds: object, name: str) -> int:
     """
     after = time_ns + span_ns(seconds, name)
     if after >= END_NS:
-        raise ValueError(f"{name} is {seconds!r}, which leads beyond April 2262; give less, or begin earlier")
+        raise ValueError(f"{name} is {shown(seconds)}, which leads beyond April 2262; give less, or begin earlier")
     return after
 
 

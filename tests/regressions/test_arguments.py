@@ -15,9 +15,10 @@ import pytest
 from kueuecore import Configuration, Manifest, Submissions, World, read_manifests, settle, simulate
 from kueuecore.controller import Controller
 from kueuecore.engine import Engine
-from kueuecore.errors import ConfigurationError, ManifestError
+from kueuecore.errors import ConfigurationError, KueuecoreError, ManifestError
 from kueuecore.jobs import (
     JobsConfiguration,
+    StartError,
     StopReason,
     fits_workload,
     integration_of,
@@ -32,8 +33,10 @@ from kueuecore.jobs import (
     workload_name,
     workloads_for,
 )
+from kueuecore.manifests import to_json_lines
 from kueuecore.multikueue import Connect, ConnectionReason, Manager
 from kueuecore.objects import AdmissionCheckState, ClusterQueue, Cohort, PodSet, ResourceQuota, from_manifest
+from kueuecore.testing import RefusedError
 from tests.builders import T0, at, snapshot, workload, world
 
 Json = dict[str, Any]
@@ -176,7 +179,7 @@ SEEN: Json = {"type": "ADDED", "object": OBJECTS[-1]}
         (lambda it: it.refuse(it.open_writes[0], now=T0, gone="no"), "^gone is a bool, not str"),
         (lambda it: it.confirm(it.open_writes[0], [], now=T0), "^answer is plain data .*, not list"),
         (lambda it: it.refuse(it.open_writes[0], [], now=T0), "^newest is plain data .*, not list"),
-        (lambda it: it.refuse_object(None, "x", now=T0), "^write is a ObjectWrite, not NoneType"),
+        (lambda it: it.refuse_object(None, "x", now=T0), "^write is an ObjectWrite, not NoneType"),
         (lambda it: it.finished([], namespace="ns"), "^name is a str, not list"),
         (lambda it: it.stopped("w", namespace=None), "^namespace is a str, not NoneType"),
         (lambda it: it.note_readiness("w", namespace="ns", are_ready=2), "^are_ready is a bool"),
@@ -265,7 +268,7 @@ def manager() -> tuple[Manager, Any]:
         (lambda it, _: Manager(settings=FIVE), "^settings is a MultiKueueSettings", TypeError),
         (lambda it, _: Manager(dispatcher=FIVE), "^dispatcher is a Dispatcher, which has a method nominate", TypeError),
         (lambda it, _: Manager(overflow=FIVE), "^overflow is an OverflowPolicy, which has a method look", TypeError),
-        (lambda it, _: Manager(adapters={"x": FIVE}), r"^adapters\['x'\] is a Adapter", TypeError),
+        (lambda it, _: Manager(adapters={"x": FIVE}), r"^adapters\['x'\] is an Adapter", TypeError),
         (lambda it, _: Manager(metrics=FIVE), "^metrics is a Metrics", TypeError),
     ),
 )
@@ -310,6 +313,11 @@ def test_a_manager_names_the_argument(call: Callable[[Any, Any], object], match:
         (lambda: Cohort("c", parent_name=endless()), "Cohort.parent_name is a text, not", TypeError),
         (lambda: Cohort("c", parent_name=LONG), "Cohort.parent_name is a text, not a int", TypeError),
         (lambda: AdmissionCheckState("c", state=HUGE), "AdmissionCheckState.state: Unsupported value", ValueError),
+        (lambda: settle(FIVE, now=T0), "^engine is an Engine, not int", TypeError),
+        (lambda: simulate([], checks=ODD, now=T0), "^checks holds check controllers", TypeError),
+        (lambda: simulate([], checks=FIVE, now=T0), "^checks is a sequence", TypeError),
+        (lambda: simulate([], now="x" * 10**6), f"^'{'x' * 252}... is no time", ValueError),
+        (lambda: to_json_lines(FIVE), "^manifests is a sequence", TypeError),
         (lambda: PodSet(template=ODD, requests={"cpu": 1}), "PodSet.template is a PodTemplate", TypeError),
     ),
 )  # fmt: skip
@@ -366,3 +374,24 @@ def test_a_function_of_jobs_names_the_argument(
 
 def endless_workload() -> Json:
     return {**WORKLOAD, "spec": {"podSets": endless()}}
+
+
+class Odd(str):
+    """A key that can be put in, and never be compared again."""
+
+    def __eq__(self, other: object) -> bool:
+        raise KeyError
+
+    __hash__ = str.__hash__
+
+
+def test_a_controller_keeps_plain_names() -> None:
+    found = controller()
+    assert found.note_readiness(Odd("w"), namespace=Odd("ns"), are_ready=True)
+    assert found.turn(at(1)) is not None
+    assert found.note_readiness("w", namespace="ns", are_ready=False)
+
+
+def test_every_error_of_kueuecore_is_one() -> None:
+    for error in (StartError, RefusedError):
+        assert issubclass(error, KueuecoreError)

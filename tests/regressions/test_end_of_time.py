@@ -209,7 +209,7 @@ def test_a_fleet_does_not_begin_before_1970(read: Read) -> None:
 
 def test_the_time_of_a_fleet_does_not_go_backwards() -> None:
     fleet = Fleet(["west"], now=NOW)
-    with pytest.raises(ValueError, match="2025-01-01T00:00:00Z is over"):
+    with pytest.raises(ValueError, match="until is 2025-01-01T00:00:00Z, which is over"):
         fleet.advance("2025-01-01T00:00:00Z")
     assert fleet.nodes[MANAGER].api.now == fleet.now == START
 

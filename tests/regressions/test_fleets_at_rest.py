@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kueuecore.cli import ExitCode, main
-from kueuecore.errors import UnsettledError
+from kueuecore.errors import ManifestError, UnsettledError
 from kueuecore.fleet import Fleet, LinkSettings, NodeSettings
 from kueuecore.multikueue import (
     AllAtOnce,
@@ -339,6 +339,9 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
         (lambda: Overflow({"a": "b"}, patience_ns=-1), ValueError, "patience_ns is -1"),
         (lambda: Fleet(["west"], now=START).cut("east"), ValueError, "there is no worker 'east'"),
         (lambda: Fleet(["west"], now=START).apply([], cluster="east"), ValueError, "there is no cluster 'east'"),
+        (lambda: Fleet(["west"], now=START).cut({}), TypeError, "cluster is a str"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START).objects([]), TypeError, "kind is a str"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START).submit(5), TypeError, "job is a Manifest, a dict"),  # type: ignore[arg-type]
         (lambda: Fleet(["west"], now=START).submit({"kind": "Secret"}), ValueError, "no kind of jobs that run here"),
         (lambda: TakingBack(inner=AllAtOnce(), most_attempts=101), ValueError, "most_attempts is 101"),
         (lambda: TakingBack(inner=AllAtOnce(), exclude_ns=-1), ValueError, "exclude_ns is -1"),
@@ -349,3 +352,39 @@ def test_an_argument_that_can_not_be_is_refused(
 ) -> None:
     with pytest.raises(error, match=problem):
         make()
+
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+QUEUE: dict[str, Any] = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": {}}
+NO_JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "ns"}}
+
+
+@pytest.mark.parametrize(
+    ("odd", "field"),
+    [
+        ({**QUEUE, "spec": 5}, "spec"),
+        ({**QUEUE, "spec": {"queueingStrategy": "X"}}, "spec.queueingStrategy"),
+        ({**QUEUE, "metadata": 5}, "metadata"),
+        ({**QUEUE, "kind": 5}, ""),
+        ({"kind": "Namespace", "metadata": {"name": ""}}, "apiVersion"),
+        ({**QUEUE, "spec": {"namespaceSelector": {"a": {1}}}}, "spec.namespaceSelector.a"),
+        ({**NO_JOB, "spec": {"template": 5}}, "spec.template"),
+    ],
+    ids=range(7),
+)
+def test_a_fleet_takes_all_objects_of_a_call_or_none(odd: dict[str, Any], field: str) -> None:
+    fleet = Fleet(["west"], now=START)
+    with pytest.raises(ManifestError) as caught:
+        fleet.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}, odd])
+    assert field in [it.field for it in caught.value.problems]
+    assert fleet.objects("Namespace") == []
+    # What the cluster could not read it could never again do anything about.
+    fleet.wait(5)
+
+
+def test_a_fleet_keeps_copies() -> None:
+    fleet = Fleet(["west"], now=START)
+    queue = {**QUEUE, "spec": {"namespaceSelector": {}}}
+    fleet.apply(queue)
+    queue["spec"]["namespaceSelector"]["matchLabels"] = 5
+    assert fleet.objects("ClusterQueue")[0]["spec"] == {"namespaceSelector": {}}

@@ -70,5 +70,5 @@ def check_key(name: str, answer: JsonObject, expected: Key) -> None:
     """Refuse an answer that is no object, or about another one."""
     found = key_of(plain_object(answer, name))
     if found != expected:
-        raise ValueError(f"{name} is {' '.join(found)!r}, and the write was to {' '.join(expected)!r}")
+        raise ValueError(f"{name} is {shown(' '.join(found))}, and the write was to {' '.join(expected)!r}")
     check_version(answer)

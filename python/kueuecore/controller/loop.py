@@ -571,13 +571,14 @@ class Controller:
     # What jobs have done.
 
     def _hear(self, namespace: str, name: str, told: Told) -> bool:
-        known = self._known(namespace, name)
+        key = _key(namespace, name)
+        known = self._workloads.get(key)
         if known is not None:
-            self._tell((namespace, name), known, known.told.then(told))
+            self._tell(key, known, known.told.then(told))
         return known is not None
 
     def _known(self, namespace: str, name: str) -> Known | None:
-        return self._workloads.get((_arguments.text("namespace", namespace), _arguments.text("name", name)))
+        return self._workloads.get(_key(namespace, name))
 
     def _known_of(self, write: WorkloadWrite) -> tuple[tuple[str, str], Known | None]:
         _arguments.instance("write", write, WorkloadWrite)
@@ -712,6 +713,10 @@ class Controller:
                     flavors.setdefault(row.name, set()).add(row.flavor)
             self._patience = 1 + max(map(len, flavors.values()), default=0)
         return self._patience
+
+
+def _key(namespace: str, name: str) -> tuple[str, str]:
+    return _arguments.text("namespace", namespace), _arguments.text("name", name)
 
 
 def _group(api_version: str) -> str:

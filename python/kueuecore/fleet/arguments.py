@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kueuecore._arguments import shown, text
+
 __all__ = ["check_settings", "checked_names", "checked_seed"]
 
 
@@ -17,11 +19,9 @@ def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
     if isinstance(workers, str) or not isinstance(workers, Iterable):
         raise TypeError(f"workers is a list of names, not {type(workers).__name__}")
     names = tuple(workers)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a worker is a text, not {type(name).__name__}")
-        if not name:
-            raise ValueError("a worker without a name: give that of its MultiKueueCluster")
+    for index, name in enumerate(names):
+        if not text(f"workers[{index}]", name):
+            raise ValueError(f"workers[{index}]: a worker without a name: give that of its MultiKueueCluster")
     if len(set(names)) < len(names):
         raise ValueError(f"two workers have the same name: {', '.join(names)}")
     return names
@@ -55,6 +55,7 @@ def check_settings(what: str, given: Mapping[str, object] | None, kind: type, na
         raise TypeError(f"{what} maps names to {kind.__name__}, it is no {type(given).__name__}")
     for name, settings in (given or {}).items():
         if name not in names:
-            raise ValueError(f"{what}[{name!r}]: there is no such cluster; give one of {', '.join(map(repr, names))}")
+            known = ", ".join(map(repr, names))
+            raise ValueError(f"{what}[{shown(name)}]: there is no such cluster; give one of {known}")
         if not isinstance(settings, kind):
-            raise TypeError(f"{what}[{name!r}] is a {kind.__name__}, not {type(settings).__name__}")
+            raise TypeError(f"{what}[{shown(name)}] is a {kind.__name__}, not {type(settings).__name__}")

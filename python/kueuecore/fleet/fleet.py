@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
+from kueuecore._arguments import each, shown, text
 from kueuecore._json import JsonObject, text_at, texts_at
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed
@@ -14,7 +17,7 @@ from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import KINDS, RUN_SECONDS, is_job, run_ns
 from kueuecore.fleet.settings import NodeSettings
-from kueuecore.manifests import ManifestLike, parse_manifests, plain_object
+from kueuecore.manifests import ManifestLike, as_manifest, parse_manifests, plain_object, to_json_lines
 from kueuecore.multikueue import (
     MANAGER,
     Command,
@@ -127,11 +130,11 @@ class Fleet:
     # What people do.
 
     def apply(self, manifests: str | ManifestLike | Iterable[ManifestLike], *, cluster: str = MANAGER) -> None:
-        """Create objects on a cluster, or bring them up to date.
+        """Create objects on a cluster, or bring them up to date: all of them, or none.
 
         Raises:
-            ManifestError: Objects that can not be read, jobs that Kueue's webhooks refuse, or an annotation
-                `fleet.kueuecore/run-seconds` that is no span of time.
+            ManifestError: Objects that the API server would not take, jobs that Kueue's webhooks refuse, or an
+                annotation `fleet.kueuecore/run-seconds` that is no span of time.
             UnsettledError: The fleet does not come to rest.
             ValueError: There is no such cluster.
         """
@@ -140,10 +143,13 @@ class Fleet:
             manifests = parse_manifests(manifests)
         elif isinstance(manifests, Mapping) or not isinstance(manifests, Iterable):
             manifests = [manifests]
-        plain = [plain_object(it) for it in manifests]
-        for manifest in plain:
+        given = [as_manifest(it) for it in each("manifests", manifests)]
+        # Copies, as a request brings them.
+        objects = [json.loads(line) for line in to_json_lines(given).splitlines()]
+        for manifest in objects:
             run_ns(manifest)
-        for manifest in plain:
+        node.check([replace(it, object=copy) for it, copy in zip(given, objects, strict=True)])
+        for manifest in objects:
             node.apply(manifest)
         self._come_to_rest()
 
@@ -161,10 +167,10 @@ class Fleet:
             UnsettledError: The fleet does not come to rest.
             ValueError: It is no job of the `KINDS`, `run_seconds` is no span of time, or there is no such cluster.
         """
-        manifest = plain_object(job)
+        manifest = plain_object(job, "job")
         if not is_job(manifest):
             kind = f"{text_at(manifest, 'apiVersion')} {text_at(manifest, 'kind')}"
-            raise ValueError(f"{kind!r} is no kind of jobs that run here: {', '.join(KINDS)}")
+            raise ValueError(f"job: {shown(kind)} is no kind of jobs that run here: {', '.join(KINDS)}")
         if run_seconds is not None:
             span_ns(run_seconds, "run_seconds")
             manifest = with_text(manifest, "annotations", RUN_SECONDS, str(run_seconds))
@@ -178,7 +184,8 @@ class Fleet:
             UnsettledError: The fleet does not come to rest.
             ValueError: There is no such cluster.
         """
-        self._node(cluster).api.delete(kind, name, namespace=namespace)
+        names = text("kind", kind), text("name", name)
+        self._node(cluster).api.delete(*names, namespace=text("namespace", namespace))
         self._come_to_rest()
 
     # What goes wrong.
@@ -246,7 +253,7 @@ class Fleet:
         """
         end = nanoseconds(until)
         if end < self.now:
-            raise ValueError(f"{format_time(end)} is over: it is {format_time(self.now)}")
+            raise ValueError(f"until is {format_time(end)}, which is over: it is {format_time(self.now)}")
         while (time := self.next_event_time()) is not None and time <= end:
             self._step(time)
         self._go_to(end)
@@ -265,15 +272,16 @@ class Fleet:
 
     def objects(self, kind: str, *, cluster: str = MANAGER) -> list[dict[str, Any]]:
         """All objects of a kind on a cluster."""
-        return self._node(cluster).objects(kind)
+        return self._node(cluster).objects(text("kind", kind))
 
     def get(self, kind: str, name: str, *, namespace: str = "", cluster: str = MANAGER) -> dict[str, Any] | None:
         """An object; None if there is none."""
-        return self._node(cluster).get(kind, name, namespace=namespace)
+        names = text("kind", kind), text("name", name)
+        return self._node(cluster).get(*names, namespace=text("namespace", namespace))
 
     def running(self, *, namespace: str, name: str, kind: str = "Job") -> list[str]:
         """The clusters on which a job has pods."""
-        job = ObjectRef(kind, name, namespace)
+        job = ObjectRef(text("kind", kind), text("name", name), text("namespace", namespace))
         return [cluster for cluster, node in self.nodes.items() if job in node.running()]
 
     # One moment.
@@ -327,13 +335,13 @@ class Fleet:
         return UnsettledError(f"{what} at {format_time(self.now)}: what happens leads to more, without end")
 
     def _node(self, cluster: str) -> Node:
-        if cluster not in self.nodes:
-            raise ValueError(f"there is no cluster {cluster!r}; give one of {', '.join(map(repr, self.nodes))}")
+        if text("cluster", cluster) not in self.nodes:
+            raise ValueError(f"there is no cluster {shown(cluster)}; give one of {', '.join(map(repr, self.nodes))}")
         return self.nodes[cluster]
 
     def _link(self, worker: str) -> Link:
-        if worker not in self.links:
-            raise ValueError(f"there is no worker {worker!r}; give one of {', '.join(map(repr, self.links))}")
+        if text("cluster", worker) not in self.links:
+            raise ValueError(f"there is no worker {shown(worker)}; give one of {', '.join(map(repr, self.links))}")
         return self.links[worker]
 
     def _run_manager(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from random import Random
 
+from kueuecore._arguments import shown
+
 __all__ = ["MOST_MS", "Link", "LinkSettings"]
 
 _MILLISECOND_NS = 1_000_000
@@ -45,7 +47,7 @@ class LinkSettings:
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{each.name} is a whole number, not {type(value).__name__}")
             if not 0 <= value <= most:
-                raise ValueError(f"{each.name} is {value}; give a whole number from 0 to {most}")
+                raise ValueError(f"{each.name} is {shown(value)}; give a whole number from 0 to {most}")
         if self.most_ms < self.least_ms:
             raise ValueError(f"most_ms is {self.most_ms}; give at least least_ms, which is {self.least_ms}")
         if self.timeout_ms <= 2 * self.most_ms:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.controller import Controller, WorkloadWrite
+from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.job_controllers import JobControllers
 from kueuecore.fleet.kubernetes import Kubernetes
 from kueuecore.fleet.runner import is_job
 from kueuecore.fleet.settings import NodeSettings
+from kueuecore.manifests import Manifest
 from kueuecore.multikueue.affected import key_of
 from kueuecore.provisioning import ProvisioningController
 from kueuecore.testing.cluster import Cluster, RefusedError
@@ -46,6 +48,20 @@ class Node:
         self._wake: int | None = now
 
     # What anybody may ask of the API server.
+
+    def check(self, manifests: Sequence[Manifest]) -> None:
+        """Refuse objects that the API server would not take.
+
+        Raises:
+            ManifestError: What is wrong with them.
+        """
+        jobs = [it for it in manifests if is_job(it.object)]
+        if len(jobs) < len(manifests):
+            Engine(self._settings.configuration).apply(it for it in manifests if not is_job(it.object))
+        # One alone is refused when it is created, or not at all.
+        if len(manifests) > 1:
+            for job in jobs:
+                self._jobs.defaulted(job.object)
 
     def apply(self, manifest: JsonObject) -> JsonObject:
         """Create an object, or bring it up to date; Kueue's webhooks change jobs first."""

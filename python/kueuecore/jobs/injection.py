@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
-from kueuecore.errors import ObjectRef, UnknownObjectError
+from kueuecore.errors import KueuecoreError, ObjectRef, UnknownObjectError
 from kueuecore.jobs.model import PREFIX, JobsConfiguration, annotations_of, is_elastic, labels_of
 
 __all__ = ["PodSetInfo", "StartError", "infos_of_admission", "infos_of_workload"]
@@ -23,7 +23,7 @@ _UNCONSTRAINED_ANNOTATION = f"{PREFIX}podset-unconstrained-topology"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
-class StartError(Exception):
+class StartError(KueuecoreError):
     """The job can never start with this admission: Kueue finishes its Workload, reason `FailedToStart`."""
 
 

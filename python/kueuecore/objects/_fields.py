@@ -291,7 +291,7 @@ def _mapping_kind(entry: _Kind) -> _Kind:
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"{name} has texts as keys, not {shown(key)}")
-        return {key: entry.take(item, f"{name}[{key!r}]") for key, item in value.items()}
+        return {key: entry.take(item, f"{name}[{shown(key)}]") for key, item in value.items()}
 
     def read_mapping(value: JsonValue, path: str) -> dict[str, object]:
         if not isinstance(value, dict):
@@ -310,7 +310,7 @@ def _take_quantity(value: object, name: str) -> str:
         raise ValueError(f"{name}: a number of more than {_MOST_DIGITS} digits is no quantity")
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if not _QUANTITY.match(text):
-        raise ValueError(f"{name}: {text!r} is no quantity; write one such as '2', '500m' or '10Gi'")
+        raise ValueError(f"{name}: {shown(text)} is no quantity; write one such as '2', '500m' or '10Gi'")
     return text
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
+from kueuecore._arguments import shown
 from kueuecore.checks import WorkloadKey
 from kueuecore.provisioning.requests import RequestCondition
 
@@ -120,7 +121,7 @@ class Outcome:
     def __post_init__(self) -> None:
         """Check what was given."""
         if not 0 <= self.after_seconds < 2**63 / _SECOND_NS:
-            raise ValueError(f"after_seconds is {self.after_seconds!r}; give seconds from 0 to 292 years")
+            raise ValueError(f"after_seconds is {shown(self.after_seconds)}; give seconds from 0 to 292 years")
         object.__setattr__(self, "condition", RequestCondition(self.condition))
 
 
@@ -150,7 +151,7 @@ class ScriptedCapacity:
         for name, outcomes in {**(script or {}), "otherwise": otherwise}.items():
             for outcome in outcomes:
                 if not isinstance(outcome, Outcome):
-                    raise TypeError(f"script[{name!r}] holds Outcomes, not {type(outcome).__name__}")
+                    raise TypeError(f"script[{shown(name)}] holds Outcomes, not {type(outcome).__name__}")
         self._script = dict(script or {})
         self._otherwise = tuple(otherwise)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from kueuecore._arguments import shown
 from kueuecore._quantities import number
 from kueuecore.provisioning.capacity import CapacityRequest, CapacityState
 from kueuecore.provisioning.requests import RequestCondition
@@ -40,13 +41,15 @@ class Stock:
         for resource, quantity in self.amounts.items():
             amount = number(quantity)
             if amount is None or amount < 0:
-                raise ValueError(f'amounts[{resource!r}] is {quantity!r}; give a quantity, such as 8 or "36Gi"')
+                raise ValueError(
+                    f'amounts[{shown(resource)}] is {shown(quantity)}; give a quantity, such as 8 or "36Gi"'
+                )
         low, high = self.delays
         spans = [low, high, *(it for it in (self.patience_seconds, self.booking_seconds) if it is not None)]
         if not all(0 <= it < 2**63 / _SECOND_NS for it in spans) or low > high:
             raise ValueError("delays, patience and booking are seconds from 0 to 292 years, the least delay first")
         if not 0 <= self.refused <= 1:
-            raise ValueError(f"refused is {self.refused!r}; give a share from 0 to 1")
+            raise ValueError(f"refused is {shown(self.refused)}; give a share from 0 to 1")
 
     @property
     def delays(self) -> tuple[float, float]:
@@ -116,7 +119,7 @@ class QueuedCapacity:
     ) -> None:
         for region, stock in stocks.items():
             if not isinstance(stock, Stock):
-                raise TypeError(f"stocks[{region!r}] is a Stock, not {type(stock).__name__}")
+                raise TypeError(f"stocks[{shown(region)}] is a Stock, not {type(stock).__name__}")
         self._stocks = dict(stocks)
         self._label = region_label
         self._seed = seed

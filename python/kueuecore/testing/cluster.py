@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from kueuecore._json import object_at, text_at
 from kueuecore._patches import merge_patch, patched
+from kueuecore.errors import KueuecoreError
 from kueuecore.times import format_time
 
 __all__ = ["Cluster", "RefusedError"]
@@ -17,7 +18,7 @@ _Key: TypeAlias = tuple[str, str, str]
 _Object: TypeAlias = dict[str, Any]
 
 
-class RefusedError(Exception):
+class RefusedError(KueuecoreError):
     """The API server says no.
 
     Args:

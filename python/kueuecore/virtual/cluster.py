@@ -126,7 +126,7 @@ class VirtualCluster:
         self._events: list[tuple[int, Event]] = []
         self._stored = Stored(self.engine, trusted=flag("trusted", trusted))
         self._checking = Checking(checks)
-        self._has_checks = bool(checks)
+        self._has_checks = bool(self._checking.controllers)
         self._happenings: deque[tuple[int, Happening, JobPlan, int | None]] = deque()
         self._n_quiet = 0
         # Decisions of the cycle that waits for pods, and when it began.
@@ -192,7 +192,7 @@ class VirtualCluster:
         at = self._now if now is None else max(self._now, nanoseconds(now))
         plan = job_plan(happening, waits_for_pods=self._running.waits_for_pods, at=at)
         self._go_to(now)
-        given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest))
+        given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest, "manifest"))
         made = (given,) if text_at(given.object, "kind") == "Workload" else self._workloads_of(given)
         keys = self._create(made, plan, None)
         self._happened()

@@ -10,6 +10,7 @@ import numpy as np
 from kueuecore._json import JsonObject
 from kueuecore.columns import Submissions, encode_submissions
 from kueuecore.errors import ManifestError
+from kueuecore.manifests import manifest_like
 from kueuecore.runs import Happening, Operation
 from kueuecore.times import format_time, later
 from kueuecore.virtual.jobs import JobPlan
@@ -46,6 +47,8 @@ def happening_of(event: Happening | Mapping[str, object], *, start: int) -> tupl
             event = Happening(**{**fields, "op": Operation(str(fields.get("op")))})
         except (TypeError, ValueError) as error:
             raise ManifestError.of(f"an event is none: {error}", remedy=remedy) from None
+    if event.object is not None:
+        manifest_like(event.object, "object")
     op: object = event.op
     is_known = isinstance(op, str) and op in tuple(Operation)
     needs_object = is_known and op in (Operation.CREATE, Operation.UPDATE)

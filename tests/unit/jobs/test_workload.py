@@ -436,7 +436,7 @@ def test_problems_of_the_workload_have_lines_of_the_job() -> None:
         (
             {"labels": {"kueue.x-k8s.io/queue-name": "a" * 254}},
             "metadata.labels[kueue.x-k8s.io/queue-name]",
-            f'Invalid value: "{"a" * 253}...": must be no more than 253 bytes',
+            f'Invalid value: "{"a" * 253}...": must be no more than 253 characters',
         ),
         (
             {"labels": {"kueue.x-k8s.io/max-exec-time-seconds": "0"}},

@@ -18,10 +18,9 @@ from kueuecore.scenarios import (
     run_scenario,
 )
 from kueuecore.times import nanoseconds
-from tests.unit.multikueue.worlds import CLUSTER, MULTIKUEUE, QUEUES, START, job
+from tests.unit.multikueue.worlds import CLUSTER, MULTIKUEUE, QUEUES, START, WITHOUT_CHECKS, job
 
 MINUTE_NS = 60_000_000_000
-WITHOUT_CHECKS = QUEUES.replace("  admissionChecksStrategy: {{admissionChecks: {checks}}}\n", "")
 
 
 def run(

@@ -12,7 +12,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.fleet import Fleet, NodeSettings
 from kueuecore.provisioning import Outcome, QueuedCapacity, RequestCondition, ScriptedCapacity, Stock
-from tests.unit.multikueue.worlds import CLUSTER, MULTIKUEUE, QUEUES, START, job, workload_of
+from tests.unit.multikueue.worlds import CLUSTER, MULTIKUEUE, QUEUES, START, WITHOUT_CHECKS, job, workload_of
 
 PROVISIONING = """
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -158,7 +158,7 @@ def test_each_worker_has_a_configuration_of_its_own() -> None:
     nodes = {"west": NodeSettings(configuration=Configuration.parse(text))}
     fleet = Fleet(["west", "east"], now=START, nodes=nodes)
     for name in fleet.links:
-        fleet.apply(QUEUES.format(cpu=1, checks="[]"), cluster=name)
+        fleet.apply(WITHOUT_CHECKS.format(cpu=1), cluster=name)
         fleet.submit(job(cpu=2), run_seconds=10, cluster=name)
     fleet.wait(5)
     # In the west nobody counts cpus.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kueuecore.multikueue.conditions import has_quota
-from tests.unit.multikueue.worlds import QUEUES, fleet_of, job, workload_of
+from tests.unit.multikueue.worlds import WITHOUT_CHECKS, fleet_of, job, workload_of
 
 
 @pytest.mark.parametrize(("cpu", "n_running"), [(4, 4), (2, 2)], ids=["the sum of the workers", "less"])
@@ -36,7 +36,7 @@ def test_g4_with_more_quota_than_the_workers_have_workloads_wait_on_the_workers(
 
 def test_g7_the_manager_runs_what_comes_through_another_queue_and_is_no_worker_of_its_own() -> None:
     fleet = fleet_of(4, {"west": 4})
-    other = QUEUES.format(cpu=2, checks="[]").replace("cluster-queue", "local-queue").replace("name: lq", "name: here")
+    other = WITHOUT_CHECKS.format(cpu=2).replace("cluster-queue", "local-queue").replace("name: lq", "name: here")
     fleet.apply(other)
     fleet.submit(job("delegated", cpu=2), run_seconds=1000)
     fleet.submit(job("regular", cpu=2, queue="here"), run_seconds=1000)

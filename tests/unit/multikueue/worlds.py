@@ -32,6 +32,7 @@ kind: LocalQueue
 metadata: {{name: lq, namespace: ns}}
 spec: {{clusterQueue: cluster-queue}}
 """
+WITHOUT_CHECKS = QUEUES.replace("  admissionChecksStrategy: {{admissionChecks: {checks}}}\n", "")
 MULTIKUEUE = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: AdmissionCheck
@@ -60,7 +61,7 @@ def fleet_of(cpu: int, workers: dict[str, int], **options: Any) -> Fleet:
     fleet.apply(MULTIKUEUE.format(clusters=", ".join(workers)))
     for name in workers:
         fleet.apply(CLUSTER.format(name=name))
-        fleet.apply(QUEUES.format(cpu=workers[name], checks="[]"), cluster=name)
+        fleet.apply(WITHOUT_CHECKS.format(cpu=workers[name]), cluster=name)
     fleet.apply(QUEUES.format(cpu=cpu, checks="[{name: multikueue}]"))
     fleet.wait(2)
     return fleet
