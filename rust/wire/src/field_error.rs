@@ -271,7 +271,7 @@ const ESCAPES: [(&str, &str); 7] =
 fn push_escaped(out: &mut String, c: char) {
     let start = out.len();
     out.push(c);
-    if c == ' ' || c.is_ascii_graphic() || !c.is_ascii() && is_printable(c) {
+    if is_printable(c) {
         return;
     }
     let escape = match ESCAPES.iter().find(|(it, _)| *it == &out[start..]) {
@@ -283,8 +283,13 @@ fn push_escaped(out: &mut String, c: char) {
     out.replace_range(start.., &escape);
 }
 
-/// Whether a character beyond ASCII prints. `escape_debug` knows, and leaves marks alone where they do not come first.
-fn is_printable(c: char) -> bool {
+/// Whether a character prints, as Go's `unicode.IsPrint` says.
+#[must_use]
+pub fn is_printable(c: char) -> bool {
+    if c.is_ascii() {
+        return c == ' ' || c.is_ascii_graphic();
+    }
+    // `escape_debug` knows of the others, and leaves marks alone where they do not come first.
     let mut text = String::from("x");
     text.push(c);
     text.escape_debug().nth(1) == Some(c)

@@ -4,7 +4,7 @@ use kueuecore::objects::StringMap;
 use serde_json::Value;
 
 use super::{NEGATIVE, labels};
-use crate::field_error::{FieldError, quoted, rendered};
+use crate::field_error::{FieldError, is_printable, quoted, rendered};
 use crate::kinds::Kind;
 use crate::names::{dns1123_label_errors, dns1123_subdomain_errors, label_key_errors};
 
@@ -113,6 +113,11 @@ fn managers(entries: &[Value]) -> Vec<FieldError> {
             if text(entry, name).len() > max {
                 errors.push(FieldError::too_long(path(name), max));
             }
+        }
+        let manager = text(entry, "manager");
+        for (at, c) in manager.char_indices().filter(|&(_, c)| !is_printable(c)) {
+            let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);
+            errors.push(FieldError::invalid(path("manager"), quoted(manager), detail));
         }
     }
     errors

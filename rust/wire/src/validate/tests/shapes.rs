@@ -224,6 +224,10 @@ fn metadata_has_rules_of_its_own() {
             "metadata.managedFields[0].operation: Invalid value: \"Replace\": must be `Apply` or `Update`",
         ),
         (
+            json!({"managedFields": [{"operation": "Apply", "manager": "é\u{0}"}]}),
+            "metadata.managedFields[0].manager: Invalid value: \"é\\x00\": invalid character U+0000 (at position 2)",
+        ),
+        (
             json!({"name": "x".repeat(254)}),
             &format!("metadata.name: Invalid value: \"{}...\": must be no more than 253 characters", "x".repeat(253)),
         ),
