@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import copy
 import datetime
 import decimal
 import fractions
@@ -59,6 +58,8 @@ LARGE: list[Callable[[], Any]] = [
     lambda: 10**308,
     lambda: -(10**400),
 ]
+_DEEPEST = 400
+
 KEYS = [
     "", "a", "name", "namespace", "generateName", "labels", "uid", "creationTimestamp", "deletionTimestamp",
     "ownerReferences", "spec", "status", "kind", "apiVersion", "items", "metadata", "a.b", "a/b", "a[0]", "\x1b[1m",
@@ -83,7 +84,7 @@ def plain_value(rng: Random) -> Any:
     """A value as JSON has them."""
     if rng.random() < 0.02:
         return rng.choice(LARGE)()
-    return text(rng) if rng.random() < 0.6 else copy.deepcopy(rng.choice(PLAIN))
+    return text(rng) if rng.random() < 0.6 else copied(rng.choice(PLAIN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +105,25 @@ class Damage:
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place in plain data but the whole."""
     items: Any = ()
-    if isinstance(value, dict):
+    # No other class, whatever it is derived from; and a list may hold itself.
+    if len(path) > _DEEPEST:
+        return
+    if type(value) is dict:
         items = value.items()
-    elif isinstance(value, list):
+    elif type(value) is list:
         items = enumerate(value)
     for key, item in items:
         yield (*path, key)
         yield from places(item, (*path, key))
+
+
+def copied(value: Any, depth: int = 0) -> Any:
+    """A copy of plain data; what else is in it stays the same object."""
+    if depth > _DEEPEST:
+        return value
+    if type(value) is dict:
+        return {key: copied(it, depth + 1) for key, it in value.items()}
+    return [copied(it, depth + 1) for it in value] if type(value) is list else value
 
 
 def damaged(
@@ -130,7 +143,7 @@ def damaged(
         most: So many places at most.
         wrong: What draws a wrong value.
     """
-    value = copy.deepcopy(value)
+    value = copied(value)
     names: list[str] = []
     told: list[str] = []
     for _ in range(rng.choice([1, 1, 1, *range(2, most + 1)])):
@@ -154,14 +167,14 @@ def damaged(
             names.append(key)
             told.append(f"{_path(path[:-1])}[{key[:20]!r}] = {short(parent[key])}")
         elif what < 0.92 and isinstance(parent, list):
-            parent.extend(copy.deepcopy(parent[: rng.choice([1, 2, 20])]))
+            parent.extend(copied(parent[: rng.choice([1, 2, 20])]))
             told.append(f"{_path(path[:-1])} repeated")
         else:
             other = rng.choice([*parts, value])
             part, steps = other, _drawn(rng, other)
             for step in steps or ():
                 part = part[step]
-            parent[last] = copy.deepcopy(part)
+            parent[last] = copied(part)
             told.append(f"{_path(path)} = {short(part)}")
         names += map(str, path)
     return Damage(value, tuple(names), "; ".join(told))

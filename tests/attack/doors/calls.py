@@ -24,6 +24,7 @@ class Call:
         state: What a refusal must leave as it is.
         then: What has to hold after the call was taken, with what it returned.
         seconds: What it may take, whatever is given.
+        others: What a refusal may name besides what is wrong: columns of other lengths, or what `function` calls it.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Call:
     state: Callable[[], object] | None = None
     then: Callable[[Any], object] | None = None
     seconds: float = 2.0
+    others: tuple[str, ...] = ()
 
 
 def case_of(rng: Random, call: Call, *, parts: tuple[Any, ...] = ()) -> Case:
@@ -43,4 +45,4 @@ def case_of(rng: Random, call: Call, *, parts: tuple[Any, ...] = ()) -> Case:
         return answer if call.then is None else call.then(answer)
 
     size = size_of(damage.value)
-    return Case(f"{call.name}: {damage.what}", act, size, damage.names, call.state, call.seconds)
+    return Case(f"{call.name}: {damage.what}", act, size, (*damage.names, *call.others), call.state, call.seconds)

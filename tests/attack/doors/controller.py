@@ -87,7 +87,12 @@ def draw(rng: Random) -> Case:
         case _:
             given = about
     call = Call(
-        f"Controller.{name}", getattr(controller, name), given, _state(controller), lambda _: _goes_on(controller)
+        f"Controller.{name}",
+        getattr(controller, name),
+        given,
+        _state(controller),
+        lambda _: _goes_on(controller),
+        others=("kinds", "list", "answer", "newest"),
     )
     return case_of(rng, call, parts=KINDS)
 

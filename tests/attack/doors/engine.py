@@ -16,6 +16,7 @@ from kueuecore.manifests import parse_manifests, to_json_lines
 from tests.attack.case import Case, Wrong
 from tests.attack.documents import CONFIGURATION, FULL_WORKLOAD, JOBS, KINDS, WORKLOAD
 from tests.attack.doors.calls import Call, case_of
+from tests.attack.values import Hostile
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, snapshot, workload
 
 __all__ = ["draw", "engine_state", "replays"]
@@ -40,6 +41,7 @@ _CALLS: dict[str, dict[str, Any]] = {
 }
 _PARTS = (*KINDS, *JOBS)
 _FLAVOR = next(it for it in KINDS if it["kind"] == "ResourceFlavor")
+_REASON = jobs.StopReason.NOT_ADMITTED
 _CLASSES = [
     made
     for name in kueuecore.objects.__all__
@@ -121,7 +123,7 @@ def _simulated(rng: Random) -> Call:
             "messages": True,
             "checks": (),
         }
-        return Call("simulate", simulate, given, seconds=10)
+        return Call("simulate", simulate, given, seconds=10, others=("an event",))
     if what < 0.7:
         given = {
             "namespace": "ns",
@@ -163,13 +165,20 @@ def _texts(rng: Random) -> Call:
     return rng.choice(
         [
             Call("parse_manifests", parse_manifests, {"text": json.dumps(one), "file": "x.json"}),
-            Call("to_json_lines", to_json_lines, {"manifests": [one]}),
+            Call("to_json_lines", to_json_lines, {"manifests": [one]}, others=("an object",)),
             Call("from_manifest", _there_and_back, {"manifest": copy.deepcopy(rng.choice(KINDS))}),
             Call("Configuration.parse", Configuration.parse, {"text": json.dumps(settings), "file": "x"}),
-            Call("Configuration", lambda settings: Configuration.parse(json.dumps(settings)), {"settings": settings}),
+            Call("Configuration", lambda settings: Configuration.parse(_json(settings)), {"settings": settings}),
             Call("Configuration.trusted", Configuration.trusted, {"settings": settings}),
         ]
     )
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Hostile from error
 
 
 def _there_and_back(manifest: Any) -> None:
@@ -196,23 +205,23 @@ def _jobs(rng: Random) -> Call:
         [
             Call("workloads_for", jobs.workloads_for, {"manifests": [job]}),
             Call("start_job", jobs.start_job, {"job": job, "workload": held, "flavors": flavors}),
-            Call("stop_job", jobs.stop_job, {"job": job, "workload": held, "message": "m"}),
+            Call(
+                "stop_job",
+                jobs.stop_job,
+                {"job": job, "workload": held, "message": "m", "reason": _REASON},
+            ),
             Call("fits_workload", jobs.fits_workload, {"job": job, "workload": held, "flavors": flavors}),
             Call("reclaimable_pods", jobs.reclaimable_pods, {"job": job, "workload": held}),
             Call("sync_workloads", jobs.sync_workloads, {"job": job, "workloads": [held], "now": at(1), "around": []}),
-            Call("update_problems", jobs.update_problems, {"old": job, "new": copy.deepcopy(job)}),
+            Call("update_problems", jobs.update_problems, {"old": job, "new": copy.deepcopy(job)}, others=("object",)),
         ]
     )
 
 
 def _classes(rng: Random) -> Call:
     made = rng.choice(_CLASSES)
-    given: dict[str, Any] = {}
-    for field in dataclasses.fields(made):
-        if field.init and (field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING):
-            given[field.name] = {} if "Mapping" in str(field.type) else () if "Sequence" in str(field.type) else "x"
-        elif field.init and rng.random() < 0.3:
-            given[field.name] = getattr(made, field.name, None)
+    while (given := _fields_of(made, rng)) is None:
+        made = rng.choice(_CLASSES)
 
     def build(**fields: Any) -> None:
         value = made(**fields)
@@ -220,3 +229,20 @@ def _classes(rng: Random) -> Call:
             Engine().apply(value.to_manifest())
 
     return Call(made.__name__, build, given)
+
+
+def _fields_of(made: type, rng: Random) -> dict[str, Any] | None:
+    """What an object of a class can be made of; None if that needs more than chance."""
+    given: dict[str, Any] = {}
+    for field in dataclasses.fields(made):
+        if field.init and (field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING):
+            given[field.name] = {} if "Mapping" in str(field.type) else () if "Sequence" in str(field.type) else "x"
+        elif field.init and rng.random() < 0.3:
+            has_default = field.default is not dataclasses.MISSING
+            made_default: Any = field.default_factory
+            given[field.name] = field.default if has_default else made_default()
+    try:
+        made(**given)
+    except (TypeError, ValueError):
+        return None
+    return given

@@ -58,7 +58,7 @@ def _fleet(rng: Random) -> Call:
         "overflow": Overflow({"lq": "user-queue"}),
         "links": {"west": LinkSettings()},
     }
-    return Call("Fleet", made, given, seconds=10)
+    return Call("Fleet", made, given, seconds=10, others=("nodes", "links"))
 
 
 def _fleet_call(rng: Random) -> Call:
@@ -66,13 +66,13 @@ def _fleet_call(rng: Random) -> Call:
     fleet.apply(_OBJECTS)
     name = rng.choice(["apply", "submit", "cut", "mend", "drop_watch", "restart_worker", "advance", "wait", "objects"])
     calls: dict[str, dict[str, Any]] = {
-        "apply": {"objects": _OBJECTS, "cluster": "west"},
+        "apply": {"manifests": _OBJECTS, "cluster": "west"},
         "submit": {"job": _JOB, "run_seconds": 5},
         "advance": {"until": T0 + 10**9},
         "wait": {"seconds": 5},
         "objects": {"kind": "Job", "cluster": "west"},
     }
-    given = calls.get(name, {"worker": "west"})
+    given = calls.get(name, {"cluster": "west"})
     function = getattr(fleet, name)
     positional = next(iter(given))
 
@@ -80,7 +80,7 @@ def _fleet_call(rng: Random) -> Call:
         first = arguments.pop(positional)
         return function(first, **arguments)
 
-    return Call(f"Fleet.{name}", called, given, then=lambda _: fleet.wait(5), seconds=10)
+    return Call(f"Fleet.{name}", called, given, then=lambda _: fleet.wait(5), seconds=10, others=("worker",))
 
 
 def _cluster(rng: Random) -> Call:
@@ -104,13 +104,15 @@ def _cluster(rng: Random) -> Call:
         "messages": True,
         "checks": (),
     }
-    return Call("VirtualCluster", made, given, seconds=10)
+    return Call(
+        "VirtualCluster", made, given, seconds=10, others=("an event", "an object", "fail_seconds", "ready_seconds")
+    )
 
 
 def _cluster_call(rng: Random) -> Call:
     cluster = VirtualCluster(_OBJECTS, now=T0, max_cycles=100)
     given = {
-        "workload": WORKLOAD,
+        "manifest": WORKLOAD,
         "run_seconds": 5,
         "ready_seconds": [1],
         "fail_seconds": 1,
@@ -119,10 +121,10 @@ def _cluster_call(rng: Random) -> Call:
     }
 
     def submit(**arguments: Any) -> None:
-        cluster.submit(arguments.pop("workload"), **arguments)
+        cluster.submit(arguments.pop("manifest"), **arguments)
         cluster.advance()
 
-    return Call("VirtualCluster.submit", submit, given, seconds=10)
+    return Call("VirtualCluster.submit", submit, given, seconds=10, others=("run_seconds",))
 
 
 def _settings(rng: Random) -> Call:
@@ -143,7 +145,9 @@ def _settings(rng: Random) -> Call:
             Call("Overflow", Overflow, {"queues": {"a": "b"}, "patience_ns": 10**9}),
             Call("Manager", Manager, {"overflow": Overflow({"a": "b"}), "dispatcher": None, "configuration": None}),
             Call(
-                "NodeSettings", NodeSettings, {"configuration": None, "checks": (), "capacity": {}, "starts_pods": True}
+                "NodeSettings",
+                NodeSettings,
+                {"configuration": None, "checks": (), "capacity": None, "starts_pods": True},
             ),
         ]
     )
@@ -165,4 +169,5 @@ def _story(rng: Random) -> Call:
         "west": list(found["multikueue/west.yaml"]),
         "job": copy.deepcopy(found["multikueue/job.yaml"][0]),
     }
-    return Call("Fleet of an example", apply, given, seconds=20)
+    names = ("job", "manifests", "an object")
+    return Call("Fleet of an example", apply, given, seconds=20, others=names)

@@ -91,7 +91,14 @@ def draw(rng: Random) -> Case:
             given |= {"answer": answer} if name == "confirm" else {"newest": answer, "gone": False}
         case _:
             given = {"cluster": "c1", "now": at(2)}
-    call = Call(f"Manager.{name}", getattr(manager, name), given, _state(manager), lambda _: manager.turn(at(9)))
+    call = Call(
+        f"Manager.{name}",
+        getattr(manager, name),
+        given,
+        _state(manager),
+        lambda _: manager.turn(at(9)),
+        others=("kinds", "list", "answer", "newest"),
+    )
     return case_of(rng, call, parts=_PARTS)
 
 

@@ -23,7 +23,7 @@ _GIVEN: dict[str, Any] = {
     "requests": {"cpu": 1, "memory": [1, 2, 3]},
     "count": [1, 2, 3],
     "priority": 0,
-    "created": [0.0, 1.0, 0.5],
+    "created": [0, 10**9, 5 * 10**8],
     "prefix": "workload-",
     "first": 0,
     "now": at(2),
@@ -58,4 +58,4 @@ def draw(rng: Random) -> Case:
             raise Wrong(f"{len(new)} workloads of {n_rows} rows")
         replays(engine)
 
-    return case_of(rng, Call("Engine.submit", submit, given, engine_state(engine), taken))
+    return case_of(rng, Call("Engine.submit", submit, given, engine_state(engine), taken, others=tuple(_GIVEN)))
