@@ -73,6 +73,11 @@ fuzz-fleet: $(STAMPS)/extension ## HISTORIES=10000 of a manager of MultiKueue an
 fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECONDS=60 a target; SEED=... does the same again
 	$(PY) scripts/fuzz_bytes.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
 
+.PHONY: attack
+attack: $(STAMPS)/extension ## wrong input at every door for SECONDS=60; SEED=... plays it again, with DOOR= and CASE= one case
+	$(PY) -m scripts.attack --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(DOOR),--door $(DOOR)) \
+		$(if $(CASE),--case $(CASE))
+
 .PHONY: record-worlds
 record-worlds: $(STAMPS)/extension ## write tests/worlds/recorded.jsonl.gz again: what the Rust tests compare with
 	$(PY) scripts/record_worlds.py

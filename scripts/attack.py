@@ -166,7 +166,7 @@ def _again(door: str, seed: int, number: int) -> int:
 
 def main() -> int:
     """Attack; returns 1 if something is wrong."""
-    parser = argparse.ArgumentParser(prog="scripts/attack.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--door", choices=[*DOORS], default=None)
