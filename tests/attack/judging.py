@@ -23,6 +23,8 @@ _MEMORY = 150 * 2**20
 _MEMORY_OF_A_BYTE = 1_000
 _LONGEST_MESSAGE = 100_000
 _LONGEST_WORD = 800
+_PARTS = ("an object is ", "an event is ")
+"""So begin errors about one of many: their argument is the sequence."""
 _TIMES = {"now", "since", "until"}
 """Arguments of which an error says that they are no time, if it does not name them."""
 
@@ -87,6 +89,8 @@ def _complaint(case: Case, error: BaseException) -> str:
 
 def _names_something(case: Case, text: str) -> bool:
     names = [name for name in case.names if name and not name.isdigit()]
+    if text.startswith(_PARTS):
+        return True
     is_time = bool(_TIMES.intersection(names)) and "time" in text
     return is_time or not names or any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
 

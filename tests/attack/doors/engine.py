@@ -123,7 +123,7 @@ def _simulated(rng: Random) -> Call:
             "messages": True,
             "checks": (),
         }
-        return Call("simulate", simulate, given, seconds=10, others=("an event",))
+        return Call("simulate", simulate, given, seconds=10)
     if what < 0.7:
         given = {
             "namespace": "ns",
@@ -165,7 +165,7 @@ def _texts(rng: Random) -> Call:
     return rng.choice(
         [
             Call("parse_manifests", parse_manifests, {"text": json.dumps(one), "file": "x.json"}),
-            Call("to_json_lines", to_json_lines, {"manifests": [one]}, others=("an object",)),
+            Call("to_json_lines", to_json_lines, {"manifests": [one]}),
             Call("from_manifest", _there_and_back, {"manifest": copy.deepcopy(rng.choice(KINDS))}),
             Call("Configuration.parse", Configuration.parse, {"text": json.dumps(settings), "file": "x"}),
             Call("Configuration", lambda settings: Configuration.parse(_json(settings)), {"settings": settings}),

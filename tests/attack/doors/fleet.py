@@ -104,9 +104,7 @@ def _cluster(rng: Random) -> Call:
         "messages": True,
         "checks": (),
     }
-    return Call(
-        "VirtualCluster", made, given, seconds=10, others=("an event", "an object", "fail_seconds", "ready_seconds")
-    )
+    return Call("VirtualCluster", made, given, seconds=10, others=("fail_seconds", "ready_seconds"))
 
 
 def _cluster_call(rng: Random) -> Call:
@@ -169,5 +167,5 @@ def _story(rng: Random) -> Call:
         "west": list(found["multikueue/west.yaml"]),
         "job": copy.deepcopy(found["multikueue/job.yaml"][0]),
     }
-    names = ("job", "manifests", "an object")
+    names = ("job", "manifests")
     return Call("Fleet of an example", apply, given, seconds=20, others=names)
