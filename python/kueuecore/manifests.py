@@ -345,7 +345,7 @@ def plain_object(manifest: ManifestLike, name: str = "an object") -> JsonObject:
         return dict(found)
     plain = found.to_manifest()
     if not isinstance(plain, dict):
-        raise TypeError(f"to_manifest of {name} gives a dict, not {type(plain).__name__}")
+        raise TypeError(f"{name} is of a class whose to_manifest gives {type(plain).__name__}, not a dict")
     return plain
 
 

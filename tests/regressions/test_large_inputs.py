@@ -12,6 +12,7 @@ import pytest
 
 from kueuecore import Engine
 from kueuecore.errors import ManifestError
+from kueuecore.jobs import workloads_for
 from kueuecore.manifests import Manifest, parse_manifests
 from kueuecore.objects import Cohort
 from tests.builders import T0, cluster_queue, workload, world
@@ -44,6 +45,15 @@ def test_of_many_unknown_fields_a_hundred_are_named() -> None:
         warnings = Engine().apply([flavor(**{f"k{n}": 1 for n in range(10_000)})]).warnings
     assert len(warnings) == 101
     assert "9900 more unknown fields" in warnings[-1].message
+
+
+def test_of_many_unknown_fields_of_a_job_too() -> None:
+    spec = {f"k{n}": 1 for n in range(10_000)}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "ns"}, "spec": spec}
+    with in_time():
+        warnings = workloads_for([job]).warnings
+    assert len(warnings) == 101
+    assert warnings[-1].message == "9900 more unknown fields"
 
 
 def test_many_problems_of_one_object() -> None:

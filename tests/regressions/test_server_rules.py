@@ -128,3 +128,13 @@ def test_node_labels_and_requests_that_are_null_are_dropped() -> None:
 def _pods(requests: Mapping[str, Any]) -> dict[str, Any]:
     containers = [{"name": "c", "resources": {"requests": requests}}]
     return {"name": "main", "count": 1, "template": {"spec": {"containers": containers}}}
+
+
+def test_an_admission_without_a_cluster_queue_can_be_read_again() -> None:
+    admitted = workload()
+    admitted.object["status"] = {"admission": {"podSetAssignments": [{"name": "main", "count": 1}]}}
+    engine = Engine()
+    engine.apply([admitted])
+    status = engine.workload("x", namespace="ns").status
+    assert status["admission"] == {"podSetAssignments": [{"name": "main", "count": 1}]}
+    Engine().apply([Manifest({**admitted.object, "status": status})])

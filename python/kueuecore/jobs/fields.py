@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 from typing import TypeAlias
 
 from kueuecore._json import JsonValue
@@ -88,6 +89,7 @@ _REMEDIES = {
 _DEEPEST = 120
 _TOO_DEEP = "it is nested too deep"
 _LARGEST: int = 10**MOST_DIGITS
+_MOST_WARNINGS = 100
 
 
 def field_problems(value: JsonValue, shape: Shape, path: Path = ()) -> list[Problem]:
@@ -123,19 +125,24 @@ def check_fields(value: JsonValue, shape: Shape, ref: ObjectRef, path: Path = ()
         raise ManifestError(replace(it, object=ref) for it in problems)
 
 
-def unknown_fields(value: JsonValue, shape: Shape, path: Path = ()) -> list[Problem]:
-    """Fields that an API server drops, where all are known: they may be misspelt."""
-    found: list[Problem] = []
+def unknown_fields(value: JsonValue, shape: Shape) -> list[Problem]:
+    """Fields that an API server drops, where all are known: they may be misspelt. Of many, the number is given."""
+    unknown = _unknown_fields(value, shape, ())
+    found = [Problem(f"unknown field {quoted(field)}", field=field) for field in islice(unknown, _MOST_WARNINGS)]
+    if n_more := sum(1 for _ in unknown):
+        found.append(Problem(f"{n_more} more unknown fields"))
+    return found
+
+
+def _unknown_fields(value: JsonValue, shape: Shape, path: Path) -> Iterator[str]:
     fields = shape.fields if isinstance(shape, Exactly) else shape
     if not isinstance(fields, Mapping) or not isinstance(value, dict):
-        return found
+        return
     for name, it in value.items():
         if name in fields:
-            found += unknown_fields(it, fields[name], (*path, name))
+            yield from _unknown_fields(it, fields[name], (*path, name))
         elif isinstance(shape, Exactly):
-            field = path_text((*path, name))
-            found.append(Problem(f"unknown field {quoted(field)}", field=field))
-    return found
+            yield path_text((*path, name))
 
 
 def _is_plain(value: object, depth: int) -> bool:

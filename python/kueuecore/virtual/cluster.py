@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kueuecore._arguments import cycles_of, flag
+from kueuecore._arguments import cycles_of, each, flag
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checking import Checking, with_activity
 from kueuecore.checks import CheckController, ObjectWriteKind, Review, applied_review
@@ -254,7 +254,7 @@ class VirtualCluster:
             ManifestError: Everything that is wrong with their objects. Nothing was taken then.
             ValueError: A time or a time span that can not be.
         """
-        taken = [happening_of(event, start=self.start) for event in events]
+        taken = [happening_of(event, start=self.start) for event in each("events", events)]
         for _, happening in taken:
             if happening.object is not None and not self._stored.trusted:
                 Engine(self.engine.configuration).apply(happening.object, now=self.start)

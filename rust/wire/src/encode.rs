@@ -64,7 +64,11 @@ pub fn workload_status(status: &WorkloadStatus) -> Value {
 #[must_use]
 pub fn admission(admission: &Admission) -> Value {
     let assignments: Vec<Value> = admission.pod_set_assignments.iter().map(assignment).collect();
-    json!({"clusterQueue": admission.cluster_queue.as_str(), "podSetAssignments": assignments})
+    let mut out = Map::new();
+    // One that names none is taken, and an empty name is not.
+    put_text(&mut out, "clusterQueue", &admission.cluster_queue);
+    out.insert("podSetAssignments".to_owned(), Value::from(assignments));
+    Value::Object(out)
 }
 
 /// One condition.
