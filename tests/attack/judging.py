@@ -22,6 +22,8 @@ _SECONDS_OF_A_BYTE = 40e-6
 _MEMORY = 150 * 2**20
 _MEMORY_OF_A_BYTE = 1_000
 _LONGEST_MESSAGE = 100_000
+_MESSAGE_OF_A_BYTE = 100
+"""Each of many wrong items may have its own line."""
 _LONGEST_WORD = 800
 _PARTS = ("an object is ", "an event is ")
 """So begin errors about one of many: their argument is the sequence."""
@@ -78,7 +80,7 @@ def _complaint(case: Case, error: BaseException) -> str:
     is_builtin = type(error) in (TypeError, ValueError)
     if not (is_own or is_builtin) or not text.strip():
         return f"{_shown(error)}\n{''.join(traceback.format_exception(error))}"
-    if len(text) > _LONGEST_MESSAGE + 2 * case.size:
+    if len(text) > _LONGEST_MESSAGE + _MESSAGE_OF_A_BYTE * case.size:
         return f"an error of {len(text)} characters: {text[:200]}"
     if (longest := max(map(len, text.split()))) > _LONGEST_WORD:
         return f"an error with a word of {longest} characters: {text[:200]}"
