@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from kueuecore._arguments import cycles_of, each, flag
+from kueuecore.checking import Checking
 from kueuecore.checks import CheckController
 from kueuecore.columns import Submissions, check_names, encode_submissions
 from kueuecore.configuration import Configuration
@@ -131,7 +132,7 @@ def simulate(
     for rows in each("submissions", submissions):
         batches.append(encode_submissions(rows, start=start))
         given.append(rows)
-    checks = tuple(each("checks", checks))
+    checks = Checking(checks).controllers
     if checks:
         cluster = VirtualCluster(
             objects,

@@ -315,6 +315,7 @@ def test_a_manager_names_the_argument(call: Callable[[Any, Any], object], match:
         (lambda: AdmissionCheckState("c", state=HUGE), "AdmissionCheckState.state: Unsupported value", ValueError),
         (lambda: settle(FIVE, now=T0), "^engine is an Engine, not int", TypeError),
         (lambda: simulate([], checks=ODD, now=T0), "^checks holds check controllers", TypeError),
+        (lambda: simulate([], checks=range(10**12), now=T0), "^checks holds check controllers", TypeError),  # type: ignore[arg-type]
         (lambda: simulate([], checks=FIVE, now=T0), "^checks is a sequence", TypeError),
         (lambda: simulate([], now="x" * 10**6), f"^'{'x' * 252}... is no time", ValueError),
         (lambda: to_json_lines(FIVE), "^manifests is a sequence", TypeError),

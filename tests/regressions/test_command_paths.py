@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -15,14 +14,9 @@ from kueuecore.cli import ExitCode, main
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import read_manifests
+from tests.command import Ran
 
 FLAVOR = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: %s}}\n"
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

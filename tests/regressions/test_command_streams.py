@@ -14,23 +14,10 @@ import pytest
 
 from kueuecore.cli import ExitCode, main
 from kueuecore.manifests import parse_manifests
+from tests.command import QUEUES
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = ROOT / "examples" / "scenario" / "scenario.yaml"
-QUEUES = """
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: cq}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [cpu]
-    flavors: [{name: default, resources: [{name: cpu, nominalQuota: 2}]}]
----
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: lq, namespace: team}, spec: {clusterQueue: cq}}
-"""
 COMMANDS = ["run queues.yaml", "run -o json queues.yaml", f"simulate {SCENARIO}", "gates", "--help", "--version"]
 NOTE = "note: added the Namespaces that the objects are in: team\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -14,18 +14,13 @@ from kueuecore.cli.table import Painted, Style, table
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.manifests import object_ref, parse_manifests
+from tests.command import Ran
 
 # A C0 control, a line end, DEL, a C1 control, a line separator, a change of direction, and one that is invisible.
 ODD = "a\x1b[31m\n\x7f\x9b\u2028\u202e\U000e0041"
 SHOWN = r"a\x1b[31m\n\x7f\u009b\u2028\u202e\U000e0041"
 LONG = "x" * 1_000_000
 CUT = f"{'x' * 253}..."
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

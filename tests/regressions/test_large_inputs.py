@@ -49,7 +49,8 @@ def test_of_many_unknown_fields_a_hundred_are_named() -> None:
 
 def test_of_many_unknown_fields_of_a_job_too() -> None:
     spec = {f"k{n}": 1 for n in range(10_000)}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "ns"}, "spec": spec}
+    job: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job"}
+    job |= {"metadata": {"name": "j", "namespace": "ns"}, "spec": spec}
     with in_time():
         warnings = workloads_for([job]).warnings
     assert len(warnings) == 101

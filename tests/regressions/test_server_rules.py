@@ -137,4 +137,4 @@ def test_an_admission_without_a_cluster_queue_can_be_read_again() -> None:
     engine.apply([admitted])
     status = engine.workload("x", namespace="ns").status
     assert status["admission"] == {"podSetAssignments": [{"name": "main", "count": 1}]}
-    Engine().apply([Manifest({**admitted.object, "status": status})])
+    Engine().apply([Manifest({**admitted.object, "status": dict(status)})])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -18,29 +18,13 @@ from kueuecore.cli.table import Style, table
 from kueuecore.manifests import parse_manifests
 from kueuecore.settling import Ending, Settled
 from kueuecore.version import KUEUE_COMMIT
+from tests.command import QUEUES, Ran
 
 ROOT = Path(__file__).parents[2]
 # Those that are manifests, and no programs.
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if path.is_dir() and not [*path.glob("*.py")])
 DOCUMENTED = [ROOT / "README.md", *(ROOT / "examples" / name / "README.md" for name in EXAMPLES)]
 
-QUEUES = """
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: cq}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [cpu]
-    flavors: [{name: default, resources: [{name: cpu, nominalQuota: 2}]}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: lq, namespace: team}
-spec: {clusterQueue: cq}
-"""
 JOB = """
 ---
 apiVersion: batch/v1
@@ -53,12 +37,6 @@ spec:
       restartPolicy: Never
       containers: [{name: main, resources: {requests: {cpu: 1}}}]
 """
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kueuecore.cli import ExitCode, main
-from tests.unit.test_cli import QUEUES
+from tests.command import QUEUES
 
 HEAD = "apiVersion: kueuecore/v1\nkind: Scenario\n"
 # Two cpus, and jobs that need both.

@@ -1,12 +1,15 @@
-"""What a fleet is made of, checked before it is made."""
+"""What a fleet is made of and what it is asked for, checked before anything happens."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from kueuecore._arguments import shown, text
+from kueuecore._arguments import each, shown, text
+from kueuecore.manifests import Manifest, ManifestLike, as_manifest, parse_manifests, to_json_lines
 
-__all__ = ["check_settings", "checked_names", "checked_seed"]
+__all__ = ["check_settings", "checked_names", "checked_seed", "requests_of"]
 
 
 def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
@@ -59,3 +62,20 @@ def check_settings(what: str, given: Mapping[str, object] | None, kind: type, na
             raise ValueError(f"{what}[{shown(name)}]: there is no such cluster; give one of {known}")
         if not isinstance(settings, kind):
             raise TypeError(f"{what}[{shown(name)}] is a {kind.__name__}, not {type(settings).__name__}")
+
+
+def requests_of(manifests: str | ManifestLike | Iterable[ManifestLike]) -> list[Manifest]:
+    """Objects as requests bring them: copies, as JSON.
+
+    Raises:
+        ManifestError: A text that can not be read, or an object that JSON can not hold.
+        TypeError: What is no object.
+    """
+    if isinstance(manifests, str):
+        given = list(parse_manifests(manifests))
+    elif isinstance(manifests, Mapping) or not isinstance(manifests, Iterable):
+        given = [as_manifest(manifests)]
+    else:
+        given = [as_manifest(it) for it in each("manifests", manifests)]
+    copies = map(json.loads, to_json_lines(given).splitlines())
+    return [replace(it, object=copy) for it, copy in zip(given, copies, strict=True)]

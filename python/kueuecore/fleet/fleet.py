@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from random import Random
 from typing import Any
 
-from kueuecore._arguments import each, shown, text
+from kueuecore._arguments import shown, text
 from kueuecore._json import JsonObject, text_at, texts_at
 from kueuecore.errors import ObjectRef, UnsettledError
-from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed
+from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed, requests_of
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import KINDS, RUN_SECONDS, is_job, run_ns
 from kueuecore.fleet.settings import NodeSettings
-from kueuecore.manifests import ManifestLike, as_manifest, parse_manifests, plain_object, to_json_lines
+from kueuecore.manifests import ManifestLike, plain_object
 from kueuecore.multikueue import (
     MANAGER,
     Command,
@@ -139,18 +137,12 @@ class Fleet:
             ValueError: There is no such cluster.
         """
         node = self._node(cluster)
-        if isinstance(manifests, str):
-            manifests = parse_manifests(manifests)
-        elif isinstance(manifests, Mapping) or not isinstance(manifests, Iterable):
-            manifests = [manifests]
-        given = [as_manifest(it) for it in each("manifests", manifests)]
-        # Copies, as a request brings them.
-        objects = [json.loads(line) for line in to_json_lines(given).splitlines()]
-        for manifest in objects:
-            run_ns(manifest)
-        node.check([replace(it, object=copy) for it, copy in zip(given, objects, strict=True)])
-        for manifest in objects:
-            node.apply(manifest)
+        requested = requests_of(manifests)
+        for manifest in requested:
+            run_ns(manifest.object)
+        node.check(requested)
+        for manifest in requested:
+            node.apply(manifest.object)
         self._come_to_rest()
 
     def submit(self, job: ManifestLike, *, run_seconds: float | None = None, cluster: str = MANAGER) -> None:
