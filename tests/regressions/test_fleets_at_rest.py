@@ -322,6 +322,7 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
     ("make", "error", "problem"),
     [
         (lambda: Fleet("west", now=START), TypeError, "workers is a list of names, not str"),
+        (lambda: Fleet(range(10**12), now=START), TypeError, r"workers\[0\] is a str, not int"),  # type: ignore[arg-type]
         (lambda: Fleet([""], now=START), ValueError, "a worker without a name"),
         (lambda: Fleet(["west", "west"], now=START), ValueError, "two workers have the same name"),
         (lambda: Fleet(["west"], now=START, seed=None), TypeError, "seed is a whole number"),  # type: ignore[arg-type]

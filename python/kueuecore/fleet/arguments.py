@@ -21,13 +21,14 @@ def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(workers, str) or not isinstance(workers, Iterable):
         raise TypeError(f"workers is a list of names, not {type(workers).__name__}")
-    names = tuple(workers)
-    for index, name in enumerate(names):
-        if not text(f"workers[{index}]", name):
+    names = []
+    for index, given in enumerate(workers):
+        if not (name := text(f"workers[{index}]", given)):
             raise ValueError(f"workers[{index}]: a worker without a name: give that of its MultiKueueCluster")
+        names.append(name)
     if len(set(names)) < len(names):
         raise ValueError(f"two workers have the same name: {', '.join(names)}")
-    return names
+    return tuple(names)
 
 
 def checked_seed(seed: object) -> int:
