@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from kueuecore._arguments import cycles_of, each, flag
+from kueuecore._arguments import cycles_of, each, flag, text
 from kueuecore.checking import Checking
 from kueuecore.checks import CheckController
 from kueuecore.columns import Submissions, check_names, encode_submissions
@@ -174,7 +174,7 @@ def _line(event: Happening | Mapping[str, object]) -> bytes:
         return _dumped(event)
     head = {
         "at": event.at,
-        "op": str(event.op),
+        "op": text("op", event.op),
         "key": event.key,
         "runSeconds": event.run_seconds,
         "readySeconds": checked_ready_seconds(event.ready_seconds),

@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Case", "Wrong", "size_of"]
+from kueuecore.errors import OutOfTimeError, UnsettledError
+
+__all__ = ["MAY_BE_LATE", "Case", "Wrong", "size_of"]
+
+MAY_BE_LATE = (OutOfTimeError, UnsettledError)
+"""What only shows when something has happened already."""
 
 
 class Wrong(Exception):  # noqa: N818

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import kueuecore
 from kueuecore.errors import EngineBrokenError, KueuecoreError
-from tests.attack.case import Case, Wrong
+from tests.attack.case import MAY_BE_LATE, Case, Wrong
 from tests.attack.values import Hostile
 
 __all__ = ["Verdict", "judged"]
@@ -64,7 +64,8 @@ def judged(case: Case) -> Verdict:
         wrong = f"took {seconds:.1f} s for {case.size} bytes"
     if not wrong and grown > _MEMORY + case.size * _MEMORY_OF_A_BYTE:
         wrong = f"took {grown >> 20} MiB for {case.size} bytes"
-    if not wrong and error is not None and case.state is not None and not _same(case.state(), before):
+    is_refusal = not wrong and not isinstance(error, MAY_BE_LATE)
+    if error and is_refusal and case.state is not None and not _same(case.state(), before):
         wrong = f"changed by what it refused: {_shown(error)}"
     return Verdict(error is None, wrong[:8000], seconds)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kueuecore import Configuration, Manifest, Submissions, World, read_manifests, settle, simulate
+from kueuecore import Configuration, Happening, Manifest, Submissions, World, read_manifests, settle, simulate
 from kueuecore.controller import Controller
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, KueuecoreError, ManifestError
@@ -316,6 +316,7 @@ def test_a_manager_names_the_argument(call: Callable[[Any, Any], object], match:
         (lambda: settle(FIVE, now=T0), "^engine is an Engine, not int", TypeError),
         (lambda: simulate([], checks=ODD, now=T0), "^checks holds check controllers", TypeError),
         (lambda: simulate([], checks=range(10**12), now=T0), "^checks holds check controllers", TypeError),  # type: ignore[arg-type]
+        (lambda: simulate([], [Happening(at=0, op=LONG)], now=T0), "^op is a str, not int", TypeError),
         (lambda: simulate([], checks=FIVE, now=T0), "^checks is a sequence", TypeError),
         (lambda: simulate([], now="x" * 10**6), f"^'{'x' * 252}... is no time", ValueError),
         (lambda: to_json_lines(FIVE), "^manifests is a sequence", TypeError),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -80,7 +81,12 @@ def _fleet_call(rng: Random) -> Call:
         first = arguments.pop(positional)
         return function(first, **arguments)
 
-    return Call(f"Fleet.{name}", called, given, then=lambda _: fleet.wait(5), seconds=10, others=("worker",))
+    state = _state(fleet)
+    return Call(f"Fleet.{name}", called, given, state, lambda _: fleet.wait(5), seconds=10, others=("worker",))
+
+
+def _state(fleet: Fleet) -> Callable[[], object]:
+    return lambda: (fleet.now, [node.api.version for node in fleet.nodes.values()])
 
 
 def _cluster(rng: Random) -> Call:
