@@ -1,7 +1,8 @@
-"""Wrong input at every door: a documented error or a right answer, in time and memory in proportion to the input.
+"""Feed bad input to every entry point ("door"): the outcome must be a documented error or a correct answer, in time and
+memory in proportion to the input.
 
-Each case follows from a seed, a door and a number; `--door` and `--case` play one again. Cases run in processes of
-their own, so that one which kills its process, or does not end, is found as well.
+Each case follows from a seed, a door and a number; `--door` and `--case` replay one. Cases run in processes of their
+own, so that one that crashes or hangs is found as well.
 """
 
 from __future__ import annotations

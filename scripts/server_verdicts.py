@@ -1,4 +1,4 @@
-"""Compare what kueuecore says of changed objects with what the API server's validation of Kueue's CRDs said of them.
+"""Compare kueuecore's verdicts on altered objects with those of the API server's validation of Kueue's CRDs.
 
     server_verdicts.py [--show N] FILE...
 

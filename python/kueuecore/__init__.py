@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-# As type checkers know it. To import `typing` would take most of the time in which Ctrl-C finds no command yet.
+# Type checkers know this name. Importing `typing` would take most of the start-up, before Ctrl-C is handled.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kueuecore import objects as objects

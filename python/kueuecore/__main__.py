@@ -1,4 +1,4 @@
-"""The process of the command `kueuecore`, which `python -m kueuecore` is too."""
+"""The entry point of `kueuecore` and `python -m kueuecore`."""
 
 import signal
 import sys
@@ -8,8 +8,8 @@ __all__ = ["main"]
 
 def main() -> int:
     """Run the command; returns its exit code."""
-    # Python would raise KeyboardInterrupt: in the middle of an import with a traceback, and only after a long call of
-    # the engine. There is nothing to tidy up, so Ctrl-C may end the process at once; where it is ignored, it stays so.
+    # By default Ctrl-C raises KeyboardInterrupt: a traceback in the middle of an import, and only after a long call of
+    # the engine. There is nothing to clean up, so let it end the process at once. If it is ignored, it stays so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from kueuecore.cli import main as command  # takes a while

@@ -23,11 +23,11 @@ def text(name: str, value: object) -> str:
         ValueError: It has half a surrogate pair, which no name and no message has.
     """
     if not isinstance(value, str):
-        raise TypeError(f"{name} is a str, not {type(value).__name__}")
+        raise TypeError(f"{name} must be a str, not {type(value).__name__}")
     try:
         str.encode(value)
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name} is no text: at {error.start} stands half a surrogate pair") from None
+        raise ValueError(f"{name}: unpaired surrogate at position {error.start}") from None
     # Of a class that is derived from str, the text.
     return str.__str__(value)
 
@@ -40,7 +40,7 @@ def flag(name: str, value: object) -> bool:
     """
     is_numpys = str(getattr(value, "dtype", "")) == "bool" and getattr(value, "shape", None) == ()
     if not (isinstance(value, bool) or is_numpys):
-        raise TypeError(f"{name} is a bool, not {type(value).__name__}")
+        raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
     return bool(value)
 
 
@@ -56,7 +56,7 @@ def number(name: str, value: object) -> int:
             raise TypeError
         whole = operator.index(value)
     except TypeError:  # an array of several numbers has an __index__, too
-        raise TypeError(f"{name} is an int, not {type(value).__name__}") from None
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
     if not 0 <= whole < 2**63:
         raise ValueError(f"{name} must be a number from 0 to {2**63 - 1}")
     return whole
@@ -72,7 +72,7 @@ def cycles_of(cycles: object, name: str) -> int | None:
     if isinstance(cycles, float) and math.isnan(cycles):
         raise ValueError(f"{name} is NaN; give a number from 0 to {2**63 - 1}")
     if cycles is not None and (isinstance(cycles, bool) or not isinstance(cycles, int)):
-        raise TypeError(f"{name} is a number of cycles or None, not {type(cycles).__name__}")
+        raise TypeError(f"{name} must be a number of cycles or None, not {type(cycles).__name__}")
     return None if cycles is None else number(name, cycles)
 
 
@@ -84,7 +84,7 @@ def instance(name: str, value: object, cls: type[_T]) -> _T:
     """
     if not isinstance(value, cls):
         article = "an" if cls.__name__[0] in "AEIOU" else "a"
-        raise TypeError(f"{name} is {article} {cls.__name__}, not {type(value).__name__}")
+        raise TypeError(f"{name} must be {article} {cls.__name__}, not {type(value).__name__}")
     return value
 
 
@@ -99,7 +99,7 @@ def each(name: str, values: Iterable[_T]) -> Iterator[_T]:
             raise TypeError
         return iter(values)
     except TypeError:  # an array without a dimension only seems to be one
-        raise TypeError(f"{name} is a sequence, not {type(values).__name__}") from None
+        raise TypeError(f"{name} must be a sequence, not {type(values).__name__}") from None
 
 
 def mapping(name: str, value: Mapping[_K, _T]) -> Mapping[_K, _T]:
@@ -109,12 +109,12 @@ def mapping(name: str, value: Mapping[_K, _T]) -> Mapping[_K, _T]:
         TypeError: It is none.
     """
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a mapping, not {type(value).__name__}")
+        raise TypeError(f"{name} must be a mapping, not {type(value).__name__}")
     return value
 
 
 def shown(value: object) -> str:
-    """A value for a message; of a long one the beginning, of what can not be written (a list of itself) the type."""
+    """Show a value in a message: cut if long, only its type if `repr` fails."""
     try:
         return shortened(repr(value))
     except Exception:  # whatever its class does

@@ -36,10 +36,10 @@ def read_file(path: Path) -> bytes:
 def contents(
     source: str | os.PathLike[str] | IO[str] | IO[bytes], problems: list[Problem], *, recursive: bool
 ) -> Iterable[tuple[str, str | bytes]]:
-    """Name and content of each file that a source stands for; what can not be read is added to `problems`."""
+    """Yield name and content of each file of a source; add those that cannot be read to `problems`."""
     if not isinstance(source, (str, os.PathLike)):
         if isinstance(source, type) or not callable(getattr(source, "read", None)):
-            raise TypeError(f"sources are names of files and open streams, not {type(source).__name__}")
+            raise TypeError(f"sources must be names of files and open streams, not {type(source).__name__}")
         name = getattr(source, "name", None)
         yield (name if isinstance(name, str) else "<stream>"), source.read()
     elif source == "":
@@ -102,7 +102,7 @@ def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[
             # A link to a directory may lead back to where it stands.
             if is_directory and recursive and not entry.is_symlink():
                 todo.append(entry)
-            # A link to nothing is read to be reported; a pipe might be waited for without an end.
+            # A broken link is kept, so that reading reports it; a pipe is not: reading it might block for ever.
             elif entry.suffix in _SUFFIXES and (entry.is_file() or (entry.is_symlink() and not entry.exists())):
                 found.append(entry)
     if not found and len(problems) == n_problems:
@@ -127,4 +127,4 @@ def _read(stream: IO[bytes]) -> bytes:
 def _unreadable(error: OSError, file: str) -> Problem:
     # A longer one is no name of a file.
     name = file if len(file) <= _LONGEST_NAME else shortened(file)
-    return Problem(f"it can not be read: {error.strerror or error}", file=name)
+    return Problem(f"cannot be read: {error.strerror or error}", file=name)

@@ -143,19 +143,19 @@ def _problems(text: str, start: int, end: int, line: int) -> Iterator[Problem]:
 
 def _key_complaint(key: str, first_line: int | None) -> tuple[str, str] | None:
     if first_line is not None:
-        return "the key occurs twice", f"remove one of the two: the first one is in line {first_line}"
-    return None if _is_unicode(key) else ("the key has half a surrogate pair", "write whole characters")
+        return "the key occurs twice", f"remove one of them: the first is on line {first_line}"
+    return None if _is_unicode(key) else ("the key has an unpaired surrogate", "write both halves")
 
 
 def _complaint(token: str) -> tuple[str, str] | None:
     short = token if len(token) <= 40 else f"{token[:37]}..."
     if token.startswith('"'):
-        return None if _is_unicode(json.loads(token)) else ("it has half a surrogate pair", "write whole characters")
+        return None if _is_unicode(json.loads(token)) else ("unpaired surrogate", "write both halves")
     if token in _CONSTANTS:
-        return f"{token} is no JSON", f'write a number, or "{token}" if it is a text'
+        return f"{token} is not valid JSON", f'write a number, or "{token}" for a string'
     is_whole = token.lstrip("-").isdigit()
     if (is_whole and len(token) > MOST_DIGITS) or (token[-1].isdigit() and not is_whole and math.isinf(float(token))):
-        return f"the number {short} is too large", f'write "{short}" if it is a text'
+        return f"the number {short} is too large", "quote it if it is a string"
     return None
 
 

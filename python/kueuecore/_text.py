@@ -1,4 +1,4 @@
-"""Texts of objects in what people read: on one line, without a hold on the terminal, and never megabytes long.
+"""Text from objects, as shown to people: on one line, without control of the terminal, never megabytes long.
 
 `rust/wire/src/field_error.rs` does the same for errors made in Rust. Data (JSON and YAML) stay as they are.
 """
@@ -10,7 +10,7 @@ import re
 __all__ = ["LONGEST", "escaped", "quoted", "shortened", "shown"]
 
 LONGEST = 253
-"""So many characters of a name or a value are shown: no name that Kubernetes takes has more."""
+"""How many characters of a name or a value are shown; no name in Kubernetes is longer."""
 
 _LONGEST_MESSAGE = 32 * 1024  # nor does a condition have more
 _ESCAPES = {"\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r"}
@@ -21,7 +21,7 @@ _BEGINNING = re.compile(rf"{_CHARACTER}{{0,{LONGEST}}}", re.DOTALL)
 
 
 def shown(text: str) -> str:
-    r"""A sentence as people see it: escaped, with what it quotes and each of its words shortened, and the whole too.
+    r"""Make a message safe to show: escape it, and shorten its quotes, its words and the whole.
 
     Example:
         >>> print(shown("LocalQueue \x1b[31mred doesn't exist\n"), len(shown("a" * 1_000_000)))

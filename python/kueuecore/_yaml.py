@@ -154,7 +154,7 @@ class Converter:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         if id(node) in self._open:
-            self._complain(node, path, "an alias inside of what it stands for", "write the value out")
+            self._complain(node, path, "an alias inside its own anchor", "write the value out")
             return None
         if len(self._open) == _DEEPEST:
             self._complain(node, path, "it is nested too deeply", _NESTING)
@@ -182,14 +182,14 @@ class Converter:
                         for key, value in merged.items():
                             inherited.setdefault(key, value)
                     else:
-                        self._complain(base, path, "`<<` takes in something that is no mapping", "name a mapping")
+                        self._complain(base, path, "`<<` does not refer to a mapping", "refer to a mapping")
                 continue
             name = self._key(key_node, path)
             if name is None:
                 continue
             line = key_node.start_mark.line + 1
             if name in lines:
-                remedy = f"remove one of the two: the first one is in line {lines[name]}"
+                remedy = f"remove one of them: the first is on line {lines[name]}"
                 self._complain(key_node, (path, name), "the key occurs twice", remedy)
             lines.setdefault(name, line)
             result[name] = self._value(value_node, (path, name))
@@ -201,7 +201,7 @@ class Converter:
         if not isinstance(node, yaml.ScalarNode):
             template = isinstance(node, yaml.MappingNode) and node.flow_style
             remedy = _TEMPLATE if template else "write a plain or a quoted text before the colon"
-            self._complain(node, path, "a key that is no text", remedy)
+            self._complain(node, path, "a key that is not a string", remedy)
             return None
         if not self._count(node, path):
             return None
@@ -214,7 +214,7 @@ class Converter:
         if isinstance(value, bool):
             return str(value).lower()
         if value is None or isinstance(value, float):
-            self._complain(node, path, f"the key {node.value!r} is no text", f'write "{node.value}"', node.value)
+            self._complain(node, path, f"the key {node.value!r} is not a string", f'write "{node.value}"', node.value)
         return str(node.value)
 
     def _scalar(self, node: yaml.ScalarNode, path: _Path, *, is_key: bool = False) -> JsonValue:

@@ -39,7 +39,7 @@ class Checking:
         found = []
         for controller in each("checks", controllers):
             if isinstance(controller, type) or not isinstance(controller, CheckController):
-                raise TypeError(f"checks holds check controllers, not {type(controller).__name__}")
+                raise TypeError(f"checks must hold check controllers, not {type(controller).__name__}")
             found.append(controller)
         self.controllers = tuple(found)
         names = [it.controller_name for it in self.controllers]

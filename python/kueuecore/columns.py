@@ -86,7 +86,7 @@ def encode(
     if not isinstance(requests, Mapping):
         raise TypeError(f"requests maps resources to columns; it is no {type(requests).__name__}")
     if isinstance(local_queues, str | AbstractSet | Mapping):
-        raise TypeError(f"local_queues is a sequence of names, not {type(local_queues).__name__}")
+        raise TypeError(f"local_queues must be a sequence of names, not {type(local_queues).__name__}")
     n, start = _length(queue), number("first", first)
     namespace, prefix = text("namespace", namespace), text("prefix", prefix)
     _check("namespace", namespace, label_problems(namespace))
@@ -95,7 +95,7 @@ def encode(
     try:
         names = iter(local_queues)
     except TypeError:  # an array without a dimension, say
-        raise TypeError(f"local_queues is a sequence of names, not {type(local_queues).__name__}") from None
+        raise TypeError(f"local_queues must be a sequence of names, not {type(local_queues).__name__}") from None
     queues = [text(f"local_queues[{i}]", name) for i, name in enumerate(names)]
     for i, name in enumerate(queues):
         _check(f"local_queues[{i}]", name, subdomain_problems(name))
@@ -131,7 +131,7 @@ def encode_submissions(submissions: Submissions, *, start: int) -> TimedBatch:
     """
     given: object = submissions
     if not isinstance(given, Submissions):
-        raise TypeError(f"submissions holds Submissions, not {type(given).__name__}")
+        raise TypeError(f"submissions must hold Submissions, not {type(given).__name__}")
     n = _length(submissions.queue)
     offset = _nanoseconds("at", submissions.at, n)
     if (offset < 0).any():
@@ -179,13 +179,13 @@ def check_names(batches: Iterable[TimedBatch], existing: Iterable[str | None]) -
         for (_, end), (begin, _) in pairwise(found):
             if begin < end:
                 name = f"{root}{begin:0{n_digits}}"
-                raise ValueError(f"prefix: two submissions have a Workload {name}; give another prefix or first")
+                raise ValueError(f"prefix: two submissions create Workload {name}; change prefix or first")
     for name in filter(None, existing):
         root, digits = _root_and_digits(name)
         if found := ranges.get((root, len(digits)), []):
             place = bisect_right(found, int(digits), key=lambda it: it[0]) - 1
             if place >= 0 and int(digits) < found[place][1]:
-                raise ValueError(f"prefix: Workload {name} exists already; give another prefix or first")
+                raise ValueError(f"prefix: Workload {name} already exists; change prefix or first")
 
 
 def _ranges(prefix: str, number: int, end: int) -> Iterator[tuple[tuple[str, int], int, int]]:

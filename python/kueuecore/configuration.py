@@ -123,7 +123,7 @@ class Configuration:
     def read(cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
         """Read a Configuration file; see `parse`."""
         if not isinstance(path, str | os.PathLike):
-            raise TypeError(f"path is the name of a file, not {type(path).__name__}")
+            raise TypeError(f"path must be the name of a file, not {type(path).__name__}")
         name = os.fsdecode(path)
         try:
             data = read_file(Path(name))

@@ -109,7 +109,7 @@ class Engine:
         evaluates_always: bool = False,
     ) -> None:
         if not isinstance(configuration, Configuration | None):
-            raise TypeError(f"configuration is a Configuration or None, not {type(configuration).__name__}")
+            raise TypeError(f"configuration must be a Configuration or None, not {type(configuration).__name__}")
         self._configuration = configuration or Configuration()
         self._models_readiness = flag("models_readiness", models_readiness)
         keeps_calls = flag("keeps_journal", keeps_journal)
@@ -495,17 +495,17 @@ class Engine:
             raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
         if text_at(saved, "version") != version():
             other = text_at(saved, "version") or shown(saved.get("version"))
-            raise ValueError(f"this was saved by kueuecore {other}, and this is {version()}: load it with that one")
+            raise ValueError(f"this was saved by kueuecore {other}, but this is {version()}: load it with {other}")
         check_digest(saved)
         if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
-            raise ValueError("this is not what was saved: modelsReadiness is neither true nor false")
+            raise ValueError("this is not a valid save: modelsReadiness must be true or false")
         calls = checked_calls(saved)
         engine = cls(configuration, models_readiness=models_readiness, keeps_journal=True)
         if saved.get("configuration") != engine._configuration.to_dict():
             raise ValueError("the engine that was saved had another Configuration: give that one")
         replay(engine._core, calls)
         if saved.get("now") != engine.now:
-            raise ValueError("this is not what was saved: now is not the time of the last call")
+            raise ValueError("this is not a valid save: now is not the time of the last call")
         return engine
 
     # What it holds.
@@ -644,7 +644,7 @@ def each_manifest(
 
     Raises:
         ManifestError: A text can not be read.
-        TypeError: `name` is none, or one of them is none.
+        TypeError: `objects` is not an object, or one of its items is not.
     """
     if isinstance(objects, str):
         return parse_manifests(objects)

@@ -220,15 +220,15 @@ class OutOfTimeError(KueuecoreError, ValueError):
 
     Example:
         >>> print(OutOfTimeError("the job ns/a runs"))
-        the job ns/a runs beyond April 2262, where 64 bits of nanoseconds end; begin earlier, or end before
+        the job ns/a runs past April 2262, where 64 bits of nanoseconds end; start or end the run earlier
     """
 
     def __str__(self) -> str:
-        return f"{super().__str__()} beyond April 2262, where 64 bits of nanoseconds end; begin earlier, or end before"
+        return f"{super().__str__()} past April 2262, where 64 bits of nanoseconds end; start or end the run earlier"
 
 
 class UnsettledError(KueuecoreError, RuntimeError):
-    """A fleet does not come to rest: what happens in it leads to more, without end."""
+    """A fleet never settles: every change in it triggers another."""
 
 
 class EngineBrokenError(KueuecoreError, RuntimeError):

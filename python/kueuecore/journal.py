@@ -1,6 +1,6 @@
-"""What an engine was told, call by call: told once more, it makes the same engine, as nothing depends on chance.
+"""The calls that an engine has received. Nothing is random, so replaying them rebuilds the same engine.
 
-The extension writes the calls down, under the lock under which it does them; here they become plain data and come back.
+The extension records each call under the lock that protects the call; here they become plain data and come back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["CallRow", "check_digest", "checked_calls", "digest_of", "plain_calls
 CallRow: TypeAlias = tuple[str, tuple[object, ...], int]
 """A call as the extension has it: its name, its arguments but the last, and the last, which is the time."""
 
-_NOT_SAVED = "this is not what was saved"
+_NOT_SAVED = "this is not a valid save"
 
 
 def plain_calls(calls: Iterable[CallRow]) -> list[JsonValue]:
@@ -38,12 +38,12 @@ def checked_calls(saved: JsonObject) -> list[CallRow]:
     """
     calls = saved.get("calls")
     if not isinstance(calls, list):
-        raise ValueError(f"{_NOT_SAVED}: calls is no list")
+        raise ValueError(f"{_NOT_SAVED}: calls must be a list")
     return [_call(call, f"{_NOT_SAVED}: calls[{index}]") for index, call in enumerate(calls)]
 
 
 def replay(core: _core.Engine, calls: Iterable[CallRow]) -> None:
-    """Tell an engine all of it, as it was told.
+    """Replay calls on a new engine.
 
     Raises:
         ValueError: The engine refuses a call, which the one that was saved had done.
@@ -65,7 +65,7 @@ def digest_of(saved: JsonObject) -> str:
     try:
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{_NOT_SAVED}: it is no plain data: {error}") from None
+        raise ValueError(f"{_NOT_SAVED}: it is not plain data: {error}") from None
 
 
 def check_digest(saved: JsonObject, remedy: str = "") -> None:
@@ -75,7 +75,7 @@ def check_digest(saved: JsonObject, remedy: str = "") -> None:
         ValueError: Its digest is another.
     """
     if text_at(saved, "digest") != digest_of(saved):
-        raise ValueError("; ".join(filter(None, (f"{_NOT_SAVED}: its digest is another", remedy))))
+        raise ValueError("; ".join(filter(None, (f"{_NOT_SAVED}: its digest does not match", remedy))))
 
 
 def _to_json(value: object) -> JsonValue:
@@ -93,11 +93,11 @@ def _to_json(value: object) -> JsonValue:
 
 def _call(call: JsonValue, where: str) -> CallRow:
     if not isinstance(call, list) or len(call) < 2:
-        raise ValueError(f"{where} is no list of a name, a time and arguments")
+        raise ValueError(f"{where} must be a list of a name, a time and arguments")
     name, now, *arguments = call
     readers = _CALLS.get(name) if isinstance(name, str) else None
     if readers is None:
-        raise ValueError(f"{where}: no engine was ever told to {shown(name)}")
+        raise ValueError(f"{where}: there is no call {shown(name)}")
     if len(arguments) != len(readers):
         raise ValueError(f"{where}: {name} has {len(readers)} arguments, not {len(arguments)}")
     read = tuple(reader(it, f"{where}[{i}]") for i, (reader, it) in enumerate(zip(readers, arguments, strict=True), 2))
@@ -106,23 +106,23 @@ def _call(call: JsonValue, where: str) -> CallRow:
 
 def _text(value: JsonValue, where: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{where} is no text")
+        raise ValueError(f"{where} must be a string")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{where} has half a surrogate pair") from None
+        raise ValueError(f"{where} has an unpaired surrogate") from None
     return value
 
 
 def _flag(value: JsonValue, where: str) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{where} is neither true nor false")
+        raise ValueError(f"{where} must be true or false")
     return value
 
 
 def _whole(value: JsonValue, where: str, *, first: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not first <= value < 2**63:
-        raise ValueError(f"{where} is no whole number from {first} to {2**63 - 1}")
+        raise ValueError(f"{where} must be a whole number from {first} to {2**63 - 1}")
     return value
 
 
@@ -135,14 +135,14 @@ def _data(value: JsonValue, where: str) -> bytes:
                 return base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError):
                 pass
-    raise ValueError(f'{where} is neither {{"text": ...}} nor {{"bytes": ...}} in base 64')
+    raise ValueError(f'{where} must be {{"text": ...}} or {{"bytes": ...}} in base64')
 
 
 def _column(size: int) -> Callable[[JsonValue, str], bytes]:
     def read(value: JsonValue, where: str) -> bytes:
         data = _data(value, where)
         if len(data) % size:
-            raise ValueError(f"{where} is no column of {size} bytes each")
+            raise ValueError(f"{where} must be a column with {size} bytes per value")
         return data
 
     return read
@@ -150,14 +150,14 @@ def _column(size: int) -> Callable[[JsonValue, str], bytes]:
 
 def _texts(value: JsonValue, where: str) -> list[str]:
     if not isinstance(value, list):
-        raise ValueError(f"{where} is no list of texts")
+        raise ValueError(f"{where} must be a list of strings")
     return [_text(it, f"{where}[{index}]") for index, it in enumerate(value)]
 
 
 def _columns(value: JsonValue, where: str) -> tuple[object, ...]:
     columns = value if isinstance(value, list) else []
     if len(columns) != len(_COLUMNS):
-        raise ValueError(f"{where} has not the {len(_COLUMNS)} columns of workloads")
+        raise ValueError(f"{where} must have the {len(_COLUMNS)} columns of workloads")
     return tuple(read(it, f"{where}[{i}]") for i, (read, it) in enumerate(zip(_COLUMNS, columns, strict=True)))
 
 

@@ -319,7 +319,7 @@ def manifest_like(value: object, name: str = "an object") -> ManifestLike:
         return cast("ManifestLike", value)
     if not isinstance(value, Manifest) and not isinstance(value, type) and hasattr(value, "to_manifest"):
         return cast("ManifestLike", value)
-    raise TypeError(f"{name} is a Manifest, a dict or of a class of kueuecore.objects, not {_what(value)}")
+    raise TypeError(f"{name} must be a Manifest, a dict or of a class of kueuecore.objects, not {_what(value)}")
 
 
 def as_manifest(value: object, name: str = "an object") -> Manifest:
@@ -371,7 +371,7 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
 
 def _decode(text: str | bytes, file: str) -> str:
     if not isinstance(text, str | bytes):
-        raise TypeError(f"a text is str or bytes, not {type(text).__name__}")
+        raise TypeError(f"a text must be str or bytes, not {type(text).__name__}")
     try:
         if isinstance(text, bytes):
             return text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
@@ -386,7 +386,7 @@ def _decode(text: str | bytes, file: str) -> str:
     except UnicodeEncodeError as error:
         before = error.object[: error.start]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        message, remedy = "here is half a surrogate pair", "write whole characters"
+        message, remedy = "unpaired surrogate", "write both halves"
         raise ManifestError([Problem(message, file=file, line=line, column=column, remedy=remedy)]) from None
     return text.removeprefix("\ufeff")
 

@@ -85,7 +85,7 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000)
 
     Raises:
         TypeError: `now` is no time, or `max_cycles` no number.
-        ValueError: One of them can not be. Nothing has changed then.
+        ValueError: One of them is out of range. Nothing has changed then.
 
     Returns:
         The decisions, the events, and why it ended.

@@ -71,7 +71,7 @@ def simulate(
     Raises:
         ManifestError: Everything that is wrong with the objects, or with those of the events.
         ConfigurationError: LocalQueues are to be sampled more often than once a second.
-        ValueError: A time or a time span that can not be; columns of submissions that do not fit together, values that
+        ValueError: An invalid time or duration; columns of submissions that do not fit together, values that
             no workload can have, or names of workloads that are there already.
         OutOfTimeError: Something would happen beyond April 2262.
         KeyboardInterrupt: Ctrl-C was pressed; nothing comes of the run then.
@@ -190,7 +190,7 @@ def _line(event: Happening | Mapping[str, object]) -> bytes:
 def _dumped(event: Mapping[str, object]) -> bytes:
     remedy = "give events as in the documentation"
     if not isinstance(event, Mapping):
-        raise TypeError(f"an event is a Happening or a dict, not {type(event).__name__}")
+        raise TypeError(f"an event must be a Happening or a dict, not {type(event).__name__}")
     try:
         return json.dumps(dict(event), allow_nan=False).encode()
     except RecursionError:

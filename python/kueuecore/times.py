@@ -65,20 +65,20 @@ def nanoseconds(time: TimeLike) -> int:
     if type(time) is int and -_LIMIT < time < _LIMIT:
         return time
     if isinstance(time, bool) or not isinstance(time, datetime | str | int):
-        raise TypeError(f"a time is a datetime, an RFC 3339 text or nanoseconds, not {type(time).__name__}")
+        raise TypeError(f"a time must be a datetime, an RFC 3339 text or nanoseconds, not {type(time).__name__}")
     if isinstance(time, str):
         match = _RFC3339.fullmatch(time)
         if match is None:
-            raise ValueError(f'{shown(time)} is no time: write RFC 3339, such as "2026-01-01T00:00:00Z"')
+            raise ValueError(f'{shown(time)} is not a time: write RFC 3339, such as "2026-01-01T00:00:00Z"')
         day, clock, fraction, zone = match.groups()
         try:
             whole = datetime.fromisoformat(f"{day}T{clock}{zone.upper().replace('Z', '+00:00')}")
         except ValueError as error:
-            raise ValueError(f"{shown(time)} is no time: {error}") from None
+            raise ValueError(f"{shown(time)} is not a time: {error}") from None
         result = _of_datetime(whole) + int((fraction or "0").ljust(9, "0"))
     elif isinstance(time, datetime):
         if time.tzinfo is None:
-            raise ValueError(f"{shown(time)} is no time without a zone: give tzinfo=datetime.UTC, for example")
+            raise ValueError(f"{shown(time)} has no time zone: pass tzinfo=datetime.UTC, for example")
         result = _of_datetime(time)
     else:
         # Of a class that is derived from int, the int.
@@ -96,7 +96,7 @@ def beginning_ns(now: TimeLike) -> int:
     """
     start = nanoseconds(now)
     if not 0 <= start < END_NS:
-        raise ValueError(f"{shown(now)} is no time to begin at: give one from 1970 to April 2262")
+        raise ValueError(f"{shown(now)} cannot be a start time: it must be from 1970 to April 2262")
     return start
 
 
@@ -112,7 +112,7 @@ def span_ns(seconds: object, name: str) -> int:
         ValueError: It is negative, or longer than 292 years.
     """
     if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        raise TypeError(f"{name} is a number of seconds, not {type(seconds).__name__}")
+        raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}")
     # Not with infinity or NaN, which no comparison takes for less.
     if not 0 <= seconds < _LIMIT / _SECOND_NS or math.isnan(seconds):
         raise ValueError(f"{name} is {shown(seconds)}; give seconds from 0 to 292 years")
@@ -133,7 +133,7 @@ def later(time_ns: int, seconds: object, name: str) -> int:
     """
     after = time_ns + span_ns(seconds, name)
     if after >= END_NS:
-        raise ValueError(f"{name} is {shown(seconds)}, which leads beyond April 2262; give less, or begin earlier")
+        raise ValueError(f"{name} is {shown(seconds)}, which goes past April 2262; shorten it, or begin earlier")
     return after
 
 

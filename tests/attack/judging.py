@@ -25,8 +25,8 @@ _LONGEST_MESSAGE = 100_000
 _MESSAGE_OF_A_BYTE = 100
 """Each of many wrong items may have its own line."""
 _LONGEST_WORD = 800
-_PARTS = ("an object is ", "an event is ")
-"""So begin errors about one of many: their argument is the sequence."""
+_PARTS = ("an object must be ", "an object is ", "an event must be ")
+"""How errors about one item begin: the argument that they mean is the sequence."""
 _TIMES = {"now", "since", "until"}
 """Arguments of which an error says that they are no time, if it does not name them."""
 

@@ -102,7 +102,7 @@ def _breaks() -> Iterator[object]:
 
 
 class _Undecided:
-    """What is neither true nor false."""
+    """What must be true or false."""
 
     def __bool__(self) -> bool:
         raise RuntimeError("asked")

@@ -34,7 +34,7 @@ class Stored:
                 assert found.workload is not None
                 assert self.workloads[found.workload["metadata"]["name"]] == found.workload  # type: ignore[index,call-overload]
                 return found.workload
-        raise AssertionError("it does not come to rest")
+        raise AssertionError("it never settles")
 
     def do(self, action: Action, workload: Json) -> None:
         name = workload["metadata"]["name"]

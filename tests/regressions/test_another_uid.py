@@ -16,7 +16,7 @@ def test_a_workload_over_one_of_another_uid_that_holds_quota() -> None:
         engine.apply([workload("w", 2, uid="two")], now=T0)
     (problem,) = caught.value.problems
     assert problem.field == "metadata.uid"
-    assert problem.message.endswith('this is another object: the one of this name has UID "one"; delete that one first')
+    assert problem.message.endswith('this is a different object: the existing one has UID "one"; delete it first')
     assert usage(engine) == "3"
     assert engine.delete("Workload", "w", namespace="ns", now=T0)
     engine.apply([workload("w", 2, uid="two")], now=T0)

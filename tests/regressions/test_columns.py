@@ -84,7 +84,7 @@ def test_masks_that_hide_nothing_are_taken() -> None:
 
 @pytest.mark.parametrize("local_queues", [{"lq"}, {"lq": 1}, "lq", 5])
 def test_local_queues_have_an_order(local_queues: Any) -> None:
-    with pytest.raises(TypeError, match="local_queues is a sequence of names, not"):
+    with pytest.raises(TypeError, match="local_queues must be a sequence of names, not"):
         Engine().submit(**(ROWS | {"local_queues": local_queues}))
 
 
@@ -92,9 +92,7 @@ def test_a_name_that_exists_is_refused_and_its_workload_stays() -> None:
     engine = world(workload("workload-1", 3))
     engine.cycle(at(1))
     before = snapshot(engine)
-    with pytest.raises(
-        ValueError, match=r"^prefix: Workload ns/workload-1 exists already; give another prefix or first"
-    ):
+    with pytest.raises(ValueError, match=r"^prefix: Workload ns/workload-1 already exists; change prefix or first"):
         engine.submit(**ROWS, now=at(2))
     assert (snapshot(engine), engine.now) == (before, at(1))
     engine.submit(**ROWS, first=2, now=at(2))
@@ -104,7 +102,7 @@ def test_a_name_that_exists_is_refused_and_its_workload_stays() -> None:
 @RUNS
 def test_a_name_of_submissions_that_is_there_from_the_start_is_refused(checks: tuple[CheckController, ...]) -> None:
     rows = Submissions(**ROWS, prefix="w0", first=9)
-    with pytest.raises(ValueError, match=r"^prefix: Workload ns/w010 exists already"):
+    with pytest.raises(ValueError, match=r"^prefix: Workload ns/w010 already exists"):
         simulate([*QUEUES, workload("w010")], submissions=[rows], now=T0, checks=checks)
     for other in ("w10", "w0010", "w011", "w0", "w"):
         simulate([*QUEUES, workload(other)], submissions=[rows], now=T0, checks=checks, max_cycles=1)
@@ -131,7 +129,7 @@ def test_a_name_that_two_submissions_have_is_refused(
     if not name:
         assert len(simulate(QUEUES, submissions=iter(rows), now=T0, checks=checks).engine) == 4  # type: ignore[arg-type]
         return
-    with pytest.raises(ValueError, match=rf"^prefix: two submissions have a Workload ns/{name};"):
+    with pytest.raises(ValueError, match=rf"^prefix: two submissions create Workload ns/{name};"):
         simulate(QUEUES, submissions=rows, now=T0, checks=checks)
 
 
@@ -182,7 +180,7 @@ def test_events_beyond_64_bits_are_refused() -> None:
 
 @pytest.mark.parametrize("event", [5, None, "x", ["at", 1]])
 def test_an_event_is_a_happening_or_a_dict(event: Any) -> None:
-    with pytest.raises(TypeError, match="an event is a Happening or a dict, not"):
+    with pytest.raises(TypeError, match="an event must be a Happening or a dict, not"):
         simulate(QUEUES, [event], now=T0)
 
 
@@ -214,6 +212,6 @@ def test_what_happens_at_a_time_has_one() -> None:
         lambda: engine.forget("w", namespace="ns", now=none),
         lambda: engine.note_readiness("w", namespace="ns", now=none, are_ready=True),
     ):
-        with pytest.raises(TypeError, match="a time is a datetime, an RFC 3339 text or nanoseconds, not NoneType"):
+        with pytest.raises(TypeError, match="a time must be a datetime, an RFC 3339 text or nanoseconds, not NoneType"):
             call()
     assert engine.now == T0

@@ -45,7 +45,7 @@ def test_a_file_may_be_called_as_people_like(command: Callable[..., Ran]) -> Non
 
 def test_what_never_ends_is_not_read_to_the_end(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_files, "_LARGEST", 2**20)
-    told = "it can not be read: it has more than 1 GiB; give it in several parts"
+    told = "cannot be read: it has more than 1 GiB; give it in several parts"
     assert problem_of(command("run", "/dev/zero")) == f"/dev/zero: {told}"
     assert problem_of(command("simulate", "/dev/zero")) == f"/dev/zero: {told}"
     assert problem_of(command("run", "--config", "/dev/zero", ".")).startswith("/dev/zero: cannot be read: it has more")
@@ -63,7 +63,7 @@ def test_standard_input_that_fails_is_a_problem(command: Callable[..., Ran], mon
             raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Broken())))
-    assert problem_of(command("run", "-")) == "<stdin>: it can not be read: Input/output error"
+    assert problem_of(command("run", "-")) == "<stdin>: cannot be read: Input/output error"
     monkeypatch.setattr("sys.stdin", io.StringIO(FLAVOR % "f"))
     assert command("run", "-").code == ExitCode.OK
 
@@ -95,14 +95,14 @@ def test_a_directory_that_can_not_be_read_is_not_left_out(command: Callable[...,
     Path("a/f.yaml").write_text(FLAVOR % "f", encoding="utf-8")
     Path("a/b").chmod(0)
     try:
-        assert problem_of(command("run", "-R", ".")) == "a/b: it can not be read: Permission denied"
+        assert problem_of(command("run", "-R", ".")) == "a/b: cannot be read: Permission denied"
     finally:
         Path("a/b").chmod(0o700)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "/dev/null/a"])
 def test_a_name_that_no_file_has_is_a_problem(name: str) -> None:
-    with pytest.raises(ManifestError, match=r"can not be read|no such file"):
+    with pytest.raises(ManifestError, match=r"cannot be read|no such file"):
         read_manifests(name)
     with pytest.raises(ManifestError, match="cannot be read"):
         Configuration.read(name)

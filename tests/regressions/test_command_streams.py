@@ -46,7 +46,7 @@ def test_output_that_can_not_be_written_has_a_line_and_a_code(
 ) -> None:
     ran = shell(folder, f"{command} {where}")
     assert ran.returncode == ExitCode.UNWRITABLE
-    assert ran.stderr.removeprefix(NOTE) == f"kueuecore: standard output can not be written: {reason}\n"
+    assert ran.stderr.removeprefix(NOTE) == f"kueuecore: cannot write standard output: {reason}\n"
 
 
 @pytest.mark.parametrize("where", ["2>&-", "2>/dev/full"], ids=["closed", "full"])
@@ -67,7 +67,7 @@ def test_problems_that_nobody_can_read_have_their_code(folder: Path, command: st
 
 def test_a_closed_standard_input_is_a_file_that_can_not_be_read(folder: Path) -> None:
     ran = shell(folder, "run - <&-")
-    told = "<stdin>: it can not be read: it is closed\nkueuecore: 1 problem, nothing was decided\n"
+    told = "<stdin>: cannot be read: it is closed\nkueuecore: 1 problem, nothing was decided\n"
     assert (ran.returncode, ran.stdout, ran.stderr) == (ExitCode.BAD_INPUT, "", told)
     assert shell(folder, "run queues.yaml <&-").returncode == ExitCode.OK
 
@@ -94,7 +94,7 @@ sys.exit(main(["gates"]))
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.returncode == ExitCode.UNWRITABLE
-    assert ran.stderr.startswith("kueuecore: standard output can not be written: No space left on device\n")
+    assert ran.stderr.startswith("kueuecore: cannot write standard output: No space left on device\n")
 
 
 ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

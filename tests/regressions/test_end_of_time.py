@@ -76,7 +76,7 @@ def test_a_time_beyond_its_end_is_told_by_field() -> None:
 @BOTH
 def test_a_queue_that_leads_beyond_the_end_of_time_is_told(run: Run) -> None:
     # One after the other; each of them would fit. The second was said to end at the end of time.
-    with pytest.raises(OutOfTimeError, match="beyond April 2262"):
+    with pytest.raises(OutOfTimeError, match="past April 2262"):
         run([create("a", run_seconds=LEFT - 60), create("b", run_seconds=LEFT - 60)])
 
 
@@ -127,19 +127,19 @@ def test_submissions_have_to_fit_into_time(columns: Any) -> None:
     [
         ('start: "1969-12-31T23:59:59Z"\n', 'start: Invalid value: "1969-12-31T23:59:59Z"'),
         ('start: "2262-04-12T00:00:00Z"\n', 'start: Invalid value: "2262-04-12T00:00:00Z"'),
-        ("until: 250y\n", 'until: no span of time: "250y"'),
-        ("until: 2500000h\n", "until: until is 9000000000.0, which leads beyond April 2262"),
-        ("work: [{job: job.yaml, at: 2500000h}]\n", "work[0].at: at is 9000000000.0, which leads beyond April 2262"),
+        ("until: 250y\n", 'until: not a duration: "250y"'),
+        ("until: 2500000h\n", "until: until is 9000000000.0, which goes past April 2262"),
+        ("work: [{job: job.yaml, at: 2500000h}]\n", "work[0].at: at is 9000000000.0, which goes past April 2262"),
         (
             "work: [{job: job.yaml, runs: 2500000h}]\n",
-            "work[0].runs: runs is 9000000000.0, which leads beyond April 2262",
+            "work[0].runs: runs is 9000000000.0, which goes past April 2262",
         ),
         (
             "work: [{job: job.yaml, count: 3, every: 1100000h}]\n",
-            "work[0].every: every is 7920000000.0, which leads beyond April 2262",
+            "work[0].every: every is 7920000000.0, which goes past April 2262",
         ),
         # Each of them would fit; eight run at a time.
-        ("work: [{job: job.yaml, count: 30, runs: 1000000h}]\n", "start: the scenario goes on beyond April 2262"),
+        ("work: [{job: job.yaml, count: 30, runs: 1000000h}]\n", "start: the scenario runs past April 2262"),
     ],
 )
 def test_a_scenario_has_to_fit_into_time(read: Read, text: str, problem: str) -> None:
@@ -149,10 +149,10 @@ def test_a_scenario_has_to_fit_into_time(read: Read, text: str, problem: str) ->
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("  disconnections: [{worker: east, at: 2500000h}]\n", "at: at is 9000000000.0, which leads beyond April 2262"),
+        ("  disconnections: [{worker: east, at: 2500000h}]\n", "at: at is 9000000000.0, which goes past April 2262"),
         (
             "  disconnections: [{worker: east, at: 1h, lasts: 2500000h}]\n",
-            "lasts: lasts is 9000000000.0, which leads beyond April 2262",
+            "lasts: lasts is 9000000000.0, which goes past April 2262",
         ),
     ],
 )
@@ -162,7 +162,7 @@ def test_disconnections_have_to_fit_into_time(read: Read, text: str, problem: st
 
 def test_the_day_after_the_last_thing_in_a_fleet_has_to_fit_into_time(read: Read) -> None:
     start = 'start: "2262-04-11T00:00:00Z"\n'
-    assert problems(read, FLEET + start) == ["start: the scenario goes on beyond April 2262"]
+    assert problems(read, FLEET + start) == ["start: the scenario runs past April 2262"]
     assert run_scenario(read(FLEET + start + "until: 1h\n")).jobs == ()
 
 
@@ -204,7 +204,7 @@ def test_a_fleet_does_not_begin_before_1970(read: Read) -> None:
         Fleet(["west"], now=-1)
     # Its workers connect before the beginning; a controller took that time for one that is over.
     start = 'start: "1970-01-01T00:00:09Z"\n'
-    assert problems(read, FLEET + start) == ["start: the workers of a fleet connect ten seconds before the beginning"]
+    assert problems(read, FLEET + start) == ["start: a fleet starts ten seconds before its scenario"]
 
 
 def test_the_time_of_a_fleet_does_not_go_backwards() -> None:

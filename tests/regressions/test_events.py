@@ -58,13 +58,13 @@ def test_an_event_of_which_a_part_is_wrong_is_refused(
 @pytest.mark.parametrize("event", [5, None, "create", [], ()], ids=str)
 def test_what_is_no_event_is_refused(event: Any) -> None:
     for run in (ran, stepped):
-        with pytest.raises(TypeError, match="an event is a Happening or a dict"):
+        with pytest.raises(TypeError, match="an event must be a Happening or a dict"):
             run(event, None)
 
 
 @pytest.mark.parametrize("submissions", [[5], ["ns"], [None]])
 def test_what_is_no_submission_is_refused(submissions: Any) -> None:
-    with pytest.raises(TypeError, match="submissions holds Submissions"):
+    with pytest.raises(TypeError, match="submissions must hold Submissions"):
         simulate(QUEUES, submissions=submissions, now=NOW)
 
 

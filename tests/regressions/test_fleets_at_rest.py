@@ -65,15 +65,15 @@ def test_jobs_that_would_go_round_are_refused(queues: dict[str, str], circle: st
         lambda: Manager(overflow=Overflow(queues)),
         lambda: Fleet(["west"], now=START, overflow=Overflow(queues)),
     ):
-        with pytest.raises(ValueError, match=f"jobs would go round: {circle}; "):
+        with pytest.raises(ValueError, match=f"jobs would go in a circle: {circle}; "):
             make()
 
 
 @pytest.mark.parametrize(
     ("queues", "problem"),
     [
-        ("{here: here}", "here: jobs would go round: here -> here"),
-        ("{here: user-queue, user-queue: here}", "here: jobs would go round: here -> user-queue -> here"),
+        ("{here: here}", "here: jobs would go in a circle: here -> here"),
+        ("{here: user-queue, user-queue: here}", "here: jobs would go in a circle: here -> user-queue -> here"),
     ],
 )
 def test_a_scenario_whose_jobs_would_go_round_is_refused(read: Read, queues: str, problem: str) -> None:
@@ -256,7 +256,7 @@ def example(name: str, **options: Any) -> Scenario:
 def test_a_fleet_that_does_not_come_to_rest_says_so(scenario: Scenario) -> None:
     outcome = run_scenario(scenario)
     assert outcome.ending is ScenarioEnding.UNSETTLED
-    assert outcome.notes[0].startswith("the fleet does not come to rest at 2026-01-01T00:00:00Z: ")
+    assert outcome.notes[0].startswith("the fleet never settles at 2026-01-01T00:00:00Z: ")
     assert outcome.jobs
 
 
@@ -276,7 +276,7 @@ def test_a_policy_that_wants_to_be_asked_in_the_past_is_asked_a_moment_later() -
 
 def test_a_fleet_of_ones_own_raises_where_it_does_not_come_to_rest() -> None:
     fleet = fleet_of(5, {"west": 3, "east": 3}, dispatcher=Wavering())
-    with pytest.raises(UnsettledError, match="does not come to rest"):
+    with pytest.raises(UnsettledError, match="never settles"):
         fleet.submit(job("train", cpu=3), run_seconds=10)
 
 
@@ -299,8 +299,8 @@ def test_the_command_tells_that_a_fleet_does_not_come_to_rest(
     assert json.loads(capsys.readouterr().out)["ending"] == "Unsettled"
     assert main(arguments) == ExitCode.UNSETTLED
     told = capsys.readouterr()
-    assert told.out.startswith("1 jobs: 1 pending; cut off, because it does not come to rest, after 0s\n")
-    assert told.err.startswith("note: the fleet does not come to rest at 2026-01-01T00:00:00Z: ")
+    assert told.out.startswith("1 jobs: 1 pending; cut off because it never settles, after 0s\n")
+    assert told.err.startswith("note: the fleet never settles at 2026-01-01T00:00:00Z: ")
 
 
 def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_one_running(
@@ -321,29 +321,29 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
 @pytest.mark.parametrize(
     ("make", "error", "problem"),
     [
-        (lambda: Fleet("west", now=START), TypeError, "workers is a list of names, not str"),
-        (lambda: Fleet(range(10**12), now=START), TypeError, r"workers\[0\] is a str, not int"),  # type: ignore[arg-type]
+        (lambda: Fleet("west", now=START), TypeError, "workers must be a list of names, not str"),
+        (lambda: Fleet(range(10**12), now=START), TypeError, r"workers\[0\] must be a str, not int"),  # type: ignore[arg-type]
         (lambda: Fleet([""], now=START), ValueError, "a worker without a name"),
         (lambda: Fleet(["west", "west"], now=START), ValueError, "two workers have the same name"),
-        (lambda: Fleet(["west"], now=START, seed=None), TypeError, "seed is a whole number"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START, seed=None), TypeError, "seed must be a whole number"),  # type: ignore[arg-type]
         (lambda: Fleet(["west"], now=START, nodes={"east": NodeSettings()}), ValueError, "nodes.'east'.: there is no"),
         (lambda: Fleet(["west"], now=START, links={"east": LinkSettings()}), ValueError, "links.'east'.: there is no"),
-        (lambda: Fleet(["west"], now=START, links={"west": 5}), TypeError, "links.'west'. is a LinkSettings"),  # type: ignore[dict-item]
-        (lambda: Fleet(["west"], now=START, settings=5), TypeError, "settings are MultiKueueSettings"),  # type: ignore[arg-type]
-        (lambda: Fleet(["west"], now=START, dispatcher=5), TypeError, "dispatcher is a Dispatcher"),  # type: ignore[arg-type]
-        (lambda: Fleet(["west"], now=START, overflow=5), TypeError, "overflow is an OverflowPolicy"),  # type: ignore[arg-type]
-        (lambda: NodeSettings(configuration=5), TypeError, "configuration is a Configuration"),  # type: ignore[arg-type]
-        (lambda: NodeSettings(capacity=5), TypeError, "capacity is a CapacityProvider"),  # type: ignore[arg-type]
-        (lambda: NodeSettings(starts_pods=5), TypeError, "starts_pods is True or False"),  # type: ignore[arg-type]
-        (lambda: Fleet(["west"], now=START, manager=lambda: 5), TypeError, "manager makes a Manager"),  # type: ignore[arg-type,return-value]
-        (lambda: Overflow({"a": "b"}, patience_ns=0.5), TypeError, "patience_ns is a number"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START, links={"west": 5}), TypeError, "links.'west'. must be a LinkSettings"),  # type: ignore[dict-item]
+        (lambda: Fleet(["west"], now=START, settings=5), TypeError, "settings must be MultiKueueSettings"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START, dispatcher=5), TypeError, "dispatcher must be a Dispatcher"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START, overflow=5), TypeError, "overflow must be an OverflowPolicy"),  # type: ignore[arg-type]
+        (lambda: NodeSettings(configuration=5), TypeError, "configuration must be a Configuration"),  # type: ignore[arg-type]
+        (lambda: NodeSettings(capacity=5), TypeError, "capacity must be a CapacityProvider"),  # type: ignore[arg-type]
+        (lambda: NodeSettings(starts_pods=5), TypeError, "starts_pods must be True or False"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START, manager=lambda: 5), TypeError, "manager must return a Manager"),  # type: ignore[arg-type,return-value]
+        (lambda: Overflow({"a": "b"}, patience_ns=0.5), TypeError, "patience_ns must be a number"),  # type: ignore[arg-type]
         (lambda: Overflow({"a": "b"}, patience_ns=-1), ValueError, "patience_ns is -1"),
         (lambda: Fleet(["west"], now=START).cut("east"), ValueError, "there is no worker 'east'"),
         (lambda: Fleet(["west"], now=START).apply([], cluster="east"), ValueError, "there is no cluster 'east'"),
-        (lambda: Fleet(["west"], now=START).cut({}), TypeError, "cluster is a str"),  # type: ignore[arg-type]
-        (lambda: Fleet(["west"], now=START).objects([]), TypeError, "kind is a str"),  # type: ignore[arg-type]
-        (lambda: Fleet(["west"], now=START).submit(5), TypeError, "job is a Manifest, a dict"),  # type: ignore[arg-type]
-        (lambda: Fleet(["west"], now=START).submit({"kind": "Secret"}), ValueError, "no kind of jobs that run here"),
+        (lambda: Fleet(["west"], now=START).cut({}), TypeError, "cluster must be a str"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START).objects([]), TypeError, "kind must be a str"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START).submit(5), TypeError, "job must be a Manifest, a dict"),  # type: ignore[arg-type]
+        (lambda: Fleet(["west"], now=START).submit({"kind": "Secret"}), ValueError, "cannot run here"),
         (lambda: TakingBack(inner=AllAtOnce(), most_attempts=101), ValueError, "most_attempts is 101"),
         (lambda: TakingBack(inner=AllAtOnce(), exclude_ns=-1), ValueError, "exclude_ns is -1"),
     ],

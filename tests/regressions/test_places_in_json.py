@@ -28,13 +28,13 @@ HEAD = '{"apiVersion": "v1", "kind": "A", "metadata": {"name": "x"},\n'
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("NaN", "NaN is no JSON"),
-        ("-Infinity", "-Infinity is no JSON"),
+        ("NaN", "NaN is not valid JSON"),
+        ("-Infinity", "-Infinity is not valid JSON"),
         ("1e999", "the number 1e999 is too large"),
         ("-1.5E+400", "the number -1.5E+400 is too large"),
         ("9" * 400, f"the number {'9' * 37}... is too large"),
-        ('"a\\ud800b"', "it has half a surrogate pair"),
-        ('"\\udc00\\ud83d"', "it has half a surrogate pair"),
+        ('"a\\ud800b"', "unpaired surrogate"),
+        ('"\\udc00\\ud83d"', "unpaired surrogate"),
     ],
 )
 def test_a_value_that_no_json_has_is_found_where_it_stands(value: str, message: str) -> None:
@@ -51,12 +51,12 @@ def test_a_value_that_no_json_has_is_found_where_it_stands(value: str, message: 
 def test_all_of_them_are_found_at_once() -> None:
     text = HEAD + '"a": NaN, "b": [1e999, "\\ud800"], "\\udfff": 1, "a": 2} ' + HEAD + '"c": Infinity}\n{"d": }'
     assert places(text) == [
-        (2, 6, "a", "NaN is no JSON"),
+        (2, 6, "a", "NaN is not valid JSON"),
         (2, 17, "b[0]", "the number 1e999 is too large"),
-        (2, 24, "b[1]", "it has half a surrogate pair"),
-        (2, 35, "\udfff", "the key has half a surrogate pair"),
+        (2, 24, "b[1]", "unpaired surrogate"),
+        (2, 35, "\udfff", "the key has an unpaired surrogate"),
         (2, 48, "a", "the key occurs twice"),
-        (3, 6, "c", "Infinity is no JSON"),
+        (3, 6, "c", "Infinity is not valid JSON"),
         (4, 7, "", "this is not JSON: Expecting value"),
     ]
 
@@ -79,7 +79,7 @@ def test_lines_of_json_with_escaped_pairs_are_known() -> None:
 
 
 def test_a_text_of_half_a_surrogate_pair_has_a_place() -> None:
-    assert places("a: 1\nb: x\ud800", "a.yaml") == [(2, 5, "", "here is half a surrogate pair")]
+    assert places("a: 1\nb: x\ud800", "a.yaml") == [(2, 5, "", "unpaired surrogate")]
 
 
 @pytest.mark.parametrize("trusted", [False, True])

@@ -82,11 +82,11 @@ def test_a_program_does_not_run_unless_that_is_allowed(
     (problem,) = error.value.problems
     assert (problem.field, problem.message) == (
         "fleet.policy.use",
-        f"{use} is a program, which would run with your rights",
+        f"{use} is a program that would run with your privileges",
     )
-    assert problem.remedy == "read it, then add --allow-code, in Python `allow_code=True`"
+    assert problem.remedy == "read it, then pass --allow-code (in Python, `allow_code=True`)"
     assert main(["simulate", str(file)]) == ExitCode.BAD_INPUT
-    assert "add --allow-code" in capsys.readouterr().err
+    assert "pass --allow-code" in capsys.readouterr().err
     assert not (tmp_path / "loaded").exists()
 
 
@@ -126,19 +126,19 @@ def test_the_command_runs_a_program_that_is_allowed(tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("use", "problem"),
     [
-        ("sys:exit", "sys:exit can not be loaded: SystemExit; mend it"),
-        ("os:system", "os:system can not be loaded: TypeError: "),
-        ("os:getcwd", "os:getcwd is no dispatcher; give it `waits_for_checks` and `nominate`"),
-        ("own:leaves", "own:leaves can not be loaded: SystemExit: 0 (own.py:13); mend it, or its arguments"),
+        ("sys:exit", "sys:exit cannot be loaded: SystemExit; fix it"),
+        ("os:system", "os:system cannot be loaded: TypeError: "),
+        ("os:getcwd", "os:getcwd is not a dispatcher; give it `waits_for_checks` and `nominate`"),
+        ("own:leaves", "own:leaves cannot be loaded: SystemExit: 0 (own.py:13); fix it or its arguments"),
         # Its own problems are not those of the scenario.
         (
             "own:raises",
-            "own:raises can not be loaded: ManifestError: 1 problem in the manifests: something else (own.py",
+            "own:raises cannot be loaded: ManifestError: 1 problem in the manifests: something else (own.py",
         ),
-        ("own:Vain", "own:Vain can not be loaded: BaseException: in vain (own.py:39); mend it"),
-        ("own:Leaving", "own:Leaving failed: SystemExit (own.py:24); mend it"),
-        ("own:Bare", 'own:Bare nominated "west"; let it nominate a tuple of names'),
-        ("own:Vague", "own:Vague names no time in `look_again`; let it give nanoseconds since 1970"),
+        ("own:Vain", "own:Vain cannot be loaded: BaseException: in vain (own.py:39); fix it"),
+        ("own:Leaving", "own:Leaving failed: SystemExit (own.py:24); fix it"),
+        ("own:Bare", 'own:Bare nominated "west"; return a tuple of names'),
+        ("own:Vague", "`look_again` of own:Vague is not a time; return nanoseconds since 1970"),
         ("../own:fine", 'Invalid value: "../own:fine"; write MODULE:NAME'),
         ("own:", 'Invalid value: "own:"; write MODULE:NAME'),
         ("", 'Invalid value: ""; write MODULE:NAME'),
@@ -155,7 +155,7 @@ def test_a_policy_that_leaves_does_not_end_the_command_with_success(
 ) -> None:
     assert main(["simulate", str(written(tmp_path, "own:leaves")), "--allow-code"]) == ExitCode.BAD_INPUT
     told = capsys.readouterr()
-    assert (told.out, "fleet.policy.use: own:leaves can not be loaded" in told.err) == ("", True)
+    assert (told.out, "fleet.policy.use: own:leaves cannot be loaded" in told.err) == ("", True)
 
 
 def test_ctrl_c_in_a_policy_stays_ctrl_c(tmp_path: Path) -> None:

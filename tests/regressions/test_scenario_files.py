@@ -19,7 +19,7 @@ def test_a_span_that_is_none_is_refused_with_the_limit(read: Read, span: str) ->
         read(CLUSTER + f"work: [{{job: job.yaml, at: {span}}}]\n")
     (problem,) = error.value.problems
     assert problem.field == "work[0].at"
-    assert problem.message.startswith("no span of time: ")
+    assert problem.message.startswith("not a duration: ")
     assert problem.remedy == "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
 
 
@@ -101,7 +101,7 @@ def test_the_annotation_of_run_times_is_checked_before_anything_runs(read: Read)
 
 def test_a_kind_of_somebody_else_is_no_job_of_a_fleet(read: Read) -> None:
     job = "{apiVersion: example.com/v1, kind: Job, metadata: {name: a, namespace: team}}"
-    assert problems(read, FLEET + f"work: [{{job: {job}}}]\n") == [": no kind of jobs that runs in a fleet"]
+    assert problems(read, FLEET + f"work: [{{job: {job}}}]\n") == [": jobs of this kind cannot run in a fleet"]
 
 
 def test_amounts_of_a_region_may_be_fractions(read: Read) -> None:

@@ -85,7 +85,7 @@ class World:
                 self.send(write)
             if not turn.writes and self.controller.next_wake(self.now) != self.now:
                 return
-        raise AssertionError("it does not come to rest")
+        raise AssertionError("it never settles")
 
     def stored(self, name: str) -> dict[str, Any]:
         return self.cluster.get("Workload", name, namespace="default")

@@ -196,7 +196,7 @@ def test_bare_word_as_a_key_is_an_error() -> None:
 def test_key_that_occurs_twice_is_an_error_with_both_lines() -> None:
     problem = _only("apiVersion: v1\nkind: A\nspec:\n  a: 1\n  b: 2\n  a: 3\n")
     assert (problem.object, problem.field, problem.line) == (ObjectRef("A"), "spec.a", 6)
-    assert problem.remedy == "remove one of the two: the first one is in line 4"
+    assert problem.remedy == "remove one of them: the first is on line 4"
     assert "occurs twice" in _only('{"apiVersion": "v1", "kind": "A", "a": 1, "a": 2}', "a.json").message
 
 
@@ -248,7 +248,7 @@ def test_aliases_can_not_multiply_without_bound() -> None:
 
 
 def test_alias_of_itself_is_refused() -> None:
-    assert "inside of what it stands for" in _only("apiVersion: v1\nkind: A\na: &x [*x]\n").message
+    assert "inside its own anchor" in _only("apiVersion: v1\nkind: A\na: &x [*x]\n").message
 
 
 def test_deep_nesting_is_refused() -> None:

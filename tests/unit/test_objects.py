@@ -327,12 +327,12 @@ def test_bare_whole_number_of_a_manifest_is_a_quantity() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ClusterQueue(typing.cast(Any, 3)), "ClusterQueue.name is a text, not 3"),
-        (lambda: PodSet(count=typing.cast(Any, "3")), "PodSet.count is a whole number, not '3'"),
-        (lambda: PodSet(count=typing.cast(Any, True)), "PodSet.count is a whole number, not True"),
-        (lambda: Workload("w", pod_sets=typing.cast(Any, PodSet())), "Workload.pod_sets is a list"),
-        (lambda: Workload("w", pod_sets=typing.cast(Any, ["main"])), r"Workload.pod_sets\[0\] is a PodSet"),
-        (lambda: LabelSelector(typing.cast(Any, "a=b")), "LabelSelector.match_labels is a mapping"),
+        (lambda: ClusterQueue(typing.cast(Any, 3)), "ClusterQueue.name must be a text, not 3"),
+        (lambda: PodSet(count=typing.cast(Any, "3")), "PodSet.count must be a whole number, not '3'"),
+        (lambda: PodSet(count=typing.cast(Any, True)), "PodSet.count must be a whole number, not True"),
+        (lambda: Workload("w", pod_sets=typing.cast(Any, PodSet())), "Workload.pod_sets must be a list"),
+        (lambda: Workload("w", pod_sets=typing.cast(Any, ["main"])), r"Workload.pod_sets\[0\] must be a PodSet"),
+        (lambda: LabelSelector(typing.cast(Any, "a=b")), "LabelSelector.match_labels must be a mapping"),
     ],
 )
 def test_wrong_types_name_the_field(make: Any, message: str) -> None:

@@ -140,9 +140,9 @@ def test_a_wrong_stock_is_refused(options: Any, error: str) -> None:
 
 def test_wrong_providers_are_refused() -> None:
     wrong: Any = {"tokyo": {"gpu": 4}}
-    with pytest.raises(TypeError, match="stocks\\['tokyo'\\] is a Stock, not dict"):
+    with pytest.raises(TypeError, match="stocks\\['tokyo'\\] must be a Stock, not dict"):
         QueuedCapacity(wrong)
-    with pytest.raises(TypeError, match="script\\['tokyo'\\] holds Outcomes, not str"):
+    with pytest.raises(TypeError, match="script\\['tokyo'\\] must hold Outcomes, not str"):
         ScriptedCapacity(wrong)
     with pytest.raises(ValueError, match="after_seconds is -1"):
         Outcome(-1, RequestCondition.FAILED)

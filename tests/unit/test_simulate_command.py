@@ -175,9 +175,9 @@ work:
         "scenario.yaml:6: cluster.objects[1]: neither a file nor an object; name a file, or write an object",
         "scenario.yaml:8: work[0].name: Required value; say what the jobs are to be called",
         "scenario.yaml:8: work[0].count: Invalid value: 0; write a whole number from 1 to 1000000",
-        "scenario.yaml:8: work[0].runs: no span of time; write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}",
+        "scenario.yaml:8: work[0].runs: not a duration; write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}",
         "scenario.yaml:9: work[1].job: Required value; name a file with a job, or write the job itself",
-        'scenario.yaml:9: work[1].every: no span of time: "soon"; '
+        'scenario.yaml:9: work[1].every: not a duration: "soon"; '
         "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)",
         "scenario.yaml:4: sed: unknown field; write seed",
         "kueuecore: 9 problems, nothing was decided",
@@ -200,19 +200,19 @@ cluster: {}
     assert ran.code == ExitCode.BAD_INPUT
     choices = "all-at-once, incremental, priority, cost, weight, data, free-quota"
     assert [line.partition(": ")[2] for line in ran.err.splitlines()[:-1]] == [
-        "cluster: there is a fleet, too; remove one of the two",
+        "cluster: both cluster and fleet are given; remove one of them",
         "fleet.manager: Required value; say `manager: {objects: [manager.yaml]}`",
         "fleet.workers.west.link.mostMs: Invalid value: 5; write at least leastMs, which is 9",
         "fleet.workers.west.startsPods: a truth value is needed, not a text; write true or false",
         'fleet.disconnections[0].worker: Unsupported value: "east"; write one of west',
         f'fleet.policy.choose: Unsupported value: "chance"; write one of {choices}',
         "fleet.policy.values.north: no worker of this name; name one of west",
-        "fleet.policy.round: no span of time: a mapping; "
+        "fleet.policy.round: not a duration: a mapping; "
         "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)",
         "fleet.policy.overrides.south: no worker of this name; name one of west",
         "fleet.policy.overrides.west: Unknown operation 'shout'; "
         "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902",
-        "fleet.overflow.queues: Required value; say `queues: {here: workers}`: from which LocalQueue to which",
+        "fleet.overflow.queues: Required value; write `queues: {here: workers}`, from LocalQueue to LocalQueue",
     ]
 
 

@@ -299,7 +299,7 @@ def test_two_controllers_of_one_name_are_refused() -> None:
 
 def test_what_is_no_controller_is_refused() -> None:
     checks: Any = ["kueue.x-k8s.io/provisioning-request"]
-    with pytest.raises(TypeError, match="checks holds check controllers, not str"):
+    with pytest.raises(TypeError, match="checks must hold check controllers, not str"):
         simulate(world("a"), now=NOW, checks=checks)
 
 

@@ -158,12 +158,12 @@ def test_odd_events_are_refused(event: dict[str, Any], error: str) -> None:
 
 
 def test_wrong_options_are_refused() -> None:
-    with pytest.raises(TypeError, match="max_cycles is a number of cycles or None, not str"):
+    with pytest.raises(TypeError, match="max_cycles must be a number of cycles or None, not str"):
         cluster(max_cycles="1")
     with pytest.raises(ValueError, match="eviction_seconds is -1"):
         cluster(eviction_seconds=-1)
     with pytest.raises(ManifestError):
         cluster().apply("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: A_B}}")
     wrong: Any = "soon"
-    with pytest.raises(TypeError, match="run_seconds is a number of seconds, not str"):
+    with pytest.raises(TypeError, match="run_seconds must be a number of seconds, not str"):
         cluster().submit(workload("a"), run_seconds=wrong)

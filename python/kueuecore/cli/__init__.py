@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OutputError as error:
         if not error.has_reader:
             return ExitCode.BROKEN_PIPE
-        to_stderr(f"kueuecore: standard output can not be written: {error}")
+        to_stderr(f"kueuecore: cannot write standard output: {error}")
         return ExitCode.UNWRITABLE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
@@ -103,7 +103,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that minds what has become of the streams, and what people type."""
+    """A parser that survives closed streams and escapes what people typed."""
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         if file is not None:
@@ -181,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument(
         "--allow-code",
         action="store_true",
-        help="run the program that fleet.policy.use names: read it first, it runs with your rights",
+        help="run the program that fleet.policy.use names; read it first: it runs with your privileges",
     )
     shown = add.add_argument_group("what comes out")
     help_text = "table (the default); wide: every job, nothing wrapped; json: one document with everything"

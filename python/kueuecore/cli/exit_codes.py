@@ -30,10 +30,10 @@ _MEANINGS = {
     ExitCode.OK: "done, whether workloads are pending or not",
     ExitCode.PENDING: "a workload is pending in the end (only with --fail-on-pending)",
     ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would refuse",
-    ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle, or a fleet does not come to rest",
+    ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle, or a fleet keeps changing",
     ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",
     ExitCode.BUG: "a bug in kueuecore",
-    ExitCode.UNWRITABLE: "the output can not be written: the disk is full, say, or standard output is closed",
+    ExitCode.UNWRITABLE: "the output cannot be written: for example, the disk is full or standard output is closed",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.BROKEN_PIPE: "the reader of the output went away",
 }

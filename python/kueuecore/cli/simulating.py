@@ -40,7 +40,7 @@ _SECOND_NS = 1_000_000_000
 _ENDINGS = {
     ScenarioEnding.COMPLETE: "over",
     ScenarioEnding.CYCLE_LIMIT: "cut off, because it does not come to an end,",
-    ScenarioEnding.UNSETTLED: "cut off, because it does not come to rest,",
+    ScenarioEnding.UNSETTLED: "cut off because it never settles,",
 }
 
 

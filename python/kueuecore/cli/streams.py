@@ -19,7 +19,7 @@ class OutputError(Exception):
 
     Args:
         reason: Why not.
-        has_reader: Has nobody gone away who would read it, `head` say?
+        has_reader: False if the reader, such as `head`, has gone away.
     """
 
     def __init__(self, reason: str, *, has_reader: bool = True) -> None:
@@ -77,7 +77,7 @@ def _write(stream: TextIO, text: str) -> None:
         stream.flush()
         return
     stream.flush()
-    # Unbuffered, as under PYTHONUNBUFFERED, it may take a part only, before the disk is full say.
+    # Unbuffered (PYTHONUNBUFFERED), a write may be partial, for example when the disk fills up.
     left = memoryview(data)
     while left:
         n_bytes = binary.write(left)

@@ -19,8 +19,8 @@ def plain_object(manifest: object, name: str = "an object") -> JsonObject:
     """An object, if it is plain data; `name` says what it was given for."""
     if not isinstance(manifest, dict):
         raise TypeError(
-            f"{name} is plain data (a dict as JSON gives it), not {type(manifest).__name__}; "
-            "the events of the kubernetes client have it as raw_object"
+            f"{name} must be plain data (a dict, as JSON gives it), not {type(manifest).__name__}; "
+            "in events of the kubernetes client it is raw_object"
         )
     return manifest
 
@@ -34,13 +34,13 @@ def event_of(event: object) -> tuple[object, JsonObject]:
         ValueError: There is no such type.
     """
     if not isinstance(event, Mapping):
-        raise TypeError(f"a watch event is plain data with type and object, not {type(event).__name__}")
+        raise TypeError(f"a watch event must be plain data with type and object, not {type(event).__name__}")
     if missing := [name for name in ("type", "object") if name not in event]:
         remedy = "hand over the event of the watch as it came: type and object"
         raise ManifestError(Problem("Required value", field=name, remedy=remedy) for name in missing)
     kind = event["type"]
     if kind is not None and (not isinstance(kind, str) or kind not in _EVENT_TYPES):
-        raise ValueError(f"a watch event is one of {', '.join(_EVENT_TYPES)}, None, not {shown(kind)}")
+        raise ValueError(f"a watch event's type is one of {', '.join(_EVENT_TYPES)} or None, not {shown(kind)}")
     return kind, plain_object(event["object"], "the object of the event")
 
 
@@ -70,5 +70,5 @@ def check_key(name: str, answer: JsonObject, expected: Key) -> None:
     """Refuse an answer that is no object, or about another one."""
     found = key_of(plain_object(answer, name))
     if found != expected:
-        raise ValueError(f"{name} is {shown(' '.join(found))}, and the write was to {' '.join(expected)!r}")
+        raise ValueError(f"{name} is about {shown(' '.join(found))}, but the write was to {' '.join(expected)!r}")
     check_version(answer)

@@ -88,7 +88,7 @@ class Controller:
         checks: Sequence[CheckController] = (),
     ) -> None:
         if not (considered is None or callable(considered)):
-            raise TypeError(f"considered is a function, not {type(considered).__name__}")
+            raise TypeError(f"considered must be a function, not {type(considered).__name__}")
         if metrics is not None:
             _arguments.instance("metrics", metrics, Metrics)
         self.engine = Engine(configuration, models_readiness=models_readiness)
@@ -190,7 +190,7 @@ class Controller:
         listed: dict[Key, tuple[JsonObject, int]] = {}
         kinds = self._all_kinds()
         if kind not in kinds:
-            raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join(kinds)}")
+            raise ValueError(f"{kind} is not watched: the kinds are {', '.join(kinds)}")
         api_version, _ = kinds[kind]
         for index, it in enumerate(_arguments.each("objects", objects)):
             plain = plain_object(it, f"objects[{index}]")
@@ -488,7 +488,7 @@ class Controller:
         check_digest(saved, "list all objects anew instead")
         objects, versions, told = (saved.get(name) for name in ("objects", "versions", "told"))
         if not (isinstance(objects, list) and isinstance(versions, dict) and isinstance(told, list)):
-            raise ValueError("this is not what was saved: it has not the objects, versions and told of a controller")
+            raise ValueError("this is not a valid save: it must have objects, versions and told")
         controller = cls(
             configuration, models_readiness=models_readiness, considered=considered, metrics=metrics, checks=checks
         )
@@ -497,14 +497,14 @@ class Controller:
             manifest = object_at(plain)
             check_version(manifest)
             if controller._is_of_others(manifest):
-                raise ValueError(f"this is not what was saved: {object_ref(manifest)} is of another apiVersion")
+                raise ValueError(f"this is not a valid save: {object_ref(manifest)} has another apiVersion")
             controller._take(key_of(manifest), Version.of(manifest), manifest, at)
         try:
             controller._versions.remember(versions)
             for entry in told:
                 controller._remember(entry)
         except ValueError as error:
-            raise ValueError(f"this is not what was saved: {error}") from None
+            raise ValueError(f"this is not a valid save: {error}") from None
         return controller
 
     def watched(self, kind: str) -> str:
@@ -590,7 +590,7 @@ class Controller:
             case [str(namespace), str(name), dict(told)]:
                 if self._hear(namespace, name, Told.from_json(told)):
                     return
-        raise ValueError("what jobs have done is namespace and name of a Workload among the objects, and what it was")
+        raise ValueError("each entry of told must be the namespace and name of a saved Workload, and what its job did")
 
     def _tell(self, key: tuple[str, str], known: Known, told: Told) -> None:
         known.told = told

@@ -49,7 +49,7 @@ class Told:
                     return cls(None, stopped, are_ready)
                 case [str(reason), str(message)]:
                     return cls((text("reason", reason), text("message", message)), stopped, are_ready)
-        raise ValueError("what a job has done is finished, stopped and areReady")
+        raise ValueError("what a job did must have finished, stopped and areReady")
 
 
 NOTHING = Told()

@@ -122,7 +122,7 @@ class Versions:
                 case [str(kind), str(namespace), str(name), str(uid), str(text)]:
                     self._gone[kind, namespace, name] = Version(uid, text)
                 case _:
-                    raise ValueError("what has gone is a list of kind, namespace, name, uid and resourceVersion each")
+                    raise ValueError("each entry of gone must be [kind, namespace, name, uid, resourceVersion]")
 
     def missing(self, kind: str, listed: Collection[Key], at: Version) -> list[Key]:
         """What has gone, because it is not in a list of all objects of a kind.
@@ -149,10 +149,10 @@ class Versions:
 def _versions(plain: JsonValue) -> dict[str, Version]:
     """The versions of lists and watches, by kind."""
     if not isinstance(plain, dict):
-        raise ValueError("versions of lists and watches are an object")
+        raise ValueError("listed and watched must be objects")
     found = {}
     for kind, text in plain.items():
         if not isinstance(text, str):
-            raise ValueError(f"the version of the {kind} that were listed or watched is no text")
+            raise ValueError(f"the resourceVersion of {kind} must be a string")
         found[kind] = Version("", text)
     return found

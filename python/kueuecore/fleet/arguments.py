@@ -20,7 +20,7 @@ def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
         ValueError: One is empty, or is there twice.
     """
     if isinstance(workers, str) or not isinstance(workers, Iterable):
-        raise TypeError(f"workers is a list of names, not {type(workers).__name__}")
+        raise TypeError(f"workers must be a list of names, not {type(workers).__name__}")
     names = []
     for index, given in enumerate(workers):
         if not (name := text(f"workers[{index}]", given)):
@@ -38,12 +38,12 @@ def checked_seed(seed: object) -> int:
         TypeError: It is no whole number: of any other the draws could not be made again.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise TypeError(f"seed is a whole number, not {type(seed).__name__}")
+        raise TypeError(f"seed must be a whole number, not {type(seed).__name__}")
     return seed
 
 
 def check_settings(what: str, given: Mapping[str, object] | None, kind: type, names: tuple[str, ...]) -> None:
-    """See whether settings are of clusters that are there.
+    """Check that settings belong to existing clusters.
 
     Args:
         what: What they are called, for errors.
@@ -56,13 +56,13 @@ def check_settings(what: str, given: Mapping[str, object] | None, kind: type, na
         ValueError: There is no such cluster.
     """
     if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"{what} maps names to {kind.__name__}, it is no {type(given).__name__}")
+        raise TypeError(f"{what} must map names to {kind.__name__}, not be {type(given).__name__}")
     for name, settings in (given or {}).items():
         if name not in names:
             known = ", ".join(map(repr, names))
             raise ValueError(f"{what}[{shown(name)}]: there is no such cluster; give one of {known}")
         if not isinstance(settings, kind):
-            raise TypeError(f"{what}[{shown(name)}] is a {kind.__name__}, not {type(settings).__name__}")
+            raise TypeError(f"{what}[{shown(name)}] must be a {kind.__name__}, not {type(settings).__name__}")
 
 
 def requests_of(manifests: str | ManifestLike | Iterable[ManifestLike]) -> list[Manifest]:

@@ -68,8 +68,8 @@ class Fleet:
 
     Raises:
         TypeError: An argument of the wrong type.
-        ValueError: A time that can not be, a worker that is named twice or not at all, or nodes or links of clusters
-            that are not there.
+        ValueError: An invalid time, a duplicate or empty name of a worker, or `nodes` or `links` for clusters that do
+            not exist.
 
     Example:
         >>> fleet = Fleet(["west"], now="2026-01-01T00:00:00Z")
@@ -102,7 +102,7 @@ class Fleet:
         self.nodes = {name: Node(name, settings=it, now=self.now) for name, it in given.items()}
         """The clusters by name; `MANAGER` is the manager."""
         if settings is not None and not isinstance(settings, MultiKueueSettings):
-            raise TypeError(f"settings are MultiKueueSettings, not {type(settings).__name__}")
+            raise TypeError(f"settings must be MultiKueueSettings, not {type(settings).__name__}")
         ways = links or {}
         self.links = {name: Link(ways.get(name, LinkSettings()), self.random) for name in names}
         """The ways to the workers, by name."""
@@ -162,7 +162,7 @@ class Fleet:
         manifest = plain_object(job, "job")
         if not is_job(manifest):
             kind = f"{text_at(manifest, 'apiVersion')} {text_at(manifest, 'kind')}"
-            raise ValueError(f"job: {shown(kind)} is no kind of jobs that run here: {', '.join(KINDS)}")
+            raise ValueError(f"job: {shown(kind)} cannot run here; give one of {', '.join(KINDS)}")
         if run_seconds is not None:
             span_ns(run_seconds, "run_seconds")
             manifest = with_text(manifest, "annotations", RUN_SECONDS, str(run_seconds))
@@ -284,7 +284,7 @@ class Fleet:
         if self._n_at_once > _MOST_AT_ONCE:
             n_objects = sum(node.api.n_objects for node in self.nodes.values())
             if self._n_at_once > _MOST_AT_ONCE + _MOST_OF_AN_OBJECT * n_objects:
-                raise self._unsettled("the fleet does not come to rest")
+                raise self._unsettled("the fleet never settles")
         self._go_to(time)
         if self._heap and self._heap[0][0] <= time:
             _, _, happen = heapq.heappop(self._heap)
@@ -315,16 +315,16 @@ class Fleet:
                 self._watch(self)
             if is_quiet:
                 return
-        raise self._unsettled("the fleet does not come to rest")
+        raise self._unsettled("the fleet never settles")
 
     def _made(self) -> Manager:
         made: object = self._make()
         if not isinstance(made, Manager):
-            raise TypeError(f"manager makes a Manager, not {type(made).__name__}")
+            raise TypeError(f"manager must return a Manager, not {type(made).__name__}")
         return made
 
     def _unsettled(self, what: str) -> UnsettledError:
-        return UnsettledError(f"{what} at {format_time(self.now)}: what happens leads to more, without end")
+        return UnsettledError(f"{what} at {format_time(self.now)}: every change triggers another")
 
     def _node(self, cluster: str) -> Node:
         if text("cluster", cluster) not in self.nodes:

@@ -16,7 +16,7 @@ MOST_MS = 2**63 // _MILLISECOND_NS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSettings:
-    """How good a way is: whole numbers.
+    """How fast and reliable a link is, in whole numbers.
 
     Args:
         least_ms: The shortest time that a message takes, in milliseconds.
@@ -29,8 +29,8 @@ class LinkSettings:
 
     Raises:
         TypeError: One of them is no whole number.
-        ValueError: Times that are negative, longer than 292 years or in the wrong order, or more than a thousand of a
-            thousand.
+        ValueError: Times that are negative, longer than 292 years or in the wrong order, or a share above
+            1,000 in a thousand.
     """
 
     least_ms: int = 5
@@ -45,7 +45,7 @@ class LinkSettings:
         for each in fields(self):
             value, most = getattr(self, each.name), MOST_MS if each.name.endswith("_ms") else 1000
             if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{each.name} is a whole number, not {type(value).__name__}")
+                raise TypeError(f"{each.name} must be a whole number, not {type(value).__name__}")
             if not 0 <= value <= most:
                 raise ValueError(f"{each.name} is {shown(value)}; give a whole number from 0 to {most}")
         if self.most_ms < self.least_ms:

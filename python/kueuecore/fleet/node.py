@@ -143,7 +143,7 @@ class Node:
                     self._turn(now)
             if self.api.version == version and (self.is_down or self._wake is None or self._wake > now):
                 return
-        raise UnsettledError(f"{f'worker {self.name}' if self.name else 'the manager'} does not come to rest")
+        raise UnsettledError(f"{f'worker {self.name}' if self.name else 'the manager'} never settles")
 
     def _observe(self, now: int) -> None:
         if self._seen == self.api.version:

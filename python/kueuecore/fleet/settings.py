@@ -43,11 +43,11 @@ class NodeSettings:
         """Check what was given."""
         given: object = self.configuration
         if given is not None and not isinstance(given, Configuration):
-            raise TypeError(f"configuration is a Configuration, not {type(given).__name__}")
+            raise TypeError(f"configuration must be a Configuration, not {type(given).__name__}")
         if self.configuration is not None:
             check_sampling(self.configuration)
         if self.capacity is not None and not isinstance(self.capacity, CapacityProvider):
-            raise TypeError(f"capacity is a CapacityProvider, not {type(self.capacity).__name__}")
+            raise TypeError(f"capacity must be a CapacityProvider, not {type(self.capacity).__name__}")
         starts: object = self.starts_pods
         if not isinstance(starts, bool):
-            raise TypeError(f"starts_pods is True or False, not {type(starts).__name__}")
+            raise TypeError(f"starts_pods must be True or False, not {type(starts).__name__}")

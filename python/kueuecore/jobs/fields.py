@@ -167,7 +167,7 @@ def _not_plain(value: object, path: Path) -> Iterator[Problem]:
     elif isinstance(value, dict):
         for key, it in value.items():
             if not isinstance(key, str) or not _is_unicode(key):
-                yield Problem("a key is no text", field=path_text(path), remedy="write it in quotes")
+                yield Problem("a key is not a string", field=path_text(path), remedy="write it in quotes")
             else:
                 yield from _not_plain(it, (*path, key))
     elif isinstance(value, list):
@@ -175,7 +175,7 @@ def _not_plain(value: object, path: Path) -> Iterator[Problem]:
             yield from _not_plain(it, (*path, index))
     elif isinstance(value, str):
         if not _is_unicode(value):
-            message = "Invalid value: it has half a surrogate pair"
+            message = "Invalid value: unpaired surrogate"
             yield Problem(message, field=path_text(path), remedy="write whole characters")
     elif isinstance(value, int):
         if abs(value) >= _LARGEST:

@@ -187,7 +187,7 @@ def check_flavors(flavors: Mapping[str, JsonObject]) -> None:
         TypeError: They are no mapping.
     """
     if not isinstance(flavors, Mapping):
-        raise TypeError(f"flavors are ResourceFlavors by their names, not {type(flavors).__name__}")
+        raise TypeError(f"flavors must be ResourceFlavors by their names, not {type(flavors).__name__}")
     for name, flavor in flavors.items():
         check_fields(flavor, FLAVOR, ObjectRef("ResourceFlavor", str(name)))
 

@@ -26,7 +26,7 @@ __all__ = ["ATTEMPTS", "MOST_ATTEMPTS", "attempts_of", "with_attempt"]
 ATTEMPTS = "multikueue.kueuecore/Attempts"
 """The condition of a Workload in which its attempts stand."""
 MOST_ATTEMPTS = 100
-"""So many are remembered: more would not fit into a condition. Whoever leaves workers out goes by the last ones."""
+"""How many are kept: more would not fit into a condition. Which workers are left out depends on the latest ones."""
 
 
 def attempts_of(workload: JsonObject | None) -> tuple[Attempt, ...]:

@@ -79,7 +79,7 @@ class Manager:
         metrics: Counts what is dispatched and admitted; that of the `Controller` beside it, say.
 
     Raises:
-        TypeError: The dispatcher or the overflow policy is none.
+        TypeError: `dispatcher`, `overflow`, `adapters` or `metrics` is of the wrong type.
 
     Example:
         >>> manager = Manager()
@@ -226,7 +226,7 @@ class Manager:
         resource_version = text("resource_version", resource_version)
         kinds = self._manager_kinds if cluster == MANAGER else self._worker_kinds
         if kind not in kinds:
-            raise ValueError(f"nobody looks at {kind}: the kinds are {', '.join(kinds)}")
+            raise ValueError(f"{kind} is not watched: the kinds are {', '.join(kinds)}")
         listed: list[JsonObject] = []
         for index, it in enumerate(each("objects", objects)):
             listed.append({"kind": kind, "apiVersion": kinds[kind], **plain_object(it, f"objects[{index}]")})
@@ -521,7 +521,7 @@ class Manager:
 
     def _is_open(self, command: ObjectCommand) -> bool:
         if not isinstance(command, ObjectCommand):
-            raise TypeError(f"command is one of a turn about an object, not {type(command).__name__}")
+            raise TypeError(f"command must be a turn's command about an object, not {type(command).__name__}")
         return self._ledger.is_open(command)
 
     def _opened(self, commands: Iterable[Command], about: WorkloadKey | None, at: int) -> list[Command]:
@@ -567,7 +567,7 @@ def _check_parts(
         ("overflow", overflow, "an OverflowPolicy", "look"),
     ):
         if part is not None and (isinstance(part, type) or not callable(getattr(part, method, None))):
-            raise TypeError(f"{name} is {kind}, which has a method {method}, not {type(part).__name__}")
+            raise TypeError(f"{name} must be {kind} with a method {method}, not {type(part).__name__}")
     for key, adapter in adapters.items():
         instance(f"adapters[{key!r}]", adapter, Adapter)
     if metrics is not None:

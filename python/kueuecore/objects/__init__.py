@@ -208,7 +208,7 @@ def from_manifest(manifest: Mapping[str, JsonValue]) -> ClusterObject:
         ManifestError: A kind or version that has no class; a field that is missing, unknown or of the wrong type.
     """
     if not isinstance(manifest, Mapping):
-        raise TypeError(f"a manifest is a mapping, not {type(manifest).__name__}")
+        raise TypeError(f"a manifest must be a mapping, not {type(manifest).__name__}")
     plain = dict(manifest)
     found = text_at(plain, "apiVersion"), text_at(plain, "kind")
     cls = KINDS.get(found)

@@ -133,13 +133,13 @@ class Value:
             parent, known_here = _parent(value, field.place, path), taken.pop(field.place)
             arguments[field.name] = {key: entry for key, entry in parent.items() if key not in known_here}
             if any(not isinstance(key, str) for key in parent):
-                raise _Mismatch(".".join([path, *field.place]), "a key is no text")
+                raise _Mismatch(".".join([path, *field.place]), "a key is not a string")
         for place, keys in taken.items():
             if ".".join(place) in cls._ignored:
                 continue
             for key in _parent(value, place, path):
                 if not isinstance(key, str):
-                    raise _Mismatch(".".join([path, *place]), f"a key is no text: {shown(key)}")
+                    raise _Mismatch(".".join([path, *place]), f"a key is not a string: {shown(key)}")
                 if key not in keys:
                     remedy = f"the fields here are {', '.join(sorted(keys))}"
                     raise _Mismatch(".".join([path, *place, key]), f"unknown field of {cls.__name__}", remedy=remedy)
@@ -225,7 +225,7 @@ def _plain(cls: type, what: str) -> _Kind:
 
     def take(value: object, name: str) -> object:
         if not fits(value):
-            raise TypeError(f"{name} is {what}, not {shown(value)}")
+            raise TypeError(f"{name} must be {what}, not {shown(value)}")
         return value
 
     def read_plain(value: JsonValue, path: str) -> object:
@@ -264,7 +264,7 @@ def _enum_kind(cls: type[StrEnum]) -> _Kind:
 def _value_kind(cls: type[Value]) -> _Kind:
     def take(value: object, name: str) -> Value:
         if not isinstance(value, cls):
-            raise TypeError(f"{name} is a {cls.__name__}, not {shown(value)}")
+            raise TypeError(f"{name} must be a {cls.__name__}, not {shown(value)}")
         return value
 
     return _Kind(take, cls._from_json, cls._to_json)
@@ -273,7 +273,7 @@ def _value_kind(cls: type[Value]) -> _Kind:
 def _sequence_kind(entry: _Kind) -> _Kind:
     def take(value: object, name: str) -> tuple[object, ...]:
         if isinstance(value, str) or not isinstance(value, Sequence):
-            raise TypeError(f"{name} is a list, not {shown(value)}")
+            raise TypeError(f"{name} must be a list, not {shown(value)}")
         return tuple(entry.take(item, f"{name}[{index}]") for index, item in enumerate(value))
 
     def read_sequence(value: JsonValue, path: str) -> list[object]:
@@ -287,7 +287,7 @@ def _sequence_kind(entry: _Kind) -> _Kind:
 def _mapping_kind(entry: _Kind) -> _Kind:
     def take(value: object, name: str) -> dict[str, object]:
         if not isinstance(value, Mapping):
-            raise TypeError(f"{name} is a mapping, not {shown(value)}")
+            raise TypeError(f"{name} must be a mapping, not {shown(value)}")
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"{name} has texts as keys, not {shown(key)}")
@@ -305,7 +305,7 @@ def _take_quantity(value: object, name: str) -> str:
     if isinstance(value, float):
         raise TypeError(f"{name}: a float is not exact; write Decimal({str(value)!r}) or {str(value)!r}, not {value!r}")
     if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
-        raise TypeError(f"{name} is a quantity (a text, a whole number or a Decimal), not {shown(value)}")
+        raise TypeError(f"{name} must be a quantity (a text, a whole number or a Decimal), not {shown(value)}")
     if _n_digits(value) > _MOST_DIGITS:
         raise ValueError(f"{name}: a number of more than {_MOST_DIGITS} digits is no quantity")
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -197,7 +197,7 @@ class PodSet(Value):
     def __post_init__(self, requests: Mapping[str, Quantity] | None) -> None:
         if requests is not None:
             if not isinstance(self.template, PodTemplate):
-                raise TypeError(f"PodSet.template is a PodTemplate, not {type(self.template).__name__}")
+                raise TypeError(f"PodSet.template must be a PodTemplate, not {type(self.template).__name__}")
             if self.template != PodTemplate():
                 raise ValueError("PodSet: give requests or a template, not both")
             object.__setattr__(self, "template", PodTemplate([Container(requests=requests)]))

@@ -151,7 +151,7 @@ class ScriptedCapacity:
         for name, outcomes in {**(script or {}), "otherwise": otherwise}.items():
             for outcome in outcomes:
                 if not isinstance(outcome, Outcome):
-                    raise TypeError(f"script[{shown(name)}] holds Outcomes, not {type(outcome).__name__}")
+                    raise TypeError(f"script[{shown(name)}] must hold Outcomes, not {type(outcome).__name__}")
         self._script = dict(script or {})
         self._otherwise = tuple(otherwise)
 

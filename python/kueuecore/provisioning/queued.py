@@ -119,7 +119,7 @@ class QueuedCapacity:
     ) -> None:
         for region, stock in stocks.items():
             if not isinstance(stock, Stock):
-                raise TypeError(f"stocks[{shown(region)}] is a Stock, not {type(stock).__name__}")
+                raise TypeError(f"stocks[{shown(region)}] must be a Stock, not {type(stock).__name__}")
         self._stocks = dict(stocks)
         self._label = region_label
         self._seed = seed

@@ -276,7 +276,7 @@ class Cycle:
             info = target.info
             if not self._is_here(info):
                 continue
-            # One that was told while the cycle waited for pods is not told again.
+            # One that was evicted while the cycle waited for pods is not evicted again.
             if info.is_evicted or conditions.is_true(self.world.kind("Workload")[info.key], "Evicted"):
                 expected.discard(info.key)
             elif info.key not in expected:

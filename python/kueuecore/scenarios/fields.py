@@ -107,7 +107,7 @@ class Fields:
             return default
         seconds = seconds_of(value)
         if seconds is None:
-            self.complain(name, f"no span of time: {shown(value)}", _SPAN)
+            self.complain(name, f"not a duration: {shown(value)}", _SPAN)
             return default
         return seconds
 

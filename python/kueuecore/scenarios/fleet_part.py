@@ -91,7 +91,7 @@ def read_fleet(
         section.complain("workers", "a worker without a name", "write the name of its MultiKueueCluster")
     names = {kind: _names_of(manager, kind) for kind in ("MultiKueueCluster", "LocalQueue")}
     for name in sorted(workers.keys() - names["MultiKueueCluster"]) if manager.objects else ():
-        remedy = "give the manager one, or name the worker after one"
+        remedy = "add one to the manager, or rename the worker"
         section.complain(f"workers.{name}", "the manager has no MultiKueueCluster of this name", remedy)
     policy, overflow = section.part("policy"), section.part("overflow")
     disconnections = tuple(_disconnection(it, workers) for it in section.parts("disconnections"))

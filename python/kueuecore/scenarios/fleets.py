@@ -92,7 +92,7 @@ def _checked_objects(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifes
     for it in jobs:
         if not is_job(it.object):
             remedy = f"give one of {', '.join(KINDS)}"
-            raise ManifestError([it.problem("no kind of jobs that runs in a fleet", remedy=remedy)])
+            raise ManifestError([it.problem("jobs of this kind cannot run in a fleet", remedy=remedy)])
         run_ns(it.object)
     checked = {}
     for name, cluster in {**{name: it.cluster for name, it in part.workers.items()}, MANAGER: part.manager}.items():
@@ -161,4 +161,4 @@ def _advance(fleet: Fleet, watch: FleetWatch, *, until: int, most_steps: int, st
         watch.look()
         if fleet.n_steps > most_steps:
             told = f"{fleet.n_steps} things have happened by {format_time(fleet.now)}"
-            raise UnsettledError(f"the fleet does not come to rest: {told}")
+            raise UnsettledError(f"the fleet never settles: {told}")

@@ -24,7 +24,7 @@ __all__ = ["own_policy"]
 
 _FORM = "write MODULE:NAME, such as my_policies:OneByOne"
 _NEEDS = "give it `waits_for_checks` and `nominate`, as in docs/multikueue-policies.md"
-_ALLOW = "read it, then add --allow-code, in Python `allow_code=True`"
+_ALLOW = "read it, then pass --allow-code (in Python, `allow_code=True`)"
 _NOTHING = object()
 _Answer = TypeVar("_Answer")
 
@@ -45,7 +45,7 @@ def own_policy(section: Fields, folder: Path, *, allow_code: bool) -> Callable[[
     if not attribute.isidentifier() or not all(part.isidentifier() for part in module_name.split(".")):
         section.complain("use", f"Invalid value: {shown(name)}", _FORM)
     elif not allow_code:
-        section.complain("use", f"{name} is a program, which would run with your rights", _ALLOW)
+        section.complain("use", f"{name} is a program that would run with your privileges", _ALLOW)
     return partial(_made, section, name, arguments, folder)
 
 
@@ -68,19 +68,19 @@ def _made(section: Fields, name: str, arguments: JsonObject, folder: Path) -> Di
         raise _error(section, f"{module_name} has no {attribute}", remedy)
     made = _ran(section, name, lambda: _dispatcher(found(**arguments) if callable(found) else found))
     if made is None:
-        raise _error(section, f"{name} is no dispatcher", _NEEDS)
+        raise _error(section, f"{name} is not a dispatcher", _NEEDS)
     return _Own(made, name, section)
 
 
 def _ran(section: Fields, name: str, run: Callable[[], _Answer]) -> _Answer:
-    """Run a part of somebody else's program, which may do anything; Ctrl-C stays Ctrl-C."""
+    """Run a part of somebody else's program, and report whatever it raises except Ctrl-C."""
     try:
         return run()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"{name} can not be loaded: {_told(error)}"
-        raise _error(section, message, "mend it, or its arguments") from error
+        message = f"{name} cannot be loaded: {_told(error)}"
+        raise _error(section, message, "fix it or its arguments") from error
 
 
 def _dispatcher(made: object) -> Dispatcher | None:
@@ -102,7 +102,7 @@ def _module(name: str, folder: Path) -> ModuleType | None:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                # It is there, and looks for another one.
+                # The module exists, but something that it imports does not.
                 raise
             return None
     module = module_from_spec(spec)
@@ -128,7 +128,7 @@ class _Own:
         nomination = self._asked(lambda: self.inner.nominate(dispatch), Nomination)
         names: object = nomination.clusters
         if not isinstance(names, tuple | list) or not all(isinstance(it, str) for it in names):
-            remedy = "let it nominate a tuple of names, such as `Nomination(('west',))`"
+            remedy = "return a tuple of names, such as `Nomination(('west',))`"
             raise _error(self.section, f"{self.name} nominated {shown(str(names))}", remedy)
         return nomination
 
@@ -141,13 +141,13 @@ class _Own:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise _error(self.section, f"{self.name} failed: {_told(error)}", "mend it") from error
+            raise _error(self.section, f"{self.name} failed: {_told(error)}", "fix it") from error
         if not isinstance(answer, wanted):
             what = f"{self.name} answered with {type(answer).__name__}"
             raise _error(self.section, what, f"let it answer with a {wanted.__name__}")
         if not isinstance(getattr(answer, "look_again", None), int | None):
             raise _error(
-                self.section, f"{self.name} names no time in `look_again`", "let it give nanoseconds since 1970"
+                self.section, f"`look_again` of {self.name} is not a time", "return nanoseconds since 1970, or None"
             )
         return answer
 

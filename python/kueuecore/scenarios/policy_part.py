@@ -29,7 +29,7 @@ from kueuecore.scenarios.own_policy import own_policy
 __all__ = ["read_overflow", "read_policy"]
 
 _SECOND_NS = 1_000_000_000
-_QUEUES = "say `queues: {here: workers}`: from which LocalQueue to which"
+_QUEUES = "write `queues: {here: workers}`, from LocalQueue to LocalQueue"
 _PATCH = "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902"
 _VALUED: Mapping[str, Callable[[Mapping[str, float] | None], Score]] = {
     "priority": by_priority,
@@ -59,8 +59,8 @@ def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
         if found.pop("", None) is not None:
             queues.complain("", "a LocalQueue without a name", "name one")
         if circle := circle_of(found):
-            remedy = "let jobs end in a queue from which none go on"
-            queues.complain(circle[0], f"jobs would go round: {' -> '.join(circle)}", remedy)
+            remedy = "let jobs end in a queue that forwards none"
+            queues.complain(circle[0], f"jobs would go in a circle: {' -> '.join(circle)}", remedy)
             found = {}
     overflow = Overflow(found, patience_ns=_ns(section.seconds("patience", 0.0)) or 0)
     section.end()

@@ -86,9 +86,9 @@ class _Reader:
         section, fleet_section = top.part("cluster"), top.part("fleet")
         cluster = ClusterPart()
         if section is None and fleet_section is None:
-            top.complain("cluster", "Required value", "say `cluster: {objects: [queues.yaml]}`, or `fleet:` of several")
+            top.complain("cluster", "Required value", "write `cluster: {objects: [queues.yaml]}`, or `fleet:`")
         elif section is not None and fleet_section is not None:
-            top.complain("cluster", "there is a fleet, too", "remove one of the two")
+            top.complain("cluster", "both cluster and fleet are given", "remove one of them")
         elif section is not None:
             cluster = self._cluster(section)
             section.end()
@@ -215,7 +215,7 @@ def _capacity(section: Fields) -> dict[str, Stock]:
     for region, fields in section.named_parts("capacity"):
         given, delay = _amounts(fields), _span(fields, "delay") or Span()
         if delay.mean is not None:
-            fields.complain("delay", "no span of time", "write seconds, a duration, or {from: 1m, to: 3m}")
+            fields.complain("delay", "not a duration", "write seconds, a duration, or {from: 1m, to: 3m}")
         refused, patience, booking = fields.number("refused"), fields.seconds("patience"), fields.seconds("booking")
         fields.end()
         try:
@@ -256,5 +256,5 @@ def _span(section: Fields, name: str) -> Span | None:
         return Span(mean=mean)
     if mean is None and least is not None and most is not None and least <= most:
         return Span(least, most)
-    section.complain(name, "no span of time", "write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}")
+    section.complain(name, "not a duration", "write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}")
     return None

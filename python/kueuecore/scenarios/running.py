@@ -27,4 +27,4 @@ def run_scenario(scenario: Scenario) -> ScenarioOutcome:
         return simulate_cluster(scenario, scenario.cluster)
     except OutOfTimeError:
         remedy = "begin earlier, or write `until`"
-        raise ManifestError.of("the scenario goes on beyond April 2262", field="start", remedy=remedy) from None
+        raise ManifestError.of("the scenario runs past April 2262", field="start", remedy=remedy) from None

@@ -35,7 +35,7 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
         return
     if scenario.fleet is not None and start < BEFORE_NS:
         remedy = f"begin at {format_time(BEFORE_NS)} or later"
-        yield Problem("the workers of a fleet connect ten seconds before the beginning", field="start", remedy=remedy)
+        yield Problem("a fleet starts ten seconds before its scenario", field="start", remedy=remedy)
     chains: list[_Chain] = [_of_work(f"work[{n}]", it, scenario.seed) for n, it in enumerate(scenario.work)]
     cuts = () if scenario.fleet is None else scenario.fleet.disconnections
     chains += [_of_disconnection(f"fleet.disconnections[{n}]", it) for n, it in enumerate(cuts)]

@@ -63,7 +63,7 @@ class VirtualCluster:
     Raises:
         ManifestError: Everything that is wrong with the objects.
         ConfigurationError: LocalQueues are to be sampled more often than once a second.
-        ValueError: A time or a time span that can not be.
+        ValueError: An invalid time or duration.
 
     Example:
         >>> cluster = VirtualCluster('''
@@ -178,7 +178,7 @@ class VirtualCluster:
 
         Raises:
             ManifestError: What is wrong with it; a job that gets no Workload is refused with the reason.
-            ValueError: A time or a time span that can not be, or that leads beyond April 2262.
+            ValueError: An invalid time or duration, or one that goes past April 2262.
         """
         happening = Happening(
             at=0,

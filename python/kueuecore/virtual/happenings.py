@@ -36,12 +36,12 @@ def happening_of(event: Happening | Mapping[str, object], *, start: int) -> tupl
     Raises:
         ManifestError: It is none.
         TypeError: It is neither, or a time or a span is no number.
-        ValueError: A time or a span that can not be, or that leads beyond April 2262.
+        ValueError: An invalid time or duration, or one that goes past April 2262.
     """
     remedy = "give events as in the documentation"
     if not isinstance(event, Happening):
         if not isinstance(event, Mapping):
-            raise TypeError(f"an event is a Happening or a dict, not {type(event).__name__}")
+            raise TypeError(f"an event must be a Happening or a dict, not {type(event).__name__}")
         fields: dict[str, Any] = {_NAMES.get(name, name): value for name, value in event.items()}
         try:
             event = Happening(**{**fields, "op": Operation(str(fields.get("op")))})
@@ -72,7 +72,7 @@ def job_plan(happening: Happening, *, waits_for_pods: bool, at: int) -> JobPlan:
 
     Raises:
         TypeError: A span that is no number.
-        ValueError: A span that can not be, or that leads beyond April 2262.
+        ValueError: An invalid duration, or one that goes past April 2262.
     """
 
     def span(seconds: object, name: str) -> int | None:
@@ -92,7 +92,7 @@ def checked_ready_seconds(ready: object) -> Sequence[object] | None:
         TypeError: It is none.
     """
     if ready is not None and not isinstance(ready, list | tuple):
-        raise TypeError(f"ready_seconds is a list of numbers of seconds, not {type(ready).__name__}")
+        raise TypeError(f"ready_seconds must be a list of numbers of seconds, not {type(ready).__name__}")
     return ready
 
 

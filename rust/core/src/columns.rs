@@ -74,7 +74,7 @@ pub enum ColumnsError {
         n_rows: usize,
     },
     /// There is a workload of this name.
-    #[error("prefix: Workload {namespace}/{name} exists already; give another prefix or first")]
+    #[error("prefix: Workload {namespace}/{name} already exists; change prefix or first")]
     Exists {
         /// Its namespace.
         namespace: String,
@@ -282,7 +282,7 @@ mod tests {
         let mut engine = Engine::default();
         engine.submit(&two(), Time(5)).expect("valid");
         let refused = engine.submit(&Columns { first: 8, ..two() }, Time(6)).expect_err("the first one exists");
-        assert_eq!(refused.to_string(), "prefix: Workload ns/w8 exists already; give another prefix or first");
+        assert_eq!(refused.to_string(), "prefix: Workload ns/w8 already exists; change prefix or first");
         assert_eq!(engine.state.workloads.len(), 2, "the second one is not there either");
         engine.submit(&Columns { first: 9, ..two() }, Time(6)).expect("new names");
     }

@@ -189,7 +189,7 @@ impl Workloads {
         self.by_key.reserve(n_workloads);
     }
 
-    /// Puts a new workload into the table; into a slot of its own, if nobody may take it for one that has gone.
+    /// Inserts a new workload. `needs_new_slot`: reuse no slot of a deleted one, which may still be referred to.
     pub fn insert(&mut self, record: Record, needs_new_slot: bool) -> WorkloadId {
         let key = record.key().clone();
         let vacant = if needs_new_slot { None } else { self.free.pop() };

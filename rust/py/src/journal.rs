@@ -1,4 +1,4 @@
-//! What an engine was told, call by call: told once more, it makes the same engine, as nothing depends on chance.
+//! The calls that an engine has received. Nothing is random, so replaying them rebuilds the same engine.
 
 use std::sync::Arc;
 
@@ -16,13 +16,12 @@ pub struct Call {
 /// A call that was done: its name, its arguments but the last, and the last, which is the time.
 pub type CallRow = (&'static str, Py<PyTuple>, i64);
 
-/// The time of an engine, and its calls if they are kept. It stands under the engine's lock: whoever sees one sees what
-/// belongs to it of the other.
+/// The time of an engine, and its calls if they are kept. It shares the engine's lock, so the two always match.
 #[derive(Clone, Default)]
 pub struct Journal {
     /// The latest time that any call named, in nanoseconds since 1970.
     pub now: i64,
-    // Shared with forks, which are made where no interpreter is at hand.
+    // `Arc`, not `Py::clone_ref`: forks are made without the GIL.
     calls: Vec<Arc<CallRow>>,
 }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::errors::engine_broken;
 use crate::journal::Journal;
 
-/// An engine, and what it was told. A bug takes the engine away; what it was told before makes it anew.
+/// An engine and its journal. A panic drops the engine; the journal can rebuild it.
 pub struct Kept {
     pub engine: Option<Engine>,
     pub journal: Journal,

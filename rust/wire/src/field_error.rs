@@ -295,7 +295,7 @@ pub fn is_printable(c: char) -> bool {
     text.escape_debug().nth(1) == Some(c)
 }
 
-/// So many characters of a name or a value are shown: no name that Kubernetes takes has more.
+/// How many characters of a name or a value are shown; no name in Kubernetes is longer.
 const LONGEST: usize = 253;
 
 /// A name or a value as an error shows it: of one that is longer than any name, the beginning. Of two that a slash joins

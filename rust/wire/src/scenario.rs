@@ -17,8 +17,7 @@ use crate::intake::require_names;
 const SECOND_NS: f64 = 1e9;
 /// Nothing happens at the end of time, where the engine's times saturate.
 const END_NS: i64 = i64::MAX;
-const ONE_SPAN: &str =
-    "must be a number of seconds from 0 that leads to before April 2262, where 64 bits of nanoseconds end";
+const ONE_SPAN: &str = "must be 0 or more seconds and end before April 2262, where 64 bits of nanoseconds end";
 
 /// One line.
 #[derive(Deserialize)]
@@ -109,7 +108,7 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
     lines.into_iter().enumerate().map(happening).collect()
 }
 
-/// A span after `begin` in nanoseconds, a fraction of one rounded; `None` if it is none, or leads beyond time.
+/// Seconds after `begin` as rounded nanoseconds; `None` if negative, NaN or past the end of time.
 #[allow(clippy::cast_possible_truncation)]
 fn span_from(begin: Time, seconds: f64) -> Option<i64> {
     // What does not fit saturates, and then leads beyond.
@@ -144,7 +143,7 @@ mod tests {
         let line = r#"{"at": 9e9, "op": "finish", "key": "ns/w"}"#;
         assert!(read(line).is_ok(), "from 1970");
         let refused = happenings(line.as_bytes(), Door::People, &Gates::default(), Time(1_767_225_600_000_000_000));
-        assert!(refused.expect_err("from 2026")[0].to_string().contains("leads to before April 2262"));
+        assert!(refused.expect_err("from 2026")[0].to_string().contains("end before April 2262"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""The doors by which input comes in. Each draws a case from chance."""
+"""The entry points for input ("doors"). Each draws a random case."""
 
 from collections.abc import Callable
 from random import Random

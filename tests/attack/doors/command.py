@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -83,12 +83,8 @@ def say(
 @contextmanager
 def folder_of_its_own() -> Iterator[Path]:
     """An empty directory, in which the process stands meanwhile."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield Path(folder)
-        finally:
-            os.chdir("/")
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        yield Path(folder)
 
 
 def judge(said: Said, form: str, size: int, *, is_terminal: bool = False) -> None:

@@ -21,14 +21,16 @@ def draw(rng: Random) -> Case:
     """A save with a few things wrong."""
     if rng.random() < 0.4:
         saved = json.loads(json.dumps(watching().save()))
-        return case_of(rng, Call("Controller.load", _controller, {"saved": saved, "now": at(5)}), parts=KINDS)
+        return case_of(
+            rng, Call("Controller.load", _controller, {"saved": saved, "now": at(5)}, others=("save",)), parts=KINDS
+        )
     engine = Engine(keeps_journal=True)
     engine.apply([Namespace("ns"), flavor(), cluster_queue(), local_queue(), workload("a")], now=T0)
     engine.submit(namespace="ns", local_queues=["lq"], queue=[0, 0], requests={"cpu": 1}, now=at(1))
     engine.cycle(at(1))
     engine.finish("a", namespace="ns", now=at(2))
     saved = json.loads(json.dumps(engine.save()))
-    return case_of(rng, Call("Engine.load", _engine, {"saved": saved}), parts=KINDS)
+    return case_of(rng, Call("Engine.load", _engine, {"saved": saved}, others=("save",)), parts=KINDS)
 
 
 def _engine(saved: object) -> None:

@@ -234,6 +234,6 @@ spec:
 
 def test_a_world_takes_objects_in_any_form() -> None:
     assert len(World.of([job("Job")]).made) == 1
-    with pytest.raises(TypeError, match=r"manifests\[0\] is a Manifest, a dict"):
+    with pytest.raises(TypeError, match=r"manifests\[0\] must be a Manifest, a dict"):
         World.of([5])  # type: ignore[list-item]
     assert issubclass(ManifestError, KueuecoreError)

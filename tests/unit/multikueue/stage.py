@@ -166,7 +166,7 @@ class Stage:
                 break
             self._move(max(wake, self.now))
         else:
-            raise AssertionError(f"it does not come to rest: {self.done[-5:]}, {self.problems[-3:]}")
+            raise AssertionError(f"it never settles: {self.done[-5:]}, {self.problems[-3:]}")
         self._move(end)
 
     def wait(self, delay: int) -> None:

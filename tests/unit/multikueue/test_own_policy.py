@@ -81,10 +81,10 @@ def test_a_policy_of_an_installed_module_chooses(tmp_path: Path) -> None:
         ("{use: Always}", 'use: Invalid value: "Always"; write MODULE:NAME, such as my_policies:OneByOne'),
         ("{use: none:Always}", "use: there is no module none; put none.py beside the scenario"),
         ("{use: own:Alway}", "use: own has no Alway; write own:Always"),
-        ("{use: own:Lazy}", "use: own:Lazy is no dispatcher; give it `waits_for_checks` and `nominate`"),
-        ("{use: own:Always, arguments: {place: 1}}", "use: own:Always can not be loaded: TypeError: "),
+        ("{use: own:Lazy}", "use: own:Lazy is not a dispatcher; give it `waits_for_checks` and `nominate`"),
+        ("{use: own:Always, arguments: {place: 1}}", "use: own:Always cannot be loaded: TypeError: "),
         ("{use: own:Always, choose: cost}", "choose: unknown field; "),
-        ("{use: own:Careless}", "use: own:Careless failed: IndexError: list index out of range (own.py:18); mend it"),
+        ("{use: own:Careless}", "use: own:Careless failed: IndexError: list index out of range (own.py:18); fix it"),
         ("{use: own:Chatty}", "use: own:Chatty answered with str; let it answer with a Nomination"),
     ],
 )

@@ -53,19 +53,19 @@ class Overflow:
     def __post_init__(self) -> None:
         """Check what was given."""
         if not isinstance(self.queues, Mapping):
-            raise TypeError(f"queues maps names to names, it is no {type(self.queues).__name__}")
+            raise TypeError(f"queues must map names to names, not be {type(self.queues).__name__}")
         for name in (*self.queues, *self.queues.values()):
             if not isinstance(name, str):
-                raise TypeError(f"queues holds names, not {type(name).__name__}")
+                raise TypeError(f"queues must hold names, not {type(name).__name__}")
             if not name:
                 raise ValueError("queues has a LocalQueue without a name")
         if circle := circle_of(self.queues):
             raise ValueError(
-                f"queues: jobs would go round: {' -> '.join(circle)}; let them end in a queue of their own"
+                f"queues: jobs would go in a circle: {' -> '.join(circle)}; let them end in a queue that forwards none"
             )
         patience: object = self.patience_ns
         if not isinstance(patience, int) or isinstance(patience, bool):
-            raise TypeError(f"patience_ns is a number of nanoseconds, not {type(patience).__name__}")
+            raise TypeError(f"patience_ns must be a number of nanoseconds, not {type(patience).__name__}")
         if patience < 0:
             raise ValueError(f"patience_ns is {self.patience_ns}; give 0 or more")
 

@@ -82,7 +82,7 @@ impl State {
                     evaluated_generation: 0,
                     assigned: None,
                 };
-                // A cycle that waits knows its workloads by their slots.
+                // A waiting cycle refers to its workloads by slot, so no slot is reused meanwhile.
                 self.workloads.insert(record, self.waiting_cycle.is_some())
             }
         };

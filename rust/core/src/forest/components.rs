@@ -1,7 +1,7 @@
-//! Which nodes hang together, kept up to date edge by edge: the root above a node, and the ClusterQueues around it,
-//! are known without going through the tree.
+//! Connected components of the forest, kept up to date edge by edge: finds a node's root, and the ClusterQueues
+//! connected to it, without walking the tree.
 //!
-//! Every node has at most one parent, so nodes that hang together have either one root or one cycle.
+//! Every node has at most one parent, so a component has either one root or one cycle.
 
 use super::{NodeId, NodeKind};
 use crate::ids::IdVec;
@@ -78,7 +78,7 @@ impl Components {
             return;
         }
         let top = self.components[upper].root;
-        // The smaller one moves: a node moves as often as the number of nodes doubles.
+        // Move the smaller one: each move at least doubles a node's component, so it moves O(log n) times.
         let (small, large) =
             if self.components[lower].len() < self.components[upper].len() { (lower, upper) } else { (upper, lower) };
         let Component { queues, cohorts, .. } = std::mem::take(&mut self.components[small]);

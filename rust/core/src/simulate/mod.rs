@@ -282,7 +282,7 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         self.take_samples(time);
     }
 
-    /// When something happens next; a sample is not enough for the run to go on, nor to lead to the end of time.
+    /// When something happens next. Samples alone neither keep a run going nor end it as out of time.
     fn next_time(&self) -> Option<Time> {
         let happening = self.happenings.front().map(|(happening, _)| happening.at);
         let alarm = self.engine.state.agenda.first_alarm();

@@ -52,7 +52,7 @@ fn another_object(old: &Object, new: &Object) -> Option<FieldError> {
     if old.is_empty() || new.is_empty() || old == new {
         return None;
     }
-    let detail = format!("this is another object: the one of this name has UID {}; delete that one first", quoted(old));
+    let detail = format!("this is a different object: the existing one has UID {}; delete it first", quoted(old));
     Some(FieldError::invalid("metadata.uid", quoted(new), detail))
 }
 

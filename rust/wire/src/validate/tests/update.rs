@@ -22,8 +22,8 @@ fn another_uid_is_another_object() {
         queue["metadata"]["uid"] = Value::from(uid);
         queue
     };
-    let refusal = "metadata.uid: Invalid value: \"v\": this is another object: the one of this name has UID \"u\"; delete \
-                   that one first";
+    let refusal = "metadata.uid: Invalid value: \"v\": this is a different object: the existing one has UID \"u\"; delete it \
+                   first";
     let (gates, old) = (Gates::default(), with_uid("u", "a"));
     assert_eq!(updated(&old, &with_uid("v", "b"), &gates), refusal);
     assert_eq!(updated(&old, &with_uid("", "a"), &gates), "accepted");
