@@ -75,3 +75,62 @@ def test_a_long_chain_of_cohorts(step: int) -> None:
         engine.apply([workload("w")], now=T0)
         decision = engine.cycle(T0)
     assert [it.key for it in decision.admissions] == ["ns/w"]
+
+
+def many_owners(n: int) -> list[dict[str, Any]]:
+    owner = {"apiVersion": "v1", "kind": "J", "name": "j", "uid": "u", "controller": True}
+    metadata = {"name": "w", "namespace": "ns", "ownerReferences": [owner] * n}
+    return [{"apiVersion": KUEUE, "kind": "Workload", "metadata": metadata, "spec": {}}]
+
+
+def test_many_owners_that_control() -> None:
+    # Each error held all of them: 12,000 were more than 6 GB.
+    with in_time(), pytest.raises(ManifestError) as caught:
+        Engine().apply(many_owners(10_000))
+    assert len(caught.value.problems) >= 9_999
+
+
+def limits(cpu: int) -> list[dict[str, Any]]:
+    metadata = {"namespace": "ns"}
+    items = [{"type": "Container", "default": {"cpu": cpu}}]
+    ranges = [
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {**metadata, "name": f"l{i}"}, "spec": {"limits": items}}
+        for i in range(10_000)
+    ]
+    return [*ranges, *(workload(f"w{i}").to_manifest() for i in range(100))]
+
+
+def circle() -> list[dict[str, Any]]:
+    return [
+        {
+            "apiVersion": KUEUE,
+            "kind": "Cohort",
+            "metadata": {"name": f"c{i}"},
+            "spec": {"parentName": f"c{(i + 1) % 10_000}"},
+        }
+        for i in range(10_000)
+    ]
+
+
+def checks() -> list[dict[str, Any]]:
+    group = {"apiVersion": KUEUE}
+    spec = {"controllerName": "example.com/x"}
+    found = [{**group, "kind": "AdmissionCheck", "metadata": {"name": f"a{i}"}, "spec": spec} for i in range(10_000)]
+    rules = {"admissionChecks": [{"name": f"a{i}"} for i in range(10_000)]}
+    queue = {"metadata": {"name": "cq"}, "spec": {"admissionChecksStrategy": rules}}
+    return [*found, {**group, "kind": "ClusterQueue", **queue}]
+
+
+@pytest.mark.parametrize("objects", [limits(1), circle(), checks()], ids=["LimitRanges", "Cohorts", "AdmissionChecks"])
+def test_many_objects_that_know_each_other_come_again(objects: list[dict[str, Any]]) -> None:
+    engine = Engine()
+    with in_time():
+        for _ in range(2):
+            engine.apply(objects, trusted=True)
+
+
+def test_many_limits_change_at_once() -> None:
+    engine = Engine()
+    with in_time():
+        for cpu in (1, 2):
+            engine.apply(limits(cpu))

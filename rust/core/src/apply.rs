@@ -12,7 +12,7 @@ use crate::objects::{
     StopPolicy, StringMap, Topology, Workload,
 };
 use crate::queue_order::{has_quota_reservation, is_admissible, is_admitted, is_finished};
-use crate::state::State;
+use crate::state::{StaleDefaults, State};
 use crate::variants::is_parent;
 use crate::workloads::Spec;
 
@@ -54,6 +54,21 @@ pub const ALLOWED_FLAVORS: &str = "kueue.x-k8s.io/workload-allowed-resource-flav
 impl State {
     /// Applies one object: creates it or takes over its newer version.
     pub fn apply(&mut self, object: Object) {
+        self.apply_all([object]);
+    }
+
+    /// Applies objects, in their order. Several LimitRanges and RuntimeClasses in a row are as one change.
+    pub fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
+        for object in objects {
+            if !matches!(object, Object::LimitRange(_) | Object::RuntimeClass(_)) {
+                self.adjust_pending();
+            }
+            self.put(object);
+        }
+        self.adjust_pending();
+    }
+
+    fn put(&mut self, object: Object) {
         match object {
             Object::Namespace(meta) => self.put_namespace(&meta.name, meta.labels),
             Object::ResourceFlavor(flavor) => self.put_flavor(flavor),
@@ -155,8 +170,10 @@ impl State {
 
     fn put_check(&mut self, check: AdmissionCheck) {
         let name = check.meta.name.clone();
-        self.checks.insert(name.clone(), check);
-        self.refresh_users_of_check(&name);
+        if self.checks.get(&name) != Some(&check) {
+            self.checks.insert(name.clone(), check);
+            self.refresh_users_of_check(&name);
+        }
     }
 
     /// Removes an AdmissionCheck: the ClusterQueues that need it become inactive.
@@ -218,36 +235,54 @@ impl State {
 
     fn put_limit_range(&mut self, range: LimitRange) {
         let namespace = range.meta.namespace.clone();
-        self.limit_ranges.entry(namespace.clone()).or_default().insert(range.meta.name.clone(), range);
-        self.adjust_pending_again(Some(&namespace));
+        let ranges = self.limit_ranges.entry(namespace.clone()).or_default();
+        if ranges.get(&range.meta.name) != Some(&range) {
+            ranges.insert(range.meta.name.clone(), range);
+            self.note_limits(namespace);
+        }
     }
 
     /// Removes a LimitRange.
     pub fn remove_limit_range(&mut self, namespace: &str, name: &str) -> bool {
         let found = self.limit_ranges.get_mut(namespace).is_some_and(|ranges| ranges.remove(name).is_some());
-        self.adjust_pending_again(Some(namespace));
+        if found {
+            self.note_limits(namespace.to_owned());
+        }
+        self.adjust_pending();
         found
     }
 
+    fn note_limits(&mut self, namespace: String) {
+        self.limit_summaries.remove(&namespace);
+        self.stale_defaults.namespaces.insert(namespace);
+    }
+
     fn put_runtime_class(&mut self, class: RuntimeClass) {
-        self.runtime_classes.insert(class.meta.name.clone(), class);
-        self.adjust_pending_again(None);
+        if self.runtime_classes.get(&class.meta.name) != Some(&class) {
+            self.runtime_classes.insert(class.meta.name.clone(), class);
+            self.stale_defaults.everywhere = true;
+        }
     }
 
     /// Removes a RuntimeClass.
     pub fn remove_runtime_class(&mut self, name: &str) -> bool {
         let found = self.runtime_classes.remove(name).is_some();
-        self.adjust_pending_again(None);
+        self.stale_defaults.everywhere |= found;
+        self.adjust_pending();
         found
     }
 
     /// What LimitRanges and RuntimeClasses fill in is worked out again for workloads that are not reserved yet.
-    fn adjust_pending_again(&mut self, namespace: Option<&str>) {
+    fn adjust_pending(&mut self) {
+        let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.stale_defaults);
+        if !everywhere && namespaces.is_empty() {
+            return;
+        }
         self.workloads.forget_specs();
         let pending: Vec<WorkloadId> = self
             .workloads
             .iter()
-            .filter(|(_, r)| namespace.is_none_or(|n| r.workload.meta.key.namespace() == n))
+            .filter(|(_, r)| everywhere || namespaces.contains(r.workload.meta.key.namespace()))
             .filter(|(_, r)| Stage::of(&r.workload) == Stage::Pending)
             .map(|(id, _)| id)
             .collect();

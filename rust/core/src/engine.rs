@@ -89,9 +89,7 @@ impl Engine {
     pub fn apply(&mut self, mut objects: Vec<Object>, now: Time) {
         self.state.now = now;
         objects.sort_by_key(rank);
-        for object in objects {
-            self.state.apply(object);
-        }
+        self.state.apply_all(objects);
         self.settle();
     }
 

@@ -131,7 +131,7 @@ impl Forest {
     /// the trees concerned are recomputed.
     pub fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &impl ResourceNames) -> bool {
         let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.is_below(p, id));
-        if closes_cycle {
+        if closes_cycle && self.nodes[id].parent != parent {
             // What is below a cycle keeps its last numbers, so they have to be worked out before.
             self.flush(names);
         }

@@ -142,6 +142,15 @@ impl LocalQueueRecord {
     }
 }
 
+/// Whose pods may get other defaults than they have: LimitRanges or RuntimeClasses have changed.
+#[derive(Clone, Debug, Default)]
+pub struct StaleDefaults {
+    /// All.
+    pub everywhere: bool,
+    /// Those in these namespaces.
+    pub namespaces: BTreeSet<String>,
+}
+
 /// Whose parked workloads are to be tried again (rules/05 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlushRequest {
@@ -172,6 +181,10 @@ pub struct State {
     pub namespaces: IdVec<NamespaceId, Option<Arc<StringMap>>>,
     /// LimitRanges by namespace and name.
     pub limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
+    /// The LimitRanges of a namespace, merged, where somebody has asked since they changed.
+    pub limit_summaries: BTreeMap<String, Arc<LimitRangeSummary>>,
+    /// Where pods may get other defaults than they have.
+    pub stale_defaults: StaleDefaults,
     /// RuntimeClasses by name.
     pub runtime_classes: BTreeMap<String, RuntimeClass>,
     /// ResourceClaimTemplates by namespace and name.
@@ -289,9 +302,14 @@ impl State {
     }
 
     /// The LimitRanges of a namespace, merged in the order of their names.
-    pub fn limit_summary(&self, namespace: &str) -> LimitRangeSummary {
+    pub fn limit_summary(&mut self, namespace: &str) -> Arc<LimitRangeSummary> {
+        if let Some(found) = self.limit_summaries.get(namespace) {
+            return Arc::clone(found);
+        }
         let ranges: Vec<&LimitRange> = self.limit_ranges.get(namespace).into_iter().flat_map(|r| r.values()).collect();
-        crate::pods::summarize(&ranges)
+        let summary = Arc::new(crate::pods::summarize(&ranges));
+        self.limit_summaries.insert(namespace.to_owned(), Arc::clone(&summary));
+        summary
     }
 
     /// Remembers whether the heap of a ClusterQueue has anything.

@@ -148,7 +148,7 @@ impl State {
     pub(crate) fn share_spec(&mut self, namespace: &str, pod_sets: Shared<Vec<PodSet>>) -> Arc<Spec> {
         let limited = self.limit_ranges.get(namespace).is_some_and(|r| !r.is_empty());
         let class = if limited { self.names.namespaces.intern(namespace).0 as u64 + 1 } else { 0 };
-        let summary = if limited { self.limit_summary(namespace) } else { pods::LimitRangeSummary::default() };
+        let summary = if limited { self.limit_summary(namespace) } else { Arc::default() };
         let State { workloads, names, config, runtime_classes, .. } = self;
         workloads.share(class, pod_sets, |original| {
             let mut adjusted = original.to_vec();

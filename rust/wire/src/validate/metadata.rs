@@ -1,10 +1,12 @@
 //! `metadata` of a manifest: the rules that an API server has for the metadata of any object (rules/01 §10 8).
 
+use std::cell::LazyCell;
+
 use kueuecore::objects::StringMap;
 use serde_json::Value;
 
 use super::{NEGATIVE, labels};
-use crate::field_error::{FieldError, is_printable, quoted, rendered};
+use crate::field_error::{FieldError, is_printable, quoted, rendered, shortened};
 use crate::kinds::Kind;
 use crate::names::{dns1123_label_errors, dns1123_subdomain_errors, label_key_errors};
 
@@ -42,6 +44,8 @@ fn owners(owners: &[Value]) -> Vec<FieldError> {
     let path = "metadata.ownerReferences";
     let mut errors = Vec::new();
     let mut controller: Option<String> = None;
+    // Each error has them all; that can be many of many.
+    let all = LazyCell::new(|| shortened(&rendered(&Value::from(owners.to_vec()))).into_owned());
     for owner in owners.iter().filter(|owner| owner.is_object()) {
         let version = text(owner, "apiVersion");
         let has_version = version.matches('/').count() <= 1 && !version.rsplit('/').next().unwrap_or("").is_empty();
@@ -70,7 +74,7 @@ fn owners(owners: &[Value]) -> Vec<FieldError> {
                 None => controller = Some(this),
                 Some(first) => errors.push(FieldError::invalid(
                     path,
-                    rendered(&Value::from(owners.to_vec())),
+                    all.clone(),
                     format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                          {this}"
