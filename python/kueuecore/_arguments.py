@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from kueuecore._text import shortened
 
-__all__ = ["cycles_of", "each", "flag", "instance", "mapping", "number", "shown", "text"]
+__all__ = ["cycles_of", "each", "flag", "instance", "mapping", "number", "one", "shown", "text"]
 
 _K = TypeVar("_K")
 _T = TypeVar("_T")
@@ -83,9 +83,13 @@ def instance(name: str, value: object, cls: type[_T]) -> _T:
         TypeError: It is of another one.
     """
     if not isinstance(value, cls):
-        article = "an" if cls.__name__[0] in "AEIOU" else "a"
-        raise TypeError(f"{name} must be {article} {cls.__name__}, not {type(value).__name__}")
+        raise TypeError(f"{name} must be {one(cls)}, not {type(value).__name__}")
     return value
+
+
+def one(cls: type) -> str:
+    """An object of a class, in words: `an Engine`."""
+    return f"{'an' if cls.__name__[0] in 'AEIOU' else 'a'} {cls.__name__}"
 
 
 def each(name: str, values: Iterable[_T]) -> Iterator[_T]:

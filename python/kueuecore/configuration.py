@@ -154,7 +154,13 @@ class Configuration:
             if not isinstance(settings, Mapping):
                 raise
             raise ConfigurationError.of(f"settings are no plain data: {error}") from None
-        return cls._of(_core.Configuration.trusted(data, gates))
+        try:
+            core = _core.Configuration.trusted(data, gates)
+        except ValueError as error:
+            if isinstance(error, ConfigurationError):
+                raise
+            raise ConfigurationError.of(f"settings cannot be read: {error}") from None
+        return cls._of(core)
 
     def is_enabled(self, gate: str) -> bool:
         """Is a feature gate on?

@@ -15,7 +15,7 @@ from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Event, WhatIf
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.journal import check_digest, checked_calls, digest_of, plain_calls, replay
+from kueuecore.journal import check_digest, check_mapping, checked_calls, digest_of, plain_calls, replay
 from kueuecore.manifests import Manifest, ManifestLike, located, manifest_like, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 from kueuecore.tables import Names
@@ -490,12 +490,14 @@ class Engine:
             ValueError: It was saved in another format or by another version, is not what was saved, or the
                 Configuration is another.
         """
+        check_mapping(saved)
         if text_at(saved, "format") != _FORMAT:
             found = shown(object_at(saved).get("format"))
             raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
         if text_at(saved, "version") != version():
-            other = text_at(saved, "version") or shown(saved.get("version"))
-            raise ValueError(f"this was saved by kueuecore {other}, but this is {version()}: load it with {other}")
+            other = text_at(saved, "version")
+            by = f"kueuecore {other}" if other else "no version of kueuecore"
+            raise ValueError(f"this was saved by {by}, but this is {version()}: load it with the version that saved it")
         check_digest(saved)
         if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
             raise ValueError("this is not a valid save: modelsReadiness must be true or false")

@@ -17,7 +17,7 @@ from kueuecore._arguments import shown
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore.errors import ManifestError, UnknownObjectError
 
-__all__ = ["CallRow", "check_digest", "checked_calls", "digest_of", "plain_calls", "replay"]
+__all__ = ["CallRow", "check_digest", "check_mapping", "checked_calls", "digest_of", "plain_calls", "replay"]
 
 CallRow: TypeAlias = tuple[str, tuple[object, ...], int]
 """A call as the extension has it: its name, its arguments but the last, and the last, which is the time."""
@@ -66,6 +66,16 @@ def digest_of(saved: JsonObject) -> str:
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{_NOT_SAVED}: it is not plain data: {error}") from None
+
+
+def check_mapping(saved: object) -> None:
+    """Refuse what is not even a mapping, such as the text that `json.loads` reads.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not isinstance(saved, Mapping):
+        raise ValueError(f"{_NOT_SAVED}: it must be the dict that save() gave, not {type(saved).__name__}")
 
 
 def check_digest(saved: JsonObject, remedy: str = "") -> None:

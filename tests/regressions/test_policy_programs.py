@@ -137,7 +137,10 @@ def test_the_command_runs_a_program_that_is_allowed(tmp_path: Path, capsys: pyte
         ),
         ("own:Vain", "own:Vain cannot be loaded: BaseException: in vain (own.py:39); fix it"),
         ("own:Leaving", "own:Leaving failed: SystemExit (own.py:24); fix it"),
-        ("own:Bare", 'own:Bare nominated "west"; return a tuple of names'),
+        (
+            "own:Bare",
+            "own:Bare failed: TypeError: clusters must be a tuple of names, such as ('east', 'west'), not 'west'",
+        ),
         ("own:Vague", "`look_again` of own:Vague is not a time; return nanoseconds since 1970"),
         ("../own:fine", 'Invalid value: "../own:fine"; write MODULE:NAME'),
         ("own:", 'Invalid value: "own:"; write MODULE:NAME'),

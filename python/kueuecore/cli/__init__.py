@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from kueuecore._text import shown
+from kueuecore._text import quoted, shown
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.simulating import simulate
@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add.set_defaults(command=simulate)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
-    add.add_argument("--seed", type=int, help="draw from this seed, not from that of the file")
+    add.add_argument("--seed", type=_seed, help="draw from this seed, not from that of the file: 0 to 2^53")
     add.add_argument(
         "--allow-code",
         action="store_true",
@@ -219,6 +219,15 @@ def _feature_gates(text: str) -> list[tuple[str, bool]]:
             raise argparse.ArgumentTypeError(f"{part!r} is not of the form Name=true or Name=false")
         found.append((name.strip(), value.lower() == "true"))
     return found
+
+
+def _seed(text: str) -> int:
+    from kueuecore.scenarios.scenario import MOST_SEED
+
+    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SEED))
+    if not is_short or int(text) > MOST_SEED:
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a whole number from 0 to {MOST_SEED}")
+    return int(text)
 
 
 def _time(text: str) -> int:

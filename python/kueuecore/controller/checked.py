@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kueuecore._arguments import shown
-from kueuecore._json import JsonObject, object_at
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._text import quoted
 from kueuecore.controller.versions import Key, key_of
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
@@ -44,6 +45,11 @@ def event_of(event: object) -> tuple[object, JsonObject]:
     return kind, plain_object(event["object"], "the object of the event")
 
 
+def group_of(api_version: str) -> str:
+    """The API group; empty for that of Kubernetes itself."""
+    return api_version.rpartition("/")[0]
+
+
 def check_version(manifest: JsonObject) -> None:
     """Refuse a version that no API server counts, of which none could be the newer one."""
     for name in ("uid", "resourceVersion"):
@@ -62,6 +68,10 @@ def check(manifest: JsonObject, at: int) -> None:
 def checked_answer(name: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
     """What the API server said of a stored object; `name` says what it was given for."""
     check_key(name, answer, key_of(stored))
+    api_version = text_at(answer, "apiVersion")
+    if group_of(api_version) != group_of(text_at(stored, "apiVersion")):
+        message, remedy = f"Invalid value: {quoted(api_version)}: it is of another API group", "hand over the Workload"
+        raise ManifestError([Problem(message, field="apiVersion", remedy=remedy, object=object_ref(answer))])
     check(answer, at)
     return answer
 

@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import CheckController, ObjectWrite, applied_review
 from kueuecore.configuration import Configuration
-from kueuecore.controller.checked import check, check_version, checked_answer, event_of, plain_object
+from kueuecore.controller.checked import check, check_version, checked_answer, event_of, group_of, plain_object
 from kueuecore.controller.considered import Considered, considered_in
 from kueuecore.controller.deciding import Deciding
 from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
@@ -27,7 +27,7 @@ from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hol
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, ObjectRef, Problem
-from kueuecore.journal import check_digest, digest_of
+from kueuecore.journal import check_digest, check_mapping, digest_of
 from kueuecore.manifests import object_ref, to_json_lines
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, format_time, nanoseconds
@@ -482,6 +482,7 @@ class Controller:
         Raises:
             ValueError: It was saved in another format, or is not what was saved.
         """
+        check_mapping(saved)
         if text_at(saved, "format") != _FORMAT:
             found = _arguments.shown(object_at(saved).get("format"))
             raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
@@ -522,7 +523,7 @@ class Controller:
     def _is_of_others(self, manifest: JsonObject) -> bool:
         """Is it of a kind of the same name in another group?"""
         api_version, _ = self._all_kinds().get(text_at(manifest, "kind"), ("", ""))
-        return bool(api_version) and _group(text_at(manifest, "apiVersion") or api_version) != _group(api_version)
+        return bool(api_version) and group_of(text_at(manifest, "apiVersion") or api_version) != group_of(api_version)
 
     def _is_news(self, key: Key, version: Version) -> bool:
         return self._versions.is_news(key, version)
@@ -536,6 +537,8 @@ class Controller:
         return True
 
     def _delete(self, key: Key, version: Version, at: int) -> None:
+        # A check controller may raise: nothing has changed then.
+        self._deciding.forget(ObjectRef(key[0], key[2], key[1]), now=at)
         seen = self._versions[key]
         self._versions.drop(key, Version(seen.uid if seen is not None else version.uid, version.text))
         self._awake()
@@ -547,12 +550,17 @@ class Controller:
             self._metrics.note(key, None)
         if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:
             self.engine.delete(key[0], key[2], namespace=key[1], now=at)
-        self._deciding.forget(ObjectRef(key[0], key[2], key[1]), now=at)
 
     def _take(self, key: Key, version: Version, manifest: JsonObject, at: int) -> None:
         """This is how an object is now."""
+        is_workload = key[0] == "Workload"
+        if self._deciding.controllers and not is_workload:
+            # A check controller may refuse it, and is to see nothing that the engine refuses.
+            check(manifest, at)
+            self._deciding.observe(manifest, now=at)
         self.engine.apply(to_json_lines([manifest]), now=at, trusted=True)
-        self._deciding.observe(manifest, now=at)
+        if is_workload:
+            self._deciding.observe(manifest, now=at)
         self._versions.put(key, version)
         self._awake()
         if key[0] == "ClusterQueue":
@@ -717,7 +725,3 @@ class Controller:
 
 def _key(namespace: str, name: str) -> tuple[str, str]:
     return _arguments.text("namespace", namespace), _arguments.text("name", name)
-
-
-def _group(api_version: str) -> str:
-    return api_version.rpartition("/")[0]

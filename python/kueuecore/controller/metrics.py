@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.controller.families import FAMILIES, bounds_of, full_name
 from kueuecore.controller.gauges import gauges_of
@@ -177,7 +178,7 @@ class Metrics:
 
     def text(self, engine: Engine) -> str:
         """All metrics in the text form of Prometheus: what was counted, and how things stand in an engine."""
-        gauges = gauges_of(engine, self._queues)
+        gauges = gauges_of(instance("engine", engine, Engine), self._queues)
         silent = _silent(engine)
         lines: list[str] = []
         for name, (kind, labels, about) in FAMILIES.items():

@@ -328,7 +328,8 @@ class Fleet:
 
     def _node(self, cluster: str) -> Node:
         if text("cluster", cluster) not in self.nodes:
-            raise ValueError(f"there is no cluster {shown(cluster)}; give one of {', '.join(map(repr, self.nodes))}")
+            known = ", ".join(repr(it) if it else "'' (the manager)" for it in self.nodes)
+            raise ValueError(f"there is no cluster {shown(cluster)}; give one of {known}")
         return self.nodes[cluster]
 
     def _link(self, worker: str) -> Link:

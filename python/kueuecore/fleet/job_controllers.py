@@ -13,6 +13,7 @@ from kueuecore.fleet.runner import KINDS, is_job
 from kueuecore.jobs import (
     Action,
     Integration,
+    JobsResult,
     StartError,
     StopReason,
     WorkloadStep,
@@ -28,7 +29,7 @@ from kueuecore.jobs import (
 from kueuecore.jobs.pod import group_name
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.validation import prebuilt_workload
-from kueuecore.manifests import object_ref
+from kueuecore.manifests import Manifest, object_ref
 from kueuecore.testing.cluster import Cluster
 from kueuecore.world import jobs_configuration
 
@@ -54,17 +55,33 @@ class JobControllers:
         # Jobs to look at; of pods in a group, the group.
         self._todo: dict[ObjectRef, None] = {}
 
+    def workloads_of(self, job: JsonObject) -> tuple[Manifest, ...]:
+        """The Workloads that a job is to have.
+
+        Raises:
+            ManifestError: The webhooks refuse it.
+        """
+        return self._result(job).workloads
+
     def defaulted(self, job: JsonObject) -> JsonObject:
-        """A job as the webhooks leave it (rules/10 §2.2)."""
-        result = workloads_for([job, *self._around(*_AROUND)], configuration=self._configuration)
-        if result.jobs:
-            return result.jobs[0]
-        result.raise_for_problems()
+        """A job as the webhooks leave it (rules/10 §2.2).
+
+        Raises:
+            ManifestError: They refuse it.
+        """
+        if jobs := self._result(job).jobs:
+            return jobs[0]
         # One with a Workload from elsewhere gets none here, and is held back all the same.
         integration = KINDS[text_at(job, "kind")]
         job = integration.with_defaults(job)
         is_managed = _QUEUE in texts_at(job, "metadata", "labels")
         return integration.hold_back(integration.suspend(job), self._configuration) if is_managed else job
+
+    def _result(self, job: JsonObject) -> JobsResult:
+        result = workloads_for([job, *self._around(*_AROUND)], configuration=self._configuration)
+        if not result.jobs:
+            result.raise_for_problems()
+        return result
 
     def note(self, manifest: JsonObject) -> None:
         """A job or a Workload is another than before, or has gone."""

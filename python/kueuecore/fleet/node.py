@@ -55,13 +55,10 @@ class Node:
         Raises:
             ManifestError: What is wrong with them.
         """
-        jobs = [it for it in manifests if is_job(it.object)]
-        if len(jobs) < len(manifests):
-            Engine(self._settings.configuration).apply(it for it in manifests if not is_job(it.object))
-        # One alone is refused when it is created, or not at all.
-        if len(manifests) > 1:
-            for job in jobs:
-                self._jobs.defaulted(job.object)
+        jobs = [it.object for it in manifests if is_job(it.object)]
+        workloads = [it for job in jobs for it in self._jobs.workloads_of(job)]
+        others = [it for it in manifests if not is_job(it.object)]
+        Engine(self._settings.configuration).apply([*others, *workloads])
 
     def apply(self, manifest: JsonObject) -> JsonObject:
         """Create an object, or bring it up to date; Kueue's webhooks change jobs first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kueuecore._arguments import shown, text
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.multikueue.conditions import condition, is_true
@@ -21,13 +22,18 @@ def table(fleet: Fleet, kind: str, *, cluster: str = "") -> str:
 
     Returns:
         Lines with columns, the titles first; a sentence if there is nothing.
+
+    Raises:
+        ValueError: Objects of another kind have no table.
     """
-    columns = _COLUMNS[kind]
+    columns = _COLUMNS.get(text("kind", kind))
+    if columns is None:
+        raise ValueError(f"kind: there is no table of {shown(kind)}; give one of {', '.join(_COLUMNS)}")
     objects = fleet.objects(kind, cluster=cluster)
     if not objects:
         return "No resources found"
-    shown = ([text_at(it, "metadata", "name"), *(show(it) for show in columns.values())] for it in objects)
-    rows = [["NAME", *columns], *shown]
+    found = ([text_at(it, "metadata", "name"), *(show(it) for show in columns.values())] for it in objects)
+    rows = [["NAME", *columns], *found]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines = ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)

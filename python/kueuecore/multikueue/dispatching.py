@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from kueuecore._arguments import shown
 from kueuecore._json import JsonObject, object_at
 from kueuecore.times import TimeLike
 
@@ -173,6 +174,12 @@ class Nomination:
     problem: str = ""
     withdrawn: str = ""
     rejection: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no list of names: a text would be one of letters."""
+        names: object = self.clusters
+        if not isinstance(names, tuple | list) or not all(isinstance(it, str) for it in names):
+            raise TypeError(f"clusters must be a tuple of names, such as ('east', 'west'), not {shown(names)}")
 
 
 @runtime_checkable

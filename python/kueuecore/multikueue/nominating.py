@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.jobs.model import annotations_of
 from kueuecore.multikueue.commands import MANAGER, Command, Create
@@ -22,7 +23,7 @@ def nominate(group: Group) -> Result:
     nomination: Nomination | None = None
     result = Result()
     if not group.dispatcher.waits_for_checks:
-        nomination = group.dispatcher.nominate(group.dispatch)
+        nomination = _asked(group)
         if nomination.rejection:
             return _rejected(group, nomination.rejection)
         result = _written(group, nomination)
@@ -46,7 +47,7 @@ def _of_job(group: Group, nomination: Nomination | None) -> Result:
     if group.is_elastic and group.cluster:
         # A slice goes where the one was that it replaces.
         return _copies(group, [group.cluster])
-    nomination = nomination or group.dispatcher.nominate(group.dispatch)
+    nomination = nomination or _asked(group)
     if nomination.rejection:
         return _rejected(group, nomination.rejection)
     written = _written(group, nomination)
@@ -55,6 +56,10 @@ def _of_job(group: Group, nomination: Nomination | None) -> Result:
     copies = _copies(group, nomination.clusters, nomination.overrides)
     problem = "; ".join(it for it in (written.problem, copies.problem) if it)
     return replace(written, commands=copies.commands, problem=problem)
+
+
+def _asked(group: Group) -> Nomination:
+    return instance("what the dispatcher nominates", group.dispatcher.nominate(group.dispatch), Nomination)
 
 
 def _rejected(group: Group, reason: str) -> Result:

@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
 
-from kueuecore._arguments import shown
+from kueuecore._arguments import one, shown
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.errors import ManifestError, Problem
 
@@ -264,7 +264,7 @@ def _enum_kind(cls: type[StrEnum]) -> _Kind:
 def _value_kind(cls: type[Value]) -> _Kind:
     def take(value: object, name: str) -> Value:
         if not isinstance(value, cls):
-            raise TypeError(f"{name} must be a {cls.__name__}, not {shown(value)}")
+            raise TypeError(f"{name} must be {one(cls)}, not {shown(value)}")
         return value
 
     return _Kind(take, cls._from_json, cls._to_json)

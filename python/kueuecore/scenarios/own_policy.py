@@ -125,12 +125,7 @@ class _Own:
         return self._asked(lambda: self.inner.waits_for_checks, bool)
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        nomination = self._asked(lambda: self.inner.nominate(dispatch), Nomination)
-        names: object = nomination.clusters
-        if not isinstance(names, tuple | list) or not all(isinstance(it, str) for it in names):
-            remedy = "return a tuple of names, such as `Nomination(('west',))`"
-            raise _error(self.section, f"{self.name} nominated {shown(str(names))}", remedy)
-        return nomination
+        return self._asked(lambda: self.inner.nominate(dispatch), Nomination)
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
         return self._asked(lambda: inner_recall(self, dispatch, cluster), Recall)

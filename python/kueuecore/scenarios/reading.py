@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from kueuecore._arguments import number
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
@@ -16,7 +17,7 @@ from kueuecore.provisioning import Stock
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
-from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.scenario import MOST_SEED, Scenario
 from kueuecore.scenarios.times import time_problems
 from kueuecore.scenarios.work import Span, Work
 from kueuecore.times import beginning_ns
@@ -50,6 +51,8 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
     problems: list[Problem] = []
     top = Fields(manifests[0], manifests[0].object, "", problems)
     scenario = _Reader(Path(path).parent, allow_code=allow_code).scenario(top)
+    if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
+        raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
     if not problems:
         for it in time_problems(scenario):
@@ -75,7 +78,7 @@ class _Reader:
         top.text("apiVersion", one_of=[API_VERSION])
         top.text("kind")
         top.part("metadata")
-        seed, until = top.whole("seed", 0), top.seconds("until")
+        seed, until = top.whole("seed", 0, most=MOST_SEED), top.seconds("until")
         start = top.text("start", _START)
         try:
             start_ns = beginning_ns(start)

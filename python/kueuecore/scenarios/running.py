@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kueuecore._arguments import instance
 from kueuecore.errors import ManifestError, OutOfTimeError
 from kueuecore.scenarios.fleets import simulate_fleet
 from kueuecore.scenarios.outcomes import ScenarioOutcome
@@ -19,6 +20,7 @@ def run_scenario(scenario: Scenario) -> ScenarioOutcome:
         ManifestError: Everything that is wrong with the objects or the jobs; or the scenario goes on beyond April 2262,
             where 64 bits of nanoseconds end.
     """
+    instance("scenario", scenario, Scenario)
     if problems := tuple(time_problems(scenario)):
         raise ManifestError(problems)
     try:

@@ -8,7 +8,11 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.work import Work
 
-__all__ = ["Scenario"]
+__all__ = ["MOST_SEED", "Scenario"]
+
+
+MOST_SEED = 2**53
+"""The largest seed: a JSON number of every language holds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

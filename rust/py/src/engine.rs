@@ -315,6 +315,8 @@ impl Engine {
                     let _ = engine.state.put_cluster_queue(queue);
                 }
             }
+            let state = &mut engine.state;
+            state.forest.flush(&state.names);
         })
     }
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from kueuecore._arguments import number
 from kueuecore._json import text_at, texts_at
 from kueuecore.multikueue.conditions import is_true
 from kueuecore.multikueue.dispatching import Dispatch, KnownCluster, Nomination
@@ -73,6 +74,14 @@ class Scored:
     round_ns: int = 300_000_000_000
     prefers_room: bool = False
     waits_for_checks: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what nobody would ever be nominated with."""
+        if not callable(self.score):
+            raise TypeError(f"score must be a function, not {type(self.score).__name__}")
+        for name, value in (("step_size", self.step_size), ("round_ns", self.round_ns)):
+            if number(name, value) == 0:
+                raise ValueError(f"{name} must be greater than 0")
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
         """What is nominated, and the next best workers if the round is over."""
