@@ -321,7 +321,7 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
 @pytest.mark.parametrize(
     ("make", "error", "problem"),
     [
-        (lambda: Fleet("west", now=START), TypeError, "workers must be a list of names, not str"),
+        (lambda: Fleet("west", now=START), TypeError, "workers must be a sequence, not str"),
         (lambda: Fleet(range(10**12), now=START), TypeError, r"workers\[0\] must be a str, not int"),  # type: ignore[arg-type]
         (lambda: Fleet([""], now=START), ValueError, "a worker without a name"),
         (lambda: Fleet(["west", "west"], now=START), ValueError, "two workers have the same name"),
@@ -389,3 +389,10 @@ def test_a_fleet_keeps_copies() -> None:
     fleet.apply(queue)
     queue["spec"]["namespaceSelector"]["matchLabels"] = 5
     assert fleet.objects("ClusterQueue")[0]["spec"] == {"namespaceSelector": {}}
+
+
+def test_a_queue_of_another_group_is_none_of_kueues() -> None:
+    fleet = Fleet(["west"], now=START)
+    fleet.apply({**QUEUE, "apiVersion": "example.com/v1"}, cluster="west")
+    fleet.wait(5)
+    assert "status" not in fleet.objects("ClusterQueue", cluster="west")[0]

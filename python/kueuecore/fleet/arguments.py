@@ -19,15 +19,13 @@ def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
         TypeError: They are no names.
         ValueError: One is empty, or is there twice.
     """
-    if isinstance(workers, str) or not isinstance(workers, Iterable):
-        raise TypeError(f"workers must be a list of names, not {type(workers).__name__}")
-    names = []
-    for index, given in enumerate(workers):
+    names: list[str] = []
+    for index, given in enumerate(each("workers", workers.keys() if isinstance(workers, Mapping) else workers)):
         if not (name := text(f"workers[{index}]", given)):
             raise ValueError(f"workers[{index}]: a worker without a name: give that of its MultiKueueCluster")
+        if name in names:
+            raise ValueError(f"workers[{index}]: two workers have the same name: {shown(name)}")
         names.append(name)
-    if len(set(names)) < len(names):
-        raise ValueError(f"two workers have the same name: {', '.join(names)}")
     return tuple(names)
 
 
@@ -59,7 +57,7 @@ def check_settings(what: str, given: Mapping[str, object] | None, kind: type, na
         raise TypeError(f"{what} must map names to {kind.__name__}, not be {type(given).__name__}")
     for name, settings in (given or {}).items():
         if name not in names:
-            known = ", ".join(map(repr, names))
+            known = ", ".join(map(shown, names))
             raise ValueError(f"{what}[{shown(name)}]: there is no such cluster; give one of {known}")
         if not isinstance(settings, kind):
             raise TypeError(f"{what}[{shown(name)}] must be a {kind.__name__}, not {type(settings).__name__}")

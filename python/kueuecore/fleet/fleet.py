@@ -328,13 +328,13 @@ class Fleet:
 
     def _node(self, cluster: str) -> Node:
         if text("cluster", cluster) not in self.nodes:
-            known = ", ".join(repr(it) if it else "'' (the manager)" for it in self.nodes)
+            known = ", ".join(shown(it) if it else "'' (the manager)" for it in self.nodes)
             raise ValueError(f"there is no cluster {shown(cluster)}; give one of {known}")
         return self.nodes[cluster]
 
     def _link(self, worker: str) -> Link:
         if text("cluster", worker) not in self.links:
-            raise ValueError(f"there is no worker {shown(worker)}; give one of {', '.join(map(repr, self.links))}")
+            raise ValueError(f"there is no worker {shown(worker)}; give one of {', '.join(map(shown, self.links))}")
         return self.links[worker]
 
     def _run_manager(self) -> bool:

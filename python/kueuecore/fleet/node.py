@@ -8,6 +8,7 @@ from typing import Any
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.controller import Controller, WorkloadWrite
+from kueuecore.controller.checked import group_of
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.job_controllers import JobControllers
@@ -168,6 +169,8 @@ class Node:
         The manager watches those of its workers; its own are read by nobody.
         """
         for queue in self.objects("ClusterQueue") if self.name else ():
+            if group_of(text_at(queue, "apiVersion")) != "kueue.x-k8s.io":
+                continue
             _, name = key_of(queue)
             told = self.controller.engine.cluster_queue(name).status
             status: JsonObject = {key: it for key, it in told.items() if key != "conditions"}

@@ -110,7 +110,7 @@ def _cluster(rng: Random) -> Call:
         "messages": True,
         "checks": (),
     }
-    return Call("VirtualCluster", made, given, seconds=10, others=("fail_seconds", "ready_seconds"))
+    return Call("VirtualCluster", made, given, seconds=10, others=("run_seconds", "fail_seconds", "ready_seconds"))
 
 
 def _cluster_call(rng: Random) -> Call:
