@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kueuecore.cli import ExitCode, main
 from kueuecore.errors import ManifestError
-from tests.regressions.scenarios import CLUSTER, FLEET, Read, problems
+from kueuecore.scenarios import run_scenario
+from tests.regressions.scenarios import CLUSTER, EXAMPLES, FLEET, Read, problems
 
 
 @pytest.mark.parametrize(
@@ -107,3 +110,28 @@ def test_a_kind_of_somebody_else_is_no_job_of_a_fleet(read: Read) -> None:
 def test_amounts_of_a_region_may_be_fractions(read: Read) -> None:
     scenario = read("cluster: {capacity: {tokyo: {amounts: {cpu: 1.5}}}}\n")
     assert scenario.cluster.capacity["tokyo"].amounts == {"cpu": "1.5"}
+
+
+def test_what_is_odd_is_a_warning_for_each_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # They were dropped: a typo gave other waiting times without a word.
+    for name in ("queues.yaml", "job.yaml", "scenario.yaml"):
+        text = (EXAMPLES / "scenario" / name).read_text(encoding="utf-8")
+        odd = text.replace("parallelism", "paralelism").replace("cohortName", "cohrt")
+        (tmp_path / name).write_text(odd, encoding="utf-8")
+    with (tmp_path / "queues.yaml").open("a", encoding="utf-8") as file:
+        file.write("---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b}}\n")
+    assert main(["simulate", str(tmp_path / "scenario.yaml")]) == ExitCode.OK
+    told = capsys.readouterr().err.replace(f"{tmp_path}/", "").splitlines()
+    assert told == [
+        'warning: job.yaml:8 (document 1): spec.paralelism: unknown field "spec.paralelism"',
+        'warning: scenario.yaml:14 (document 1): spec.paralelism: unknown field "spec.paralelism"',
+        'warning: queues.yaml:14 (document 3): spec.cohrt: unknown field "spec.cohrt"',
+        'warning: queues.yaml:25 (document 4): spec.cohrt: unknown field "spec.cohrt"',
+        "warning: these kinds are not read: ConfigMap (1)",
+    ]
+
+
+def test_a_scenario_ends_when_it_is_to_end(read: Read) -> None:
+    scenario = read(CLUSTER + "until: 10m\nwork: [{job: job.yaml, count: 100, every: 10s, runs: 1m}]\n")
+    outcome = run_scenario(scenario)
+    assert outcome.end - outcome.start == 600_000_000_000

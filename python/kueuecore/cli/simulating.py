@@ -55,6 +55,7 @@ def simulate(options: argparse.Namespace) -> int:
         except ManifestError as error:
             raise error.in_file(options.scenario) from None
     if not options.quiet:
+        to_stderr(*(f"warning: {shown(warning)}" for warning in outcome.warnings))
         to_stderr(*(f"note: {shown(note)}" for note in outcome.notes))
     if options.output == "json":
         write(_document(scenario, outcome))

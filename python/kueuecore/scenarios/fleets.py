@@ -18,12 +18,13 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
+from kueuecore.scenarios.oddities import warnings_of
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.times import BEFORE_NS
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.times import END_NS, format_time
-from kueuecore.world import World
+from kueuecore.world import Applied, World
 
 __all__ = ["simulate_fleet"]
 
@@ -48,7 +49,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
         OutOfTimeError: It would go on beyond April 2262.
     """
     arrivals = arrivals_of(scenario.work, scenario.seed)
-    objects = _checked_objects(scenario, part, [it.job for it in arrivals])
+    objects, applied = _checked_objects(scenario, part, [it.job for it in arrivals])
     happenings = sorted([*_disconnections(scenario, part), *_arrivals(scenario, arrivals)], key=lambda it: it[0])
     end = _end(scenario, happenings)
     days = min((end - scenario.start) // _DAY_NS, _MOST_DAYS)
@@ -78,11 +79,14 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
         ending=ending,
         notes=tuple(dict.fromkeys([*notes, *fleet.problems])),
         quotas=quotas_of(fleet, tuple(part.workers)),
+        warnings=warnings_of(applied, others=fleet.manager.manager_kinds),
     )
 
 
-def _checked_objects(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]) -> dict[str, list[Manifest]]:
-    """What is there from the beginning, by cluster.
+def _checked_objects(
+    scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]
+) -> tuple[dict[str, list[Manifest]], list[Applied]]:
+    """What is there from the beginning, by cluster, and what is odd about it.
 
     An API server in memory takes everything: what is wrong is found by an engine.
 
@@ -94,12 +98,12 @@ def _checked_objects(scenario: Scenario, part: FleetPart, jobs: Sequence[Manifes
             remedy = f"give one of {', '.join(KINDS)}"
             raise ManifestError([it.problem("jobs of this kind cannot run in a fleet", remedy=remedy)])
         run_ns(it.object)
-    checked = {}
+    checked, applied = {}, []
     for name, cluster in {**{name: it.cluster for name, it in part.workers.items()}, MANAGER: part.manager}.items():
         world = World.of([*cluster.objects, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
-        world.apply_to(Engine(cluster.configuration), now=scenario.start)
+        applied.append(world.apply_to(Engine(cluster.configuration), now=scenario.start))
         checked[name] = [it for it in world.manifests if text_at(it.object, "kind") not in (*KINDS, "Workload")]
-    return checked
+    return checked, applied
 
 
 def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:

@@ -175,6 +175,7 @@ class ScenarioOutcome:
         ending: Why it ended.
         notes: What else is to be told, in sentences.
         quotas: The quota of a fleet's manager beside that of its workers.
+        warnings: What is odd about the objects, such as fields that nobody knows.
     """
 
     start: int
@@ -184,6 +185,7 @@ class ScenarioOutcome:
     ending: ScenarioEnding = ScenarioEnding.COMPLETE
     notes: tuple[str, ...] = ()
     quotas: tuple[QuotaOutcome, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def all(self) -> Waits:

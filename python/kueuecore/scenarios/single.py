@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kueuecore._json import text_at
+from kueuecore.engine import Engine
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.runs import Happening, Operation, Run
 from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.oddities import warnings_of
 from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.simulation import simulate
 from kueuecore.virtual import VirtualCluster
-from kueuecore.world import World
+from kueuecore.world import Applied, World
 
 __all__ = ["simulate_cluster"]
 
@@ -42,25 +44,35 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
             coming.append((arrival, manifest))
     coming.sort(key=lambda it: it[0].at)
     run = _run(scenario, cluster, objects, [_happening(*it) for it in coming])
+    until = _until(scenario)
     notes = tuple(f"{it}; it gets no Workload" for it in world.ignored)
+    given = World.of(cluster.objects, configuration=cluster.configuration)
+    applied = given.apply_to(Engine(cluster.configuration), now=scenario.start)
     return ScenarioOutcome(
         start=run.start,
-        end=run.end,
+        # The last cycle may take longer than there is time.
+        end=run.end if until is None else min(run.end, until),
         jobs=_outcomes(run, coming),
         ending=ScenarioEnding(run.ending),
         notes=notes,
+        warnings=warnings_of([Applied(world.warnings, {}), applied]),
     )
 
 
 def _run(scenario: Scenario, part: ClusterPart, objects: Sequence[Manifest], events: Sequence[Happening]) -> Run:
     settings, now, stocks = part.configuration, scenario.start, part.capacity
     checks = [VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else []
-    if scenario.until_seconds is None:
+    until = _until(scenario)
+    if until is None:
         return simulate(objects, events, configuration=settings, checks=checks, now=now, max_cycles=_MOST_CYCLES)
     cluster = VirtualCluster(objects, configuration=settings, checks=checks, now=now, max_cycles=_MOST_CYCLES)
     cluster.schedule(events)
-    cluster.advance(scenario.start + round(scenario.until_seconds * 1e9))
+    cluster.advance(until)
     return cluster.run()
+
+
+def _until(scenario: Scenario) -> int | None:
+    return None if scenario.until_seconds is None else scenario.start + round(scenario.until_seconds * 1e9)
 
 
 def _happening(arrival: Arrival, workload: Manifest) -> Happening:

@@ -1,0 +1,36 @@
+"""What is odd about the objects of a scenario but does not keep it from running: misspelled fields and kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import replace
+
+from kueuecore.errors import Problem
+from kueuecore.world import Applied
+
+__all__ = ["warnings_of"]
+
+# Who makes capacity reads them.
+_OF_CAPACITY = ("ProvisioningRequestConfig",)
+
+
+def warnings_of(applied: Iterable[Applied], *, others: Container[str] = ()) -> tuple[str, ...]:
+    """Warnings in sentences, once for each place in a file: many jobs may come from one.
+
+    Args:
+        applied: What was said of the objects of each cluster.
+        others: Kinds that the engine does not read and somebody else does.
+    """
+    return tuple(dict.fromkeys(it for each in applied for it in _sentences(each, others)))
+
+
+def _sentences(applied: Applied, others: Container[str]) -> Iterator[str]:
+    for warning in applied.warnings:
+        yield str(_without_object(warning))
+    unread = {kind: n for kind, n in applied.unread.items() if kind not in _OF_CAPACITY and kind not in others}
+    if unread:
+        yield f"these kinds are not read: {', '.join(f'{kind} ({n})' for kind, n in unread.items())}"
+
+
+def _without_object(warning: Problem) -> Problem:
+    return replace(warning, object=None) if warning.file and warning.line else warning
