@@ -8,8 +8,9 @@ from kueuecore.testing import Play, Scenario, Shares, Witness, histories
 def test_random_histories_are_not_trivial() -> None:
     shares = Shares()
 
+    # Hypothesis draws constants that it finds in our code, so one seed gives other worlds after every change.
     @seed(1)
-    @settings(max_examples=150, phases=[Phase.generate], derandomize=False)
+    @settings(max_examples=600, phases=[Phase.generate], derandomize=False)
     @given(histories())
     def play(history: Scenario) -> None:
         witness = Witness(history)
