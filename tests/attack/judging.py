@@ -64,7 +64,7 @@ def judged(case: Case) -> Verdict:
         wrong = f"took {seconds:.1f} s for {case.size} bytes"
     if not wrong and grown > _MEMORY + case.size * _MEMORY_OF_A_BYTE:
         wrong = f"took {grown >> 20} MiB for {case.size} bytes"
-    is_refusal = not wrong and not isinstance(error, MAY_BE_LATE)
+    is_refusal = not wrong and not isinstance(error, (*MAY_BE_LATE, Hostile))
     if error and is_refusal and case.state is not None and not _same(case.state(), before):
         wrong = f"changed by what it refused: {_shown(error)}"
     return Verdict(error is None, wrong[:8000], seconds)
