@@ -76,7 +76,10 @@ def _complaint(case: Case, error: BaseException) -> str:
         return str(error)
     if isinstance(error, Hostile):
         return ""
-    text = str(error)
+    try:
+        text = str(error)
+    except Hostile:  # it quotes an object of the attacker's
+        return ""
     is_own = isinstance(error, KueuecoreError) and not isinstance(error, EngineBrokenError)
     is_builtin = type(error) in (TypeError, ValueError)
     if not (is_own or is_builtin) or not text.strip():

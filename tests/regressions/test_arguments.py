@@ -256,7 +256,7 @@ def manager() -> tuple[Manager, Any]:
         ),
         (lambda it, _: it.observe(SEEN, now="never"), "'never' is not a time", ValueError),
         (lambda it, _: it.observe(SEEN, now=at(2), cluster=[]), "^cluster must be a str, not list", TypeError),
-        (lambda it, _: it.resync("Pods", [], now=at(2)), "^Pods is not watched: the kinds are", ValueError),
+        (lambda it, _: it.resync("Pods", [], now=at(2)), "^'Pods' is not watched: the kinds are", ValueError),
         (
             lambda it, _: it.resync("Workload", [SEEN["object"], 5], now=at(2)),
             r"^objects\[1\] must be plain data",
@@ -353,6 +353,8 @@ def test_a_manager_names_the_argument(call: Callable[[Any, Any], object], match:
         (lambda: simulate([], checks=ODD, now=T0), "^checks must hold check controllers", TypeError),
         (lambda: simulate([], checks=range(10**12), now=T0), "^checks must hold check controllers", TypeError),  # type: ignore[arg-type]
         (lambda: simulate([], [Happening(at=0, op=LONG)], now=T0), "^op must be a str, not int", TypeError),
+        (lambda: Controller().resync("x" * 1000, [], now=T0), f"^'{'x' * 252}... is not watched", ValueError),
+        (lambda: Manager().resync("x" * 1000, [], now=T0), f"^'{'x' * 252}... is not watched", ValueError),
         (lambda: simulate([], checks=FIVE, now=T0), "^checks must be a sequence", TypeError),
         (lambda: simulate([], now="x" * 10**6), f"^'{'x' * 252}... is not a time", ValueError),
         (lambda: to_json_lines(FIVE), "^manifests must be a sequence", TypeError),

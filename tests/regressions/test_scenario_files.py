@@ -81,6 +81,7 @@ def test_a_field_of_the_wrong_type_is_refused(read: Read, text: str, problem: st
         ("  overflow: {queues: {here: there}}\n", 'overflow.queues.here: the manager has no LocalQueue "there"'),
         ('  overflow: {queues: {"": user-queue}}\n', "overflow.queues: a LocalQueue without a name"),
         ("  policy: {startWithin: 1m, mostAttempts: 101}\n", "policy.mostAttempts: Invalid value: 101"),
+        ("  policy: {choose: cost, round: 0s}\n", "policy.round: Invalid value: 0"),
     ],
 )
 def test_what_could_never_come_to_anything_in_a_fleet_is_refused(read: Read, text: str, problem: str) -> None:

@@ -190,7 +190,7 @@ class Controller:
         listed: dict[Key, tuple[JsonObject, int]] = {}
         kinds = self._all_kinds()
         if kind not in kinds:
-            raise ValueError(f"{kind} is not watched: the kinds are {', '.join(kinds)}")
+            raise ValueError(f"{_arguments.shown(kind)} is not watched: the kinds are {', '.join(kinds)}")
         api_version, _ = kinds[kind]
         for index, it in enumerate(_arguments.each("objects", objects)):
             plain = plain_object(it, f"objects[{index}]")

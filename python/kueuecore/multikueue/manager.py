@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from kueuecore._arguments import each, flag, instance, mapping, text
+from kueuecore._arguments import each, flag, instance, mapping, shown, text
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
@@ -226,7 +226,7 @@ class Manager:
         resource_version = text("resource_version", resource_version)
         kinds = self._manager_kinds if cluster == MANAGER else self._worker_kinds
         if kind not in kinds:
-            raise ValueError(f"{kind} is not watched: the kinds are {', '.join(kinds)}")
+            raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(kinds)}")
         listed: list[JsonObject] = []
         for index, it in enumerate(each("objects", objects)):
             listed.append({"kind": kind, "apiVersion": kinds[kind], **plain_object(it, f"objects[{index}]")})

@@ -139,6 +139,9 @@ def _choosing(section: Fields, workers: Sequence[str]) -> Dispatcher:
     is_incremental = choose == "incremental"
     step_size = section.whole("stepSize", 3 if is_incremental else 1, least=1)
     round_ns = _ns(section.seconds("round", 300.0)) or 0
+    if round_ns == 0:
+        section.complain("round", "Invalid value: 0", "write a duration greater than 0, such as 5m")
+        round_ns = 1
     if is_incremental:
         return Incremental(step_size=step_size, round_ns=round_ns)
     if choose == "all-at-once":
