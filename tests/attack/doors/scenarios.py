@@ -169,7 +169,8 @@ def draw(rng: Random) -> Case:
             if other.code != said.code:
                 raise Wrong(f"exit code {said.code} as JSON, {other.code} as {form}")
 
-    return Case(f"{folder} {options}: {damage.what}", act, 2 * len(text), seconds=40)
+    # A fleet may take all the steps that it is allowed: a `workerLostTimeout` of 5µs keeps a manager busy, as in Kueue.
+    return Case(f"{folder} {options}: {damage.what}", act, 2 * len(text), seconds=120)
 
 
 def _smaller(scenario: Any) -> Any:
