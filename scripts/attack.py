@@ -1,8 +1,8 @@
-"""Feed bad input to every entry point ("door"): the outcome must be a documented error or a correct answer, in time and
-memory in proportion to the input.
+"""Feed bad input to every entry point ("door").
 
-Each case follows from a seed, a door and a number; `--door` and `--case` replay one. Cases run in processes of their
-own, so that one that crashes or hangs is found as well.
+The outcome must be a documented error or a correct answer, in time and memory in proportion to the input. Each case
+follows from a seed, a door and a number; `--door` and `--case` replay one. Cases run in processes of their own, so that
+one that crashes or hangs is found as well.
 """
 
 from __future__ import annotations

@@ -78,13 +78,13 @@ def nanoseconds(time: TimeLike) -> int:
         result = _of_datetime(whole) + int((fraction or "0").ljust(9, "0"))
     elif isinstance(time, datetime):
         if time.tzinfo is None:
-            raise ValueError(f"{shown(time)} has no time zone: pass tzinfo=datetime.UTC, for example")
+            raise ValueError(f"a time needs a zone, and {shown(time)} has none: pass tzinfo=datetime.UTC, for example")
         result = _of_datetime(time)
     else:
         # Of a class that is derived from int, the int.
         result = int.__pos__(time)
     if not -_LIMIT < result < _LIMIT:
-        raise ValueError(f"the time {shown(time)} is beyond what 64 bits of nanoseconds hold")
+        raise ValueError(f"a time must fit into 64 bits of nanoseconds, and {shown(time)} does not")
     return result
 
 
@@ -96,7 +96,7 @@ def beginning_ns(now: TimeLike) -> int:
     """
     start = nanoseconds(now)
     if not 0 <= start < END_NS:
-        raise ValueError(f"{shown(now)} cannot be a start time: it must be from 1970 to April 2262")
+        raise ValueError(f"a time to start at must be from 1970 to April 2262, not {shown(now)}")
     return start
 
 
