@@ -84,17 +84,10 @@ def many_doubled_keys(n: int) -> str:
     return f'{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "a"}}, "data": {{{keys}}}}}'
 
 
-@pytest.mark.parametrize(
-    ("text", "n"), [(many_unknown_fields, 1_000), (many_merges, 4_000), (many_doubled_keys, 4_000)]
-)
-def test_the_time_is_proportional_to_the_text(text: Callable[[int], str], n: int) -> None:
-
-    def seconds(n: int) -> float:
-        written, begin = text(n), time.process_time()
-        with contextlib.suppress(ManifestError):
-            Engine().apply(parse_manifests(written))
-        return time.process_time() - begin
-
-    # Eight times the text; with a step that is quadratic, 64 times as long.
-    once = max(min(seconds(n), seconds(n)), 0.01)
-    assert min(seconds(8 * n), seconds(8 * n)) < 25 * once
+@pytest.mark.parametrize("text", [many_unknown_fields, many_merges, many_doubled_keys])
+def test_the_time_is_proportional_to_the_text(text: Callable[[int], str]) -> None:
+    # It takes half a second; looking each key up in all others took minutes.
+    written, begin = text(40_000), time.process_time()
+    with contextlib.suppress(ManifestError):
+        Engine().apply(parse_manifests(written))
+    assert time.process_time() - begin < 15
