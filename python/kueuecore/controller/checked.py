@@ -10,6 +10,7 @@ from kueuecore._text import quoted
 from kueuecore.controller.versions import Key, key_of
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.jobs.model import group_of
 from kueuecore.manifests import object_ref, to_json_lines
 
 _LONGEST_VERSION = 253
@@ -43,11 +44,6 @@ def event_of(event: object) -> tuple[object, JsonObject]:
     if kind is not None and (not isinstance(kind, str) or kind not in _EVENT_TYPES):
         raise ValueError(f"a watch event's type is one of {', '.join(_EVENT_TYPES)} or None, not {shown(kind)}")
     return kind, plain_object(event["object"], "the object of the event")
-
-
-def group_of(api_version: str) -> str:
-    """The API group; empty for that of Kubernetes itself."""
-    return api_version.rpartition("/")[0]
 
 
 def check_version(manifest: JsonObject) -> None:

@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import CheckController, ObjectWrite, applied_review
 from kueuecore.configuration import Configuration
-from kueuecore.controller.checked import check, check_version, checked_answer, event_of, group_of, plain_object
+from kueuecore.controller.checked import check, check_version, checked_answer, event_of, plain_object
 from kueuecore.controller.considered import Considered, considered_in
 from kueuecore.controller.deciding import Deciding
 from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
@@ -27,6 +27,7 @@ from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hol
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, ObjectRef, Problem
+from kueuecore.jobs.model import group_of
 from kueuecore.journal import check_digest, check_mapping, digest_of
 from kueuecore.manifests import object_ref, to_json_lines
 from kueuecore.states import Stage, WorkloadState

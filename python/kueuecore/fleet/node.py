@@ -8,13 +8,13 @@ from typing import Any
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.controller import Controller, WorkloadWrite
-from kueuecore.controller.checked import group_of
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.job_controllers import JobControllers
 from kueuecore.fleet.kubernetes import Kubernetes
 from kueuecore.fleet.runner import is_job
 from kueuecore.fleet.settings import NodeSettings
+from kueuecore.jobs.model import group_of
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue.affected import key_of
 from kueuecore.provisioning import ProvisioningController
