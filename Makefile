@@ -13,7 +13,8 @@ CONFORMANCE_ARGS ?=
 
 PY := $(abspath $(VENV))/bin/python
 STAMPS := $(VENV)/.stamps
-RUST_SOURCES := $(shell find rust -name target -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
+RUST_SOURCES := $(shell find rust -name target -prune -o -path rust/proof -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
+PROOF_SOURCES := $(shell find rust/proof -name '*.rs' -o -name '*.toml')
 
 # cargo must not look for a Python of its own: the extension belongs to the one in the venv.
 export PYO3_PYTHON := $(PY)
@@ -24,7 +25,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: dev
-dev: $(STAMPS)/extension ## make .venv with the locked tools and build the extension into it
+dev: $(STAMPS)/extension $(STAMPS)/proof ## make .venv with the locked tools, and build the extension and that of the proof into it
 	@echo 'ready: . $(VENV)/bin/activate'
 
 .PHONY: demo
@@ -46,18 +47,18 @@ test-rust: toolchain ## the tests of the Rust crates alone, recorded worlds amon
 	cargo test --locked --quiet
 
 .PHONY: test-python
-test-python: $(STAMPS)/extension ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
+test-python: $(STAMPS)/extension $(STAMPS)/proof ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
 	$(PY) -m pytest --quiet $(PYTEST_ARGS)
 
 .PHONY: worlds
-worlds: $(STAMPS)/extension ## thousands of random worlds: invariants, and the engine against the reference
+worlds: $(STAMPS)/extension $(STAMPS)/proof ## thousands of random worlds: invariants, and the engine against the reference
 	HYPOTHESIS_PROFILE=ci $(PY) -m pytest --quiet --numprocesses auto tests/property tests/differential $(PYTEST_ARGS)
 
 WORLDS ?=
 SECONDS ?= $(if $(WORLDS),86400,60)
 SEED ?=
 .PHONY: fuzz
-fuzz: $(STAMPS)/extension ## random worlds for SECONDS=60, or so many WORLDS=, on all cores; SEED=... plays the same again
+fuzz: $(STAMPS)/extension $(STAMPS)/proof ## random worlds for SECONDS=60, or so many WORLDS=, on all cores; SEED=... plays the same again
 	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 HISTORIES ?= 10000
@@ -112,13 +113,13 @@ format: $(STAMPS)/tools ## write the formatting that lint asks for
 	cargo fmt --all
 
 .PHONY: types
-types: $(STAMPS)/extension ## mypy --strict over package and tests; the stub against the built extension
+types: $(STAMPS)/extension $(STAMPS)/proof ## mypy --strict over package and tests; the stub against the built extension
 	$(PY) -m mypy python/kueuecore tests scripts benches
 	for example in examples/*/*.py; do $(PY) -m mypy "$$example" || exit 1; done
-	$(PY) -m mypy.stubtest kueuecore._core --mypy-config-file pyproject.toml
+	$(PY) -m mypy.stubtest kueuecore._core kueuecore._proof --mypy-config-file pyproject.toml
 
 .PHONY: conformance
-conformance: $(STAMPS)/extension ## compare with recorded answers of the real Kueue, where they are at hand
+conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answers of the real Kueue, where they are at hand
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt $(CONFORMANCE_ARGS); \
 		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt "$(CONFORMANCE)/traces" \
@@ -139,7 +140,7 @@ conformance-reference: $(STAMPS)/tools ## the same for the reference model, whic
 
 FIDELITY_ARGS ?=
 .PHONY: fidelity
-fidelity: $(STAMPS)/extension ## write docs/fidelity.md: recorded answers, engine beside reference; FIDELITY_ARGS='--seconds 60'
+fidelity: $(STAMPS)/extension $(STAMPS)/proof ## write docs/fidelity.md: recorded answers, engine beside reference; FIDELITY_ARGS='--seconds 60'
 	$(PY) scripts/fidelity.py --recorded "$(CONFORMANCE)" $(FIDELITY_ARGS)
 
 # It has no topology.
@@ -194,7 +195,7 @@ LOCK = $(VENV)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal -
 .PHONY: clean
 clean: ## remove all that was built, .venv too
 	rm -rf $(VENV) target fuzz/target .cache/bench-compare dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .benchmarks
-	rm -f python/kueuecore/_core*.so
+	rm -f python/kueuecore/_core*.so python/kueuecore/_proof*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Asked before every build: the answer is a sentence, not a compiler's error.
@@ -215,4 +216,11 @@ $(STAMPS)/profile-$(PROFILE): $(STAMPS)/tools
 $(STAMPS)/extension: $(STAMPS)/tools $(STAMPS)/profile-$(PROFILE) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml | toolchain
 	@echo 'building the extension ($(PROFILE))'
 	@. $(VENV)/bin/activate && PIP_QUIET=1 maturin develop --quiet --profile $(PROFILE) --locked
+	@touch $@
+
+# Recorded cases through the engine. It stands beside the product's extension, and the wheel never has it.
+$(STAMPS)/proof: $(STAMPS)/extension $(PROOF_SOURCES) | toolchain
+	@echo 'building the extension of the proof ($(PROFILE))'
+	@. $(VENV)/bin/activate && PIP_QUIET=1 maturin develop --quiet --skip-install --manifest-path rust/proof/Cargo.toml \
+		--profile $(PROFILE) --locked
 	@touch $@

@@ -1,7 +1,7 @@
 # The extension: rust/py. What it does is told in the modules that use it; `make types` compares this file with it.
 from typing import Any, TypeAlias, final
 
-__all__ = ["Configuration", "Decision", "Engine", "Simulation", "_answer", "gates"]
+__all__ = ["Configuration", "Decision", "Engine", "Simulation", "gates"]
 
 _Key: TypeAlias = tuple[str, str]
 _Preemption: TypeAlias = tuple[_Key, str, _Key, str, str]
@@ -12,7 +12,6 @@ _WhatIf: TypeAlias = tuple[
 ]
 
 def gates() -> list[tuple[str, bool, str, str]]: ...
-def _answer(case: bytes) -> bytes | None: ...
 
 @final
 class Configuration:

@@ -9,6 +9,7 @@ MODULES = {
     ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file for file in sorted(PACKAGE.rglob("*.py"))
 }
 
+EXTENSIONS = ("kueuecore._core", "kueuecore._proof")
 # Plain data and pure functions: they work without the extension, and the reference must not share code with it.
 WITHOUT_EXTENSION = ("objects", "errors", "manifests", "jobs", "reference", "cli")
 # The reference is the definition: it knows the objects, and nothing else of the package.
@@ -36,11 +37,16 @@ def within(name: str, modules: tuple[str, ...]) -> bool:
 
 def test_plain_data_and_pure_functions_work_without_the_extension() -> None:
     plain = [module for module in MODULES if within(module, tuple(f"kueuecore.{name}" for name in WITHOUT_EXTENSION))]
-    assert {module: name for module in plain for name in ours(module) if within(name, ("kueuecore._core",))} == {}
+    assert {module: name for module in plain for name in ours(module) if within(name, EXTENSIONS)} == {}
+
+
+def test_only_recorded_cases_need_the_extension_of_the_proof() -> None:
+    product = [module for module in MODULES if not within(module, ("kueuecore.conformance",))]
+    assert {module: name for module in product for name in ours(module) if within(name, EXTENSIONS[1:])} == {}
 
 
 def test_no_module_imports_from_the_root() -> None:
-    parts = ("kueuecore._core", *(name.removesuffix(".__init__") for name in MODULES if name != "kueuecore.__init__"))
+    parts = (*EXTENSIONS, *(name.removesuffix(".__init__") for name in MODULES if name != "kueuecore.__init__"))
     inner = [module for module in MODULES if module != "kueuecore.__init__"]
     assert {module: name for module in inner for name in ours(module) if not within(name, parts)} == {}
 

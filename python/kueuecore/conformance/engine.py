@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kueuecore import _core
+from kueuecore import _proof
 from kueuecore.configuration import Configuration
 from kueuecore.conformance.statuses import recorded_status
 from kueuecore.decisions import Admission
@@ -35,7 +35,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
         return _scale(case)
     if kind == "reclaimable_pods_limit":
         return _reclaimable_pods_limit(case)
-    found = _core._answer(json.dumps(case).encode())
+    found = _proof.answer(json.dumps(case).encode())
     if found is None:
         raise NotImplementedError(f"cases of kind {kind}")
     answered: dict[str, Any] = json.loads(found)

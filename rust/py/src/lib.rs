@@ -28,9 +28,9 @@ mod _core {
     #[pymodule_export]
     use super::engine::Engine;
     #[pymodule_export]
-    use super::simulation::Simulation;
+    use super::gates;
     #[pymodule_export]
-    use super::{_answer, gates};
+    use super::simulation::Simulation;
 }
 
 /// Every feature gate: name, default, stage, what it does.
@@ -40,10 +40,4 @@ fn gates() -> Vec<(&'static str, bool, String, &'static str)> {
         .iter()
         .map(|gate| (gate.name(), gate.default_on(), format!("{:?}", gate.stage()), gate.what()))
         .collect()
-}
-
-/// Answers a recorded case; `None` if its kind is not answered here.
-#[pyfunction]
-fn _answer(py: Python<'_>, case: &[u8]) -> PyResult<Option<Vec<u8>>> {
-    py.detach(|| kueuecore_wire::seam::answer(case)).map_err(pyo3::exceptions::PyValueError::new_err)
 }

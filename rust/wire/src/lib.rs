@@ -20,7 +20,6 @@ mod read;
 pub mod report;
 pub mod scenario;
 mod schema;
-pub mod seam;
 mod shaped;
 mod suggest;
 pub mod time;

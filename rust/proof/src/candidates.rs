@@ -3,12 +3,12 @@
 use kueuecore::config::AdmissionFairSharing;
 use kueuecore::objects::Object;
 use kueuecore::state::State;
+use kueuecore_wire::time::format_time;
 use serde_json::{Value, json};
 
 use super::preempt::{assignment, key, targets};
 use super::values::{is_true, items, text};
 use super::{Answer, Case, KUEUE, object, read, workload};
-use crate::time::format_time;
 
 /// Kind `candidate_order`: everybody has to give way to one workload, which asks for the quota of all of them. Those of
 /// other ClusterQueues have borrowed theirs.

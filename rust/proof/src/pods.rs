@@ -6,12 +6,12 @@ use kueuecore::objects::{LimitRange, LimitRangeItem, Object, PodSpec, ResourceLi
 use kueuecore::pods::{self, FieldError, LimitRangeSummary};
 use kueuecore::resource_names;
 use kueuecore::totals::{self, DeviceRequests, PodSetTotals};
+use kueuecore_wire::decode::decode_value;
+use kueuecore_wire::encode::resource_list;
 use serde_json::{Map, Value, json};
 
 use super::values::{amount, entries, integer, is_true, quantity, text, texts};
 use super::{Answer, Case, workload};
-use crate::decode::decode_value;
-use crate::encode::resource_list;
 
 /// Kind `adjust_resources`.
 pub(super) fn adjust_resources(case: &Case<'_>) -> Answer {

@@ -8,11 +8,11 @@ use kueuecore::forest::NodeId;
 use kueuecore::objects::Object;
 use kueuecore::state::{Owner, QueueRecord, State};
 use kueuecore::tree::{Column, Row, Tree};
+use kueuecore_wire::decode::decode_value;
 use serde_json::{Map, Value, json};
 
 use super::values::{by_flavor, items, text};
 use super::{Answer, Case};
-use crate::decode::decode_value;
 
 /// Kind `cache_ops`.
 pub(super) fn cache_ops(case: &Case<'_>) -> Answer {

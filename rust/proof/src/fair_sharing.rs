@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use kueuecore::admission_fair_sharing::{decayed, usage as usage_of, weight as weight_of};
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Object, ResourceList};
+use kueuecore_wire::encode::resource_list;
 use serde_json::{Value, json};
 
 use super::values::{entries, integer, quantity};
 use super::{Answer, Case, object, read};
-use crate::encode::resource_list;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// What an error of the API server says if there is no such object.

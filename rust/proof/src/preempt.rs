@@ -10,11 +10,11 @@ use kueuecore::decision::Decision;
 use kueuecore::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, Target, find_targets};
 use kueuecore::state::State;
+use kueuecore_wire::encode;
 use serde_json::{Value, json};
 
 use super::values::{entries, integer, items, text};
 use super::{Answer, Case};
-use crate::encode;
 
 /// Kind `preempt`.
 pub(super) fn preempt(case: &Case<'_>) -> Answer {

@@ -6,14 +6,14 @@ use kueuecore::config::RequeuingTimestamp;
 use kueuecore::objects::{AdmissionCheck, Meta, Object, Time};
 use kueuecore::queue_order;
 use kueuecore::reservation;
+use kueuecore_wire::decode::decode_value;
+use kueuecore_wire::encode;
+use kueuecore_wire::report;
+use kueuecore_wire::time::format_time;
 use serde_json::json;
 
 use super::values::{entries, is_true, text};
 use super::{Answer, Case};
-use crate::decode::decode_value;
-use crate::encode;
-use crate::report;
-use crate::time::format_time;
 
 /// Kind `readiness`.
 pub(super) fn readiness(case: &Case<'_>) -> Answer {

@@ -1,7 +1,8 @@
 //! One recorded case in, what the engine answers out, both as JSON.
 //!
-//! A private seam for comparing with Kueue: it reads the case, calls the functions that a cycle calls, and writes what
-//! they say. It holds no rule.
+//! The extension module `kueuecore._proof`, for comparing with Kueue: it reads the case, calls the functions that a
+//! cycle calls, and writes what they say. It holds no rule, and no part of the product knows of it.
+#![forbid(unsafe_code)]
 
 mod assign;
 mod cache;
@@ -19,11 +20,12 @@ use kueuecore::config::Config;
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Object, Time, Workload};
 use kueuecore::state::State;
+use kueuecore_wire::configuration::Configuration;
+use kueuecore_wire::decode::{Door, decode, decode_value};
+use kueuecore_wire::time::parse_time;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 use serde_json::Value;
-
-use crate::configuration::Configuration;
-use crate::decode::{Door, decode, decode_value};
-use crate::time::parse_time;
 
 /// `apiVersion` of Kueue's objects.
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
@@ -39,11 +41,24 @@ struct Case<'a> {
 /// An answer, or `None` where the case needs what is not built yet.
 type Answer = Result<Option<Value>, String>;
 
+/// Many small pieces come and go in a cycle.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Recorded cases, answered by the engine.
+#[pymodule(gil_used = false)]
+mod _proof {
+    #[pymodule_export]
+    use super::answer;
+}
+
 /// Answers a case, given without its `expect`; `None`: what it needs is not built yet.
-///
-/// # Errors
-/// What is wrong with the case.
-pub fn answer(case: &[u8]) -> Result<Option<Vec<u8>>, String> {
+#[pyfunction]
+fn answer(py: Python<'_>, case: &[u8]) -> PyResult<Option<Vec<u8>>> {
+    py.detach(|| answered(case)).map_err(PyValueError::new_err)
+}
+
+fn answered(case: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let value: Value = serde_json::from_slice(case).map_err(|e| e.to_string())?;
     let Some(answerer) = answerer(values::text(&value, "kind")?) else { return Ok(None) };
     let answer = answerer(&Case::read(&value)?)?;
