@@ -5,8 +5,8 @@ SHELL := /bin/sh
 
 VENV ?= .venv
 PYTHON ?=
-# The profile of the extension. Release is what users get: one build serves the tests, the examples and the wheel.
-PROFILE ?= release
+# The profile of the extension in .venv. Users get release, which takes minutes to link: only wheel and benches need it.
+PROFILE ?= develop
 PYTEST_ARGS ?=
 CONFORMANCE ?= ../shared/conformance
 CONFORMANCE_ARGS ?=
@@ -27,6 +27,10 @@ help: ## show this list
 .PHONY: dev
 dev: $(STAMPS)/extension $(STAMPS)/proof ## make .venv with the locked tools, and build the extension and that of the proof into it
 	@echo 'ready: . $(VENV)/bin/activate'
+
+.PHONY: release
+release: ## like dev, with the extension that users get; the next `make dev` or test goes back
+	@$(MAKE) --no-print-directory PROFILE=release dev
 
 .PHONY: demo
 demo: $(STAMPS)/extension ## build, then run every example
@@ -148,7 +152,7 @@ REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
 
 BENCH_ARGS ?=
 .PHONY: bench
-bench: $(STAMPS)/extension ## how long single steps, whole runs and calls from Python take, beside recorded figures of Kueue
+bench: release ## how long single steps, whole runs and calls from Python take, beside recorded figures of Kueue
 	$(PY) benches/measure.py --scenarios "$(CONFORMANCE)/scale" $(BENCH_ARGS)
 	for trust in '' --trusted; do echo && PYTHONPATH=python $(PY) benches/load.py --keep $$trust || exit 1; done
 	$(PY) -m pytest benches --quiet --override-ini addopts=--import-mode=importlib --benchmark-only \
@@ -162,7 +166,7 @@ bench-compare: $(STAMPS)/tools ## single steps now and at commit BASE=main: inst
 
 THROUGH ?= 1000000
 .PHONY: bench-growth
-bench-growth: $(STAMPS)/extension ## how time and memory grow with sizes, and once THROUGH=1000000 workloads have passed through
+bench-growth: release ## how time and memory grow with sizes, and once THROUGH=1000000 workloads have passed through
 	$(PY) benches/growth.py $(BENCH_ARGS)
 	PYTHONPATH=python $(PY) benches/endurance.py --workloads $(THROUGH)
 
