@@ -17,8 +17,10 @@ import traceback
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 
-from kueuecore.testing import Invariants, Limits, Scenario, Shares, Witness, random_history, shown, smallest
-from kueuecore.testing.comparison import compare
+from kueuecore.testing import Invariants, Limits, Scenario, random_history, shown
+from kueuecore.trials.comparison import compare
+from kueuecore.trials.shares import Shares, Witness
+from kueuecore.trials.smallest import smallest
 
 WORLDS_OF_A_ROUND = 200
 # As many failures tell what is wrong.

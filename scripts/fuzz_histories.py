@@ -16,8 +16,8 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from kueuecore.fleet import FleetHistory
-from kueuecore.testing import FaultyHistory
+from kueuecore.trials.faults import FaultyHistory
+from kueuecore.trials.fleet_histories import FleetHistory
 
 HISTORIES = {"controller": FaultyHistory, "fleet": FleetHistory}
 OF_A_ROUND = 20

@@ -18,7 +18,7 @@ from typing import Any
 
 from kueuecore.errors import ManifestError
 from kueuecore.testing import Limits, Play, Scenario, Told, random_history
-from kueuecore.testing.recording import recorded
+from kueuecore.trials.recording import recorded
 
 FILE = Path(__file__).parent.parent / "tests" / "worlds" / "recorded.jsonl.gz"
 # Seeds of the worlds, and what may be in them.

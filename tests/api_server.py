@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from kueuecore.api_server import Cluster, RefusedError
 from kueuecore.controller import WATCHED
-from kueuecore.testing import Cluster, RefusedError
 
 KINDS = {plural: (kind, version) for kind, (version, plural) in WATCHED.items()}
 KINDS |= {"events": ("Event", "v1"), "jobs": ("Job", "batch/v1"), "pods": ("Pod", "v1")}

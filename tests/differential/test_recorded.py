@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kueuecore.testing import Scenario, first_difference
-from kueuecore.testing.recording import answers
+from kueuecore.trials.recording import answers
 
 FILE = Path(__file__).parent.parent / "worlds" / "recorded.jsonl.gz"
 LINES = gzip.decompress(FILE.read_bytes()).decode().splitlines()

@@ -8,9 +8,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from kueuecore._json import JsonObject
 from kueuecore.testing import Limits, Move, MoveKind, Scenario, histories, shown
-from kueuecore.testing.comparison import Comparison, compare
 from kueuecore.testing.scenario import key_of
 from kueuecore.testing.strategies import contents, moves, stocks
+from kueuecore.trials.comparison import Comparison, compare
 from tests.property.worlds import times
 
 

@@ -15,7 +15,7 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.objects import from_manifest
 from kueuecore.testing import Limits, Play, Scenario, Told, first_difference, histories, observe, shown
-from kueuecore.testing.transforms import decided, renamed, scaled, with_idle_cluster_queue
+from kueuecore.trials.transforms import decided, renamed, scaled, with_idle_cluster_queue
 from tests.property.worlds import engine_of
 
 no_forks = histories(forks=False)

@@ -2,7 +2,8 @@
 
 from hypothesis import Phase, given, seed, settings
 
-from kueuecore.testing import Play, Scenario, Shares, Witness, histories
+from kueuecore.testing import Play, Scenario, histories
+from kueuecore.trials.shares import Shares, Witness
 
 
 def test_random_histories_are_not_trivial() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from kueuecore import Configuration, Happening, Manifest, Submissions, World, read_manifests, settle, simulate
+from kueuecore.api_server import RefusedError
 from kueuecore.controller import Controller
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, KueuecoreError, ManifestError
@@ -36,7 +37,6 @@ from kueuecore.jobs import (
 from kueuecore.manifests import to_json_lines
 from kueuecore.multikueue import Connect, ConnectionReason, Manager
 from kueuecore.objects import AdmissionCheckState, ClusterQueue, Cohort, PodSet, ResourceQuota, from_manifest
-from kueuecore.testing import RefusedError
 from tests.builders import T0, at, snapshot, workload, world
 
 Json = dict[str, Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kueuecore.testing import Invariants, Play, Scenario, read_scenarios, shown
-from kueuecore.testing.comparison import compare
+from kueuecore.trials.comparison import compare
 
 HERE = Path(__file__).parent
 OPEN = pytest.mark.xfail(strict=True, raises=AssertionError)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, Stage
+from kueuecore.api_server import Cluster
 from kueuecore.controller import WATCHED, Considered, Controller, Metrics, Turn, Verdict, WatchError, WorkloadWrite
 from kueuecore.controller.families import FAMILIES
-from kueuecore.testing import Cluster
 
 SECOND = 1_000_000_000
 START = 1_767_225_600 * SECOND

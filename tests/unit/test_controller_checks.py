@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kueuecore import ManifestError, UnknownObjectError
+from kueuecore.api_server import RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import WATCHED, Controller, Turn
 from kueuecore.provisioning import ProvisioningController
-from kueuecore.testing.cluster import RefusedError
 from tests.unit.test_controller import SECOND, World, conditions, thing, workload
 
 CONFIG = thing(

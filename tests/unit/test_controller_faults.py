@@ -11,7 +11,7 @@ import pytest
 from kueuecore.controller import Controller, WorkloadWrite
 from kueuecore.controller.told import NOTHING
 from kueuecore.controller.versions import Version
-from kueuecore.testing import FaultyHistory
+from kueuecore.trials.faults import FaultyHistory
 
 # Shorter ones than `make fuzz-controller` plays.
 N_STEPS = 16

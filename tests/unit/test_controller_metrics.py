@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kueuecore import Configuration
+from kueuecore.api_server import Cluster
 from kueuecore.controller import Controller, Metrics
 from kueuecore.controller.families import FAMILIES, bounds_of
-from kueuecore.testing import Cluster
 from kueuecore.times import nanoseconds
 from tests.unit.test_controller_refusals import KUEUE, thing
 

@@ -8,8 +8,6 @@ Example:
 
 from kueuecore.errors import UnsettledError
 from kueuecore.fleet.fleet import Fleet
-from kueuecore.fleet.histories import FleetHistory
-from kueuecore.fleet.invariants import FleetInvariants, Invariant, InvariantError
 from kueuecore.fleet.links import MOST_MS, Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.runner import KINDS, RUN_SECONDS, is_job, run_ns
@@ -21,10 +19,6 @@ __all__ = [
     "MOST_MS",
     "RUN_SECONDS",
     "Fleet",
-    "FleetHistory",
-    "FleetInvariants",
-    "Invariant",
-    "InvariantError",
     "Link",
     "LinkSettings",
     "Node",

@@ -9,6 +9,7 @@ from typing import Any
 
 from kueuecore._arguments import shown, text
 from kueuecore._json import JsonObject, text_at, texts_at
+from kueuecore.api_server import RefusedError
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed, requests_of
 from kueuecore.fleet.links import Link, LinkSettings
@@ -32,7 +33,6 @@ from kueuecore.multikueue import (
 )
 from kueuecore.multikueue.adapters import with_text
 from kueuecore.multikueue.settings import ORIGIN_LABEL
-from kueuecore.testing.cluster import RefusedError
 from kueuecore.times import TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
 
 __all__ = ["Fleet"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
+from kueuecore.api_server import Cluster
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller
 from kueuecore.controller.writes import conditions_that_hold
@@ -30,7 +31,6 @@ from kueuecore.jobs.pod import group_name
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.manifests import Manifest, object_ref
-from kueuecore.testing.cluster import Cluster
 from kueuecore.world import jobs_configuration
 
 __all__ = ["JobControllers"]

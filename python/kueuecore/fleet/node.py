@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.api_server import Cluster, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.controller import Controller, WorkloadWrite
 from kueuecore.engine import Engine
@@ -18,7 +19,6 @@ from kueuecore.jobs.model import group_of
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue.affected import key_of
 from kueuecore.provisioning import ProvisioningController
-from kueuecore.testing.cluster import Cluster, RefusedError
 
 __all__ = ["Node"]
 

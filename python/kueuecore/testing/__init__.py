@@ -15,17 +15,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kueuecore.testing.cluster import Cluster, RefusedError
 from kueuecore.testing.cycle_invariants import Invariants
 from kueuecore.testing.drawn_histories import random_history
 from kueuecore.testing.drawn_worlds import Limits
-from kueuecore.testing.faults import FaultyHistory
+from kueuecore.testing.fleet_invariants import FleetInvariants, Invariant, InvariantError
 from kueuecore.testing.invariants import check_invariants
 from kueuecore.testing.play import Play, first_difference, observe
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario, read_scenarios, shown
 from kueuecore.testing.seen import Seen
-from kueuecore.testing.shares import Shares, Witness
-from kueuecore.testing.smallest import smallest
 from kueuecore.testing.told import Told
 
 if TYPE_CHECKING:
@@ -36,19 +33,17 @@ _STRATEGIES = ("histories", "worlds")
 
 __all__ = [
     "START",
-    "Cluster",
-    "FaultyHistory",
+    "FleetInvariants",
+    "Invariant",
+    "InvariantError",
     "Invariants",
     "Limits",
     "Move",
     "MoveKind",
     "Play",
-    "RefusedError",
     "Scenario",
     "Seen",
-    "Shares",
     "Told",
-    "Witness",
     "check_invariants",
     "first_difference",
     "histories",
@@ -56,7 +51,6 @@ __all__ = [
     "random_history",
     "read_scenarios",
     "shown",
-    "smallest",
     "worlds",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kueuecore.api_server import Cluster, RefusedError
 from kueuecore.controller import Metrics
 from kueuecore.decisions import Event
 from kueuecore.multikueue import (
@@ -20,7 +21,6 @@ from kueuecore.multikueue import (
     Patch,
     Read,
 )
-from kueuecore.testing import Cluster, RefusedError
 from kueuecore.times import format_time, nanoseconds
 
 SECOND = 10**9

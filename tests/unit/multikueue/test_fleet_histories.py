@@ -7,10 +7,11 @@ from collections import Counter
 import pytest
 
 from kueuecore.controller.versions import Versions
-from kueuecore.fleet import FleetHistory, Invariant, InvariantError
 from kueuecore.multikueue import Command, Create, Delete, Manager, Turn, reconciling, stores
 from kueuecore.multikueue.groups import Group, Result
+from kueuecore.testing.fleet_invariants import Invariant, InvariantError
 from kueuecore.times import TimeLike
+from kueuecore.trials.fleet_histories import FleetHistory
 
 SEEDS = range(30)
 

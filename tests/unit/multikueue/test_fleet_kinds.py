@@ -9,10 +9,11 @@ import pytest
 
 from kueuecore._json import JsonObject, object_at
 from kueuecore.errors import ManifestError
-from kueuecore.fleet import KINDS, Fleet, FleetInvariants
-from kueuecore.fleet.drawn_jobs import DRAWN, drawn_job
+from kueuecore.fleet import KINDS, Fleet
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.scenarios import Span, Work, read_scenario, run_scenario
+from kueuecore.testing.fleet_invariants import FleetInvariants
+from kueuecore.trials.drawn_jobs import DRAWN, drawn_job
 from tests.unit.multikueue.worlds import fleet_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kueuecore.fleet import FleetHistory
 from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatch, Dispatcher, KnownCluster, Manager
 from kueuecore.multikueue.policies import (
     COST,
@@ -25,6 +24,7 @@ from kueuecore.multikueue.policies import (
     cannot_hold,
     not_allowed,
 )
+from kueuecore.trials.fleet_histories import FleetHistory
 from tests.unit.multikueue.scenarios import MINUTE_NS, places, run
 from tests.unit.multikueue.worlds import fleet_of, job
 

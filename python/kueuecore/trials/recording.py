@@ -13,10 +13,10 @@ from kueuecore.reference import quantity
 from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.world import World
 from kueuecore.states import WorkloadState
-from kueuecore.testing.comparison import Comparison
 from kueuecore.testing.play import Play
-from kueuecore.testing.reference_engine import ReferenceEngine
 from kueuecore.testing.scenario import Move, MoveKind, Scenario
+from kueuecore.trials.comparison import Comparison
+from kueuecore.trials.reference_engine import ReferenceEngine
 
 __all__ = ["answers", "recorded", "without_refusals"]
 

@@ -14,13 +14,13 @@ from typing import Any
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
-from kueuecore.fleet.drawn_jobs import DRAWN, drawn_job
 from kueuecore.fleet.fleet import Fleet
-from kueuecore.fleet.invariants import FleetInvariants
 from kueuecore.fleet.links import LinkSettings
 from kueuecore.manifests import object_ref
 from kueuecore.multikueue import MANAGER, AllAtOnce, Incremental, Manager, MultiKueueSettings
 from kueuecore.multikueue.settings import ORIGIN_LABEL
+from kueuecore.testing.fleet_invariants import FleetInvariants
+from kueuecore.trials.drawn_jobs import DRAWN, drawn_job
 
 __all__ = ["FleetHistory"]
 

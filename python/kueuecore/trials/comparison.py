@@ -10,10 +10,10 @@ from kueuecore.engine import Engine
 from kueuecore.states import WorkloadState
 from kueuecore.testing.invariants import amount
 from kueuecore.testing.play import Play, Watcher, first_difference
-from kueuecore.testing.reference_engine import ReferenceEngine
 from kueuecore.testing.scenario import Move, Scenario
 from kueuecore.testing.seen import Seen, holds_quota
 from kueuecore.testing.told import Observation, Told
+from kueuecore.trials.reference_engine import ReferenceEngine
 
 __all__ = ["Comparison", "compare"]
 
