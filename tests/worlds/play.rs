@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::decision::{Decision, Event, Key};
+use kueuecore::base::ids::WorkloadId;
+use kueuecore::base::shared::Shared;
 use kueuecore::engine::{Engine, Kind};
-use kueuecore::ids::WorkloadId;
 use kueuecore::objects::{Object, Time, WorkloadStatus};
-use kueuecore::shared::Shared;
+use kueuecore::schedule::decision::{Decision, Event, Key};
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::encode;

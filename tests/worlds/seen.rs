@@ -1,11 +1,11 @@
 //! What can be seen of an engine, and how two sights differ.
 
-use kueuecore::apply::Stage;
-use kueuecore::conditions;
-use kueuecore::decision::{Event, Key};
+use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine::Engine;
-use kueuecore::ids::WorkloadId;
 use kueuecore::objects::ConditionStatus;
+use kueuecore::objects::conditions;
+use kueuecore::schedule::decision::{Event, Key};
+use kueuecore::state::apply::Stage;
 use kueuecore_wire::{encode, report};
 use serde_json::{Map, Value, json};
 

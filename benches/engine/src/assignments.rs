@@ -1,9 +1,9 @@
 //! One flavor assignment among eight flavors a group, in a cohort of a hundred ClusterQueues.
 
 use kueuecore::assign::Mode;
-use kueuecore::config::Config;
 use kueuecore::engine::Engine;
 use kueuecore::objects::PodSet;
+use kueuecore::objects::config::Config;
 
 use crate::head::with_head;
 use crate::objects::{BASE, NEVER, admitted, basics, engine, group, object, pod_set, queue, workload};

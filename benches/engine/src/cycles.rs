@@ -1,7 +1,7 @@
 //! One cycle with a thousand heads: all fit, all borrow, or none fits.
 
-use kueuecore::config::Config;
 use kueuecore::engine::Engine;
+use kueuecore::objects::config::Config;
 
 use crate::objects::{BASE, NEVER, basics, cohort, engine, group, object, pod_set, queue, workload};
 use crate::rows::{Row, timed};

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use kueuecore::assign::{self, Assignment, Candidate, Context};
-use kueuecore::ids::{QueueId, WorkloadId};
+use kueuecore::base::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets};
+use kueuecore::quota::tree::Tree;
 use kueuecore::state::State;
-use kueuecore::tree::Tree;
 
 /// A head with all that is read for it.
 pub(crate) struct Head<'a> {

@@ -1,14 +1,14 @@
 //! The objects that states are made of: namespace `ns`, flavors without labels, a LocalQueue for each ClusterQueue.
 
-use kueuecore::conditions::{ADMITTED, QUOTA_RESERVED};
-use kueuecore::config::Config;
+use kueuecore::base::quantity::Quantity;
 use kueuecore::engine::Engine;
+use kueuecore::objects::conditions::{ADMITTED, QUOTA_RESERVED};
+use kueuecore::objects::config::Config;
 use kueuecore::objects::{
     Admission, ClusterQueue, Cohort, Condition, ConditionStatus, Container, FlavorQuotas, LabelSelector, LocalQueue,
     Meta, Object, PodSet, PodSetAssignment, Preemption, PreemptionPolicy, ResourceFlavor, ResourceGroup, ResourceQuota,
     Time, Workload,
 };
-use kueuecore::quantity::Quantity;
 
 /// 2026-01-01T00:00:00Z.
 pub const BASE: Time = Time(1_767_225_600_000_000_000);

@@ -1,9 +1,9 @@
 //! One search for victims among a thousand or ten thousand candidates.
 
 use kueuecore::assign::Mode;
-use kueuecore::config::{Config, FairSharing};
 use kueuecore::engine::Engine;
 use kueuecore::objects::Object;
+use kueuecore::objects::config::{Config, FairSharing};
 
 use crate::head::with_head;
 use crate::objects::{

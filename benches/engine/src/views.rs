@@ -1,9 +1,9 @@
 //! A consistent view of a thousand ClusterQueues. A cycle takes none: it works on the state itself, under a journal. So what
 //! is measured is the smallest question that needs one: what would become of a workload.
 
-use kueuecore::config::Config;
 use kueuecore::engine::Engine;
-use kueuecore::what_if::Outcome;
+use kueuecore::engine::what_if::Outcome;
+use kueuecore::objects::config::Config;
 
 use crate::objects::{BASE, NEVER, admitted, basics, engine, group, object, pod_set, queue, workload};
 use crate::rows::{Row, timed};

@@ -1,16 +1,16 @@
 //! Small worlds for tests: a namespace, a flavor, a ClusterQueue and a LocalQueue, and workloads that ask for CPUs.
 
-use crate::condition_type::ConditionType;
-use crate::config::Config;
-use crate::decision::{Decision, Event};
+use crate::base::ids::WorkloadId;
+use crate::base::quantity::Quantity;
 use crate::engine::{Engine, Kind};
-use crate::ids::WorkloadId;
+use crate::objects::condition_type::ConditionType;
+use crate::objects::config::Config;
 use crate::objects::{
     AdmissionCheck, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, Condition, ConditionStatus,
     Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor, ResourceGroup,
     ResourceQuota, Time, Workload,
 };
-use crate::quantity::Quantity;
+use crate::schedule::decision::{Decision, Event};
 
 /// A second after `Time(0)`.
 pub const SECOND: i64 = 1_000_000_000;
@@ -208,7 +208,7 @@ impl World {
                 message: message.to_owned(),
                 ..AdmissionCheckState::default()
             };
-            crate::checks::set_check_state(&mut w.status.admission_checks, answer, now);
+            crate::status::checks::set_check_state(&mut w.status.admission_checks, answer, now);
         });
     }
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::amount::Amount;
 use kueuecore::assign::{
     Assignment, Attempt, Candidate, Context, Nomination, Oracle, PodSetAssignment, Possibility, ReplacedPodSet, Totals,
     assign as assign_flavors,
 };
-use kueuecore::ids::{FlavorResourceId, ResourceId, WorkloadId};
-use kueuecore::messages;
-use kueuecore::names::Names;
-use kueuecore::nominate::allowed_flavors;
+use kueuecore::base::amount::Amount;
+use kueuecore::base::ids::{FlavorResourceId, ResourceId, WorkloadId};
+use kueuecore::base::names::Names;
 use kueuecore::objects::PodSet;
-use kueuecore::resource_names::resource_value;
+use kueuecore::objects::resource_names::resource_value;
+use kueuecore::quota::tree::{Column, Row, Tree};
+use kueuecore::schedule::nominate::allowed_flavors;
 use kueuecore::state::State;
-use kueuecore::tree::{Column, Row, Tree};
+use kueuecore::status::messages;
 use serde_json::{Map, Value, json};
 
 use super::values::{

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use kueuecore::amount::Amount;
-use kueuecore::decision::Key;
-use kueuecore::forest::NodeId;
+use kueuecore::base::amount::Amount;
 use kueuecore::objects::Object;
+use kueuecore::quota::forest::NodeId;
+use kueuecore::quota::tree::{Column, Row, Tree};
+use kueuecore::schedule::decision::Key;
 use kueuecore::state::{Owner, QueueRecord, State};
-use kueuecore::tree::{Column, Row, Tree};
 use kueuecore_wire::decode::decode_value;
 use serde_json::{Map, Value, json};
 

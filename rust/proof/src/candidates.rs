@@ -1,7 +1,7 @@
 //! Candidates for preemption: their order, and which of them a policy allows. Both are told by who gives way.
 
-use kueuecore::config::AdmissionFairSharing;
 use kueuecore::objects::Object;
+use kueuecore::objects::config::AdmissionFairSharing;
 use kueuecore::state::State;
 use kueuecore_wire::time::format_time;
 use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::admission_fair_sharing::{decayed, usage as usage_of, weight as weight_of};
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Object, ResourceList};
+use kueuecore::state::admission_fair_sharing::{decayed, usage as usage_of, weight as weight_of};
 use kueuecore_wire::encode::resource_list;
 use serde_json::{Value, json};
 

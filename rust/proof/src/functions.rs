@@ -1,14 +1,14 @@
 //! Small functions: amounts, priorities, positions in a scan, searches for counts, paths, messages.
 
-use kueuecore::amount::Amount;
 use kueuecore::assign::{Resume, search_counts};
-use kueuecore::forest::NodeId;
-use kueuecore::gates::Gate;
-use kueuecore::ids::{Id, ShapeId};
-use kueuecore::messages;
-use kueuecore::queue_order::{PRIORITY_BOOST, backoff_expired, effective_priority, priority_boost};
-use kueuecore::share::Share;
+use kueuecore::base::amount::Amount;
+use kueuecore::base::gates::Gate;
+use kueuecore::base::ids::{Id, ShapeId};
+use kueuecore::quota::forest::NodeId;
+use kueuecore::quota::share::Share;
 use kueuecore::state::{Owner, State};
+use kueuecore::status::messages;
+use kueuecore::status::queue_order::{PRIORITY_BOOST, backoff_expired, effective_priority, priority_boost};
 use serde_json::{Value, json};
 
 use super::quota::float;

@@ -16,8 +16,8 @@ mod queues;
 mod quota;
 mod values;
 
-use kueuecore::config::Config;
 use kueuecore::engine::Engine;
+use kueuecore::objects::config::Config;
 use kueuecore::objects::{Object, Time, Workload};
 use kueuecore::state::State;
 use kueuecore_wire::configuration::Configuration;

@@ -1,11 +1,11 @@
 //! Pod resources: defaults, checks, totals, and single quantities.
 
-use kueuecore::amount::Amount;
-use kueuecore::gates::Gate;
+use kueuecore::base::amount::Amount;
+use kueuecore::base::gates::Gate;
+use kueuecore::objects::resource_names;
 use kueuecore::objects::{LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources};
+use kueuecore::pods::totals::{self, DeviceRequests, PodSetTotals};
 use kueuecore::pods::{self, FieldError, LimitRangeSummary};
-use kueuecore::resource_names;
-use kueuecore::totals::{self, DeviceRequests, PodSetTotals};
 use kueuecore_wire::decode::decode_value;
 use kueuecore_wire::encode::resource_list;
 use serde_json::{Map, Value, json};

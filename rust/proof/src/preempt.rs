@@ -6,9 +6,9 @@ use kueuecore::assign::{
     Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Requests, Resume,
     Usage,
 };
-use kueuecore::decision::Decision;
-use kueuecore::ids::{QueueId, WorkloadId};
+use kueuecore::base::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, Target, find_targets};
+use kueuecore::schedule::decision::Decision;
 use kueuecore::state::State;
 use kueuecore_wire::encode;
 use serde_json::{Value, json};

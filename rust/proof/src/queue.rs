@@ -1,10 +1,10 @@
 //! The pending queue of a ClusterQueue, operation by operation.
 
-use kueuecore::admission_fair_sharing::{Account, local_queue_usage};
-use kueuecore::gates::Gate;
-use kueuecore::ids::{Id, LocalQueueId, QueueId, ShapeId, WorkloadId};
+use kueuecore::base::gates::Gate;
+use kueuecore::base::ids::{Id, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use kueuecore::objects::{LocalQueue, Object, ResourceList};
-use kueuecore::pending::{Pending, Places, RequeueReason, Returned};
+use kueuecore::queue::{Pending, Places, RequeueReason, Returned};
+use kueuecore::state::admission_fair_sharing::{Account, local_queue_usage};
 use kueuecore::state::{FlushRequest, State};
 use serde_json::{Map, Value, json};
 

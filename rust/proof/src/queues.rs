@@ -1,11 +1,11 @@
 //! ClusterQueues and LocalQueues as their status shows them; admission checks and conditions of a workload.
 
-use kueuecore::activeness::Activeness;
-use kueuecore::checks::required_checks;
-use kueuecore::config::RequeuingTimestamp;
+use kueuecore::objects::config::RequeuingTimestamp;
 use kueuecore::objects::{AdmissionCheck, Meta, Object, Time};
-use kueuecore::queue_order;
-use kueuecore::reservation;
+use kueuecore::status::activeness::Activeness;
+use kueuecore::status::checks::required_checks;
+use kueuecore::status::queue_order;
+use kueuecore::status::reservation;
 use kueuecore_wire::decode::decode_value;
 use kueuecore_wire::encode;
 use kueuecore_wire::report;

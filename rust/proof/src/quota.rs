@@ -1,11 +1,11 @@
 //! The numbers of the cohort trees.
 
-use kueuecore::amount::Amount;
-use kueuecore::forest::NodeId;
-use kueuecore::ids::FlavorResourceId;
-use kueuecore::share::Share;
+use kueuecore::base::amount::Amount;
+use kueuecore::base::ids::FlavorResourceId;
+use kueuecore::quota::forest::NodeId;
+use kueuecore::quota::share::Share;
+use kueuecore::quota::tree::{Column, Quota, Row, Tree};
 use kueuecore::state::{Owner, State};
-use kueuecore::tree::{Column, Quota, Row, Tree};
 use serde_json::{Map, Value, json};
 
 use super::values::{amount, by_flavor, entries, flavor_amounts, texts};

@@ -1,10 +1,10 @@
 //! Amounts, quantities and other small parts of a case, to and from JSON.
 
-use kueuecore::amount::Amount;
-use kueuecore::ids::{FlavorId, FlavorResourceId, ResourceId};
-use kueuecore::names::Names;
-use kueuecore::quantity::Quantity;
-use kueuecore::resource_names::{amount_from_quantity, quantity_from_value};
+use kueuecore::base::amount::Amount;
+use kueuecore::base::ids::{FlavorId, FlavorResourceId, ResourceId};
+use kueuecore::base::names::Names;
+use kueuecore::base::quantity::Quantity;
+use kueuecore::objects::resource_names::{amount_from_quantity, quantity_from_value};
 use kueuecore::state::State;
 use serde_json::{Map, Value};
 

@@ -48,7 +48,7 @@ impl Configuration {
 
     /// Is a feature gate on? `None` for a gate that Kueue does not have.
     fn gate(&self, name: &str) -> Option<bool> {
-        kueuecore::gates::Gate::from_name(name).map(|gate| self.inner.scheduling.gates.enabled(gate))
+        kueuecore::base::gates::Gate::from_name(name).map(|gate| self.inner.scheduling.gates.enabled(gate))
     }
 
     /// Did the file name `waitForPodsReady` itself?

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use kueuecore::decision as core;
+use kueuecore::schedule::decision as core;
 use kueuecore_wire::encode;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

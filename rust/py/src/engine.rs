@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::sync::Mutex;
 
+use kueuecore::base::ids::{Id, WorkloadId};
 use kueuecore::engine as core;
-use kueuecore::ids::{Id, WorkloadId};
 use kueuecore::objects::{Object, Time};
-use kueuecore::reasons::OF_DECISIONS;
 use kueuecore::simulate::{Options, simulate};
+use kueuecore::status::reasons::OF_DECISIONS;
 use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::Rejection;

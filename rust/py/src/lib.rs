@@ -36,7 +36,7 @@ mod _core {
 /// Every feature gate: name, default, stage, what it does.
 #[pyfunction]
 fn gates() -> Vec<(&'static str, bool, String, &'static str)> {
-    kueuecore::gates::Gate::ALL
+    kueuecore::base::gates::Gate::ALL
         .iter()
         .map(|gate| (gate.name(), gate.default_on(), format!("{:?}", gate.stage()), gate.what()))
         .collect()

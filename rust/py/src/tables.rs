@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use kueuecore::decision::{Admitted, AssignedFlavor, Kept, Preempted};
-use kueuecore::reasons;
+use kueuecore::schedule::decision::{Admitted, AssignedFlavor, Kept, Preempted};
+use kueuecore::status::reasons;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kueuecore::amount::Amount;
+use kueuecore::base::amount::Amount;
+use kueuecore::base::ids::{Id, IdSet, LocalQueueId, QueueId, WorkloadId};
 use kueuecore::engine::Engine;
-use kueuecore::ids::{Id, IdSet, LocalQueueId, QueueId, WorkloadId};
-use kueuecore::queue_order::is_admitted;
+use kueuecore::quota::tree::{Column, Row, Tree};
 use kueuecore::state::State;
-use kueuecore::tree::{Column, Row, Tree};
+use kueuecore::status::queue_order::is_admitted;
 use kueuecore_wire::report;
 
 /// A quarter of what 64 bits hold leaves room for the sums of small worlds: beyond it amounts may saturate, and what is
@@ -203,7 +203,7 @@ fn check_belongings(state: &State) {
     }
 }
 
-fn is_queue(state: &State, tree: kueuecore::forest::TreeId, row: Row) -> bool {
+fn is_queue(state: &State, tree: kueuecore::quota::forest::TreeId, row: Row) -> bool {
     let node = state.forest.nodes_of(tree)[row];
     matches!(state.owner(node), Some(kueuecore::state::Owner::Queue(_)))
 }

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use kueuecore::amount::Amount;
-use kueuecore::quantity::Quantity;
-use kueuecore::resource_names::{amount_from_quantity, quantity_from_value};
+use kueuecore::base::amount::Amount;
+use kueuecore::base::quantity::Quantity;
+use kueuecore::objects::resource_names::{amount_from_quantity, quantity_from_value};
 
 use crate::exact::{ceil, clamp, nanos};
 

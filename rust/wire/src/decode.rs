@@ -15,7 +15,7 @@ mod status;
 mod workload;
 
 pub(crate) use batch::add_warnings;
-use kueuecore::gates::Gates;
+use kueuecore::base::gates::Gates;
 use kueuecore::objects::{
     Admission, LimitRangeItem, Meta, Object, OtherKind, PodSet, PodSpec, ResourceList, WorkloadStatus,
 };

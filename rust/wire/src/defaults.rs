@@ -2,9 +2,9 @@
 //!
 //! Defaults of single fields stand in the schemas (rules/01 §1-6).
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::base::shared::Shared;
 use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus};
-use kueuecore::shared::Shared;
 use serde_json::{Map, Value};
 
 use crate::decode::meta_of;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use kueuecore::base::quantity::Quantity;
 use kueuecore::objects::{ResourceList, Time};
-use kueuecore::quantity::Quantity;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 

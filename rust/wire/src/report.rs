@@ -1,16 +1,16 @@
 //! What an engine holds, as JSON: statuses as the API server would show them, queues, quota and usage.
 
-use kueuecore::admission_fair_sharing::Account;
-use kueuecore::amount::Amount;
-use kueuecore::apply::Stage;
-use kueuecore::conditions;
-use kueuecore::forest::NodeId;
-use kueuecore::ids::{CohortId, FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use kueuecore::base::amount::Amount;
+use kueuecore::base::ids::{CohortId, FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use kueuecore::base::text::Text;
 use kueuecore::objects::ResourceGroup;
-use kueuecore::resource_names::quantity_from_value;
+use kueuecore::objects::conditions;
+use kueuecore::objects::resource_names::quantity_from_value;
+use kueuecore::quota::forest::NodeId;
+use kueuecore::quota::usage_report::{FlavorUsage, flavor_usages};
 use kueuecore::state::State;
-use kueuecore::text::Text;
-use kueuecore::usage_report::{FlavorUsage, flavor_usages};
+use kueuecore::state::admission_fair_sharing::Account;
+use kueuecore::state::apply::Stage;
 use serde_json::{Map, Value, json};
 
 use crate::encode;

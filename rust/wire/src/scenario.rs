@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use kueuecore::decision::Key;
-use kueuecore::gates::Gates;
+use kueuecore::base::gates::Gates;
 use kueuecore::objects::Time;
+use kueuecore::schedule::decision::Key;
 use kueuecore::simulate::{Change, Happening, JobPlan, PodsPlan};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -11,7 +11,7 @@ mod resource_flavor;
 mod update;
 mod workload;
 
-use kueuecore::gates::Gates;
+use kueuecore::base::gates::Gates;
 use kueuecore::objects::Object;
 use serde_json::Value;
 

@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use kueuecore::config::{Config, FairSharing};
 use kueuecore::engine::Engine;
 use kueuecore::objects::Object;
+use kueuecore::objects::config::{Config, FairSharing};
 use kueuecore_bench::memory::Memory;
 use kueuecore_bench::objects::{BASE, NEVER, basics, cohort, engine, group, object, pod_set, queue, workload};
 use kueuecore_bench::rows::timed;

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{AttemptList, Candidate, Mode, NoFitReason, Reason, Resume, Usage};
-use crate::ids::{FlavorId, FlavorResourceId, ResourceId};
+use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
 
 /// What is asked for of each resource.
 pub type Requests = SmallVec<[(ResourceId, i64); 4]>;

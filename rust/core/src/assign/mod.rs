@@ -26,13 +26,13 @@ pub use usage::Usage;
 
 use scan::{Found, Scan};
 
-use crate::amount::Amount;
-use crate::config::Config;
-use crate::gates::Gate;
-use crate::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
-use crate::names::Names;
+use crate::base::amount::Amount;
+use crate::base::gates::Gate;
+use crate::base::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
+use crate::base::names::Names;
+use crate::objects::config::Config;
 use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor};
-use crate::tree::{Column, Row, Tree};
+use crate::quota::tree::{Column, Row, Tree};
 
 /// A resource group by ids.
 #[derive(Clone, Debug, Default, PartialEq)]

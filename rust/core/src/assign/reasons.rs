@@ -1,7 +1,7 @@
 //! Why a flavor can't be assigned, as codes; `messages` has the words.
 
-use crate::amount::Amount;
-use crate::ids::{FlavorId, FlavorResourceId, ResourceId};
+use crate::base::amount::Amount;
+use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
 use crate::objects::Taint;
 
 /// One reason of a pod set's status or of an attempt (rules/03 §3 to §5).

@@ -6,11 +6,11 @@ use super::{
     Amount, Attempt, AttemptList, Candidate, Choices, Context, FlavorChoice, FlavorResourceId, Gate, GranularMode,
     NoFitReason, Oracle, PreemptionMode, Reason, ReplacedPodSet, ResourceGroup, ResourceId, Tree, Usage, put,
 };
-use crate::ids::FlavorId;
+use crate::base::ids::FlavorId;
 use crate::objects::PodSet;
+use crate::objects::selectors;
 use crate::pods::pod_requests;
-use crate::quota::Room;
-use crate::selectors;
+use crate::quota::arithmetic::Room;
 
 /// What the scans for one group of pod sets have found so far.
 pub(super) struct Found<'a> {

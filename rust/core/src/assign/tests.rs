@@ -1,12 +1,12 @@
 use super::Totals;
-use crate::config::Config;
+use crate::base::names::Names;
+use crate::base::quantity::Quantity;
 use crate::engine::Engine;
-use crate::names::Names;
+use crate::objects::config::Config;
 use crate::objects::{
     ClusterQueue, Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor,
     ResourceGroup, ResourceQuota, Resources, Time, Topology, TopologyRequest, Workload,
 };
-use crate::quantity::Quantity;
 use crate::testing::{World, resource_group, workload};
 
 fn meta(namespace: &str, name: &str) -> Meta {

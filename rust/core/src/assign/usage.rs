@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-use crate::amount::Amount;
-use crate::ids::FlavorResourceId;
+use crate::base::amount::Amount;
+use crate::base::ids::FlavorResourceId;
 
 /// Amounts by flavor-resource, each once, in the order of their ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

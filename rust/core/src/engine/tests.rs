@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::conditions::{QUOTA_RESERVED, condition};
-use crate::config::FairSharing;
-use crate::gates::{Gate, Gates};
+use crate::base::gates::{Gate, Gates};
+use crate::objects::conditions::{QUOTA_RESERVED, condition};
+use crate::objects::config::FairSharing;
 use crate::objects::{
     Admission, ClusterQueue, Cohort, ConditionStatus, Meta, PodSet, PodSetAssignment, Preemption, PreemptionPolicy,
     StopPolicy, TopologyRequest, Workload,

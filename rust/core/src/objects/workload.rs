@@ -6,11 +6,11 @@
 
 use std::sync::LazyLock;
 
-use super::{Meta, NodeSelectorTerm, OwnerReference, ResourceList, StringMap, Time, Toleration};
-use crate::condition_type::ConditionType;
-use crate::decision::Key;
-use crate::shared::Shared;
-use crate::text::Text;
+use super::kinds::{Meta, NodeSelectorTerm, OwnerReference, ResourceList, StringMap, Time, Toleration};
+use crate::base::shared::Shared;
+use crate::base::text::Text;
+use crate::objects::condition_type::ConditionType;
+use crate::schedule::decision::Key;
 
 /// `Workload` (rules/01 §6). Its parts are shared, as workloads are copied and tried far more often than they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::base::quantity::Quantity;
 use crate::objects::ResourceList;
-use crate::quantity::Quantity;
-use crate::resource_names::resource_value;
+use crate::objects::resource_names::resource_value;
 
 /// Adds what `from` has and `into` lacks.
 pub(crate) fn keep_first(into: &mut ResourceList, from: &ResourceList) {

@@ -1,7 +1,7 @@
 //! The requests of a whole pod (rules/01 §7.3 step 2).
 
+use crate::objects::resource_names::{CPU, HUGE_PAGES_PREFIX, MEMORY};
 use crate::objects::{Container, PodSpec, ResourceList};
-use crate::resource_names::{CPU, HUGE_PAGES_PREFIX, MEMORY};
 
 use super::lists::{add, keep_max};
 

@@ -1,6 +1,6 @@
 use super::*;
+use crate::base::quantity::Quantity;
 use crate::objects::{Container, LimitRange, LimitRangeItem, PodSet, PodSpec, ResourceList, Resources, Workload};
-use crate::quantity::Quantity;
 
 fn list(text: &str) -> ResourceList {
     let entry = |pair: &str| {

@@ -5,12 +5,12 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::{Preemptor, World};
-use crate::admission_fair_sharing::local_queue_usage;
-use crate::assigned::Charged;
-use crate::config::AdmissionFairSharing;
-use crate::decision::Key;
-use crate::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use crate::base::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use crate::objects::config::AdmissionFairSharing;
 use crate::objects::{PreemptionPolicy, Time};
+use crate::schedule::decision::Key;
+use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::workloads::assigned::Charged;
 
 /// The place of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.
 #[derive(Clone, Debug)]

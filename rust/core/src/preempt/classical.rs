@@ -4,11 +4,11 @@ use smallvec::SmallVec;
 
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
 use super::{Demand, Preemptor, Removed, Target, World, borrow_within_cohort, minimise, restore, targets_of};
-use crate::amount::Amount;
-use crate::ids::QueueId;
+use crate::base::amount::Amount;
+use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
-use crate::reasons;
-use crate::tree::{Row, Tree};
+use crate::quota::tree::{Row, Tree};
+use crate::status::reasons;
 
 /// How a candidate may be preempted (rules/04 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

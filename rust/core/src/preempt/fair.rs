@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::candidates::{CandidateKey, Wanted, allowed};
 use super::order::{Order, Victim, Victims};
 use super::{Demand, Preemptor, Removed, Target, World, minimise, restore, targets_of, within_nominal_gate};
-use crate::config::PreemptionStrategy;
-use crate::forest::NodeId;
 use crate::objects::PreemptionPolicy;
-use crate::reasons;
-use crate::share::Share;
-use crate::tree::Tree;
+use crate::objects::config::PreemptionStrategy;
+use crate::quota::forest::NodeId;
+use crate::quota::share::Share;
+use crate::quota::tree::Tree;
+use crate::status::reasons;
 
 pub(super) fn find_targets(
     world: &World<'_>,

@@ -14,17 +14,17 @@ use rustc_hash::FxHashMap;
 
 pub use candidates::CandidateKey;
 
-use crate::amount::Amount;
 use crate::assign::{Assignment, Mode, Oracle, Possibility};
-use crate::config::{Config, PreemptionStrategy};
-use crate::forest::{Forest, NodeId, TreeId};
-use crate::gates::Gate;
-use crate::ids::{FlavorResourceId, IdVec, LocalQueueId, QueueId, WorkloadId};
-use crate::names::Names;
+use crate::base::amount::Amount;
+use crate::base::gates::Gate;
+use crate::base::ids::{FlavorResourceId, IdVec, LocalQueueId, QueueId, WorkloadId};
+use crate::base::names::Names;
+use crate::objects::config::{Config, PreemptionStrategy};
 use crate::objects::{Preemption, PreemptionPolicy, Time};
-use crate::share::Share;
+use crate::quota::forest::{Forest, NodeId, TreeId};
+use crate::quota::share::Share;
+use crate::quota::tree::{Column, Mark, Row, Tree};
 use crate::state::{LocalQueueRecord, Owner, QueueRecord};
-use crate::tree::{Column, Mark, Row, Tree};
 use crate::workloads::Workloads;
 
 /// What a search reads; the quota tree itself is apart, because the search tries things out on it.

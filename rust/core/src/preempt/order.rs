@@ -9,10 +9,10 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use super::candidates::{Allowed, CandidateKey};
 use super::{Preemptor, Removed, World};
-use crate::forest::NodeId;
-use crate::share::Share;
+use crate::quota::forest::NodeId;
+use crate::quota::share::Share;
+use crate::quota::tree::Tree;
 use crate::state::Owner;
-use crate::tree::Tree;
 
 /// The order of candidates: workloads of other ClusterQueues before those of the preemptor's (rules/04 §3).
 type Rank<'a> = (bool, bool, &'a CandidateKey);

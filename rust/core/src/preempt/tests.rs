@@ -1,5 +1,5 @@
-use crate::conditions::{self, condition};
-use crate::config::{Config, FairSharing};
+use crate::objects::conditions::{self, condition};
+use crate::objects::config::{Config, FairSharing};
 use crate::objects::{ClusterQueue, ConditionStatus, Object, Preemption, PreemptionPolicy, StopPolicy, Workload};
 use crate::testing::{World, at, cluster_queue, local_queue, resource_group, workload};
 

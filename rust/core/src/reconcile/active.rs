@@ -1,15 +1,15 @@
 //! Whether a workload may take part at all: backoffs, deactivation, devices (rules/07 §3, §8, §9).
 
-use crate::checks::retry_time;
-use crate::conditions::{EVICTED, QUOTA_RESERVED, REQUEUED, find, find_false, remove};
-use crate::devices::Devices;
-use crate::eviction::{deactivate, event_reason, requeue_if_due, set_requeued};
-use crate::gates::Gate;
+use crate::base::gates::Gate;
+use crate::base::text::Text;
 use crate::objects::Workload;
-use crate::queue_order::{is_active, is_on_hold, requeue_at};
-use crate::reasons;
-use crate::reservation::unset_quota_reservation;
-use crate::text::Text;
+use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, REQUEUED, find, find_false, remove};
+use crate::pods::devices::Devices;
+use crate::status::checks::retry_time;
+use crate::status::eviction::{deactivate, event_reason, requeue_if_due, set_requeued};
+use crate::status::queue_order::{is_active, is_on_hold, requeue_at};
+use crate::status::reasons;
+use crate::status::reservation::unset_quota_reservation;
 
 use super::{Pass, is_deactivation_target};
 

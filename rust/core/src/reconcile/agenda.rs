@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::{IdSet, QueueId, ShapeId, WorkloadId};
+use crate::base::ids::{IdSet, QueueId, ShapeId, WorkloadId};
 use crate::objects::Time;
 
 /// What is to be reconciled, so that nobody else needs to be looked at.

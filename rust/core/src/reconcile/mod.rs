@@ -14,20 +14,20 @@ pub use agenda::Agenda;
 
 use std::borrow::Cow;
 
-use crate::apply::Stage;
-use crate::checks::{required_checks, sync_admission_checks};
-use crate::conditions::{self, MAX_EVENT_MESSAGE, find, is_true, truncate};
-use crate::decision::Event;
-use crate::eviction::{self, Restarted, requeue_after_restart};
-use crate::gates::Gate;
-use crate::ids::{LocalQueueId, QueueId, WorkloadId};
-use crate::messages;
+use crate::base::gates::Gate;
+use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::base::text::Text;
+use crate::objects::conditions::{self, MAX_EVENT_MESSAGE, find, is_true, truncate};
 use crate::objects::{ClusterQueue, LocalQueue, StopPolicy, Time, Workload};
-use crate::queue_order::{has_quota_reservation, is_active, is_admitted, is_finished, requeue_at};
-use crate::reservation::sync_admitted;
+use crate::schedule::decision::Event;
+use crate::schedule::variants::is_parent;
 use crate::state::State;
-use crate::text::Text;
-use crate::variants::is_parent;
+use crate::state::apply::Stage;
+use crate::status::checks::{required_checks, sync_admission_checks};
+use crate::status::eviction::{self, Restarted, requeue_after_restart};
+use crate::status::messages;
+use crate::status::queue_order::{has_quota_reservation, is_active, is_admitted, is_finished, requeue_at};
+use crate::status::reservation::sync_admitted;
 use crate::workloads::Record;
 
 /// More passes than any workload needs: Kueue's own steps lead to rest in five or six.

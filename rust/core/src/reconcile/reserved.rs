@@ -1,15 +1,15 @@
 //! What ends a reservation or an admission: checks, stopped queues, time (rules/07 §3, §7, §10).
 
-use crate::checks::describe_checks;
-use crate::conditions::{self, find_true};
-use crate::eviction::set_deactivation_target;
-use crate::gates::Gate;
+use crate::base::gates::Gate;
+use crate::objects::conditions::{self, find_true};
 use crate::objects::{CheckState, StopPolicy, Time, Workload};
-use crate::queue_order::{has_quota_reservation, is_active, is_admitted, is_evicted};
-use crate::readiness;
-use crate::reasons;
-use crate::reservation::unset_quota_reservation;
-use crate::variants::is_variant;
+use crate::schedule::variants::is_variant;
+use crate::status::checks::describe_checks;
+use crate::status::eviction::set_deactivation_target;
+use crate::status::queue_order::{has_quota_reservation, is_active, is_admitted, is_evicted};
+use crate::status::readiness;
+use crate::status::reasons;
+use crate::status::reservation::unset_quota_reservation;
 
 use super::{Pass, is_deactivation_target};
 

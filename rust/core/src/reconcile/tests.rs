@@ -1,12 +1,12 @@
-use crate::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED};
-use crate::config::Config;
+use crate::base::gates::{Gate, Gates};
 use crate::engine::Kind;
-use crate::gates::{Gate, Gates};
+use crate::objects::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED};
+use crate::objects::config::Config;
 use crate::objects::{
     CheckState, ClusterQueue, LimitRange, LimitRangeItem, Meta, Object, PodResourceClaim, RequeueState, StopPolicy,
     Time, Workload,
 };
-use crate::queue_order::ADMISSION_GATED_BY;
+use crate::status::queue_order::ADMISSION_GATED_BY;
 use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};
 
 use proptest::prelude::*;
@@ -526,7 +526,7 @@ fn a_workload_on_hold_stays_so_whatever_its_queues() {
     let mut world = admitted();
     let hold = |w: &mut Workload| {
         let gates = Gates::default();
-        crate::reservation::unset_quota_reservation(w, "OnHold", "scaled to zero", at(100), gates);
+        crate::status::reservation::unset_quota_reservation(w, "OnHold", "scaled to zero", at(100), gates);
     };
     world.change("w", hold);
     world.delete(Kind::LocalQueue, "lq");

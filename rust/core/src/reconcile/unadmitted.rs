@@ -1,14 +1,14 @@
 //! Why a workload has no quota, outside of what a cycle finds out (rules/07 §11).
 
-use crate::conditions::{self, find};
-use crate::gates::Gate;
-use crate::messages;
+use crate::base::gates::Gate;
+use crate::base::text::Text;
+use crate::objects::conditions::{self, find};
+use crate::objects::selectors::selects;
 use crate::objects::{Condition, ConditionStatus, StopPolicy, Workload};
-use crate::queue_order::{admission_gated_by, has_quota_reservation, is_active, is_on_hold};
-use crate::reasons;
-use crate::reservation::{set, unset_quota_reservation};
-use crate::selectors::selects;
-use crate::text::Text;
+use crate::status::messages;
+use crate::status::queue_order::{admission_gated_by, has_quota_reservation, is_active, is_on_hold};
+use crate::status::reasons;
+use crate::status::reservation::{set, unset_quota_reservation};
 
 use super::Pass;
 

@@ -1,11 +1,11 @@
 //! What happens from outside: objects come, change and go.
 
 use super::{Change, JobPlan, Simulation, Step};
-use crate::decision::Key;
-use crate::ids::WorkloadId;
+use crate::base::ids::WorkloadId;
+use crate::base::shared::Shared;
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
-use crate::queue_order::is_finished;
-use crate::shared::Shared;
+use crate::schedule::decision::Key;
+use crate::status::queue_order::is_finished;
 
 impl<F: FnMut() -> bool> Simulation<'_, F> {
     /// `number` is that of the workload that is created, if one is.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::{Simulation, Step};
-use crate::conditions::{EVICTED, find_true};
-use crate::decision::Key;
-use crate::ids::WorkloadId;
+use crate::base::ids::WorkloadId;
+use crate::objects::conditions::{EVICTED, find_true};
 use crate::objects::{CheckState, Time};
-use crate::queue_order::{has_quota_reservation, is_admitted, is_finished};
-use crate::readiness::note_readiness;
+use crate::schedule::decision::Key;
+use crate::status::queue_order::{has_quota_reservation, is_admitted, is_finished};
+use crate::status::readiness::note_readiness;
 
 /// What a timer is for; of the same instant the first goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::columns::Columns;
-use crate::decision::{Decision, Key};
+use crate::base::gates::Gate;
+use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
-use crate::gates::Gate;
-use crate::ids::WorkloadId;
+use crate::engine::columns::Columns;
 use crate::objects::{Object, Time};
-use crate::pending::Parked;
+use crate::queue::Parked;
+use crate::schedule::decision::{Decision, Key};
 pub use jobs::{JobPlan, PodsPlan};
 use jobs::{Jobs, TimerKind};
 use samples::Samples;

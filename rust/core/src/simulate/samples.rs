@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Simulation;
-use crate::ids::LocalQueueId;
+use crate::base::ids::LocalQueueId;
 use crate::objects::Time;
 
 /// When the next sample of each LocalQueue is due; those that have nothing to sample are not in it.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::conditions;
-use crate::config::{AdmissionFairSharing, Config};
+use crate::objects::conditions;
+use crate::objects::config::{AdmissionFairSharing, Config};
 use crate::objects::{
     ClusterQueue, Preemption, PreemptionPolicy, PriorityClassRef, QueueingStrategy, StopPolicy, Workload,
 };

@@ -1,14 +1,14 @@
 //! Choices made of bytes, and the names of everything: few, so that objects meet.
 
 use arbitrary::{Result, Unstructured};
-use kueuecore::columns::Columns;
-use kueuecore::config::{
+use kueuecore::base::gates::Gate;
+use kueuecore::base::quantity::Quantity;
+use kueuecore::engine::Kind;
+use kueuecore::engine::columns::Columns;
+use kueuecore::objects::Time;
+use kueuecore::objects::config::{
     AdmissionFairSharing, Config, FairSharing, PreemptionStrategy, RequeuingTimestamp, WaitForPodsReady,
 };
-use kueuecore::engine::Kind;
-use kueuecore::gates::Gate;
-use kueuecore::objects::Time;
-use kueuecore::quantity::Quantity;
 
 pub(super) const NAMESPACES: [&str; 2] = ["ns", "other"];
 pub(super) const RESOURCES: [&str; 3] = ["cpu", "memory", "example.com/gpu"];

@@ -5,10 +5,10 @@ mod draw;
 mod objects;
 
 use arbitrary::{Result, Unstructured};
-use kueuecore::decision::Decision;
+use kueuecore::engine::what_if::WhatIfError;
 use kueuecore::engine::{Engine, Kind};
 use kueuecore::objects::{Object, Time};
-use kueuecore::what_if::WhatIfError;
+use kueuecore::schedule::decision::Decision;
 use kueuecore_wire::report::quota_rows;
 
 use crate::audit::{audit, audit_rebuilt};
@@ -109,7 +109,7 @@ fn shown(decision: &Decision) -> String {
 fn on_workload(
     engine: &mut Engine,
     draw: &mut Draw<'_>,
-    change: impl FnOnce(&mut Engine, kueuecore::ids::WorkloadId) -> bool,
+    change: impl FnOnce(&mut Engine, kueuecore::base::ids::WorkloadId) -> bool,
 ) -> Result<()> {
     let (namespace, name) = draw.workload_key()?;
     if let Some(id) = engine.state.workloads.find(namespace, &name) {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::quantity::Quantity;
+use kueuecore::base::quantity::Quantity;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 

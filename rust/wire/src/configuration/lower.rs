@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::config::{
+use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::objects::config::{
     AdmissionFairSharing, Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, FairSharing, PreemptionStrategy,
     RequeuingTimestamp, Resources, Transformation, WaitForPodsReady,
 };
-use kueuecore::gates::{Gate, Gates};
 
 use super::file::{self, File};
 

@@ -15,8 +15,8 @@ mod validate;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use kueuecore::config::Config;
-use kueuecore::gates::{Gate, GateError, Gates};
+use kueuecore::base::gates::{Gate, GateError, Gates};
+use kueuecore::objects::config::Config;
 use serde_json::Value;
 
 pub use error::ConfigurationError;

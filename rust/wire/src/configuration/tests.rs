@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::config::{PreemptionStrategy, RequeuingTimestamp};
-use kueuecore::gates::Gate;
-use kueuecore::quantity::Quantity;
+use kueuecore::base::gates::Gate;
+use kueuecore::base::quantity::Quantity;
+use kueuecore::objects::config::{PreemptionStrategy, RequeuingTimestamp};
 use serde_json::{Value, json};
 
 use super::Configuration;
@@ -297,7 +297,7 @@ fn recorded_settings_are_taken_as_they_are() {
     assert!(!config.gates.enabled(Gate::TopologyAwareScheduling));
 
     let empty = Configuration::trusted(&Value::Null, &Value::Null).expect("readable");
-    assert_eq!(empty.scheduling, kueuecore::config::Config::default());
+    assert_eq!(empty.scheduling, kueuecore::objects::config::Config::default());
     let errors = Configuration::trusted(&json!({}), &json!({"Nope": true, "MultiKueue": 1})).expect_err("unknown");
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::gates::Gates;
+use kueuecore::base::gates::Gates;
 use kueuecore::objects::Object;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

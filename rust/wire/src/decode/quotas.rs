@@ -1,11 +1,11 @@
 //! ClusterQueue, Cohort and LocalQueue (rules/01 §1-3).
 
+use kueuecore::base::quantity::Quantity;
 use kueuecore::objects::{
     AdmissionCheckRule, BorrowWithinCohort, ClusterQueue, Cohort, FlavorFungibility, FlavorQuotas, FungibilityPolicy,
     FungibilityPreference, LabelSelector, LocalQueue, Meta, Preemption, PreemptionPolicy, QueueingStrategy,
     ResourceGroup, ResourceList, ResourceQuota, StopPolicy,
 };
-use kueuecore::quantity::Quantity;
 use serde::Deserialize;
 
 use super::meta::{MetaWire, SelectorWire};

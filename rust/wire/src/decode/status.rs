@@ -1,11 +1,11 @@
 //! Workload status (rules/01 §6).
 
+use kueuecore::base::shared::Shared;
 use kueuecore::objects::{
     Admission, AdmissionCheckState, CheckState, Condition, ConditionStatus, EvictionCount, PodSetAssignment,
     PodSetRequest, PreemptionGateState, ReclaimablePod, RequeueState, ResourceList, StringMap, Time, Toleration,
     WorkloadStatus,
 };
-use kueuecore::shared::Shared;
 use serde::Deserialize;
 
 use super::pod::TolerationWire;

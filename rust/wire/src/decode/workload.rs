@@ -1,7 +1,7 @@
 //! Workload: metadata and spec (rules/01 §6).
 
+use kueuecore::base::shared::Shared;
 use kueuecore::objects::{Meta, PodSet, PodTemplate, PriorityClassRef, TopologyRequest, Workload, WorkloadStatus};
-use kueuecore::shared::Shared;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;

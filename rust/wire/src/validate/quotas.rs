@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::base::quantity::Quantity;
 use kueuecore::objects::{
     ClusterQueue, Cohort, FlavorQuotas, FungibilityPolicy, FungibilityPreference, PreemptionPolicy, QueueingStrategy,
     ResourceGroup, ResourceQuota,
 };
-use kueuecore::quantity::Quantity;
 use serde_json::Value;
 
 use super::{NEGATIVE, labels};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::objects::{
     Admission, CheckState, ClusterQueue, Object, PodSet, ReclaimablePod, ResourceFlavor, Topology, Workload,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::objects::{Condition, ConditionStatus, Container, PodSet, ResourceList, TopologyRequest, Workload};
 use serde_json::Value;
 

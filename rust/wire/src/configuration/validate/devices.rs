@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
 
 use crate::configuration::file::{DeviceClassMapping, DeviceDimension};
 use crate::field_error::{ErrorKind, FieldError, quoted};

@@ -6,7 +6,7 @@ mod manager;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
 use serde::Serialize;
 
 use super::file::{AdmissionFairSharing, File, ObjectRetentionPolicies, Resources, WaitForPodsReady};

@@ -1,6 +1,6 @@
 //! Flavors, topologies and the kinds with a schema alone.
 
-use kueuecore::gates::Gates;
+use kueuecore::base::gates::Gates;
 use serde_json::{Value, json};
 
 use super::*;

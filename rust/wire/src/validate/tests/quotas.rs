@@ -1,6 +1,6 @@
 //! ClusterQueues and Cohorts.
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Updates of every kind.
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! New Workloads.
 
-use kueuecore::gates::{Gate, Gates};
+use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::objects::Object;
 use serde_json::{Value, json};
 

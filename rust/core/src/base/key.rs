@@ -1,0 +1,146 @@
+//! Who a workload is: namespace, name and UID, once for all who speak of it.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::base::pair::Pair;
+
+/// A workload by its namespace and name, and the UID that goes with them. Copies share one text.
+///
+/// Two are equal, and ordered, by namespace and name, as nobody else is called so at the same time; [`Key::is_same`]
+/// looks at the UID, too.
+///
+/// ```
+/// use kueuecore::schedule::decision::Key;
+///
+/// let key = Key::new("team-a", "job-1", "0a1b");
+/// assert_eq!((key.namespace(), key.name(), key.uid()), ("team-a", "job-1", "0a1b"));
+/// let again = Key::new("team-a", "job-1", "2c3d");
+/// assert!(key == again && !key.is_same(&again));
+/// ```
+#[derive(Clone)]
+pub struct Key(Arc<Identity>);
+
+struct Identity {
+    /// Namespace, name and UID one after the other; the UID does not stand there again where it is the name.
+    text: Box<str>,
+    name_at: u32,
+    name_end: u32,
+    uid_at: u32,
+}
+
+impl Key {
+    /// The workload of this namespace and name, with this UID. An empty UID is that of an object that has none.
+    pub fn new(namespace: &str, name: &str, uid: &str) -> Self {
+        let at = |index: usize| u32::try_from(index).expect("names of less than 4 GiB");
+        let (name_at, name_end) = (namespace.len(), namespace.len() + name.len());
+        let (uid_at, uid) = if uid == name { (name_at, "") } else { (name_end, uid) };
+        let mut text = String::with_capacity(name_end + uid.len());
+        text.extend([namespace, name, uid]);
+        let text = text.into_boxed_str();
+        Self(Arc::new(Identity { text, name_at: at(name_at), name_end: at(name_end), uid_at: at(uid_at) }))
+    }
+
+    /// `metadata.namespace`.
+    pub fn namespace(&self) -> &str {
+        &self.0.text[..self.0.name_at as usize]
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &str {
+        &self.0.text[self.0.name_at as usize..self.0.name_end as usize]
+    }
+
+    /// `metadata.uid`; empty if it is not known.
+    pub fn uid(&self) -> &str {
+        &self.0.text[self.0.uid_at as usize..]
+    }
+
+    /// In the order of UIDs, and of namespace and name where they are the same, as those of objects without one.
+    pub fn cmp_by_uid(&self, other: &Self) -> Ordering {
+        self.uid().cmp(other.uid()).then_with(|| self.cmp(other))
+    }
+
+    /// Have both the same UID, too?
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.is_copy(other) || (self == other && self.uid() == other.uid())
+    }
+
+    /// Do both share one text, because one was copied from the other?
+    pub(crate) fn is_copy(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Self::new("", "", "")
+    }
+}
+
+impl Pair for Key {
+    fn pair(&self) -> (&str, &str) {
+        (self.namespace(), self.name())
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_copy(other) || self.pair() == other.pair()
+    }
+}
+
+impl Eq for Key {}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.is_copy(other) { Ordering::Equal } else { self.pair().cmp(&other.pair()) }
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+// As the hash of two texts, by which it is found.
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.pair().hash(state);
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace(), self.name())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} ({})", self.uid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uid_that_is_the_name_is_read_as_any_other() {
+        for (namespace, name, uid) in [("ns", "name", "name"), ("ns", "name", ""), ("", "", ""), ("ns", "", "uid")] {
+            let key = Key::new(namespace, name, uid);
+            assert_eq!((key.namespace(), key.name(), key.uid()), (namespace, name, uid));
+        }
+    }
+
+    #[test]
+    fn the_namespace_counts_before_the_name() {
+        let mut keys = [("b", "a"), ("a", "b"), ("ab", ""), ("a", "a")].map(|(ns, name)| Key::new(ns, name, "uid"));
+        keys.sort();
+        assert_eq!(keys.map(|key| key.to_string()), ["a/a", "a/b", "ab/", "b/a"]);
+    }
+}

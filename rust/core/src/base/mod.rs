@@ -1,0 +1,11 @@
+//! What everything else is made of: amounts, quantities, names and their ids, feature gates.
+
+pub mod amount;
+pub mod gates;
+pub mod ids;
+pub(crate) mod key;
+pub mod names;
+pub(crate) mod pair;
+pub mod quantity;
+pub mod shared;
+pub mod text;

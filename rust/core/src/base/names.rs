@@ -1,0 +1,143 @@
+//! Every name that the engine has met, and its id.
+
+use crate::base::ids::{
+    CohortId, FlavorId, FlavorResourceId, IdVec, Interner, LocalQueueId, NamespaceId, QueueId, ResourceId,
+};
+use crate::base::pair::Pair;
+use crate::base::text::Text;
+use crate::quota::forest::ResourceNames;
+
+/// The interners of an engine.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// ClusterQueues.
+    pub queues: Interner<QueueId, Text>,
+    /// Cohorts.
+    pub cohorts: Interner<CohortId, String>,
+    /// ResourceFlavors.
+    pub flavors: Interner<FlavorId, String>,
+    /// Namespaces.
+    pub namespaces: Interner<NamespaceId, String>,
+    /// LocalQueues, by namespace and name.
+    pub local_queues: Interner<LocalQueueId, (String, Text)>,
+    resources: Interner<ResourceId, String>,
+    canonical: IdVec<ResourceId, u64>,
+    pods: Option<ResourceId>,
+    flavor_resources: Interner<FlavorResourceId, (FlavorId, ResourceId)>,
+}
+
+impl Names {
+    /// The id of a ClusterQueue name.
+    pub fn queue(&mut self, name: &str) -> QueueId {
+        self.queues.intern_as(name, Text::copied)
+    }
+
+    /// The id of a LocalQueue, by namespace and name.
+    pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
+        let known = self.find_local_queue(namespace, name);
+        known.unwrap_or_else(|| self.local_queues.intern(&(namespace.to_owned(), Text::copied(name))))
+    }
+
+    /// The id of a LocalQueue that was met before.
+    pub fn find_local_queue(&self, namespace: &str, name: &str) -> Option<LocalQueueId> {
+        self.local_queues.find::<dyn Pair>(&(namespace, name))
+    }
+
+    /// The id of a resource.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        let id = self.resources.intern(name);
+        if self.canonical.len() < self.resources.len() {
+            self.canonical.push(fnv1a(name.as_bytes()));
+            if name == "pods" {
+                self.pods = Some(id);
+            }
+        }
+        id
+    }
+
+    /// The resource `pods`, which counts pods, once it was met.
+    pub fn pods(&self) -> Option<ResourceId> {
+        self.pods
+    }
+
+    /// The id of a resource that was met before.
+    pub fn find_resource(&self, name: &str) -> Option<ResourceId> {
+        self.resources.find(name)
+    }
+
+    /// All resources, in the order of their ids.
+    pub fn resources(&self) -> std::slice::Iter<'_, String> {
+        self.resources.iter()
+    }
+
+    /// The id of a (flavor, resource) pair.
+    pub fn flavor_resource(&mut self, flavor: FlavorId, resource: ResourceId) -> FlavorResourceId {
+        self.flavor_resources.intern(&(flavor, resource))
+    }
+
+    /// The id of a pair that was met before.
+    pub fn find_flavor_resource(&self, flavor: FlavorId, resource: ResourceId) -> Option<FlavorResourceId> {
+        self.flavor_resources.find(&(flavor, resource))
+    }
+
+    /// Flavor and resource of a pair.
+    pub fn parts(&self, fr: FlavorResourceId) -> (FlavorId, ResourceId) {
+        self.flavor_resources[fr]
+    }
+
+    /// The sort key of Kueue's own order of requests: the 64-bit FNV-1a hash of the name, then the name (rules/03 §1).
+    pub fn canonical_key(&self, resource: ResourceId) -> (u64, &str) {
+        (self.canonical[resource], &self.resources[resource])
+    }
+
+    /// The name of a resource.
+    pub fn resource_text(&self, resource: ResourceId) -> &str {
+        &self.resources[resource]
+    }
+}
+
+impl ResourceNames for Names {
+    fn resource_of(&self, fr: FlavorResourceId) -> ResourceId {
+        self.parts(fr).1
+    }
+    fn resource_name(&self, resource: ResourceId) -> &str {
+        self.resource_text(resource)
+    }
+}
+
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_visited_in_the_order_that_kueue_visits_them() {
+        let expected = [
+            "resource1",
+            "resource2",
+            "r1",
+            "r2",
+            "ephemeral-storage",
+            "cloud.com/gpu",
+            "amd.com/gpu",
+            "memory",
+            "nvidia.com/gpu",
+            "pods",
+            "hugepages-1Gi",
+            "example.com/gpu",
+            "hugepages-2Mi",
+            "google.com/tpu",
+            "storage",
+            "gpu",
+            "cpu",
+        ];
+        let mut names = Names::default();
+        let mut ids: Vec<_> = expected.iter().rev().map(|name| names.resource(name)).collect();
+        ids.sort_by(|a, b| names.canonical_key(*a).cmp(&names.canonical_key(*b)));
+        let sorted: Vec<_> = ids.iter().map(|id| names.resource_text(*id)).collect();
+        assert_eq!(sorted, expected);
+    }
+}

@@ -1,0 +1,291 @@
+//! The front: objects in, a cycle, decisions out.
+
+pub mod columns;
+pub mod what_if;
+
+use crate::base::ids::WorkloadId;
+use crate::base::text::Text;
+use crate::objects::config::Config;
+use crate::objects::{Object, Time};
+use crate::schedule::decision::{Decision, Event};
+use crate::state::State;
+use crate::state::apply::Stage;
+use crate::status::eviction;
+use crate::status::readiness::note_readiness;
+
+/// A scheduler that decides and does nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Engine {
+    /// What it knows; the modules of this crate work on it.
+    pub state: State,
+}
+
+/// The kinds that can be deleted by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Namespace,
+    ResourceFlavor,
+    Topology,
+    Cohort,
+    ClusterQueue,
+    LocalQueue,
+    AdmissionCheck,
+    WorkloadPriorityClass,
+    LimitRange,
+    RuntimeClass,
+    ResourceClaimTemplate,
+    DeviceClass,
+    Workload,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 13] = [
+        Kind::Namespace,
+        Kind::ResourceFlavor,
+        Kind::Topology,
+        Kind::Cohort,
+        Kind::ClusterQueue,
+        Kind::LocalQueue,
+        Kind::AdmissionCheck,
+        Kind::WorkloadPriorityClass,
+        Kind::LimitRange,
+        Kind::RuntimeClass,
+        Kind::ResourceClaimTemplate,
+        Kind::DeviceClass,
+        Kind::Workload,
+    ];
+
+    /// The kind in Kubernetes' spelling.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Namespace => "Namespace",
+            Kind::ResourceFlavor => "ResourceFlavor",
+            Kind::Topology => "Topology",
+            Kind::Cohort => "Cohort",
+            Kind::ClusterQueue => "ClusterQueue",
+            Kind::LocalQueue => "LocalQueue",
+            Kind::AdmissionCheck => "AdmissionCheck",
+            Kind::WorkloadPriorityClass => "WorkloadPriorityClass",
+            Kind::LimitRange => "LimitRange",
+            Kind::RuntimeClass => "RuntimeClass",
+            Kind::ResourceClaimTemplate => "ResourceClaimTemplate",
+            Kind::DeviceClass => "DeviceClass",
+            Kind::Workload => "Workload",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl Engine {
+    /// An engine without objects.
+    pub fn new(config: Config) -> Self {
+        Self { state: State { config, ..State::default() } }
+    }
+
+    /// Applies objects, whatever their order: what others depend on goes first. `now` is the time of the change.
+    pub fn apply(&mut self, mut objects: Vec<Object>, now: Time) {
+        self.state.now = now;
+        objects.sort_by_key(rank);
+        self.state.apply_all(objects);
+        self.settle();
+    }
+
+    /// Works out what changed in the quota trees, so that whoever reads sees the numbers of now.
+    pub(crate) fn settle(&mut self) {
+        let state = &mut self.state;
+        state.forest.flush(&state.names);
+    }
+
+    /// The stored version of the object with the same kind and name.
+    pub fn stored(&self, object: &Object) -> Option<Object> {
+        let state = &self.state;
+        match object {
+            Object::ResourceFlavor(o) => {
+                let id = state.names.flavors.find(&o.meta.name)?;
+                state.flavors.get(id)?.as_deref().cloned().map(Object::ResourceFlavor)
+            }
+            Object::Topology(o) => state.topologies.get(&o.meta.name).cloned().map(Object::Topology),
+            Object::Cohort(o) => {
+                let id = state.names.cohorts.find(&o.meta.name)?;
+                state.cohorts[id].object.as_deref().cloned().map(Object::Cohort)
+            }
+            Object::ClusterQueue(o) => {
+                let id = state.names.queues.find(o.meta.name.as_str())?;
+                state.queues[id].object.as_deref().cloned().map(Object::ClusterQueue)
+            }
+            Object::LocalQueue(o) => {
+                let id = state.names.find_local_queue(&o.meta.namespace, &o.meta.name)?;
+                state.local_queues[id].object.as_deref().cloned().map(Object::LocalQueue)
+            }
+            Object::AdmissionCheck(o) => state.checks.get(&o.meta.name).cloned().map(Object::AdmissionCheck),
+            Object::WorkloadPriorityClass(o) => {
+                state.workload_priority_classes.get(&o.meta.name).cloned().map(Object::WorkloadPriorityClass)
+            }
+            Object::LimitRange(o) => {
+                state.limit_ranges.get(&o.meta.namespace)?.get(&o.meta.name).cloned().map(Object::LimitRange)
+            }
+            Object::RuntimeClass(o) => state.runtime_classes.get(&o.meta.name).cloned().map(Object::RuntimeClass),
+            Object::ResourceClaimTemplate(o) => {
+                let templates = state.claim_templates.get(&o.meta.namespace)?;
+                templates.get(&o.meta.name).cloned().map(Object::ResourceClaimTemplate)
+            }
+            Object::DeviceClass(o) => state.device_classes.get(&o.meta.name).cloned().map(Object::DeviceClass),
+            Object::Workload(o) => {
+                let id = state.workloads.find(o.meta.key.namespace(), o.meta.key.name())?;
+                Some(Object::Workload(Box::new(state.workload_object(id))))
+            }
+            Object::Namespace(_) | Object::PriorityClass(_) | Object::Other { .. } => None,
+        }
+    }
+
+    /// Deletes an object; returns whether it was there.
+    pub fn delete(&mut self, kind: Kind, namespace: &str, name: &str, now: Time) -> bool {
+        let state = &mut self.state;
+        state.now = now;
+        let found = match kind {
+            Kind::Workload => state.delete_workload(namespace, name),
+            Kind::ClusterQueue => state.delete_cluster_queue(name),
+            Kind::LocalQueue => state.delete_local_queue(namespace, name),
+            Kind::Cohort => state.delete_cohort(name),
+            Kind::ResourceFlavor => state.remove_flavor(name),
+            Kind::Topology => state.remove_topology(name),
+            Kind::AdmissionCheck => state.remove_check(name),
+            Kind::WorkloadPriorityClass => state.remove_priority_class(name),
+            Kind::Namespace => state.remove_namespace(name),
+            Kind::LimitRange => state.remove_limit_range(namespace, name),
+            Kind::RuntimeClass => state.remove_runtime_class(name),
+            Kind::ResourceClaimTemplate => state.remove_claim_template(namespace, name),
+            Kind::DeviceClass => state.remove_device_class(name),
+        };
+        self.settle();
+        found
+    }
+
+    /// One scheduling cycle (rules/05 §6).
+    pub fn cycle(&mut self, now: Time) -> Decision {
+        let state = &mut self.state;
+        if !state.agenda.is_followed() {
+            return state.run_cycle(now);
+        }
+        // Kueue writes while the next cycles run: each of its reservations can be forgotten until it is confirmed.
+        let mut unconfirmed = std::mem::take(&mut state.unconfirmed);
+        let mut replaced_slices = std::mem::take(&mut state.replaced_slices);
+        replaced_slices.retain(|new, _| unconfirmed.contains_key(new));
+        let decision = state.run_cycle(now);
+        unconfirmed.extend(state.unconfirmed.drain());
+        replaced_slices.append(&mut state.replaced_slices);
+        state.unconfirmed = unconfirmed;
+        state.replaced_slices = replaced_slices;
+        decision
+    }
+
+    /// The workloads to which something may have been written since the last call, in the order of namespace and name.
+    /// The first call finds none; from then on reservations stay unconfirmed until [`Engine::confirm`] or
+    /// [`Engine::forget`].
+    pub fn take_written(&mut self) -> Vec<WorkloadId> {
+        let state = &mut self.state;
+        let mut written: Vec<_> = state.agenda.take_followed().iter().collect();
+        written.sort_by_cached_key(|&id| state.workloads.get(id).key().clone());
+        written
+    }
+
+    /// A reservation was written: it can no longer be forgotten. `false` if none was open.
+    pub fn confirm(&mut self, id: WorkloadId) -> bool {
+        self.state.replaced_slices.remove(&id);
+        self.state.unconfirmed.remove(&id).is_some()
+    }
+
+    /// Writes what Kueue's workload controller writes outside of cycles, and what follows from that (rules/07). Samples
+    /// what LocalQueues use, where that is due (rules/09 §1.4).
+    pub fn reconcile(&mut self, now: Time) -> Vec<Event> {
+        self.state.now = now;
+        let events = self.state.reconcile_all(now);
+        self.state.sample_local_queues(now);
+        self.settle();
+        events
+    }
+
+    /// Marks a workload Finished and frees what it held; `false` if it had finished before.
+    pub fn finish(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
+        self.change(id, now, |workload| eviction::finish(workload, reason.to_owned(), message, now))
+    }
+
+    /// Marks a workload Evicted; it keeps its quota until [`Engine::release`] (rules/04 §8).
+    pub fn evict(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
+        self.change(id, now, |workload| eviction::evict(workload, reason.to_owned(), "", Text::copied(message), now))
+    }
+
+    /// The job of an evicted workload has stopped: its quota is free and it is pending again (rules/04 §9).
+    pub fn release(&mut self, id: WorkloadId, now: Time) -> bool {
+        let gates = self.state.config.gates;
+        self.change(id, now, |workload| eviction::release_after_eviction(workload, now, gates))
+    }
+
+    /// Writes condition PodsReady as the job of a workload tells it; `false` if it says nothing new (rules/07 §6).
+    pub fn note_readiness(&mut self, id: WorkloadId, are_ready: bool, now: Time) -> bool {
+        self.change(id, now, |workload| note_readiness(workload, are_ready, now))
+    }
+
+    /// The API server refused to write a reservation of the last cycle, or of an earlier one whose writes are followed. `gone`: the workload no longer exists. The
+    /// workload is as it was before the cycle, and queued again unless it is gone (rules/05 §6.4 step 12).
+    pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
+        let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
+        self.state.forget_reservation(id, *before, gone, now);
+        true
+    }
+
+    pub(crate) fn change(
+        &mut self,
+        id: WorkloadId,
+        now: Time,
+        write: impl FnOnce(&mut crate::objects::Workload) -> bool,
+    ) -> bool {
+        self.state.now = now;
+        let old = self.state.workloads.get(id).clone();
+        let changed = write(&mut self.state.workloads.get_mut(id).workload);
+        if changed {
+            self.state.settle_status_change(id, &old);
+        }
+        changed
+    }
+
+    /// May a cycle have something to do: is anything in the heap of a ClusterQueue that may admit, or asked to be tried
+    /// again?
+    pub fn has_heads(&self) -> bool {
+        let state = &self.state;
+        let waits = state.waiting.iter().any(|&queue| state.queues[queue].is_active());
+        waits || !state.flush_requests.is_empty()
+    }
+
+    /// Where a workload stands.
+    pub fn stage(&self, id: WorkloadId) -> Stage {
+        Stage::of(&self.state.workloads.get(id).workload)
+    }
+}
+
+fn rank(object: &Object) -> u8 {
+    match object {
+        Object::Namespace(_) => 0,
+        Object::LimitRange(_) | Object::RuntimeClass(_) | Object::ResourceClaimTemplate(_) | Object::DeviceClass(_) => {
+            1
+        }
+        Object::WorkloadPriorityClass(_) | Object::PriorityClass(_) => 2,
+        Object::Topology(_) => 3,
+        Object::ResourceFlavor(_) => 4,
+        Object::AdmissionCheck(_) => 5,
+        Object::Cohort(_) => 6,
+        Object::ClusterQueue(_) => 7,
+        Object::LocalQueue(_) => 8,
+        Object::Workload(_) => 9,
+        Object::Other { .. } => 10,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! What would become of a workload if it were decided on next: tried on the quota under its journal, and taken back.
+
+use thiserror::Error;
+
+use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::shared::Shared;
+use crate::engine::Engine;
+use crate::objects::{Admission, Time, Workload};
+use crate::schedule::cycle::Cycle;
+use crate::schedule::decision::{Preempted, Undecided};
+use crate::schedule::entry::EntryStatus;
+use crate::state::State;
+use crate::status::queue_order::is_admissible;
+
+/// What a workload would come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It would get quota.
+    Fits,
+    /// It would get quota once others have given way.
+    Preempts,
+    /// It would stay pending.
+    Waits,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Fits => "Fits",
+            Outcome::Preempts => "Preempts",
+            Outcome::Waits => "Waits",
+        }
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct WhatIf {
+    /// What it would come to.
+    pub outcome: Outcome,
+    /// The ClusterQueue that it would wait in; empty if there is none.
+    pub queue: String,
+    /// The quota that it would get, at once or after its preemptions.
+    pub admission: Option<Shared<Admission>>,
+    /// Who would have to give way.
+    pub preemptions: Vec<Preempted>,
+    /// The granular reason of its condition QuotaReserved; empty if there is none to write.
+    pub reason: String,
+    /// Kueue's message.
+    pub message: String,
+    /// How many workloads of the ClusterQueue stand before it.
+    pub n_ahead: usize,
+    /// What is missing, if no decision can be made.
+    pub undecided: Option<Undecided>,
+}
+
+/// A question that has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WhatIfError {
+    /// A workload of this name is there already.
+    #[error("Workload {0}/{1} exists: ask about one that is not there yet")]
+    Exists(String, String),
+}
+
+impl Engine {
+    /// What would become of a workload if it were applied now and were the only head of the next cycle. Nothing changes.
+    ///
+    /// # Errors
+    /// A workload of this name exists.
+    pub fn what_if(&mut self, workload: Workload, now: Time) -> Result<WhatIf, WhatIfError> {
+        let state = &mut self.state;
+        let meta = &workload.meta;
+        if state.workloads.find(meta.key.namespace(), meta.key.name()).is_some() {
+            return Err(WhatIfError::Exists(meta.key.namespace().to_owned(), meta.key.name().to_owned()));
+        }
+        let before = std::mem::replace(&mut state.now, now);
+        state.forest.flush(&state.names);
+        let id = state.store_workload(workload);
+        let answer = state.consider(id);
+        let record = state.workloads.remove(id);
+        state.local_queues[record.local_queue].workloads.remove(id);
+        if let Some(admission) = &record.workload.status.admission {
+            let queue = state.queue(&admission.cluster_queue);
+            state.queues[queue].named_by.remove(id);
+        }
+        state.agenda.forget(id);
+        state.now = before;
+        Ok(answer)
+    }
+}
+
+impl State {
+    fn consider(&mut self, id: WorkloadId) -> WhatIf {
+        let may_queue = is_admissible(&self.workloads.get(id).workload, self.config.gates);
+        let queue = self.queue_of(id);
+        let mut answer = WhatIf {
+            outcome: Outcome::Waits,
+            queue: queue.map_or_else(String::new, |queue| self.names.queues[queue].to_string()),
+            admission: None,
+            preemptions: Vec::new(),
+            reason: String::new(),
+            message: String::new(),
+            n_ahead: 0,
+            undecided: None,
+        };
+        let may_queue = may_queue && !self.is_refused(id);
+        match queue.filter(|queue| may_queue && self.queues[*queue].is_active()) {
+            Some(queue) => self.consider_as_head(id, queue, &mut answer),
+            None => {
+                if let Some((reason, message)) = self.explain_unreserved(id) {
+                    (answer.reason, answer.message) = (reason, message);
+                }
+            }
+        }
+        answer
+    }
+
+    fn consider_as_head(&mut self, id: WorkloadId, queue: QueueId, answer: &mut WhatIf) {
+        let pending = &self.queues[queue].pending;
+        answer.n_ahead = pending.n_before(&pending.key(&self.item(id)));
+        let mut cycle = Cycle::default();
+        let (mut entries, mut refused) = self.nominate(vec![(queue, id)], &mut cycle);
+        if let Some(entry) = entries.first_mut() {
+            self.process(entry, &mut cycle);
+        }
+        self.take_back(&mut cycle);
+        answer.undecided = cycle.decision.undecided.pop();
+        let Some(entry) = entries.pop().or_else(|| refused.pop()) else { return };
+        answer.reason = entry.reason.to_owned();
+        answer.message = entry.message.to_string();
+        if entry.status == EntryStatus::Assumed {
+            answer.outcome = Outcome::Fits;
+            answer.admission = cycle.assumed.pop().map(|assumed| assumed.admission);
+            let told = cycle.decision.events.iter().find(|event| event.reason == "QuotaReserved");
+            answer.message = told.map_or_else(String::new, |event| event.message.to_string());
+        } else if !cycle.preemptions.is_empty() {
+            answer.outcome = Outcome::Preempts;
+            answer.admission = Some(self.admission(&entry).0);
+            let targets = cycle.preemptions.iter();
+            answer.preemptions = targets.map(|(target, ..)| self.preempted(*target, id, queue)).collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::config::Config;
+    use crate::objects::{Object, Preemption, PreemptionPolicy};
+    use crate::testing::{World, at, cluster_queue, workload};
+
+    fn world() -> World {
+        let mut world = World::new(Config::default());
+        world.change_cluster_queue(|queue| {
+            queue.preemption =
+                Some(Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() });
+        });
+        world.submit(workload("a", "6"));
+        world.cycle();
+        world
+    }
+
+    fn ask(world: &mut World, workload: Workload) -> WhatIf {
+        let before = format!("{:?}", world.engine.state.workloads.iter().collect::<Vec<_>>());
+        let answer = world.engine.what_if(workload, at(20)).expect("a new name");
+        assert_eq!(format!("{:?}", world.engine.state.workloads.iter().collect::<Vec<_>>()), before);
+        answer
+    }
+
+    #[test]
+    fn a_workload_fits_preempts_or_waits_and_nothing_changes() {
+        let mut world = world();
+        let fits = ask(&mut world, workload("b", "3"));
+        assert_eq!((fits.outcome, fits.n_ahead), (Outcome::Fits, 0));
+        assert!(fits.admission.is_some() && fits.preemptions.is_empty());
+        let preempts = ask(&mut world, Workload { priority: Some(9), ..workload("b", "6") });
+        assert_eq!(preempts.outcome, Outcome::Preempts);
+        assert_eq!(preempts.preemptions[0].key.name(), "a");
+        let waits = ask(&mut world, workload("b", "6"));
+        assert_eq!((waits.outcome, waits.reason.as_str()), (Outcome::Waits, "WaitingForQuota"));
+        let again = ask(&mut world, workload("b", "3"));
+        assert_eq!((again.outcome, again.message), (fits.outcome, fits.message));
+    }
+
+    #[test]
+    fn a_workload_that_nobody_would_queue_is_told_why() {
+        let mut world = world();
+        let lost = ask(&mut world, Workload { queue_name: "nowhere".into(), ..workload("b", "1") });
+        assert_eq!((lost.outcome, lost.message.as_str()), (Outcome::Waits, "LocalQueue nowhere doesn't exist"));
+        let error = world.engine.what_if(workload("a", "1"), at(20)).expect_err("a is there");
+        assert_eq!(error, WhatIfError::Exists("ns".to_owned(), "a".to_owned()));
+    }
+
+    #[test]
+    fn one_that_comes_with_an_admission_leaves_no_trace() {
+        let mut world = world();
+        let mut asked = workload("b", "1");
+        asked.status.admission = Some(Admission { cluster_queue: "later".into(), ..Admission::default() }.into());
+        ask(&mut world, asked);
+        world.apply([Object::ClusterQueue(cluster_queue("later", "1"))]);
+        assert_eq!(world.cycle().admissions.len(), 0);
+    }
+
+    #[test]
+    fn those_before_it_are_counted() {
+        let mut world = world();
+        world.submit(workload("w", "9"));
+        world.cycle();
+        assert_eq!(ask(&mut world, workload("x", "9")).n_ahead, 1);
+        assert_eq!(ask(&mut world, Workload { priority: Some(1), ..workload("x", "9") }).n_ahead, 0);
+    }
+}

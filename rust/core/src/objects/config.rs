@@ -1,0 +1,123 @@
+//! The part of Kueue's `Configuration` that scheduling reads (rules/01 §9, rules/11 §2).
+
+#![allow(missing_docs)] // a field is documented where its name is not the Kubernetes name and meaning
+
+use crate::base::gates::Gates;
+use crate::base::quantity::Quantity;
+use crate::objects::StringMap;
+use std::collections::BTreeMap;
+
+/// Everything that a cycle is told besides the objects and `now`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// Feature gates.
+    pub gates: Gates,
+    /// `fairSharing`; present turns Fair Sharing on.
+    pub fair_sharing: Option<FairSharing>,
+    /// `admissionFairSharing`; absent is off.
+    pub admission_fair_sharing: Option<AdmissionFairSharing>,
+    /// `waitForPodsReady`; `None` where pod readiness is not modelled.
+    pub wait_for_pods_ready: Option<WaitForPodsReady>,
+    /// Since when a Workload waits that was evicted because its pods were not ready. The requeuing strategy says so
+    /// where there is one; this is what counts, also while `wait_for_pods_ready` is `None`.
+    pub requeuing_timestamp: RequeuingTimestamp,
+    /// `resources`.
+    pub resources: Resources,
+}
+
+/// `fairSharing`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FairSharing {
+    /// Empty acts as both strategies in order (rules/04 §5.2).
+    pub preemption_strategies: Vec<PreemptionStrategy>,
+}
+
+/// One strategy of `fairSharing.preemptionStrategies`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreemptionStrategy {
+    LessThanOrEqualToFinalShare,
+    LessThanInitialShare,
+}
+
+/// `admissionFairSharing`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AdmissionFairSharing {
+    pub usage_half_life_ns: i64,
+    pub usage_sampling_interval_ns: i64,
+    /// Missing resource: weight 1.
+    pub resource_weights: BTreeMap<String, f64>,
+}
+
+/// `waitForPodsReady`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitForPodsReady {
+    pub timeout_ns: i64,
+    /// `None`: no recovery timeout.
+    pub recovery_timeout_ns: Option<i64>,
+    pub block_admission: bool,
+    pub requeuing_timestamp: RequeuingTimestamp,
+    /// `None`: no limit.
+    pub backoff_limit_count: Option<i32>,
+    pub backoff_base_seconds: i32,
+    pub backoff_max_seconds: i32,
+}
+
+/// `requeuingStrategy.timestamp`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequeuingTimestamp {
+    #[default]
+    Eviction,
+    Creation,
+}
+
+/// `resources`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    pub exclude_resource_prefixes: Vec<String>,
+    /// By input resource.
+    pub transformations: BTreeMap<String, Transformation>,
+    /// `quotaCheckStrategy: IgnoreUndeclared`.
+    pub ignore_undeclared: bool,
+    /// Device class to the quota resource that it is charged to; of mappings with sources, the first one.
+    pub device_classes: StringMap,
+    /// `deviceClassMappings` with all that they say (rules/11 §3.2).
+    pub device_class_mappings: Vec<DeviceClassMapping>,
+}
+
+/// One resource transformation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transformation {
+    /// `strategy: Replace`; otherwise the input is retained.
+    pub replace: bool,
+    /// Empty: no multiplication.
+    pub multiply_by: String,
+    pub outputs: BTreeMap<String, Quantity>,
+}
+
+/// One device class mapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceClassMapping {
+    /// The resource that quota is counted in.
+    pub name: String,
+    pub device_class_names: Vec<String>,
+    /// Empty: a claim charges its number of devices.
+    pub sources: Vec<DeviceSource>,
+}
+
+/// What a claim charges instead of its number of devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSource {
+    pub kind: DeviceSourceKind,
+    /// Of the counter or capacity.
+    pub name: String,
+    pub driver: String,
+    /// A CEL expression over a device; never evaluated here.
+    pub device_selector: String,
+}
+
+/// The kinds of a [`DeviceSource`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceSourceKind {
+    Counter,
+    Capacity,
+}

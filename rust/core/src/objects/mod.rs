@@ -1,0 +1,52 @@
+//! The Kubernetes objects that Kueue's scheduler reads, as plain data.
+//!
+//! What stands here has been decoded (and, at the door for people, defaulted and validated) by
+//! `kueuecore-wire`. Names are still strings: they meet the engine once, in its interners. An absent field is
+//! `None` or empty exactly where Kueue tells absent and empty apart (rules/01).
+
+pub mod condition_type;
+pub mod conditions;
+pub mod config;
+mod kinds;
+pub mod resource_names;
+pub mod selectors;
+mod workload;
+
+pub use kinds::*;
+pub use workload::*;
+
+/// Any object that can be applied.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Object {
+    Namespace(Meta),
+    ResourceFlavor(ResourceFlavor),
+    Topology(Topology),
+    Cohort(Cohort),
+    ClusterQueue(ClusterQueue),
+    LocalQueue(LocalQueue),
+    AdmissionCheck(AdmissionCheck),
+    WorkloadPriorityClass(PriorityClass),
+    PriorityClass(PriorityClass),
+    LimitRange(LimitRange),
+    RuntimeClass(RuntimeClass),
+    ResourceClaimTemplate(ResourceClaimTemplate),
+    DeviceClass(DeviceClass),
+    Workload(Box<Workload>),
+    /// Kinds that are read and validated, and that the scheduler itself does not look at.
+    Other {
+        kind: OtherKind,
+        meta: Meta,
+    },
+}
+
+/// The kinds of [`Object::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum OtherKind {
+    ProvisioningRequestConfig,
+    MultiKueueConfig,
+    MultiKueueCluster,
+    Node,
+    Pod,
+}

@@ -1,0 +1,329 @@
+//! What the devices that a waiting workload claims charge to its quota (rules/09 §8).
+//!
+//! Claims are counted and mapped to resources. What depends on the devices that drivers publish, such as a CEL
+//! expression or a counter, is not known here: such a workload stays undecided, with the field that says so.
+
+mod extended;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::base::gates::{Gate, Gates};
+use crate::base::ids::WorkloadId;
+use crate::base::quantity::{Family, Quantity};
+use crate::objects::config::{DeviceSourceKind, Resources};
+use crate::objects::{DeviceClass, PodSet, ResourceClaimTemplate, ResourceList};
+use crate::pods::lists;
+use crate::pods::totals::DeviceRequests;
+use crate::state::State;
+use crate::state::apply::Stage;
+
+/// Without the gate nothing is charged, so the workload is not let in either.
+const GATE_OFF: &str = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+/// A claim by name may be shared by many pods, which quota cannot tell.
+const CLAIM_BY_NAME: &str = "KueueDRAIntegration feature does not support use of resource claims";
+/// The same in condition Requeued.
+const CLAIM_BY_NAME_REQUEUED: &str = "DRA resource claims not supported";
+
+/// What the devices of a pending workload come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Devices {
+    /// They change its requests.
+    Charged(DeviceRequests),
+    /// It is not queued.
+    Refused(Refusal),
+    /// Only the devices that drivers publish could tell.
+    Undecided {
+        /// Path of the field that asks for it.
+        field: String,
+        /// Why it is not decided.
+        message: String,
+    },
+}
+
+/// Why a workload is not queued, as Kueue writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// For condition QuotaReserved.
+    pub message: String,
+    /// For condition Requeued.
+    pub requeued_message: String,
+}
+
+impl Devices {
+    /// What is added to its requests and left out of them.
+    #[must_use]
+    pub fn charged(&self) -> Option<&DeviceRequests> {
+        match self {
+            Devices::Charged(requests) => Some(requests),
+            Devices::Refused(_) | Devices::Undecided { .. } => None,
+        }
+    }
+
+    fn refused(message: &str, requeued_message: &str) -> Self {
+        Self::Refused(Refusal { message: message.to_owned(), requeued_message: requeued_message.to_owned() })
+    }
+}
+
+impl State {
+    /// What the devices of a workload come to; `None` if it asks for none.
+    pub(crate) fn resolve_devices(&self, id: WorkloadId) -> Option<Arc<Devices>> {
+        let record = self.workloads.get(id);
+        let claims = record.spec.original.iter().any(|pod_set| pod_set.template.spec.claims_devices());
+        if !claims && self.device_classes.is_empty() {
+            return None;
+        }
+        if !self.gate(Gate::KueueDRAIntegration) {
+            let refused = claims && self.gate(Gate::KueueDRARejectWorkloadsWhenDRADisabled);
+            return refused.then(|| Arc::new(Devices::refused(GATE_OFF, GATE_OFF)));
+        }
+        if !claims && !self.asks_for_backed_resources(&record.spec.original) {
+            return None;
+        }
+        let namespace = record.workload.meta.key.namespace();
+        Some(Arc::new(self.charge_devices(namespace, &record.spec.adjusted)))
+    }
+
+    /// Is the workload kept out of its queue for its devices?
+    pub(crate) fn is_refused(&self, id: WorkloadId) -> bool {
+        matches!(self.workloads.get(id).devices.as_deref(), Some(Devices::Refused(_)))
+    }
+
+    fn charge_devices(&self, namespace: &str, pod_sets: &[PodSet]) -> Devices {
+        let by_name = |pod_set: &PodSet| pod_set.template.spec.resource_claims.iter().any(|c| c.claim_name.is_some());
+        if pod_sets.iter().any(by_name) {
+            return Devices::refused(CLAIM_BY_NAME, CLAIM_BY_NAME_REQUEUED);
+        }
+        let none = BTreeMap::new();
+        let templates = self.claim_templates.get(namespace).unwrap_or(&none);
+        let claims = Claims { templates, resources: &self.config.resources, gates: self.config.gates };
+        let (mut requests, published) = match claims.charge(pod_sets) {
+            Ok(charged) => charged,
+            Err(devices) => return devices,
+        };
+        if self.gate(Gate::KueueDRAIntegrationExtendedResource)
+            && let Err(errors) = self.charge_extended_resources(pod_sets, &mut requests)
+        {
+            let message = aggregate(errors);
+            return Devices::refused(&message, &message);
+        }
+        published.unwrap_or(Devices::Charged(requests))
+    }
+
+    // Templates and classes come and go.
+
+    pub(crate) fn put_claim_template(&mut self, template: ResourceClaimTemplate) {
+        let (namespace, name) = (template.meta.namespace.clone(), template.meta.name.clone());
+        self.claim_templates.entry(namespace.clone()).or_default().insert(name.clone(), template);
+        self.resolve_again(|record_namespace, pod_set| record_namespace == namespace && claims(pod_set, &name));
+    }
+
+    /// Removes a ResourceClaimTemplate.
+    pub fn remove_claim_template(&mut self, namespace: &str, name: &str) -> bool {
+        let templates = self.claim_templates.get_mut(namespace);
+        if templates.and_then(|templates| templates.remove(name)).is_none() {
+            return false;
+        }
+        self.resolve_again(|record_namespace, pod_set| record_namespace == namespace && claims(pod_set, name));
+        true
+    }
+
+    pub(crate) fn put_device_class(&mut self, class: DeviceClass) {
+        let new = class.extended_resource_name.clone();
+        let old = self.device_classes.insert(class.meta.name.clone(), class);
+        let old = old.map(|class| class.extended_resource_name).unwrap_or_default();
+        self.resolve_again(|_, pod_set| extended::asks_for(pod_set, &new) || extended::asks_for(pod_set, &old));
+    }
+
+    /// Removes a DeviceClass.
+    pub fn remove_device_class(&mut self, name: &str) -> bool {
+        let Some(class) = self.device_classes.remove(name) else { return false };
+        self.resolve_again(|_, pod_set| extended::asks_for(pod_set, &class.extended_resource_name));
+        true
+    }
+
+    /// Works out anew the pending workloads with such a pod set.
+    fn resolve_again(&mut self, concerns: impl Fn(&str, &PodSet) -> bool) {
+        let pending: Vec<WorkloadId> = self
+            .workloads
+            .iter()
+            .filter(|(_, record)| record.spec.original.iter().any(|set| concerns(record.key().namespace(), set)))
+            .filter(|(_, record)| Stage::of(&record.workload) == Stage::Pending)
+            .map(|(id, _)| id)
+            .collect();
+        for id in pending {
+            let workload = self.workload_object(id);
+            self.apply_workload(workload);
+        }
+    }
+}
+
+/// Does a pod set claim devices by this template?
+fn claims(pod_set: &PodSet, template: &str) -> bool {
+    pod_set.template.spec.resource_claims.iter().any(|claim| claim.template_name.as_deref() == Some(template))
+}
+
+/// What is needed to count the claims of a workload.
+struct Claims<'a> {
+    /// The templates of its namespace.
+    templates: &'a BTreeMap<String, ResourceClaimTemplate>,
+    resources: &'a Resources,
+    gates: Gates,
+}
+
+/// Devices by class, or why they cannot be counted: below the path of the claim.
+type Counted = Result<BTreeMap<String, i64>, Uncounted>;
+
+enum Uncounted {
+    /// Path and text of a field error, detail left out of the text.
+    Refused {
+        field: String,
+        what: &'static str,
+        value: String,
+        detail: String,
+    },
+    Undecided {
+        field: String,
+    },
+}
+
+impl Claims<'_> {
+    /// What all claims of a workload charge, and whether published devices have a say in it. The first claim that
+    /// cannot be charged decides.
+    fn charge(&self, pod_sets: &[PodSet]) -> Result<(DeviceRequests, Option<Devices>), Devices> {
+        let mut requests = DeviceRequests::default();
+        let mut published = None;
+        for (i, pod_set) in pod_sets.iter().enumerate() {
+            let mut added = ResourceList::new();
+            for (j, claim) in pod_set.template.spec.resource_claims.iter().enumerate() {
+                let Some(template) = &claim.template_name else { continue };
+                let path = format!("spec.podSets[{i}].template.spec.resourceClaims[{j}]");
+                let counts = self.count(template, &pod_set.name, &path)?;
+                for (class, count) in counts {
+                    let Some(resource) = self.resources.device_classes.get(&class) else {
+                        let name = &pod_set.name;
+                        let message = format!(
+                            "{path}.resourceClaimTemplateName: Not found: \"DeviceClass {class} is not mapped in DRA \
+                             configuration for podset {name}\""
+                        );
+                        return Err(Devices::refused(&message, &message));
+                    };
+                    if let Some(what) = sources(self.resources, self.gates, &class) {
+                        published.get_or_insert_with(|| Devices::Undecided {
+                            field: path.clone(),
+                            message: format!(
+                                "claims devices of DeviceClass {class}, which are charged by the {what} that drivers \
+                                 publish; that is not charged here"
+                            ),
+                        });
+                        continue;
+                    }
+                    let quantity = Quantity::from_units(count, Family::DecimalSi);
+                    lists::add(&mut added, &ResourceList::from([(resource.clone(), quantity)]));
+                }
+            }
+            if !added.is_empty() {
+                requests.added.insert(pod_set.name.clone(), added);
+            }
+        }
+        Ok((requests, published))
+    }
+
+    /// The devices of one claim by class.
+    fn count(&self, template: &str, pod_set: &str, path: &str) -> Result<BTreeMap<String, i64>, Devices> {
+        let Some(object) = self.templates.get(template) else {
+            let message = format!(
+                "{path}: Internal error: failed to get claim spec for ResourceClaimTemplate {template} in podset \
+                 {pod_set}: ResourceClaimTemplate.resource.k8s.io \"{template}\" not found"
+            );
+            return Err(Devices::refused(&message, &message));
+        };
+        count_devices(object).map_err(|uncounted| match uncounted {
+            Uncounted::Refused { field, what, value, detail } => {
+                let message = format!("{path}.{field}: {what}: {value}: ResourceClaimTemplate {template}: {detail}");
+                Devices::refused(&message, &message)
+            }
+            Uncounted::Undecided { field } => Devices::Undecided {
+                field: path.to_owned(),
+                message: format!(
+                    "claims devices by a CEL expression (ResourceClaimTemplate {template}, {field}), which are not \
+                     counted here"
+                ),
+            },
+        })
+    }
+}
+
+/// Devices of a template by class. Those that an administrator only looks at are free.
+fn count_devices(template: &ResourceClaimTemplate) -> Counted {
+    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+    for (i, request) in template.requests.iter().enumerate() {
+        let path = format!("devices.requests[{i}]");
+        let invalid = |field: String, value: String, detail: String| Uncounted::Refused {
+            field,
+            what: "Invalid value",
+            value,
+            detail,
+        };
+        if request.first_available {
+            let detail = "FirstAvailable device selection is not supported".to_owned();
+            return Err(invalid(path, "null".to_owned(), detail));
+        }
+        let Some(exactly) = &request.exactly else {
+            let detail = "Exactly must be set if FirstAvailable is nil".to_owned();
+            return Err(invalid(path, "null".to_owned(), detail));
+        };
+        if exactly.has_expressions {
+            return Err(Uncounted::Undecided { field: format!("{path}.exactly.selectors") });
+        }
+        if exactly.admin_access {
+            continue;
+        }
+        let mode = &exactly.allocation_mode;
+        if mode != "ExactCount" {
+            let detail = match mode.as_str() {
+                "All" => "AllocationMode 'All' is not supported".to_owned(),
+                other => format!("unsupported allocation mode: {other}"),
+            };
+            return Err(invalid(format!("{path}.exactly.allocationMode"), format!("{mode:?}"), detail));
+        }
+        if !exactly.device_class_name.is_empty() {
+            let count = counts.entry(exactly.device_class_name.clone()).or_default();
+            *count = count.saturating_add(exactly.count);
+        }
+    }
+    Ok(counts)
+}
+
+/// Is a device class charged by what drivers publish, and by what?
+fn sources(resources: &Resources, gates: Gates, class: &str) -> Option<&'static str> {
+    let has = |kind: DeviceSourceKind| {
+        let of_class = |mapping: &&crate::objects::config::DeviceClassMapping| {
+            mapping.device_class_names.iter().any(|c| c == class)
+        };
+        resources.device_class_mappings.iter().filter(of_class).any(|m| m.sources.iter().any(|s| s.kind == kind))
+    };
+    if gates.enabled(Gate::KueueDRAIntegrationPartitionableDevices) && has(DeviceSourceKind::Counter) {
+        Some("counters")
+    } else if gates.enabled(Gate::KueueDRAIntegrationConsumableCapacity) && has(DeviceSourceKind::Capacity) {
+        Some("capacity")
+    } else {
+        None
+    }
+}
+
+/// Several errors as one text: one stands alone, several in a list, none twice.
+fn aggregate(errors: Vec<String>) -> String {
+    let mut distinct: Vec<String> = Vec::new();
+    for error in errors {
+        if !distinct.contains(&error) {
+            distinct.push(error);
+        }
+    }
+    match distinct.as_slice() {
+        [error] => error.clone(),
+        errors => format!("[{}]", errors.join(", ")),
+    }
+}

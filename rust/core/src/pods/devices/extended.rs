@@ -1,0 +1,164 @@
+//! Extended resources that a DeviceClass stands for: asked for like any other, charged like devices (rules/09 §8).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::gates::Gate;
+use crate::base::quantity::{Family, Quantity};
+use crate::objects::{Container, DeviceClass, PodSet, ResourceList};
+use crate::pods::lists;
+use crate::pods::totals::DeviceRequests;
+use crate::state::State;
+
+use super::sources;
+
+/// Does a pod set ask for some of this extended resource?
+pub(super) fn asks_for(pod_set: &PodSet, resource: &str) -> bool {
+    is_extended(resource) && requested(pod_set).any(|(name, quantity)| name == resource && !quantity.is_zero())
+}
+
+fn requested(pod_set: &PodSet) -> impl Iterator<Item = (&String, &Quantity)> {
+    let pod = &pod_set.template.spec;
+    pod.init_containers.iter().chain(&pod.containers).flat_map(|container| &container.resources.requests)
+}
+
+/// Has the name a domain that is not Kubernetes' own?
+fn is_extended(name: &str) -> bool {
+    name.contains('/') && !name.starts_with("kubernetes.io/") && !name.starts_with("hugepages-")
+}
+
+impl State {
+    /// Does a pod set ask for an extended resource that a DeviceClass stands for?
+    pub(super) fn asks_for_backed_resources(&self, pod_sets: &[PodSet]) -> bool {
+        self.gate(Gate::KueueDRAIntegrationExtendedResource)
+            && self.device_classes.values().any(|class| {
+                let resource = &class.extended_resource_name;
+                pod_sets.iter().any(|pod_set| asks_for(pod_set, resource))
+            })
+    }
+
+    /// The class that Kubernetes takes for an extended resource: the one created last, of those the first by name.
+    fn backing_class(&self, resource: &str) -> Option<&DeviceClass> {
+        let backs = |class: &&DeviceClass| class.extended_resource_name == resource;
+        self.device_classes.values().filter(backs).min_by_key(|class| (Reverse(class.meta.created), &class.meta.name))
+    }
+
+    /// Exchanges such resources for what is charged instead, of one pod.
+    pub(super) fn charge_extended_resources(
+        &self,
+        pod_sets: &[PodSet],
+        requests: &mut DeviceRequests,
+    ) -> Result<(), Vec<String>> {
+        let mut errors = Vec::new();
+        for (i, pod_set) in pod_sets.iter().enumerate() {
+            let asked = Asked::of(pod_set, i);
+            let mut added = ResourceList::new();
+            let mut replaced = BTreeSet::new();
+            for (resource, quantity) in &asked.of_pod {
+                let Some(class) = self.backing_class(resource) else { continue };
+                match self.charge(resource, quantity, class, &asked) {
+                    Ok((key, units)) => {
+                        replaced.insert(resource.clone());
+                        let quantity = Quantity::from_units(units, Family::DecimalSi);
+                        lists::add(&mut added, &ResourceList::from([(key, quantity)]));
+                    }
+                    Err(mut more) => errors.append(&mut more),
+                }
+            }
+            if !added.is_empty() {
+                lists::add(requests.added.entry(pod_set.name.clone()).or_default(), &added);
+                requests.replaced.insert(pod_set.name.clone(), replaced);
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// The resource that is charged, and how much of it a pod takes.
+    fn charge(
+        &self,
+        resource: &str,
+        quantity: &Quantity,
+        class: &DeviceClass,
+        asked: &Asked<'_>,
+    ) -> Result<(String, i64), Vec<String>> {
+        let (resources, name) = (&self.config.resources, &class.meta.name);
+        let first = asked.containers.iter().find(|(_, list)| list.contains_key(resource));
+        let path = first.map_or("", |(path, _)| path.as_str());
+        let configured = sources(resources, self.config.gates, name).map(|kind| match kind {
+            "counters" => "counters configured; use ResourceClaimTemplates with CEL selectors for counter-based quota",
+            _ => {
+                "capacity sources configured; use ResourceClaimTemplates with capacity.requests for capacity-based quota"
+            }
+        });
+        if let Some(configured) = configured {
+            return Err(vec![format!(
+                "{path}: Invalid value: \"{resource}\": extended resource {resource} resolves to DeviceClass {name} \
+                 with {configured}"
+            )]);
+        }
+        let key = resources.device_classes.get(name).map_or(resource, String::as_str);
+        let field = |path: &str| format!("{path}.resources.requests.{resource}");
+        let broken: Vec<String> = asked
+            .containers
+            .iter()
+            .filter_map(|(path, list)| list.get(resource).map(|quantity| (path, quantity)))
+            .filter(|(_, quantity)| whole(quantity).is_none())
+            .map(|(path, quantity)| {
+                let field = field(path);
+                format!("{field}: Invalid value: \"{quantity}\": extended resource quantity must be an integer")
+            })
+            .collect();
+        if !broken.is_empty() {
+            return Err(broken);
+        }
+        let units = whole(quantity).ok_or_else(|| {
+            let field = field(path);
+            vec![format!("{field}: Invalid value: \"{quantity}\": total extended resource quantity overflows int64")]
+        })?;
+        Ok((key.to_owned(), units))
+    }
+}
+
+/// The extended resources that the containers of a pod set ask for.
+struct Asked<'a> {
+    /// By container with its path, init containers first.
+    containers: Vec<(String, BTreeMap<&'a str, &'a Quantity>)>,
+    /// What a pod needs: init containers run one by one, the others together.
+    of_pod: ResourceList,
+}
+
+impl<'a> Asked<'a> {
+    fn of(pod_set: &'a PodSet, index: usize) -> Self {
+        let pod = &pod_set.template.spec;
+        let mut containers = Vec::new();
+        let mut of_pod = ResourceList::new();
+        let mut together = ResourceList::new();
+        let kinds = [("initContainers", &pod.init_containers), ("containers", &pod.containers)];
+        for (kind, list) in kinds {
+            for (j, container) in list.iter().enumerate() {
+                let asked = positive(container);
+                let owned = asked.iter().map(|(name, quantity)| ((*name).to_owned(), (*quantity).clone())).collect();
+                if kind == "containers" {
+                    lists::add(&mut together, &owned);
+                } else {
+                    lists::keep_max(&mut of_pod, &owned);
+                }
+                containers.push((format!("spec.podSets[{index}].template.spec.{kind}[{j}]"), asked));
+            }
+        }
+        lists::keep_max(&mut of_pod, &together);
+        Self { containers, of_pod }
+    }
+}
+
+fn positive(container: &Container) -> BTreeMap<&str, &Quantity> {
+    let requests = container.resources.requests.iter();
+    requests.filter(|(name, q)| q.signum() > 0 && is_extended(name)).map(|(name, q)| (name.as_str(), q)).collect()
+}
+
+/// The quantity as an integer, if it is one that 64 bits hold.
+fn whole(quantity: &Quantity) -> Option<i64> {
+    let units = quantity.ceil_units();
+    let same = Quantity::from_units(units, Family::DecimalSi).cmp_value(quantity).is_eq();
+    same.then_some(units)
+}

@@ -1,0 +1,452 @@
+use crate::base::gates::{Gate, Gates};
+use crate::engine::Kind;
+use crate::objects::conditions::{ADMITTED, QUOTA_RESERVED, REQUEUED};
+use crate::objects::config::{Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, Resources};
+use crate::objects::{
+    Container, DeviceClass, DeviceRequest, ExactDeviceRequest, LimitRange, LimitRangeItem, Object, PodResourceClaim,
+    ResourceClaimTemplate, ResourceQuota, StringMap, Workload,
+};
+use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, workload};
+
+/// Classes `gpu.example.com` and `big.example.com` count as resource `gpu`, of which there are 10.
+fn world_with(gates: Gates) -> World {
+    world_of(Config { gates, ..Config::default() })
+}
+
+fn world_of(mut config: Config) -> World {
+    let classes = ["gpu.example.com", "big.example.com"].map(|class| (class.to_owned(), "gpu".to_owned()));
+    config.resources.device_classes.extend(classes);
+    let mut world = World::new(config);
+    let mut queue = cluster_queue("cq", "10");
+    let group = &mut queue.resource_groups[0];
+    for name in ["gpu", "example.com/gpu"] {
+        group.covered_resources.push(name.to_owned());
+        group.flavors[0].resources.push(ResourceQuota {
+            name: name.to_owned(),
+            nominal_quota: quantity("10"),
+            borrowing_limit: None,
+            lending_limit: None,
+        });
+    }
+    world.apply([Object::ClusterQueue(queue)]);
+    world
+}
+
+fn world() -> World {
+    world_with(Gates::default())
+}
+
+fn exactly(class: &str, count: i64) -> ExactDeviceRequest {
+    ExactDeviceRequest {
+        device_class_name: class.to_owned(),
+        allocation_mode: "ExactCount".to_owned(),
+        count,
+        ..ExactDeviceRequest::default()
+    }
+}
+
+fn template<const N: usize>(name: &str, requests: [ExactDeviceRequest; N]) -> Object {
+    let request = |exactly| DeviceRequest { exactly: Some(exactly), first_available: false };
+    Object::ResourceClaimTemplate(ResourceClaimTemplate {
+        meta: namespaced(name),
+        requests: requests.map(request).into(),
+    })
+}
+
+/// `ns/name` of `pods` pods, each with a claim by each of these templates.
+fn claimant(name: &str, pods: i32, templates: &[&str]) -> Workload {
+    let mut workload = workload(name, "1");
+    workload.pod_sets[0].count = pods;
+    let claim = |template: &&str| PodResourceClaim { template_name: Some((*template).to_owned()), claim_name: None };
+    workload.pod_sets[0].template.spec.resource_claims = templates.iter().map(claim).collect();
+    workload
+}
+
+/// The totals of a workload as `resource=value`.
+fn totals(world: &World, name: &str) -> Vec<String> {
+    let state = &world.engine.state;
+    let requests = &state.workloads.get(world.id(name)).totals[0].requests;
+    let mut texts: Vec<String> =
+        requests.iter().map(|(id, value)| format!("{}={value}", state.names.resource_text(*id))).collect();
+    texts.sort();
+    texts
+}
+
+fn is_waiting(world: &World, name: &str) -> bool {
+    let queue = world.engine.state.find_queue("cq").expect("it exists");
+    let state = &world.engine.state;
+    state.queues[queue].pending.is_active(&state.places, world.id(name))
+}
+
+/// The message of a workload that is not let in; everything else of a refusal is checked.
+fn refused(world: &mut World, name: &str) -> String {
+    assert!(!is_waiting(world, name), "refused workloads are not queued");
+    world.reconcile();
+    let message = world.condition(name, QUOTA_RESERVED);
+    let message = message.strip_prefix("False Misconfigured: ").expect(&message).to_owned();
+    assert_eq!(world.condition(name, REQUEUED), format!("False Inadmissible: {message}"));
+    assert_eq!(world.condition(name, ADMITTED), "False NoReservation: The workload has no reservation");
+    assert!(world.cycle().undecided.is_empty());
+    message
+}
+
+#[test]
+fn devices_of_all_templates_count_for_each_pod_under_the_mapped_resource() {
+    let mut world = world();
+    world.apply([
+        template("one", [exactly("gpu.example.com", 1)]),
+        template("two", [exactly("gpu.example.com", 1), exactly("big.example.com", 1)]),
+    ]);
+    world.submit(claimant("w", 3, &["one", "two"]));
+    assert_eq!(totals(&world, "w"), ["cpu=3000", "gpu=9"]);
+    world.submit(claimant("x", 1, &["two"]));
+    world.cycle();
+    world.cycle();
+    let admission = world.get("w").status.admission.clone().expect("it fits");
+    assert_eq!(admission.pod_set_assignments[0].resource_usage["gpu"], quantity("9"));
+    assert_eq!(world.get("x").status.admission, None, "one is left");
+    assert!(world.condition("x", QUOTA_RESERVED).contains("insufficient unused quota for gpu"));
+}
+
+#[test]
+fn claims_come_after_exclusions_and_transformations() {
+    let resources =
+        Resources { exclude_resource_prefixes: vec!["gpu".to_owned(), "cpu".to_owned()], ..Resources::default() };
+    let mut world = world_of(Config { resources, ..Config::default() });
+    world.apply([template("t", [exactly("gpu.example.com", 2)])]);
+    world.submit(claimant("w", 1, &["t"]));
+    assert_eq!(totals(&world, "w"), ["gpu=2"]);
+}
+
+#[test]
+fn counts_saturate() {
+    let mut world = world();
+    world.apply([template("t", [exactly("gpu.example.com", i64::MAX), exactly("gpu.example.com", 5)])]);
+    world.submit(claimant("w", 2, &["t"]));
+    assert_eq!(totals(&world, "w"), ["cpu=2000".to_owned(), format!("gpu={}", i64::MAX)]);
+}
+
+#[test]
+fn what_an_administrator_looks_at_and_a_request_without_a_class_are_free() {
+    let mut world = world();
+    let looked_at = ExactDeviceRequest { admin_access: true, ..exactly("unmapped", 7) };
+    world.apply([template("t", [looked_at, exactly("", 3)])]);
+    world.submit(claimant("w", 1, &["t"]));
+    assert_eq!(totals(&world, "w"), ["cpu=1000"]);
+    assert!(is_waiting(&world, "w"));
+}
+
+#[test]
+fn claims_that_cannot_be_counted_are_refused_with_the_field() {
+    let path = "spec.podSets[0].template.spec.resourceClaims[0]";
+    let mode = |mode: &str| {
+        let request = ExactDeviceRequest { allocation_mode: mode.to_owned(), ..exactly("gpu.example.com", 0) };
+        template("t", [exactly("gpu.example.com", 1), request])
+    };
+    let bare = |first_available| {
+        let request = DeviceRequest { first_available, exactly: None };
+        Object::ResourceClaimTemplate(ResourceClaimTemplate { meta: namespaced("t"), requests: vec![request] })
+    };
+    let table = [
+        (
+            template("t", [exactly("other", 1)]),
+            format!(
+                "{path}.resourceClaimTemplateName: Not found: \"DeviceClass other is not mapped in DRA configuration for \
+                 podset main\""
+            ),
+        ),
+        (
+            mode("All"),
+            format!(
+                "{path}.devices.requests[1].exactly.allocationMode: Invalid value: \"All\": ResourceClaimTemplate t: \
+                 AllocationMode 'All' is not supported"
+            ),
+        ),
+        (
+            mode("Some"),
+            format!(
+                "{path}.devices.requests[1].exactly.allocationMode: Invalid value: \"Some\": ResourceClaimTemplate t: \
+                 unsupported allocation mode: Some"
+            ),
+        ),
+        (
+            bare(true),
+            format!(
+                "{path}.devices.requests[0]: Invalid value: null: ResourceClaimTemplate t: FirstAvailable device \
+                 selection is not supported"
+            ),
+        ),
+        (
+            bare(false),
+            format!(
+                "{path}.devices.requests[0]: Invalid value: null: ResourceClaimTemplate t: Exactly must be set if \
+                 FirstAvailable is nil"
+            ),
+        ),
+    ];
+    for (template, message) in table {
+        let mut world = world();
+        world.apply([template]);
+        world.submit(claimant("w", 1, &["t"]));
+        assert_eq!(refused(&mut world, "w"), message);
+    }
+}
+
+#[test]
+fn a_claim_by_name_is_refused_before_any_template_is_looked_at() {
+    let mut world = world();
+    let mut claimant = claimant("w", 1, &["missing"]);
+    let by_name = PodResourceClaim { claim_name: Some("c".to_owned()), template_name: None };
+    claimant.pod_sets[0].template.spec.resource_claims.push(by_name);
+    world.submit(claimant);
+    world.reconcile();
+    let message = "KueueDRAIntegration feature does not support use of resource claims";
+    assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False Misconfigured: {message}"));
+    assert_eq!(world.condition("w", REQUEUED), "False Inadmissible: DRA resource claims not supported");
+}
+
+#[test]
+fn without_observability_the_reason_is_the_old_one() {
+    let mut world = world_with(Gates::default().with(Gate::UnadmittedWorkloadsObservability, false));
+    world.submit(claimant("w", 1, &["missing"]));
+    world.reconcile();
+    assert!(world.condition("w", QUOTA_RESERVED).starts_with("False Inadmissible: spec.podSets[0]"));
+}
+
+#[test]
+fn a_workload_waits_for_its_template_and_is_queued_when_it_comes() {
+    let mut world = world();
+    world.submit(claimant("w", 1, &["t"]));
+    world.submit(workload("other", "1"));
+    let missing = "spec.podSets[0].template.spec.resourceClaims[0]: Internal error: failed to get claim spec for \
+                   ResourceClaimTemplate t in podset main: ResourceClaimTemplate.resource.k8s.io \"t\" not found";
+    assert_eq!(refused(&mut world, "w"), missing);
+    assert!(world.get("other").status.admission.is_some());
+    // One of that name in another namespace does not help.
+    let mut elsewhere = ResourceClaimTemplate { meta: namespaced("t"), requests: Vec::new() };
+    elsewhere.meta.namespace = "elsewhere".to_owned();
+    world.apply([Object::ResourceClaimTemplate(elsewhere)]);
+    assert_eq!(refused(&mut world, "w"), missing);
+
+    world.apply([template("t", [exactly("gpu.example.com", 2)])]);
+    world.reconcile();
+    assert_eq!(world.condition("w", REQUEUED), "");
+    assert!(is_waiting(&world, "w"));
+    assert_eq!(totals(&world, "w"), ["cpu=1000", "gpu=2"]);
+    world.cycle();
+    assert!(world.get("w").status.admission.is_some());
+}
+
+#[test]
+fn a_parked_workload_is_tried_again_when_its_template_changes_and_refused_when_it_goes() {
+    let mut world = world();
+    world.apply([template("t", [exactly("gpu.example.com", 11)])]);
+    world.submit(claimant("w", 1, &["t"]));
+    world.cycle();
+    world.reconcile();
+    assert!(world.condition("w", QUOTA_RESERVED).contains("maximum capacity"), "the scheduler's word stays");
+    assert!(!is_waiting(&world, "w"));
+    world.apply([template("t", [exactly("gpu.example.com", 4)])]);
+    assert!(is_waiting(&world, "w"));
+    world.delete(Kind::ResourceClaimTemplate, "t");
+    assert!(refused(&mut world, "w").ends_with("not found"));
+}
+
+#[test]
+fn what_is_admitted_keeps_its_quota_when_its_template_goes() {
+    let mut world = world();
+    world.apply([template("t", [exactly("gpu.example.com", 4)])]);
+    world.submit(claimant("w", 1, &["t"]));
+    world.cycle();
+    world.reconcile();
+    world.delete(Kind::ResourceClaimTemplate, "t");
+    world.reconcile();
+    assert!(world.condition("w", QUOTA_RESERVED).starts_with("True"));
+    assert_eq!(totals(&world, "w"), ["cpu=1000", "gpu=4"]);
+}
+
+#[test]
+fn a_refused_workload_is_not_queued_by_a_queue_that_comes_later() {
+    let mut world = world();
+    world.delete(Kind::LocalQueue, "lq");
+    world.submit(claimant("w", 1, &["missing"]));
+    world.change_local_queue(|_| {});
+    assert!(refused(&mut world, "w").ends_with("not found"));
+}
+
+#[test]
+fn expressions_and_published_numbers_leave_a_workload_undecided() {
+    let mut world = world();
+    let by_expression = ExactDeviceRequest { has_expressions: true, ..exactly("gpu.example.com", 1) };
+    world.apply([template("t", [by_expression])]);
+    world.submit(claimant("w", 1, &["t"]));
+    let undecided = world.cycle().undecided;
+    assert_eq!(undecided[0].field, "spec.podSets[0].template.spec.resourceClaims[0]");
+    assert_eq!(
+        undecided[0].message,
+        "claims devices by a CEL expression (ResourceClaimTemplate t, devices.requests[0].exactly.selectors), which are \
+         not counted here"
+    );
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "");
+}
+
+/// `shared.example.com` is charged by a counter.
+fn with_counter() -> World {
+    let source = DeviceSource {
+        kind: DeviceSourceKind::Counter,
+        name: "memory".to_owned(),
+        driver: "d".to_owned(),
+        device_selector: "true".to_owned(),
+    };
+    let mapping = DeviceClassMapping {
+        name: "gpu".to_owned(),
+        device_class_names: vec!["shared.example.com".to_owned()],
+        sources: vec![source],
+    };
+    let device_classes = StringMap::from([("shared.example.com".to_owned(), "gpu".to_owned())]);
+    let resources = Resources { device_classes, device_class_mappings: vec![mapping], ..Resources::default() };
+    world_of(Config { resources, ..Config::default() })
+}
+
+#[test]
+fn a_class_with_a_counter_leaves_a_workload_undecided_unless_it_is_refused_anyway() {
+    let mut world = with_counter();
+    world.apply([
+        template("t", [exactly("shared.example.com", 1)]),
+        template("bad", [exactly("other", 1)]),
+        extended_class("shared.example.com", "example.com/shared", 0),
+    ]);
+    world.submit(claimant("w", 1, &["t"]));
+    let message = &world.cycle().undecided[0].message;
+    assert!(message.contains("DeviceClass shared.example.com") && message.contains("counters"), "{message}");
+    world.submit(claimant("bad", 1, &["t", "bad"]));
+    assert!(refused_at(&mut world, "bad").contains("DeviceClass other is not mapped"));
+    world.submit(asking("asking", &[("example.com/shared", "1")]));
+    assert_eq!(
+        refused_at(&mut world, "asking"),
+        "spec.podSets[0].template.spec.containers[0]: Invalid value: \"example.com/shared\": extended resource \
+         example.com/shared resolves to DeviceClass shared.example.com with counters configured; use \
+         ResourceClaimTemplates with CEL selectors for counter-based quota"
+    );
+}
+
+/// As [`refused`], while others wait.
+fn refused_at(world: &mut World, name: &str) -> String {
+    assert!(!is_waiting(world, name));
+    world.reconcile();
+    let message = world.condition(name, QUOTA_RESERVED);
+    message.strip_prefix("False Misconfigured: ").expect(&message).to_owned()
+}
+
+#[test]
+fn without_the_gates_claims_are_refused_or_charge_nothing() {
+    let off = Gates::default().with(Gate::KueueDRAIntegration, false);
+    let mut world = world_with(off);
+    world.submit(claimant("w", 1, &["missing"]));
+    assert_eq!(
+        refused(&mut world, "w"),
+        "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
+    );
+    let mut world = world_with(off.with(Gate::KueueDRARejectWorkloadsWhenDRADisabled, false));
+    world.submit(claimant("w", 1, &["missing"]));
+    assert!(world.cycle().undecided.is_empty());
+    assert!(world.get("w").status.admission.is_some());
+}
+
+/// A class for an extended resource, created `age` seconds before others.
+fn extended_class(name: &str, resource: &str, created: i64) -> Object {
+    let mut class = DeviceClass { meta: meta(name), extended_resource_name: resource.to_owned() };
+    class.meta.created = at(created);
+    Object::DeviceClass(class)
+}
+
+/// A workload whose containers ask for one resource each.
+fn asking(name: &str, requests: &[(&str, &str)]) -> Workload {
+    let mut workload = workload(name, "1");
+    let containers = &mut workload.pod_sets[0].template.spec.containers;
+    containers.clear();
+    for (resource, value) in requests {
+        let mut container = Container::default();
+        container.resources.requests.insert((*resource).to_owned(), quantity(value));
+        containers.push(container);
+    }
+    workload
+}
+
+#[test]
+fn an_extended_resource_is_ordinary_until_a_class_stands_for_it() {
+    let mut world = world();
+    let mut pods = asking("w", &[("example.com/gpu", "2"), ("example.com/gpu", "1")]);
+    let mut first = Container::default();
+    first.resources.requests.insert("example.com/gpu".to_owned(), quantity("4"));
+    pods.pod_sets[0].template.spec.init_containers = vec![first];
+    world.submit(pods);
+    assert_eq!(totals(&world, "w"), ["example.com/gpu=4"]);
+    // The class created last is taken, of those the first by name: this one is not mapped.
+    world.apply([
+        extended_class("gpu.example.com", "example.com/gpu", 1),
+        extended_class("z", "example.com/gpu", 2),
+        extended_class("a", "example.com/gpu", 2),
+    ]);
+    assert_eq!(totals(&world, "w"), ["example.com/gpu=4"]);
+    world.delete(Kind::DeviceClass, "a");
+    world.delete(Kind::DeviceClass, "z");
+    assert_eq!(totals(&world, "w"), ["gpu=4"], "the mapped name of the class that is left");
+    world.delete(Kind::DeviceClass, "gpu.example.com");
+    assert_eq!(totals(&world, "w"), ["example.com/gpu=4"]);
+}
+
+#[test]
+fn claims_and_extended_resources_add_up() {
+    let mut world = world();
+    world.apply([
+        template("t", [exactly("big.example.com", 2)]),
+        extended_class("gpu.example.com", "example.com/gpu", 0),
+    ]);
+    let mut both = asking("w", &[("example.com/gpu", "3")]);
+    both.pod_sets[0].template.spec.resource_claims =
+        claimant("", 1, &["t"]).pod_sets[0].template.spec.resource_claims.clone();
+    world.submit(both);
+    assert_eq!(totals(&world, "w"), ["gpu=5"]);
+}
+
+#[test]
+fn devices_are_not_cut_into_pieces() {
+    let mut world = world();
+    world.apply([extended_class("gpu.example.com", "example.com/gpu", 0)]);
+    world.submit(asking("w", &[("example.com/gpu", "500m"), ("example.com/gpu", "1500m")]));
+    let field = |i| format!("spec.podSets[0].template.spec.containers[{i}].resources.requests.example.com/gpu");
+    assert_eq!(
+        refused(&mut world, "w"),
+        format!(
+            "[{}: Invalid value: \"500m\": extended resource quantity must be an integer, {}: Invalid value: \"1500m\": \
+             extended resource quantity must be an integer]",
+            field(0),
+            field(1)
+        )
+    );
+    world.submit(asking("v", &[("example.com/gpu", "9e18"), ("example.com/gpu", "9e18")]));
+    assert_eq!(
+        refused(&mut world, "v"),
+        format!("{}: Invalid value: \"18e18\": total extended resource quantity overflows int64", field(0))
+    );
+}
+
+#[test]
+fn a_resource_that_a_limit_range_fills_in_counts_once_one_is_asked_for() {
+    let mut world = world();
+    let default = LimitRangeItem {
+        kind: "Container".to_owned(),
+        default_request: [("example.com/gpu".to_owned(), quantity("2"))].into(),
+        ..LimitRangeItem::default()
+    };
+    world.apply([
+        Object::LimitRange(LimitRange { meta: namespaced("l"), limits: vec![default] }),
+        extended_class("gpu.example.com", "example.com/gpu", 0),
+    ]);
+    // Kueue looks for extended resources before it fills in defaults, and counts them after.
+    world.submit(workload("w", "1"));
+    assert_eq!(totals(&world, "w"), ["cpu=1000", "example.com/gpu=2"]);
+    world.submit(asking("v", &[("example.com/gpu", "1"), ("cpu", "1")]));
+    assert_eq!(totals(&world, "v"), ["cpu=1000", "gpu=3"]);
+}

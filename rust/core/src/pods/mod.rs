@@ -1,0 +1,21 @@
+//! What one pod asks for: its requests, the defaults that fill them in, and whether they are allowed (rules/01 §7.3,
+//! §7.6; rules/10 §4.6).
+
+mod adjust;
+pub mod devices;
+mod limit_range;
+pub(crate) mod lists;
+mod requests;
+pub mod totals;
+mod validate;
+
+pub use adjust::adjust;
+pub use limit_range::{LimitRangeSummary, summarize};
+pub use lists::{greater_keys, values};
+pub use requests::pod_requests;
+pub use validate::{
+    FieldError, InvalidResources, check_resources, limit_range_errors, pod_limit_range_errors, resource_errors,
+};
+
+#[cfg(test)]
+mod tests;

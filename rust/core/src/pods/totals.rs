@@ -1,0 +1,217 @@
+//! What a workload asks for in all: per pod set, in integers (rules/01 §7.3 to §7.5, rules/11 §3.1).
+
+mod transform;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::assign::Totals;
+use crate::base::amount::Amount;
+use crate::base::ids::ResourceId;
+use crate::base::names::Names;
+use crate::base::quantity::Quantity;
+use crate::objects::config;
+use crate::objects::resource_names::resource_value;
+use crate::objects::{
+    Admission, PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus,
+};
+use crate::pods::{pod_requests, values};
+
+/// The total of one pod set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodSetTotals {
+    /// Name of the pod set.
+    pub name: String,
+    /// Pods that are counted: those of the pod set without the reclaimable ones.
+    pub count: i32,
+    /// Resource to the value for all these pods: milli-units of `cpu`, whole units of the rest.
+    pub requests: BTreeMap<String, i64>,
+    /// Resource to flavor, once quota is reserved.
+    pub flavors: Option<StringMap>,
+}
+
+/// What device claims change in the requests of a workload, per pod set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceRequests {
+    /// Resources to add, for one pod.
+    pub added: BTreeMap<String, ResourceList>,
+    /// Extended resources that a device class stands for, to leave out.
+    pub replaced: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What a workload charges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// By flavor and resource.
+    pub assigned: BTreeMap<(String, String), Amount>,
+    /// By resource, where no flavor is assigned: not charged to anything.
+    pub unassigned: BTreeMap<String, i64>,
+}
+
+/// The totals of a workload: from its admission where it has one, else from its pod templates.
+///
+/// `pod_sets` are already adjusted ([`crate::pods::adjust`]). `reclaimable_pods` is the feature gate of that name,
+/// `devices` is given where the gate KueueDRAIntegration is on and claims were resolved.
+#[must_use]
+pub fn totals(
+    pod_sets: &[PodSet],
+    status: &WorkloadStatus,
+    config: &config::Resources,
+    reclaimable_pods: bool,
+    devices: Option<&DeviceRequests>,
+) -> Vec<PodSetTotals> {
+    match &status.admission {
+        Some(admission) => {
+            let mut names = Names::default();
+            let reserved = reserved_totals(&mut names, pod_sets, status, admission, reclaimable_pods);
+            let by_name = |(totals, assignment): (&Totals, &PodSetAssignment)| PodSetTotals {
+                name: assignment.name.clone(),
+                count: totals.count,
+                requests: totals
+                    .requests
+                    .iter()
+                    .map(|&(it, value)| (names.canonical_key(it).1.to_owned(), value))
+                    .collect(),
+                flavors: Some(assignment.flavors.clone()),
+            };
+            reserved.iter().zip(admission.pod_set_assignments.iter()).map(by_name).collect()
+        }
+        None => pending_totals(pod_sets, status, config, reclaimable_pods, devices),
+    }
+}
+
+/// The totals that a workload has while it is pending, whatever its status says (rules/01 §7.3).
+#[must_use]
+pub fn pending_totals(
+    pod_sets: &[PodSet],
+    status: &WorkloadStatus,
+    config: &config::Resources,
+    reclaimable_pods: bool,
+    devices: Option<&DeviceRequests>,
+) -> Vec<PodSetTotals> {
+    let of_pod_set = |pod_set: &PodSet| {
+        let mut list = pod_requests(&pod_set.template.spec);
+        list.retain(|name, _| !config.exclude_resource_prefixes.iter().any(|prefix| name.starts_with(prefix)));
+        list = transform::apply(list, &config.transformations);
+        if let Some(devices) = devices {
+            exchange_devices(&mut list, devices, &pod_set.name);
+        }
+        let count = effective_count(pod_sets, status, &pod_set.name, reclaimable_pods);
+        let mut requests = values(&list);
+        for value in requests.values_mut() {
+            *value = (*value).max(0).saturating_mul(i64::from(count));
+        }
+        PodSetTotals { name: pod_set.name.clone(), count, requests, flavors: None }
+    };
+    pod_sets.iter().map(of_pod_set).collect()
+}
+
+fn exchange_devices(list: &mut ResourceList, devices: &DeviceRequests, pod_set: &str) {
+    if let Some(replaced) = devices.replaced.get(pod_set) {
+        list.retain(|name, _| !replaced.contains(name));
+    }
+    if let Some(added) = devices.added.get(pod_set) {
+        for (name, quantity) in added {
+            let sum = list.get(name).unwrap_or(&Quantity::default()).plus(quantity);
+            list.insert(name.clone(), sum);
+        }
+    }
+}
+
+/// The totals of a workload that has an admission, from that; requests are in canonical order (rules/01 §7.4).
+pub fn reserved_totals(
+    names: &mut Names,
+    pod_sets: &[PodSet],
+    status: &WorkloadStatus,
+    admission: &Admission,
+    reclaimable_pods: bool,
+) -> Arc<[Totals]> {
+    let of_assignment = |assignment: &PodSetAssignment| {
+        let name = assignment.name.as_str();
+        let usage = assignment.resource_usage.iter();
+        let mut requests: Vec<(ResourceId, i64)> =
+            usage.map(|(resource, quantity)| (names.resource(resource), resource_value(resource, quantity))).collect();
+        requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
+        let flavors = assignment.flavors.iter();
+        let flavors =
+            flavors.map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor))).collect();
+        let count = assignment.count.unwrap_or_else(|| spec_count(pod_sets, name));
+        let assigned = Totals { count, requests, flavors };
+        // More pods than were assigned is what partial admission leaves: it changes nothing.
+        let now = effective_count(pod_sets, status, name, reclaimable_pods);
+        if now < count { assigned.scaled_to(now) } else { assigned }
+    };
+    admission.pod_set_assignments.iter().map(of_assignment).collect()
+}
+
+/// Pods of a pod set without the reclaimable ones; 0 for a pod set that the workload does not have.
+#[must_use]
+pub fn effective_count(pod_sets: &[PodSet], status: &WorkloadStatus, pod_set: &str, reclaimable_pods: bool) -> i32 {
+    let count = spec_count(pod_sets, pod_set);
+    if !reclaimable_pods {
+        return count;
+    }
+    let entry = status.reclaimable_pods.iter().rev().find(|entry| entry.name == pod_set);
+    // More can be reclaimable than there are, right after an elastic job shrank.
+    entry.map_or(count, |entry| count.saturating_sub(entry.count.min(count)))
+}
+
+fn spec_count(pod_sets: &[PodSet], pod_set: &str) -> i32 {
+    pod_sets.iter().rev().find(|candidate| candidate.name == pod_set).map_or(0, |found| found.count)
+}
+
+impl PodSetTotals {
+    /// Brings the totals to another count, for partial admission (rules/01 §7.5): each value is divided by the old
+    /// count, rounded toward zero, and multiplied. Totals of no pods stay as they are. Not for a pod set that has a
+    /// topology assignment.
+    pub fn scale(&mut self, new_count: i32) {
+        if self.count != 0 && self.count != new_count {
+            let per_pod = self.per_pod();
+            self.requests =
+                per_pod.into_iter().map(|(name, value)| (name, value.saturating_mul(i64::from(new_count)))).collect();
+            self.count = new_count;
+        }
+    }
+
+    /// The share of one pod, rounded toward zero; 0 of no pods.
+    #[must_use]
+    pub fn per_pod(&self) -> BTreeMap<String, i64> {
+        let share = |value: i64| value.checked_div(i64::from(self.count)).unwrap_or(0);
+        self.requests.iter().map(|(name, value)| (name.clone(), share(*value))).collect()
+    }
+}
+
+/// What these totals charge, and what has no flavor (rules/01 §7.4).
+#[must_use]
+pub fn usage(totals: &[PodSetTotals]) -> Usage {
+    let mut usage = Usage::default();
+    for pod_set in totals {
+        for (resource, &value) in &pod_set.requests {
+            let flavor = pod_set.flavors.as_ref().and_then(|flavors| flavors.get(resource));
+            match flavor.filter(|flavor| !flavor.is_empty()) {
+                Some(flavor) => {
+                    let amount = usage.assigned.entry((flavor.clone(), resource.clone())).or_default();
+                    *amount = amount.plus_units(value);
+                }
+                None => {
+                    let sum = usage.unassigned.entry(resource.clone()).or_default();
+                    *sum = sum.saturating_add(value);
+                }
+            }
+        }
+    }
+    usage
+}
+
+/// Reclaimable pods with each count lowered to the size of its pod set; entries of unknown pod sets stay.
+#[must_use]
+pub fn limit_reclaimable_pods(workload: &Workload, reclaimable: &[ReclaimablePod]) -> Vec<ReclaimablePod> {
+    let limited = |entry: &ReclaimablePod| {
+        let size = workload.pod_sets.iter().rev().find(|pod_set| pod_set.name == entry.name).map(|found| found.count);
+        ReclaimablePod { name: entry.name.clone(), count: size.map_or(entry.count, |size| entry.count.min(size)) }
+    };
+    reclaimable.iter().map(limited).collect()
+}
+
+#[cfg(test)]
+mod tests;

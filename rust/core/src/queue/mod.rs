@@ -1,0 +1,493 @@
+//! The pending workloads of one ClusterQueue: what is in the heap, what is parked, what is in flight (rules/05 §2, §3).
+
+mod bucket;
+mod order;
+mod places;
+mod requeue;
+
+pub use bucket::Parked;
+pub use order::OrderKey;
+pub use places::Places;
+pub use requeue::{RequeueReason, Returned};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use self::bucket::{Bucket, BucketId, Group, mark_of};
+use self::places::Place;
+use crate::base::ids::{LocalQueueId, ShapeId, WorkloadId};
+use crate::objects::{QueueingStrategy, Time};
+use crate::schedule::decision::Key;
+
+/// How a workload stands in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    InHeap,
+    Parked,
+    /// Parked alone.
+    Held,
+}
+
+/// What the queue has to know of a workload to place it.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The workload.
+    pub id: WorkloadId,
+    /// Its LocalQueue.
+    pub local_queue: LocalQueueId,
+    /// Its shape; `None`: unknown.
+    pub shape: Option<ShapeId>,
+    /// Its effective priority.
+    pub priority: i64,
+    /// Its queue-order time.
+    pub time: Time,
+    /// Namespace, name and UID.
+    pub key: Key,
+    /// May it be queued now (rules/05 §2.1 rule 3)?
+    pub backoff_expired: bool,
+}
+
+/// Which workload of the queue waits for its victims (rules/05 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preemptor {
+    /// The workload.
+    pub id: WorkloadId,
+    /// Its generation when it was evaluated.
+    pub generation: i64,
+    /// Does it stay in front?
+    pub sticky: bool,
+}
+
+/// The pending queue of one ClusterQueue. Where a workload stands in it is looked up in [`Places`], of all queues.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// `queueingStrategy`.
+    pub strategy: QueueingStrategy,
+    /// Does the LocalQueue go first that has used least (rules/09 §1.5)? Set before anything is queued.
+    pub is_usage_based: bool,
+    buckets: BTreeMap<BucketId, Bucket>,
+    /// The first of each bucket in the heap. Usage changes for all workloads of a LocalQueue at once, so those of a
+    /// usage-based queue stand by LocalQueue; otherwise all are under one.
+    firsts: BTreeMap<LocalQueueId, BTreeSet<(OrderKey, BucketId)>>,
+    /// In the heap or parked.
+    n_waiting: usize,
+    n_parked: usize,
+    /// Parked alone: a backoff or a condition held them back when they were.
+    held: BTreeSet<OrderKey>,
+    inflight: Option<WorkloadId>,
+    /// Shapes that failed since the last flush, with the reason to write on those parked with them.
+    parked_shapes: FxHashMap<ShapeId, &'static str>,
+    pop_cycle: i64,
+    flush_cycle: i64,
+    preemptor: Option<Preemptor>,
+    /// Sum of one number per workload and place, see [`Pending::content`].
+    content: u64,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self {
+            strategy: QueueingStrategy::default(),
+            is_usage_based: false,
+            buckets: BTreeMap::new(),
+            firsts: BTreeMap::new(),
+            n_waiting: 0,
+            n_parked: 0,
+            held: BTreeSet::new(),
+            inflight: None,
+            parked_shapes: FxHashMap::default(),
+            pop_cycle: 0,
+            flush_cycle: -1,
+            preemptor: None,
+            content: 0,
+        }
+    }
+}
+
+/// What the mark of a workload is multiplied by while it is parked.
+const PARKED: u64 = 0xd6e8_feb8_6659_fd93;
+
+impl Pending {
+    /// The place that a workload has, or would have, in the heap.
+    pub fn key(&self, item: &Item) -> OrderKey {
+        let sticky = self.preemptor.is_some_and(|p| p.sticky && p.id == item.id);
+        OrderKey {
+            not_sticky: !sticky,
+            negated_priority: item.priority.saturating_neg(),
+            time: item.time,
+            key: item.key.clone(),
+            id: item.id,
+        }
+    }
+
+    /// Puts a workload into the heap that stands nowhere.
+    fn push_active(&mut self, places: &mut Places, item: &Item) {
+        let (bucket, key) = self.give_place(places, item);
+        self.buckets.entry(bucket).or_default().active.insert(key);
+        self.settle_first(bucket);
+    }
+
+    /// The bucket and the place in the heap that a workload has from now on; it is up to the caller to put it there.
+    fn give_place(&mut self, places: &mut Places, item: &Item) -> (BucketId, OrderKey) {
+        let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
+        self.n_waiting += 1;
+        self.content = self.content.wrapping_add(mark_of(item.id));
+        places.put(Place { bucket, key: key.clone() });
+        (bucket, key)
+    }
+
+    /// Parks a workload that stands nowhere.
+    fn park(&mut self, places: &mut Places, item: &Item) {
+        let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
+        if item.backoff_expired {
+            self.buckets.entry(bucket).or_default().parked.insert(key.clone());
+        } else {
+            self.held.insert(key.clone());
+        }
+        self.n_waiting += 1;
+        self.n_parked += 1;
+        self.content = self.content.wrapping_add(mark_of(item.id).wrapping_mul(PARKED));
+        places.put(Place { bucket, key });
+    }
+
+    /// Where in this queue a workload stands, and how, if it does.
+    fn find<'a>(&self, places: &'a Places, id: WorkloadId) -> Option<(&'a Place, Stands)> {
+        let place = places.get(id)?;
+        if self.held.contains(&place.key) {
+            return Some((place, Stands::Held));
+        }
+        let bucket = self.buckets.get(&place.bucket)?;
+        if bucket.active.keys().contains(&place.key) {
+            Some((place, Stands::InHeap))
+        } else {
+            bucket.parked.keys().contains(&place.key).then_some((place, Stands::Parked))
+        }
+    }
+
+    /// Takes a workload out of heap and parked ones; tells where it stood.
+    fn take(&mut self, places: &mut Places, id: WorkloadId) -> Option<Stands> {
+        let (&Place { bucket, ref key }, stood) = self.find(places, id)?;
+        let mark = mark_of(id);
+        if stood == Stands::InHeap {
+            self.content = self.content.wrapping_sub(mark);
+        } else {
+            self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
+            self.n_parked -= 1;
+        }
+        if stood == Stands::Held {
+            self.held.remove(key);
+        } else {
+            self.group(bucket, stood).remove(key);
+            self.settle_first(bucket);
+        }
+        self.n_waiting -= 1;
+        places.clear(id);
+        Some(stood)
+    }
+
+    /// Those of a bucket that are in the heap, or those that are parked.
+    fn group(&mut self, bucket: BucketId, stands: Stands) -> &mut Group {
+        let bucket = self.buckets.get_mut(&bucket).expect("the bucket of a place");
+        if stands == Stands::InHeap { &mut bucket.active } else { &mut bucket.parked }
+    }
+
+    /// Keeps the entry of a bucket among the first up to date, and no empty bucket.
+    fn settle_first(&mut self, id: BucketId) {
+        let bucket = self.buckets.get_mut(&id).expect("a bucket that changed");
+        let first = bucket.active.keys().first();
+        if first != bucket.first.as_ref() {
+            let lane = if self.is_usage_based { id.1 } else { LocalQueueId(0) };
+            let firsts = self.firsts.entry(lane).or_default();
+            if let Some(old) = std::mem::replace(&mut bucket.first, first.cloned()) {
+                firsts.remove(&(old, id));
+            }
+            if let Some(new) = &bucket.first {
+                firsts.insert((new.clone(), id));
+            }
+            if firsts.is_empty() {
+                self.firsts.remove(&lane);
+            }
+        }
+        if bucket.active.keys().is_empty() && bucket.parked.keys().is_empty() {
+            self.buckets.remove(&id);
+        }
+    }
+
+    /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
+    /// when all of them are back in their places (but for a chance of 1 in 2^64).
+    pub fn content(&self) -> u64 {
+        self.content
+    }
+
+    /// Is the workload in the heap?
+    pub fn is_active(&self, places: &Places, id: WorkloadId) -> bool {
+        self.find(places, id).is_some_and(|(_, stands)| stands == Stands::InHeap)
+    }
+
+    /// Is the workload parked?
+    pub fn is_inadmissible(&self, places: &Places, id: WorkloadId) -> bool {
+        self.find(places, id).is_some_and(|(_, stands)| stands != Stands::InHeap)
+    }
+
+    /// Is the workload the head that is being decided on?
+    pub fn is_inflight(&self, id: WorkloadId) -> bool {
+        self.inflight == Some(id)
+    }
+
+    /// Is anything in the heap?
+    pub fn has_active(&self) -> bool {
+        !self.firsts.is_empty()
+    }
+
+    /// The heap in queue order, what LocalQueues have used aside.
+    pub fn active(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        let mut keys: Vec<&OrderKey> = self.buckets.values().flat_map(|bucket| bucket.active.keys()).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|key| key.id)
+    }
+
+    /// What is parked, in queue order.
+    pub fn inadmissible(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        let parked = self.buckets.values().flat_map(|bucket| bucket.parked.keys());
+        let mut keys: Vec<&OrderKey> = parked.chain(&self.held).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|key| key.id)
+    }
+
+    fn of_shape(&self, shape: ShapeId) -> impl Iterator<Item = (&BucketId, &Bucket)> {
+        self.buckets.range((Some(shape), LocalQueueId(0))..=(Some(shape), LocalQueueId(u32::MAX)))
+    }
+
+    /// The parked workloads of a shape.
+    pub fn parked_of_shape(&self, shape: ShapeId) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.of_shape(shape).flat_map(|(_, bucket)| bucket.parked.keys().iter().map(|key| key.id))
+    }
+
+    /// Number of workloads, parked ones included, that stand before a place.
+    pub fn n_before(&self, key: &OrderKey) -> usize {
+        let before = |group: &Group| group.keys().range(..key).count();
+        let in_buckets: usize = self.buckets.values().map(|b| before(&b.active) + before(&b.parked)).sum();
+        in_buckets + self.held.range(..key).count()
+    }
+
+    /// Number of workloads in the heap.
+    pub fn n_active(&self) -> usize {
+        self.n_waiting - self.n_parked
+    }
+
+    /// Number of parked workloads.
+    pub fn n_inadmissible(&self) -> usize {
+        self.n_parked
+    }
+
+    /// The head that is being decided on.
+    pub fn inflight(&self) -> Option<WorkloadId> {
+        self.inflight
+    }
+
+    /// The reason that was marked for a shape (rules/05 §4).
+    pub fn parked_reason(&self, shape: Option<ShapeId>) -> Option<&'static str> {
+        shape.and_then(|s| self.parked_shapes.get(&s).copied())
+    }
+
+    /// The shapes that were marked, and those of the workloads.
+    pub fn shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
+        self.parked_shapes.keys().copied().chain(self.buckets.keys().filter_map(|(shape, _)| *shape))
+    }
+
+    /// Is this workload, as last evaluated, the one that waits for its victims?
+    pub fn is_preemptor(&self, id: WorkloadId, generation: i64) -> bool {
+        self.preemptor.is_some_and(|p| p.id == id && p.generation == generation)
+    }
+
+    /// A new or changed workload (rules/05 §2.1). `relevant` says whether a parked one changed in a way that may make
+    /// it admissible.
+    pub fn push_or_update(&mut self, places: &mut Places, item: &Item, relevant: bool) {
+        if self.is_inflight(item.id) {
+            return;
+        }
+        let stood = self.take(places, item.id);
+        if stood == Some(Stands::InHeap) {
+            self.push_active(places, item);
+            return;
+        }
+        if (stood.is_some() && !relevant) || self.is_held_back(item) {
+            self.park(places, item);
+        } else {
+            self.push_active(places, item);
+        }
+    }
+
+    /// Has it to wait for a moment, or for a change that others of its shape wait for?
+    fn is_held_back(&self, item: &Item) -> bool {
+        let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
+        !item.backoff_expired || marked
+    }
+
+    /// Many new workloads, none of which stands anywhere.
+    pub fn push_new(&mut self, places: &mut Places, items: &[Item]) {
+        let mut arrivals: BTreeMap<BucketId, Vec<OrderKey>> = BTreeMap::new();
+        for item in items {
+            if self.is_held_back(item) {
+                self.park(places, item);
+                continue;
+            }
+            let (bucket, key) = self.give_place(places, item);
+            arrivals.entry(bucket).or_default().push(key);
+        }
+        for (bucket, keys) in arrivals {
+            self.buckets.entry(bucket).or_default().active.insert_all(keys);
+            self.settle_first(bucket);
+        }
+    }
+
+    /// A workload that comes with its LocalQueue: into the heap, unless it is somewhere already.
+    pub fn push_if_absent(&mut self, places: &mut Places, item: &Item) {
+        if self.find(places, item.id).is_none() && !self.is_inflight(item.id) {
+            self.push_active(places, item);
+        }
+    }
+
+    /// Forgets a workload.
+    pub fn delete(&mut self, places: &mut Places, id: WorkloadId) {
+        self.take(places, id);
+        if self.inflight == Some(id) {
+            self.inflight = None;
+        }
+        if self.preemptor.is_some_and(|p| p.id == id) {
+            self.preemptor = None;
+        }
+    }
+
+    /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
+    pub fn pop(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+        self.pop_cycle += 1;
+        self.inflight = self.head(usage);
+        let id = self.inflight?;
+        self.take(places, id);
+        Some(id)
+    }
+
+    fn head(&self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+        let lanes = self.firsts.iter().filter_map(|(&lane, firsts)| Some((lane, &firsts.first()?.0)));
+        if !self.is_usage_based {
+            return lanes.map(|(_, key)| key.id).next();
+        }
+        let heads = lanes.map(|(lane, key)| (usage(lane), key));
+        heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, key)| key.id)
+    }
+
+    /// Gives a head back (rules/05 §3). Returns the workloads of its shape that were parked with it.
+    pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Vec<Parked> {
+        let &Returned { reason, told, pending_flavors, generation, hashing } = returned;
+        if reason.makes_preemptor() {
+            let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
+            let old = self.preemptor.replace(Preemptor { id: item.id, generation, sticky });
+            self.lose_stickiness(places, old.filter(|old| old.id != item.id));
+        }
+        if self.inflight == Some(item.id) {
+            self.inflight = None;
+        }
+        let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
+        if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
+            if !self.is_active(places, item.id) {
+                self.take(places, item.id);
+                self.push_active(places, item);
+            }
+            return Vec::new();
+        }
+        if self.find(places, item.id).is_some() {
+            return Vec::new();
+        }
+        self.park(places, item);
+        if let Some(shape) = item.shape
+            && hashing
+            && reason.holds_for_shape()
+            && self.strategy == QueueingStrategy::BestEffortFIFO
+        {
+            return self.park_shape(shape, told);
+        }
+        Vec::new()
+    }
+
+    /// Who waited for its victims before does not stand in front any more.
+    fn lose_stickiness(&mut self, places: &mut Places, old: Option<Preemptor>) {
+        let Some((place, stands)) = old.and_then(|old| self.find(places, old.id)) else { return };
+        let stale = place.key.clone();
+        let place = Place { bucket: place.bucket, key: OrderKey { not_sticky: true, ..stale.clone() } };
+        if stands == Stands::Held {
+            self.held.remove(&stale);
+            self.held.insert(place.key.clone());
+        } else {
+            let group = self.group(place.bucket, stands);
+            group.remove(&stale);
+            group.insert(place.key.clone());
+            self.settle_first(place.bucket);
+        }
+        places.put(place);
+    }
+
+    /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue.
+    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Vec<Parked> {
+        let reason = if reason.is_empty() { crate::status::reasons::PENDING_EVALUATION } else { reason };
+        self.parked_shapes.insert(shape, reason);
+        let waiting = self.of_shape(shape).filter(|(_, bucket)| !bucket.active.keys().is_empty());
+        let waiting: Vec<BucketId> = waiting.map(|(id, _)| *id).collect();
+        let mut parked = Vec::with_capacity(waiting.len());
+        for id in waiting {
+            let Bucket { active, parked: behind, .. } = self.buckets.get_mut(&id).expect("just found");
+            let (moved, marks) = behind.take_all(active);
+            self.content = self.content.wrapping_sub(marks).wrapping_add(marks.wrapping_mul(PARKED));
+            self.n_parked += moved.len();
+            self.settle_first(id);
+            parked.push(moved);
+        }
+        parked
+    }
+
+    /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).
+    pub fn begin_flush(&mut self) {
+        self.flush_cycle = self.pop_cycle;
+        self.parked_shapes.clear();
+    }
+
+    /// Moves the parked workloads of the LocalQueues that are `selected` back to the heap, those aside that are held.
+    /// Returns how many moved.
+    pub fn unpark_buckets(&mut self, mut selected: impl FnMut(LocalQueueId) -> bool) -> usize {
+        if self.n_parked == self.held.len() {
+            return 0;
+        }
+        let parked = self.buckets.iter().filter(|(_, bucket)| !bucket.parked.keys().is_empty()).map(|(id, _)| *id);
+        let parked: Vec<BucketId> = parked.collect();
+        let mut n_moved = 0;
+        for id in parked {
+            if !selected(id.1) {
+                continue;
+            }
+            let Bucket { active, parked, .. } = self.buckets.get_mut(&id).expect("just found");
+            let (moved, marks) = active.take_all(parked);
+            n_moved += moved.len();
+            self.content = self.content.wrapping_sub(marks.wrapping_mul(PARKED)).wrapping_add(marks);
+            self.settle_first(id);
+        }
+        self.n_parked -= n_moved;
+        n_moved
+    }
+
+    /// The parked workloads that a backoff or a condition held back when they were parked.
+    pub fn held(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.held.iter().map(|key| key.id)
+    }
+
+    /// Moves a parked workload back to the heap.
+    pub fn unpark(&mut self, places: &mut Places, item: &Item) {
+        if self.is_inadmissible(places, item.id) {
+            self.take(places, item.id);
+            self.push_active(places, item);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! The order of a queue.
+
+use std::cmp::Ordering;
+
+use crate::base::ids::WorkloadId;
+use crate::objects::Time;
+use crate::schedule::decision::Key;
+
+/// The place of a workload in its queue: smaller goes first (rules/05 §2).
+#[derive(Clone, Debug)]
+pub struct OrderKey {
+    /// The workload that waits for its preemptions in a BestEffortFIFO queue sorts first: false < true.
+    pub not_sticky: bool,
+    /// The higher priority first.
+    pub negated_priority: i64,
+    /// Queue-order time.
+    pub time: Time,
+    /// By UID, and by namespace and name for objects without one.
+    pub key: Key,
+    /// The workload; the fields before are unique.
+    pub id: WorkloadId,
+}
+
+impl Ord for OrderKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let first = |key: &Self| (key.not_sticky, key.negated_priority, key.time);
+        // The texts stand elsewhere, and are seldom needed.
+        let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
+        first(self).cmp(&first(other)).then_with(by_uid)
+    }
+}
+
+impl PartialOrd for OrderKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for OrderKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for OrderKey {}

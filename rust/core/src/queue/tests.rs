@@ -1,0 +1,254 @@
+use super::*;
+use crate::status::reasons;
+
+/// The queue as a list that is searched from its beginning: the same rules, nothing kept ready.
+#[derive(Default)]
+struct Model {
+    strategy: QueueingStrategy,
+    waiting: Vec<(Item, Stands, bool)>,
+    inflight: Option<WorkloadId>,
+    preemptor: Option<(WorkloadId, i64)>,
+    marks: BTreeMap<ShapeId, &'static str>,
+    pops: i64,
+    flushed: i64,
+}
+
+impl Model {
+    fn place(&self, id: WorkloadId) -> Option<Stands> {
+        self.waiting.iter().find(|it| it.0.id == id).map(|it| it.1)
+    }
+
+    fn take(&mut self, id: WorkloadId) {
+        self.waiting.retain(|it| it.0.id != id);
+    }
+
+    fn put(&mut self, item: &Item, stands: Stands) {
+        self.take(item.id);
+        let sticky =
+            self.strategy == QueueingStrategy::BestEffortFIFO && self.preemptor.is_some_and(|p| p.0 == item.id);
+        let stands = if stands == Stands::Parked && !item.backoff_expired { Stands::Held } else { stands };
+        self.waiting.push((item.clone(), stands, sticky));
+    }
+
+    fn sorted(&self, in_heap: bool) -> Vec<WorkloadId> {
+        let mut found: Vec<&(Item, Stands, bool)> =
+            self.waiting.iter().filter(|it| (it.1 == Stands::InHeap) == in_heap).collect();
+        found.sort_by_key(|(item, _, sticky)| (!sticky, -item.priority, item.time, item.id));
+        found.into_iter().map(|it| it.0.id).collect()
+    }
+
+    fn push_or_update(&mut self, item: &Item, relevant: bool) {
+        if self.inflight == Some(item.id) {
+            return;
+        }
+        let before = self.place(item.id);
+        let is_marked = self.strategy == QueueingStrategy::BestEffortFIFO
+            && item.shape.is_some_and(|shape| self.marks.contains_key(&shape));
+        let parks =
+            before != Some(Stands::InHeap) && ((before.is_some() && !relevant) || !item.backoff_expired || is_marked);
+        self.put(item, if parks { Stands::Parked } else { Stands::InHeap });
+    }
+
+    fn pop(&mut self) -> Option<WorkloadId> {
+        self.pops += 1;
+        self.inflight = self.sorted(true).first().copied();
+        if let Some(id) = self.inflight {
+            self.take(id);
+        }
+        self.inflight
+    }
+
+    fn requeue(&mut self, item: &Item, reason: RequeueReason, pending_flavors: bool, hashing: bool) -> Vec<WorkloadId> {
+        use RequeueReason::{
+            FailedAfterNomination, NamespaceMismatch, NoFit, PendingMigration, PendingPreemption, PreemptionFailed,
+            PreemptionNoCandidates,
+        };
+        let is_fifo = self.strategy == QueueingStrategy::StrictFIFO;
+        if matches!(reason, PendingPreemption | PendingMigration) {
+            if let Some((old, _)) = self.preemptor.filter(|old| old.0 != item.id) {
+                self.waiting.iter_mut().filter(|it| it.0.id == old).for_each(|it| it.2 = false);
+            }
+            self.preemptor = Some((item.id, 7));
+        }
+        self.inflight = self.inflight.filter(|id| *id != item.id);
+        let again = [FailedAfterNomination, PendingPreemption, PendingMigration, PreemptionFailed];
+        let at_once = if is_fifo { reason != NamespaceMismatch } else { again.contains(&reason) };
+        if item.backoff_expired && (at_once || self.flushed >= self.pops || pending_flavors) {
+            if self.place(item.id) != Some(Stands::InHeap) {
+                self.put(item, Stands::InHeap);
+            }
+            return Vec::new();
+        }
+        if self.place(item.id).is_some() {
+            return Vec::new();
+        }
+        self.put(item, Stands::Parked);
+        let Some(shape) = item.shape else { return Vec::new() };
+        if is_fifo || !hashing || !matches!(reason, NoFit | PreemptionNoCandidates) {
+            return Vec::new();
+        }
+        self.marks.insert(shape, reasons::WAITING_FOR_QUOTA);
+        let mut moved = Vec::new();
+        for it in self.waiting.iter_mut().filter(|it| it.0.shape == Some(shape) && it.1 == Stands::InHeap) {
+            it.1 = Stands::Parked;
+            moved.push(it.0.id);
+        }
+        moved
+    }
+
+    fn flush(&mut self, selected: impl Fn(LocalQueueId) -> bool) -> usize {
+        self.flushed = self.pops;
+        self.marks.clear();
+        let parked = self.waiting.iter_mut().filter(|it| it.1 == Stands::Parked && selected(it.0.local_queue));
+        parked.map(|it| it.1 = Stands::InHeap).count()
+    }
+}
+
+/// Numbers that look random and are always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+fn item(dice: &mut Dice, id: u32) -> Item {
+    // What a workload asks for does not change here; its priority, its time and its backoff do.
+    Item {
+        id: WorkloadId(id),
+        local_queue: LocalQueueId(id % 2),
+        shape: (id % 5 != 0).then_some(ShapeId(id % 3)),
+        priority: i64::try_from(dice.below(3)).expect("small"),
+        time: Time(i64::try_from(dice.below(4)).expect("small")),
+        key: Key::new("ns", &format!("{id:02}"), &format!("{id:02}")),
+        backoff_expired: dice.below(6) != 0,
+    }
+}
+
+fn agrees(pending: &Pending, places: &Places, model: &Model, known: &[Item]) {
+    assert_eq!(pending.active().collect::<Vec<_>>(), model.sorted(true));
+    assert_eq!(pending.inadmissible().collect::<Vec<_>>(), model.sorted(false));
+    assert_eq!((pending.n_active(), pending.has_active()), (model.sorted(true).len(), !model.sorted(true).is_empty()));
+    assert_eq!(pending.n_inadmissible(), model.sorted(false).len());
+    assert_eq!(pending.inflight(), model.inflight);
+    let held: BTreeSet<WorkloadId> = model.waiting.iter().filter(|it| it.1 == Stands::Held).map(|it| it.0.id).collect();
+    assert_eq!(pending.held().collect::<BTreeSet<_>>(), held);
+    let content = model
+        .waiting
+        .iter()
+        .map(|(item, stands, _)| mark_of(item.id).wrapping_mul(if *stands == Stands::InHeap { 1 } else { PARKED }));
+    assert_eq!(pending.content(), content.fold(0, u64::wrapping_add));
+    for item in known {
+        let stands = model.place(item.id);
+        assert_eq!(pending.is_active(places, item.id), stands == Some(Stands::InHeap));
+        assert_eq!(pending.is_inadmissible(places, item.id), stands.is_some_and(|it| it != Stands::InHeap));
+        assert_eq!(pending.is_inflight(item.id), model.inflight == Some(item.id));
+        assert_eq!(pending.parked_reason(item.shape), item.shape.and_then(|it| model.marks.get(&it).copied()));
+        for generation in [7, 8] {
+            let is_preemptor = model.preemptor == Some((item.id, generation));
+            assert_eq!(pending.is_preemptor(item.id, generation), is_preemptor);
+        }
+        let key = pending.key(item);
+        let place = |it: &(Item, Stands, bool)| (!it.2, -it.0.priority, it.0.time, it.0.id);
+        let own = (key.not_sticky, -item.priority, item.time, item.id);
+        assert_eq!(pending.n_before(&key), model.waiting.iter().filter(|it| place(it) < own).count());
+    }
+    for shape in (0..3).map(ShapeId) {
+        let of_shape = |it: &&(Item, Stands, bool)| it.0.shape == Some(shape) && it.1 == Stands::Parked;
+        let expected: BTreeSet<WorkloadId> = model.waiting.iter().filter(of_shape).map(|it| it.0.id).collect();
+        assert_eq!(pending.parked_of_shape(shape).collect::<BTreeSet<_>>(), expected);
+    }
+}
+
+/// rules/05 §2 to §5, in many random histories of one queue.
+#[test]
+fn a_queue_does_what_a_plain_list_does() {
+    use RequeueReason::{
+        FailedAfterNomination, Generic, NamespaceMismatch, NoFit, PendingMigration, PendingPreemption,
+        PreemptionFailed, PreemptionGated, PreemptionNoCandidates,
+    };
+    let all = [
+        Generic,
+        NamespaceMismatch,
+        NoFit,
+        PreemptionNoCandidates,
+        PreemptionGated,
+        PendingPreemption,
+        PendingMigration,
+        PreemptionFailed,
+        FailedAfterNomination,
+    ];
+    for seed in 0..120 {
+        let mut dice = Dice(seed);
+        let strategy = if seed % 3 == 0 { QueueingStrategy::StrictFIFO } else { QueueingStrategy::BestEffortFIFO };
+        let mut pending = Pending { strategy, ..Pending::default() };
+        let mut places = Places::default();
+        let mut model = Model { strategy, flushed: -1, ..Model::default() };
+        let mut known: Vec<Item> = (0..9).map(|id| item(&mut dice, id)).collect();
+        for _ in 0..60 {
+            let index = usize::try_from(dice.below(9)).expect("small");
+            match dice.below(9) {
+                8 => {
+                    let is_away = |it: &&Item| model.place(it.id).is_none() && model.inflight != Some(it.id);
+                    let new: Vec<Item> = known.iter().filter(is_away).filter(|_| dice.below(2) == 0).cloned().collect();
+                    pending.push_new(&mut places, &new);
+                    new.iter().for_each(|item| model.push_or_update(item, false));
+                }
+                0..=2 => {
+                    known[index] = item(&mut dice, u32::try_from(index).expect("small"));
+                    let relevant = dice.below(2) == 0;
+                    pending.push_or_update(&mut places, &known[index], relevant);
+                    model.push_or_update(&known[index], relevant);
+                }
+                3 | 4 if model.inflight.is_none() => assert_eq!(pending.pop(&mut places, |_| 0.0), model.pop()),
+                3..=5 => {
+                    let id = model.inflight.unwrap_or(WorkloadId(u32::try_from(index).expect("small")));
+                    let item = &known[id.0 as usize];
+                    let reason = all[usize::try_from(dice.below(9)).expect("small")];
+                    let (pending_flavors, hashing) = (dice.below(5) == 0, dice.below(4) != 0);
+                    let told = reasons::WAITING_FOR_QUOTA;
+                    let returned = Returned { reason, told, pending_flavors, generation: 7, hashing };
+                    let moved = pending.requeue(&mut places, item, &returned);
+                    let moved: BTreeSet<&str> = moved.iter().flat_map(Parked::keys).map(|key| key.name()).collect();
+                    let expected = model.requeue(item, reason, pending_flavors, hashing);
+                    let expected: BTreeSet<&str> = expected.iter().map(|id| known[id.0 as usize].key.name()).collect();
+                    assert_eq!(moved, expected);
+                }
+                6 => {
+                    let id = known[index].id;
+                    pending.delete(&mut places, id);
+                    model.take(id);
+                    model.inflight = model.inflight.filter(|it| *it != id);
+                    model.preemptor = model.preemptor.filter(|it| it.0 != id);
+                }
+                _ => {
+                    let only = dice.below(3);
+                    let selected = |queue: LocalQueueId| only == 2 || u64::from(queue.0) == only;
+                    pending.begin_flush();
+                    assert_eq!(pending.unpark_buckets(selected), model.flush(selected));
+                }
+            }
+            agrees(&pending, &places, &model, &known);
+        }
+        for item in &known {
+            pending.unpark(&mut places, item);
+            if model.place(item.id).is_some_and(|it| it != Stands::InHeap) {
+                model.put(item, Stands::InHeap);
+            }
+        }
+        agrees(&pending, &places, &model, &known);
+    }
+}
+
+#[test]
+fn marks_tell_workloads_apart() {
+    let marks: BTreeSet<u64> = (0..10_000).map(|id| mark_of(WorkloadId(id))).collect();
+    assert_eq!(marks.len(), 10_000);
+    // Sums of few are different, too, so that who changed places with whom is noticed.
+    let few: Vec<u64> = marks.iter().copied().take(200).collect();
+    let sums: BTreeSet<u64> =
+        few.iter().enumerate().flat_map(|(i, a)| few[i..].iter().map(|b| a.wrapping_add(*b))).collect();
+    assert_eq!(sums.len(), 200 * 201 / 2);
+}

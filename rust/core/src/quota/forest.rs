@@ -1,0 +1,352 @@
+//! All trees of cohorts: who belongs to whom, and when a tree's numbers are worked out anew (rules/02 §4).
+//!
+//! Structure changes mark what they touch; [`Forest::flush`] then rebuilds each touched tree once, however many
+//! changes there were. A tree with a cycle is not rebuilt: its nodes keep the numbers that they had.
+
+mod components;
+mod rebuild;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use components::Components;
+use rustc_hash::FxHashSet;
+
+use crate::base::amount::Amount;
+use crate::base::ids::{FlavorResourceId, Id, IdVec, ResourceId};
+use crate::quota::share::ResourceColumns;
+use crate::quota::tree::{Quota, Row, Tree};
+
+/// A node of the forest: a ClusterQueue or a Cohort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl Id for NodeId {
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("fewer than 2^32 nodes"))
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A tree of the forest; valid until the next structural change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeId(pub u32);
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A ClusterQueue: a leaf.
+    #[default]
+    Queue,
+    /// A Cohort, declared or only named.
+    Cohort,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    kind: NodeKind,
+    parent: Option<NodeId>,
+    child_cohorts: BTreeSet<NodeId>,
+    child_queues: BTreeSet<NodeId>,
+    quotas: BTreeMap<FlavorResourceId, Quota>,
+    weight: f64,
+    /// Only of ClusterQueues: is it a node of the scheduling snapshot?
+    active: bool,
+    /// `AllocatableResourceGeneration` (rules/02 §4.1).
+    generation: i64,
+    tree: Option<(TreeId, Row)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    tree: Tree,
+    nodes: Vec<NodeId>,
+    /// How many of `nodes` are still here.
+    n_members: usize,
+    resources: ResourceColumns,
+    version: u64,
+}
+
+/// All ClusterQueues and Cohorts with their quota and usage.
+#[derive(Clone, Debug, Default)]
+pub struct Forest {
+    nodes: IdVec<NodeId, Node>,
+    components: Components,
+    slots: Vec<Option<Slot>>,
+    free_slots: Vec<u32>,
+    dirty: BTreeSet<NodeId>,
+    heights_dirty: BTreeSet<TreeId>,
+    /// How many versions of trees there were.
+    n_versions: u64,
+}
+
+/// What the forest asks about flavor-resources: their resource, and the order of names.
+pub trait ResourceNames {
+    /// The resource of a flavor-resource.
+    fn resource_of(&self, fr: FlavorResourceId) -> ResourceId;
+    /// The name of a resource.
+    fn resource_name(&self, resource: ResourceId) -> &str;
+}
+
+impl Forest {
+    /// A new node without parent and quota, which has a tree of its own.
+    pub fn add_node(&mut self, kind: NodeKind) -> NodeId {
+        let id = self.nodes.push(Node { kind, ..Node::default() });
+        self.components.add(id, kind);
+        self.dirty.insert(id);
+        id
+    }
+
+    /// Takes a node out of its tree; it must have no children. The id is not used again.
+    pub fn remove_node(&mut self, id: NodeId) {
+        assert!(!self.has_children(id), "only a node without children is removed");
+        self.link(id, None);
+        self.components.remove(id);
+        self.leave_tree(id);
+        self.dirty.remove(&id);
+    }
+
+    /// Has a cohort any child, active or not?
+    pub fn has_children(&self, id: NodeId) -> bool {
+        !self.nodes[id].child_cohorts.is_empty() || !self.nodes[id].child_queues.is_empty()
+    }
+
+    /// The parent of a node.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.nodes[id].parent
+    }
+
+    /// The child cohorts of a cohort.
+    pub fn child_cohorts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes[id].child_cohorts.iter().copied()
+    }
+
+    /// The ClusterQueues directly in a cohort.
+    pub fn child_queues(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes[id].child_queues.iter().copied()
+    }
+
+    /// Moves a node below another parent, and says whether the new ancestry has a cycle. No number changes before
+    /// the trees concerned are recomputed.
+    pub fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &impl ResourceNames) -> bool {
+        let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.is_below(p, id));
+        if closes_cycle && self.nodes[id].parent != parent {
+            // What is below a cycle keeps its last numbers, so they have to be worked out before.
+            self.flush(names);
+        }
+        self.link(id, parent);
+        closes_cycle
+    }
+
+    /// Is a node the other one, or below it? There is no cycle above it.
+    fn is_below(&self, id: NodeId, above: NodeId) -> bool {
+        self.root(id) == self.root(above) && self.path(id).any(|node| node == above)
+    }
+
+    fn link(&mut self, id: NodeId, parent: Option<NodeId>) {
+        let old = self.nodes[id].parent;
+        for node in [Some(id), old, parent].into_iter().flatten() {
+            self.note_change(node);
+        }
+        if old == parent {
+            return;
+        }
+        let kind = self.nodes[id].kind;
+        if let Some(old) = old {
+            let in_cycle = self.has_cycle(id) && self.path(old).any(|node| node == id);
+            self.children_mut(old, kind).remove(&id);
+            self.nodes[id].parent = None;
+            let below = if in_cycle { Vec::new() } else { self.subtree(id) };
+            self.components.part(id, &below);
+        }
+        if let Some(new) = parent {
+            self.children_mut(new, kind).insert(id);
+            self.nodes[id].parent = parent;
+            self.components.join(id, new);
+        }
+    }
+
+    fn children_mut(&mut self, id: NodeId, kind: NodeKind) -> &mut BTreeSet<NodeId> {
+        let node = &mut self.nodes[id];
+        match kind {
+            NodeKind::Queue => &mut node.child_queues,
+            NodeKind::Cohort => &mut node.child_cohorts,
+        }
+    }
+
+    /// Replaces what a node declares.
+    pub fn set_quotas(&mut self, id: NodeId, quotas: BTreeMap<FlavorResourceId, Quota>) {
+        self.nodes[id].quotas = quotas;
+    }
+
+    /// What a node declares.
+    pub fn quotas(&self, id: NodeId) -> &BTreeMap<FlavorResourceId, Quota> {
+        &self.nodes[id].quotas
+    }
+
+    /// Sets `fairSharing.weight`.
+    pub fn set_weight(&mut self, id: NodeId, weight: f64) {
+        self.note_change(id);
+        self.nodes[id].weight = weight;
+    }
+
+    /// `fairSharing.weight`.
+    pub fn weight(&self, id: NodeId) -> f64 {
+        self.nodes[id].weight
+    }
+
+    /// Says whether a ClusterQueue takes part in scheduling; inactive ones keep counting in quota and usage.
+    pub fn set_active(&mut self, id: NodeId, active: bool) {
+        if self.nodes[id].active != active {
+            self.nodes[id].active = active;
+            if let Some((tree, _)) = self.nodes[id].tree {
+                self.heights_dirty.insert(tree);
+            }
+        }
+    }
+
+    /// Does a ClusterQueue take part in scheduling?
+    pub fn is_active(&self, id: NodeId) -> bool {
+        self.nodes[id].active
+    }
+
+    /// `AllocatableResourceGeneration` of a ClusterQueue (rules/02 §4.1).
+    pub fn generation(&self, id: NodeId) -> i64 {
+        self.nodes[id].generation
+    }
+
+    /// Counts a loss of reserved usage, which may make a flavor usable again (rules/02 §4.1).
+    pub fn bump_generation(&mut self, id: NodeId) {
+        self.nodes[id].generation += 1;
+    }
+
+    /// From a node to its root; ends after one round where there is a cycle.
+    pub fn path(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let mut seen = self.has_cycle(id).then(FxHashSet::default);
+        let is_new = move |node: &NodeId| seen.as_mut().is_none_or(|seen| seen.insert(*node));
+        std::iter::successors(Some(id), |&node| self.nodes[node].parent).take_while(is_new)
+    }
+
+    /// Is the node on or below a cycle of cohorts (rules/02 §4 rule 4)?
+    pub fn has_cycle(&self, id: NodeId) -> bool {
+        self.root(id).is_none()
+    }
+
+    /// The root above a node; `None` where there is a cycle.
+    pub fn root(&self, id: NodeId) -> Option<NodeId> {
+        self.components.root(id)
+    }
+
+    /// The nodes at and below a node, parents first.
+    fn subtree(&self, root: NodeId) -> Vec<NodeId> {
+        let mut found = vec![root];
+        let mut next = 0;
+        while next < found.len() {
+            let node = &self.nodes[found[next]];
+            // As every node has one parent, only the start itself could come round again.
+            found.extend(node.child_cohorts.iter().filter(|&&child| child != root));
+            found.extend(&node.child_queues);
+            next += 1;
+        }
+        found
+    }
+
+    /// The ClusterQueues at and below a node.
+    pub fn queues_below(&self, id: NodeId) -> Vec<NodeId> {
+        self.subtree(id).into_iter().filter(|&n| self.nodes[n].kind == NodeKind::Queue).collect()
+    }
+
+    /// Works the tree of a node out anew: counts a generation for each of its ClusterQueues now, the numbers follow at
+    /// the next flush. Nothing happens where there is a cycle (rules/02 §4 rule 5).
+    pub fn recompute(&mut self, id: NodeId) {
+        self.dirty.insert(id);
+        if !self.has_cycle(id) {
+            for &queue in self.components.queues(id) {
+                self.nodes[queue].generation += 1;
+            }
+        }
+    }
+
+    /// The tree and row of a node; the forest must be flushed.
+    pub fn locate(&self, id: NodeId) -> (TreeId, Row) {
+        self.nodes[id].tree.expect("every node has a tree once the forest is flushed")
+    }
+
+    /// A tree.
+    pub fn tree(&self, id: TreeId) -> &Tree {
+        &self.slot(id).tree
+    }
+
+    /// A tree, to change usage.
+    pub fn tree_mut(&mut self, id: TreeId) -> &mut Tree {
+        &mut self.slots[id.0 as usize].as_mut().expect("a tree id in use").tree
+    }
+
+    /// Takes a tree out, to try things on it while the forest is read; [`Forest::return_tree`] puts it back.
+    pub fn lend_tree(&mut self, id: TreeId) -> Tree {
+        std::mem::take(self.tree_mut(id))
+    }
+
+    /// Puts a tree back that was taken out.
+    pub fn return_tree(&mut self, id: TreeId, tree: Tree) {
+        *self.tree_mut(id) = tree;
+    }
+
+    /// Which version of a tree this is: what a search for flavors and victims reads of it is the same as long as this is,
+    /// trial usage aside. No two versions of any trees have the same number.
+    pub fn version(&self, id: TreeId) -> u64 {
+        self.slot(id).version
+    }
+
+    /// Something has changed about a node that those look at who are in its tree.
+    pub fn note_change(&mut self, id: NodeId) {
+        if let Some((tree, _)) = self.nodes[id].tree {
+            self.renew(tree);
+        }
+    }
+
+    fn renew(&mut self, id: TreeId) {
+        self.n_versions += 1;
+        self.slots[id.0 as usize].as_mut().expect("a tree id in use").version = self.n_versions;
+    }
+
+    /// The node of each row of a tree.
+    pub fn nodes_of(&self, id: TreeId) -> &[NodeId] {
+        &self.slot(id).nodes
+    }
+
+    /// The resources of a tree by name, with their columns.
+    pub fn resources_of(&self, id: TreeId) -> &ResourceColumns {
+        &self.slot(id).resources
+    }
+
+    fn slot(&self, id: TreeId) -> &Slot {
+        self.slots[id.0 as usize].as_ref().expect("a tree id in use")
+    }
+
+    /// Adds or removes usage of a ClusterQueue for good.
+    pub fn charge(&mut self, id: NodeId, usage: &[(FlavorResourceId, Amount)], add: bool, names: &impl ResourceNames) {
+        self.flush(names);
+        let (tree, _) = self.locate(id);
+        if usage.iter().any(|(fr, _)| self.tree(tree).column(*fr).is_none()) {
+            // All of them: a column of which nothing is used does not outlive a rebuild by itself.
+            let columns: Vec<_> = usage.iter().map(|u| u.0).collect();
+            self.rebuild(&[id], &columns, names);
+        }
+        self.note_change(id);
+        let (tree, row) = self.locate(id);
+        let tree = self.tree_mut(tree);
+        for &(fr, amount) in usage {
+            let column = tree.column(fr).expect("there, or added above");
+            if add {
+                tree.add_usage(row, column, amount);
+            } else {
+                tree.remove_usage(row, column, amount);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

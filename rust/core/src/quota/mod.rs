@@ -1,0 +1,7 @@
+//! Quota and usage: who belongs to whom, the numbers of one tree, its arithmetic, fair shares (rules/02).
+
+pub mod arithmetic;
+pub mod forest;
+pub mod share;
+pub mod tree;
+pub mod usage_report;

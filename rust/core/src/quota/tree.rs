@@ -1,0 +1,257 @@
+//! The quota of one tree of cohorts, in dense columns (rules/02 §2).
+//!
+//! Rows are nodes, parents before their children; columns are the flavor-resources that any node of the tree
+//! declares or uses. Nothing here follows a name or a pointer: `parent` is a row number. Every write to usage is
+//! journalled, so that a cycle can try admissions and take them back exactly.
+
+use crate::base::amount::Amount;
+use crate::base::ids::{FlavorResourceId, Id};
+
+/// What a node declares for one flavor-resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// `nominalQuota`.
+    pub nominal: Amount,
+    /// `borrowingLimit`; `None`: no limit.
+    pub borrowing_limit: Option<Amount>,
+    /// `lendingLimit`; `None`: everything is lent.
+    pub lending_limit: Option<Amount>,
+}
+
+/// The derived, usage-independent numbers of one cell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cell {
+    pub quota: Quota,
+    /// `S(n)`: own quota and what the children lend.
+    pub subtree: Amount,
+    /// `L(n)`: the part of `S` that is not lent to the parent.
+    pub local: Amount,
+    /// `pot(n)`: what the node could use if everything were idle.
+    pub potential: Amount,
+    /// Does the node or any descendant declare this flavor-resource?
+    pub declared: bool,
+}
+
+/// A row of a [`Tree`].
+pub type Row = usize;
+/// A column of a [`Tree`].
+pub type Column = usize;
+/// The parent row of a root.
+const NO_ROW: u32 = u32::MAX;
+
+/// A position in a tree's journal, to roll back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Mark {
+    length: usize,
+    depth: u32,
+}
+
+/// One tree of cohorts with its ClusterQueues, or a single ClusterQueue without a cohort.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    parent: Vec<u32>,
+    heights: Vec<u32>,
+    /// In the order of their ids, each once.
+    columns: Vec<FlavorResourceId>,
+    cells: Vec<Cell>,
+    usage: Vec<Amount>,
+    journal: Vec<(u32, Amount)>,
+    /// How many marks are open; writes are recorded while there is one.
+    depth: u32,
+    /// Was any usage at the end of the integers since the last rebuild?
+    has_saturated: bool,
+    /// Was any usage so large that two of them may be?
+    may_saturate: bool,
+}
+
+impl Tree {
+    /// A tree with these rows (parents first, as row numbers) and columns (in the order of their ids), without quota and
+    /// usage.
+    pub(crate) fn new(parent: &[Option<Row>], columns: Vec<FlavorResourceId>) -> Self {
+        debug_assert!(columns.is_sorted_by(|a, b| a < b));
+        let n_cells = parent.len() * columns.len();
+        Self {
+            parent: parent
+                .iter()
+                .map(|p| p.map_or(NO_ROW, |row| u32::try_from(row).expect("fewer than 2^32 rows")))
+                .collect(),
+            heights: vec![0; parent.len()],
+            columns,
+            cells: vec![Cell::default(); n_cells],
+            usage: vec![Amount::ZERO; n_cells],
+            journal: Vec::new(),
+            depth: 0,
+            has_saturated: false,
+            may_saturate: false,
+        }
+    }
+
+    fn at(&self, row: Row, column: Column) -> usize {
+        row * self.columns.len() + column
+    }
+
+    pub(crate) fn cell(&self, row: Row, column: Column) -> &Cell {
+        &self.cells[self.at(row, column)]
+    }
+
+    pub(crate) fn cell_mut(&mut self, row: Row, column: Column) -> &mut Cell {
+        let at = self.at(row, column);
+        &mut self.cells[at]
+    }
+
+    /// The flavor-resources, in column order.
+    pub fn columns(&self) -> &[FlavorResourceId] {
+        &self.columns
+    }
+
+    /// The column of a flavor-resource, if the tree knows it.
+    pub fn column(&self, fr: FlavorResourceId) -> Option<Column> {
+        // This is its place if no id is left out before it, as is the rule; else it comes earlier.
+        let latest = fr.index().checked_sub(self.columns.first()?.index())?;
+        if self.columns.get(latest) == Some(&fr) {
+            return Some(latest);
+        }
+        self.columns.binary_search(&fr).ok()
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// The parent row, unless this is the root.
+    pub fn parent(&self, row: Row) -> Option<Row> {
+        let parent = self.parent[row];
+        (parent != NO_ROW).then_some(parent as usize)
+    }
+
+    /// The height of a node over the active ClusterQueues below it (rules/02 §2.5).
+    pub fn height(&self, row: Row) -> u32 {
+        self.heights[row]
+    }
+
+    pub(crate) fn set_heights(&mut self, heights: Vec<u32>) {
+        debug_assert_eq!(heights.len(), self.parent.len());
+        self.heights = heights;
+    }
+
+    /// Usage stored at a node.
+    pub fn usage(&self, row: Row, column: Column) -> Amount {
+        self.usage[self.at(row, column)]
+    }
+
+    /// A cell with the usage stored there.
+    pub(crate) fn cell_and_usage(&self, row: Row, column: Column) -> (&Cell, Amount) {
+        let at = self.at(row, column);
+        (&self.cells[at], self.usage[at])
+    }
+
+    /// The one place where usage is written.
+    pub(crate) fn set_usage(&mut self, row: Row, column: Column, value: Amount) {
+        let at = self.at(row, column);
+        if self.depth > 0 {
+            self.journal.push((at as u32, self.usage[at]));
+        }
+        self.has_saturated |= value.is_at_an_end();
+        self.may_saturate |= value.is_huge();
+        self.usage[at] = value;
+    }
+
+    /// May sums have lost something, so that adding does not undo a removal, nor a removal an addition? While `false`,
+    /// one who adds back all that was removed is where [`Tree::rollback`] leads.
+    pub fn has_saturated(&self) -> bool {
+        self.has_saturated
+    }
+
+    /// May a sum of what was tried out alone so far lose something? While `false`, adding to what is there now what was
+    /// once added to less leaves no trace once it is taken back.
+    pub fn may_saturate(&self) -> bool {
+        self.may_saturate || self.has_saturated
+    }
+
+    /// Less than nothing is about to be added or removed, such as what a slice asks for that is smaller than the one that
+    /// it replaces: the opposite does not lead back, as ancestors hear of the one and not of the other.
+    pub(crate) fn note_less_than_nothing(&mut self, amount: Amount) {
+        self.has_saturated |= amount < Amount::ZERO;
+    }
+
+    /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
+    pub fn mark(&mut self) -> Mark {
+        let mark = Mark { length: self.journal.len(), depth: self.depth };
+        self.depth += 1;
+        mark
+    }
+
+    /// Undoes every write since `mark`, exactly, latest first.
+    pub fn rollback(&mut self, mark: Mark) {
+        while self.journal.len() > mark.length {
+            let (at, old) = self.journal.pop().expect("longer than the mark");
+            self.usage[at as usize] = old;
+        }
+        self.depth = mark.depth;
+    }
+
+    /// Leaves what was written since `mark`; a rollback to an earlier mark still undoes it.
+    pub fn keep(&mut self, mark: Mark) {
+        self.depth = mark.depth;
+        if self.depth == 0 {
+            self.journal.clear();
+        }
+    }
+
+    /// Sums up quota and usage from the leaves to the root: `S`, `L` and the usage of cohorts, from the declared
+    /// quotas and the usage of the rows in `leaves` (rules/02 §2).
+    pub(crate) fn aggregate(&mut self, is_leaf: &[bool]) {
+        debug_assert!(self.depth == 0, "no rebuild inside a what-if");
+        let n_columns = self.columns.len();
+        for (row, &leaf) in is_leaf.iter().enumerate() {
+            for column in 0..n_columns {
+                let at = row * n_columns + column;
+                self.cells[at].subtree = self.cells[at].quota.nominal;
+                if !leaf {
+                    self.usage[at] = Amount::ZERO;
+                }
+            }
+        }
+        for row in (0..is_leaf.len()).rev() {
+            for column in 0..n_columns {
+                let at = row * n_columns + column;
+                let cell = &mut self.cells[at];
+                cell.local = match cell.quota.lending_limit {
+                    Some(limit) => cell.subtree.minus(limit).max(Amount::ZERO),
+                    None => Amount::ZERO,
+                };
+                let (subtree, local, declared) = (cell.subtree, cell.local, cell.declared);
+                if let Some(parent) = self.parent(row) {
+                    let up = self.at(parent, column);
+                    self.cells[up].subtree = self.cells[up].subtree.plus(subtree.minus(local));
+                    self.cells[up].declared |= declared;
+                    let past_local = self.usage[at].minus(local).max(Amount::ZERO);
+                    self.usage[up] = self.usage[up].plus(past_local);
+                }
+            }
+        }
+        self.set_potentials();
+        self.has_saturated = self.usage.iter().any(|usage| usage.is_at_an_end());
+        self.may_saturate = self.usage.iter().any(|usage| usage.is_huge());
+    }
+
+    /// Works out from the root to the leaves what each node could use if everything were idle (rules/02 §2.3).
+    pub(crate) fn set_potentials(&mut self) {
+        for row in 0..self.n_rows() {
+            let parent = self.parent(row);
+            for column in 0..self.columns.len() {
+                let cell = *self.cell(row, column);
+                let mut potential = cell.subtree;
+                if let Some(parent) = parent {
+                    potential = cell.local.plus(self.cell(parent, column).potential);
+                    if let Some(limit) = cell.quota.borrowing_limit {
+                        potential = potential.min(cell.subtree.plus(limit));
+                    }
+                }
+                self.cell_mut(row, column).potential = potential;
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What came out of a cycle, as plain data.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::base::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::base::shared::Shared;
+use crate::base::text::Text;
+use crate::objects::{Admission, Time};
+use crate::queue::Parked;
+
+pub use crate::base::key::Key;
+
+/// The decisions of one scheduling cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Decision {
+    /// Number of the cycle, from 1; 0 if there was no head and so no cycle.
+    pub cycle: u64,
+    /// Workloads that got quota, in the order in which they were decided on.
+    pub admissions: Vec<Admitted>,
+    /// What they got, by ids: pod set by pod set, resource by resource.
+    pub flavors: Vec<AssignedFlavor>,
+    /// Workloads that are preempted: marked, with their quota until they have stopped.
+    pub preemptions: Vec<Preempted>,
+    /// Slices of elastic workloads that ended because their replacements got quota.
+    pub replaced: Vec<Replaced>,
+    /// Heads that stayed pending, in the order in which they were decided on.
+    pub pending: Vec<Kept>,
+    /// Workloads that were parked with a head of the same shape, without being looked at (rules/05 §4).
+    pub parked: Vec<Parked>,
+    /// Kubernetes events, in the order in which they came up.
+    pub events: Vec<Event>,
+    /// Per ClusterQueue: preemptions that were skipped because of other entries of the cycle (rules/05 §6.4).
+    pub skipped_preemptions: BTreeMap<String, u32>,
+    /// Per ClusterQueue: what came of assigning an entry again because its targets were victims already (rules/05 §6.4).
+    pub target_recomputations: BTreeMap<String, BTreeMap<&'static str, u32>>,
+    /// Workloads on which no decision could be made.
+    pub undecided: Vec<Undecided>,
+    /// The head that fits but waits until the pods of all workloads with quota are ready: the cycle is not over, and the
+    /// next call goes on with it (rules/07 §6).
+    pub waits_for_pods: Option<Key>,
+    /// How many parked workloads went back to their heaps before the heads were taken.
+    pub unparked: usize,
+}
+
+/// A place in a decision, which holds as many workloads as there are ids at most.
+pub(crate) fn index(place: usize) -> u32 {
+    u32::try_from(place).expect("fewer than 2^32 of a kind")
+}
+
+impl Decision {
+    /// Keys of the workloads that were parked with a head of the same shape.
+    pub fn parked_keys(&self) -> impl Iterator<Item = &Key> {
+        self.parked.iter().flat_map(Parked::keys)
+    }
+
+    /// Adds what the same cycle decided after it had waited.
+    pub fn go_on(&mut self, rest: Decision) {
+        let Decision { admissions, flavors, preemptions, replaced, pending, parked, events, undecided, .. } = rest;
+        let n_before = index(self.admissions.len());
+        self.admissions.extend(admissions);
+        let behind = |it: AssignedFlavor| AssignedFlavor { admission: it.admission + n_before, ..it };
+        self.flavors.extend(flavors.into_iter().map(behind));
+        self.preemptions.extend(preemptions);
+        self.replaced.extend(replaced);
+        self.pending.extend(pending);
+        self.parked.extend(parked);
+        self.events.extend(events);
+        self.undecided.extend(undecided);
+        for (queue, n) in rest.skipped_preemptions {
+            *self.skipped_preemptions.entry(queue).or_default() += n;
+        }
+        for (queue, results) in rest.target_recomputations {
+            let of_queue = self.target_recomputations.entry(queue).or_default();
+            for (result, n) in results {
+                *of_queue.entry(result).or_default() += n;
+            }
+        }
+        self.waits_for_pods = rest.waits_for_pods;
+    }
+
+    /// Did the cycle change anything but messages: a reservation, a preemption, or the contents of a heap or of what is parked?
+    pub fn has_changed_something(&self) -> bool {
+        self.unparked > 0
+            || !self.admissions.is_empty()
+            || !self.preemptions.is_empty()
+            || !self.parked.is_empty()
+            || self.pending.iter().any(|kept| kept.parked)
+    }
+}
+
+/// A workload that got quota.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    /// The workload.
+    pub key: Key,
+    /// Its slot.
+    pub workload: WorkloadId,
+    /// The ClusterQueue whose quota it holds.
+    pub queue: QueueId,
+    /// Its admission.
+    pub admission: Shared<Admission>,
+    /// Is it Admitted, or does it wait for admission checks?
+    pub is_admitted: bool,
+    /// When: the time of the cycle, or later if that waited.
+    pub at: Time,
+}
+
+/// What a pod set got of one resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssignedFlavor {
+    /// Index in [`Decision::admissions`].
+    pub admission: u32,
+    /// Index of the pod set.
+    pub pod_set: u32,
+    /// Pods that may start.
+    pub count: i32,
+    /// The resource.
+    pub resource: ResourceId,
+    /// Its flavor.
+    pub flavor: FlavorId,
+    /// The total of the pod set: milli-units of `cpu`, whole units of the rest.
+    pub amount: i64,
+}
+
+/// A workload that is preempted.
+#[derive(Clone, Debug)]
+pub struct Preempted {
+    /// The workload.
+    pub key: Key,
+    /// Its slot.
+    pub workload: WorkloadId,
+    /// The ClusterQueue whose quota it holds.
+    pub queue: Text,
+    /// Its id; `None` if it holds none any more.
+    pub queue_id: Option<QueueId>,
+    /// For whom.
+    pub preemptor: Key,
+    /// The slot of that workload.
+    pub preemptor_id: WorkloadId,
+    /// Reason of its condition Preempted; `FlavorMigration`, of Evicted, for a variant that another takes the place of.
+    pub reason: &'static str,
+    /// Kueue's message.
+    pub message: Text,
+}
+
+/// A slice that is finished, because a newer one takes its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The slice.
+    pub key: Key,
+    /// The slice that got quota instead.
+    pub successor: Key,
+    /// Kueue's message.
+    pub message: Text,
+}
+
+/// A head that stayed pending.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The workload.
+    pub key: Key,
+    /// Its slot.
+    pub workload: WorkloadId,
+    /// Its ClusterQueue.
+    pub queue: Text,
+    /// Its id.
+    pub queue_id: QueueId,
+    /// Reason of its condition QuotaReserved; empty if none was written.
+    pub reason: &'static str,
+    /// Kueue's message.
+    pub message: Text,
+    /// Where it went: parked, or back into the heap.
+    pub parked: bool,
+    /// Is any of this new in its status?
+    pub written: bool,
+}
+
+/// An event on a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// `Normal` or `Warning`.
+    pub kind: &'static str,
+    /// Its reason.
+    pub reason: Cow<'static, str>,
+    /// The workload.
+    pub key: Key,
+    /// Its message, at most 1024 bytes.
+    pub message: Text,
+}
+
+/// A workload whose decision needs what is not built yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// The workload.
+    pub key: Key,
+    /// The field that asks for it.
+    pub field: String,
+    /// What is missing.
+    pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::objects::config::Config;
+    use crate::testing::{World, workload};
+
+    #[test]
+    fn ids_say_what_names_say() {
+        let mut world = World::new(Config::default());
+        world.submit(workload("a", "6"));
+        let admitted = world.cycle();
+        world.submit(workload("b", "6"));
+        let kept = world.cycle();
+        let names = &world.engine.state.names;
+        let it = &admitted.admissions[0];
+        assert_eq!((it.workload, &names.queues[it.queue]), (world.id("a"), &it.admission.cluster_queue));
+        let got = admitted.flavors[0];
+        assert_eq!((admitted.flavors.len(), got.admission, got.pod_set, got.count, got.amount), (1, 0, 0, 1, 6000));
+        assert_eq!((names.resource_text(got.resource), names.flavors[got.flavor].as_str()), ("cpu", "default"));
+        let it = &kept.pending[0];
+        assert_eq!((it.workload, &names.queues[it.queue_id]), (world.id("b"), &it.queue));
+    }
+
+    #[test]
+    fn what_is_decided_after_a_wait_stands_behind_what_was_before() {
+        let mut world = World::new(Config::default());
+        world.submit(workload("a", "6"));
+        let mut decision = world.cycle();
+        decision.go_on(decision.clone());
+        assert_eq!(decision.flavors.iter().map(|it| it.admission).collect::<Vec<_>>(), [0, 1]);
+    }
+}

@@ -1,0 +1,250 @@
+//! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
+
+use std::collections::BTreeSet;
+
+use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
+use crate::base::gates::Gate;
+use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::text::Text;
+use crate::objects::Workload;
+use crate::objects::selectors::selects;
+use crate::pods::devices::Devices;
+use crate::preempt::{Demand, Preemptor, Simulation, Target, World, remove_from_tree, restore};
+use crate::queue::RequeueReason;
+use crate::schedule::cycle::Cycle;
+use crate::schedule::decision::Undecided;
+use crate::schedule::entry::{Entry, EntryStatus};
+use crate::schedule::verdicts::Verdict;
+use crate::state::State;
+use crate::state::apply::{ALLOWED_FLAVORS, asks_for_topology};
+use crate::status::checks::has_retry_or_rejected_checks;
+use crate::status::messages;
+use crate::status::queue_order::{effective_priority, has_quota_reservation, queue_order_timestamp};
+use crate::status::reasons;
+
+impl State {
+    /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
+    pub(crate) fn nominate(
+        &mut self,
+        heads: Vec<(QueueId, WorkloadId)>,
+        cycle: &mut Cycle,
+    ) -> (Vec<Entry>, Vec<Entry>) {
+        let mut entries = Vec::with_capacity(heads.len());
+        let mut not_nominated = Vec::new();
+        for (queue, workload) in heads {
+            let mut entry = self.entry(queue, workload);
+            match self.obstacle(&mut entry) {
+                Some((reason, message)) => {
+                    entry.reason = reason;
+                    entry.message = message.into();
+                    not_nominated.push(entry);
+                }
+                None => match self.undecided(queue, workload) {
+                    Some(undecided) => {
+                        entry.silent = true;
+                        cycle.decision.undecided.push(undecided);
+                        not_nominated.push(entry);
+                    }
+                    None => {
+                        cycle.mark(&mut self.forest, entry.tree);
+                        let Verdict { assignment, targets, message } = self.verdict(&entry, cycle);
+                        entry.assignment = Some(assignment);
+                        entry.targets = targets;
+                        entry.message = message;
+                        entries.push(entry);
+                    }
+                },
+            }
+        }
+        (entries, not_nominated)
+    }
+
+    pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {
+        let record = self.workloads.get(workload);
+        let gates = self.config.gates;
+        let node = self.queues[queue].node.expect("only an existing ClusterQueue has heads");
+        let (tree, row) = self.forest.locate(node);
+        Entry {
+            workload,
+            queue,
+            node,
+            tree,
+            row,
+            assignment: None,
+            targets: Vec::new(),
+            shape: record.shape,
+            generation: self.forest.generation(node),
+            starts_over: false,
+            status: EntryStatus::NotNominated,
+            message: Text::default(),
+            reason: "",
+            requeue: RequeueReason::Generic,
+            silent: false,
+            is_gone: false,
+            is_homeless: false,
+            has_reservation: has_quota_reservation(&record.workload),
+            is_preemptor: self.queues[queue].pending.is_preemptor(workload, record.workload.meta.generation),
+            priority: effective_priority(&record.workload, gates),
+            time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
+        }
+    }
+
+    /// A workload as the one that needs room in a ClusterQueue that exists.
+    pub fn preemptor(&self, queue: QueueId, workload: WorkloadId) -> Preemptor {
+        self.entry(queue, workload).preemptor()
+    }
+
+    /// What a search for workloads to preempt reads.
+    pub fn world<'a>(&'a self, excluded: &'a BTreeSet<WorkloadId>) -> World<'a> {
+        let Self { forest, owners, queues, local_queues, workloads, names, config, .. } = self;
+        World { forest, owners, queues, local_queues, workloads, names, config, excluded }
+    }
+
+    /// Why a head is not nominated: reason and message (rules/05 §6.1 rows a to g).
+    pub(crate) fn obstacle(&self, entry: &mut Entry) -> Option<(&'static str, String)> {
+        let record = self.workloads.get(entry.workload);
+        let workload = &record.workload;
+        if has_retry_or_rejected_checks(workload) {
+            return Some((reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.to_owned()));
+        }
+        if self.forest.has_cycle(entry.node) {
+            return Some((reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue])));
+        }
+        let namespace = workload.meta.key.namespace();
+        let Some(labels) = self.namespace_labels(namespace) else {
+            return Some((reasons::MISCONFIGURED, messages::namespace_missing(namespace)));
+        };
+        let selector = self.queues[entry.queue].settled.as_ref().and_then(|o| o.namespace_selector.as_ref());
+        if !selects(selector, labels) {
+            entry.requeue = RequeueReason::NamespaceMismatch;
+            return Some((reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.to_owned()));
+        }
+        record.spec.misfit.clone().map(|misfit| (reasons::MISCONFIGURED, misfit))
+    }
+
+    /// Topology is not placed and published devices are not known here: a workload whose answer depends on one gets
+    /// none.
+    pub fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
+        let record = self.workloads.get(workload);
+        if let Some(Devices::Undecided { field, message }) = record.devices.as_deref() {
+            return Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() });
+        }
+        if !self.gate(Gate::TopologyAwareScheduling) {
+            return None;
+        }
+        let asks = asks_for_topology(&record.spec);
+        let flavors = || self.queues[queue].rules.groups.iter().flat_map(|g| &g.flavors);
+        let places = |flavor: &crate::base::ids::FlavorId| {
+            self.flavors[*flavor].as_ref().is_some_and(|f| !f.topology_name.is_empty())
+        };
+        let (field, message) = if asks && flavors().any(places) {
+            let index = record.spec.original.iter().position(assign::requests_topology).unwrap_or_default();
+            (
+                format!("spec.podSets[{index}].topologyRequest"),
+                "asks for topology-aware placement, which is not decided here yet".to_owned(),
+            )
+        } else if flavors().next().is_some() && flavors().all(places) {
+            let flavor = flavors().next().expect("there is one");
+            let name = &self.names.flavors[*flavor];
+            (
+                "spec.podSets".to_owned(),
+                format!(
+                    "could only use flavors with topologyName (ResourceFlavor \"{name}\", spec.topologyName), whose \
+                     placement is not decided here yet"
+                ),
+            )
+        } else {
+            return None;
+        };
+        Some(Undecided { key: record.key().clone(), field, message })
+    }
+
+    /// Where the scan of flavors is not to go on, it starts over (rules/03 §6).
+    pub(crate) fn drop_outdated_progress(&mut self, entry: &Entry) {
+        let preserve = self.gate(Gate::FlavorFungibilityPreserveScanProgress);
+        let number = self.cycle;
+        let record = self.workloads.get_mut(entry.workload);
+        let shape = record.shape;
+        record.resume.take_if(|resume| resume.is_outdated(entry.generation, number, shape, preserve));
+    }
+
+    /// The assignment of a head with the workloads that it would preempt: at full counts, or else at the largest reduced
+    /// counts that work (rules/03 §9). `nomination` is given when an earlier assignment is worked out anew, with the
+    /// victims of earlier entries gone.
+    pub(crate) fn find_assignment(
+        &mut self,
+        entry: &Entry,
+        nomination: Option<&Nomination>,
+        cycle: &Cycle,
+    ) -> (Assignment, Vec<Target>) {
+        let shape = self.workloads.get(entry.workload).shape;
+        let gone = if nomination.is_some() { cycle.victims(entry.tree) } else { &cycle.nobody };
+        let slice = self.replaced_slice(entry.queue, entry.workload, gone);
+        let replaced = slice.map(|slice| self.pod_sets_of_slice(slice));
+        let slice = slice.map(|workload| Target { workload, queue: entry.queue, reason: "" });
+        let mut tree = self.forest.lend_tree(entry.tree);
+        let record = self.workloads.get(entry.workload);
+        let allowed = allowed_flavors(&record.workload);
+        let candidate = Candidate {
+            pod_sets: &record.spec.adjusted,
+            totals: &record.totals,
+            shape,
+            resume: record.resume.as_deref(),
+            allowed_flavors: allowed.as_deref(),
+            replaced_slice: replaced.as_deref(),
+            nomination,
+        };
+        let context = Context {
+            names: &self.names,
+            flavors: &self.flavors,
+            config: &self.config,
+            queue: &self.queues[entry.queue].rules,
+            row: entry.row,
+            generation: entry.generation,
+            cycle: self.cycle,
+        };
+        let world = self.world(gone);
+        let preemptor = entry.preemptor();
+        let mark = tree.mark();
+        // The victims of other trees leave nothing here.
+        let removed = remove_from_tree(&world, &mut tree, entry.tree, gone);
+        let mut oracle = Simulation::new(world, preemptor);
+        let full = assign::assign(&context, &mut tree, &candidate, None, &mut oracle);
+        let targets_of = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| {
+            let requests = assignment.requests_to_preempt_for(&candidate);
+            let demand = Demand::of_assignment(assignment, &requests, tree);
+            oracle.targets(tree, demand)
+        };
+        let works = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| match assignment.mode() {
+            Mode::Fit => Some(Vec::new()),
+            Mode::Preempt => Some(targets_of(tree, assignment, oracle)).filter(|targets| !targets.is_empty()),
+            Mode::NoFit | Mode::DeferredFit => None,
+        };
+        let reducible = candidate.pod_sets.iter().any(|ps| ps.min_count.is_some_and(|min| ps.count > min));
+        // The old slice leaves with the victims: what counts is only what the new one takes beyond it (rules/09 §2.3).
+        let with_slice = |targets: Vec<Target>| slice.into_iter().chain(targets).collect::<Vec<_>>();
+        let result = match works(&mut tree, &full, &mut oracle) {
+            Some(targets) => (full, with_slice(targets)),
+            None if reducible && context.config.gates.enabled(Gate::PartialAdmission) => {
+                let reduced = assign::search_counts(candidate.pod_sets, |counts| {
+                    let assignment = assign::assign(&context, &mut tree, &candidate, Some(counts), &mut oracle);
+                    works(&mut tree, &assignment, &mut oracle).map(|targets| (assignment, targets))
+                });
+                match reduced {
+                    Some((assignment, targets)) => (assignment, with_slice(targets)),
+                    None => (full, Vec::new()),
+                }
+            }
+            None => (full, Vec::new()),
+        };
+        restore(&world, &mut tree, mark, &removed);
+        self.forest.return_tree(entry.tree, tree);
+        result
+    }
+}
+
+/// The flavors to which a variant is limited, if it is one (concurrent admission).
+pub fn allowed_flavors(workload: &Workload) -> Option<Vec<String>> {
+    let text = workload.meta.details.annotations.get(ALLOWED_FLAVORS)?;
+    Some(text.split(',').map(|name| name.trim().to_owned()).collect())
+}

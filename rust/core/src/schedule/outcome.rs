@@ -1,0 +1,293 @@
+//! What becomes of an entry: a reservation, preemptions, or back to the queue with a reason (rules/05 §6.4, §6.5).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::assign::{Resume, Totals};
+use crate::base::gates::Gate;
+use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::shared::Shared;
+use crate::base::text::Text;
+use crate::objects::conditions::{self, truncate};
+use crate::objects::resource_names::{exact_quantity, quantity_from_value};
+use crate::objects::{Admission, PodSet, PodSetRequest, Time};
+use crate::preempt::Target;
+use crate::queue::{RequeueReason, Returned};
+use crate::schedule::cycle::{Assumed, Cycle};
+use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Kept, Key, Preempted, index};
+use crate::schedule::entry::{Entry, EntryStatus};
+use crate::state::{Owner, State};
+use crate::status::checks::checks_for_admission;
+use crate::status::eviction;
+use crate::status::messages;
+use crate::status::queue_order::{is_admissible, is_evicted, queued_wait};
+use crate::status::reasons;
+use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
+use crate::workloads::Record;
+use crate::workloads::assigned::Assigned;
+
+impl State {
+    /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
+    pub(crate) fn admission(&mut self, entry: &Entry) -> (Shared<Admission>, Assigned) {
+        let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
+        let assigned = self.workloads.assigned(&mut self.names, entry.workload, assignment);
+        let cluster_queue = self.names.queues[entry.queue].clone();
+        (Admission { cluster_queue, pod_set_assignments: assigned.told.clone() }.into(), assigned)
+    }
+
+    /// The event of a reservation is worded while the assignment is at hand.
+    pub(crate) fn note_reservation(&mut self, entry: &Entry, cycle: &mut Cycle) {
+        let (admission, assigned) = self.admission(entry);
+        let record = self.workloads.get(entry.workload);
+        if !entry.has_reservation {
+            let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
+            let considered = messages::considered_flavors(&self.names, assignment, &record.spec.adjusted);
+            let wait = queued_wait(&record.workload, self.now);
+            let message = messages::quota_reserved_event(&admission.cluster_queue, wait, &considered);
+            cycle.decision.events.push(Event {
+                kind: "Normal",
+                reason: "QuotaReserved".into(),
+                key: record.key().clone(),
+                message: truncate(message, conditions::MAX_EVENT_MESSAGE),
+            });
+        }
+        cycle.assumed.push(Assumed { workload: entry.workload, queue: entry.queue, admission, assigned });
+    }
+
+    /// Writes a reservation and charges it.
+    pub(crate) fn assume(&mut self, assumed: Assumed, now: Time, decision: &mut Decision) {
+        let Assumed { workload: id, queue, admission, assigned } = assumed;
+        let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
+        let required: BTreeSet<String> = checks_for_admission(&object, &admission);
+        let gates = self.config.gates;
+        let before = Box::new(self.workloads.get(id).clone());
+        self.push_penalty(id, queue, now);
+        let record = self.workloads.get_mut(id);
+        let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
+        record.resume = None;
+        let key = record.key().clone();
+        self.agenda.touch(id);
+        self.follow_admission(id, before.workload.status.admission.as_ref());
+        self.unqueue(id);
+        let n_before = index(decision.admissions.len());
+        decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
+        self.put_cached_as(id, Some(assigned));
+        if is_admitted {
+            let message = messages::admitted_event(&admission.cluster_queue, 0).into();
+            decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
+        }
+        self.unconfirmed.insert(id, before);
+        self.undelivered.push(id);
+        decision.admissions.push(Admitted { key, workload: id, queue, admission, is_admitted, at: now });
+    }
+
+    /// Marks a victim; it holds its quota until its job has stopped (rules/04 §8).
+    pub fn write_preemption(
+        &mut self,
+        target: Target,
+        preemptor: WorkloadId,
+        queue: QueueId,
+        now: Time,
+        decision: &mut Decision,
+    ) {
+        let gates = self.config.gates;
+        let victim = self.workloads.get(target.workload);
+        // One that is on its way out already is only waited for.
+        if !is_evicted(&victim.workload) {
+            let preempted = self.preempted(target, preemptor, queue);
+            let message = preempted.message.clone();
+            let preemptor = self.workloads.get(preemptor);
+            let priorities = messages::priorities(&preemptor.workload, &victim.workload, gates);
+            let (ns, name) = (victim.key().namespace(), victim.key().name());
+            let uid = victim.workload.meta.key.uid();
+            let told = format!(
+                "Preempted workload {ns}/{name} (UID: {uid}) in ClusterQueue {}{priorities}",
+                self.names.queues[target.queue]
+            );
+            let event = |reason: &'static str, key: &Key, message: Text| Event {
+                kind: "Normal",
+                reason: reason.into(),
+                key: key.clone(),
+                message,
+            };
+            let evicted = truncate(message.clone(), conditions::MAX_EVENT_MESSAGE);
+            decision.events.push(event("EvictedDueToPreempted", victim.key(), evicted));
+            decision.events.push(event("Preempted", victim.key(), format!("{message}{priorities}").into()));
+            decision.events.push(event("PreemptedWorkload", preemptor.key(), told.into()));
+            let record = self.workloads.get_mut(target.workload);
+            eviction::preempt(&mut record.workload, target.reason, message, now);
+            self.rank_candidate(target.workload);
+            self.agenda.touch(target.workload);
+            self.undelivered.push(target.workload);
+            decision.preemptions.push(preempted);
+        }
+    }
+
+    /// Who gives way to whom, and why.
+    pub(crate) fn preempted(&self, target: Target, preemptor: WorkloadId, queue: QueueId) -> Preempted {
+        let (to, from) = (self.path_of(queue), self.path_of(target.queue));
+        let preemptor_id = preemptor;
+        let preemptor = self.workloads.get(preemptor);
+        Preempted {
+            key: self.workloads.get(target.workload).key().clone(),
+            workload: target.workload,
+            queue: self.names.queues[target.queue].clone(),
+            queue_id: Some(target.queue),
+            preemptor: preemptor.key().clone(),
+            preemptor_id,
+            reason: target.reason,
+            message: messages::preempted(&preemptor.workload.meta, target.reason, &to, &from).into(),
+        }
+    }
+
+    /// The path of a ClusterQueue from the root of its tree.
+    fn path_of(&self, queue: QueueId) -> String {
+        let Some(node) = self.queues[queue].node else { return String::new() };
+        let mut names: SmallVec<[&str; 8]> = smallvec![self.names.queues[queue].as_str()];
+        for ancestor in self.forest.path(node).skip(1) {
+            if let Some(Owner::Cohort(id)) = self.owner(ancestor) {
+                names.push(&self.names.cohorts[id]);
+            }
+        }
+        names.iter().rev().flat_map(|name| ["/", name]).collect()
+    }
+
+    /// Gives a head back to its queue and writes why (rules/05 §6.5).
+    pub(crate) fn requeue(&mut self, entry: Entry, now: Time, decision: &mut Decision) {
+        let mut reason = entry.requeue;
+        if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
+            reason = RequeueReason::FailedAfterNomination;
+        }
+        let keeps_progress = !entry.starts_over
+            && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
+        if let Some(assignment) = &entry.assignment {
+            // One that has come to the last flavor starts with the first, as one without progress does.
+            let resume = Some(&assignment.resume).filter(|resume| keeps_progress && resume.has_pending_flavors());
+            let (generation, cycle, shape) = (entry.generation, self.cycle, entry.shape);
+            let resume =
+                resume.map(|resume| Box::new(Resume { tried: resume.tried.clone(), generation, cycle, shape }));
+            self.workloads.get_mut(entry.workload).resume = resume;
+        }
+        let parked = self.put_back(entry.workload, reason, entry.reason, decision);
+        let written =
+            matches!(entry.status, EntryStatus::NotNominated | EntryStatus::Skipped | EntryStatus::PreemptionGated);
+        if !written || entry.silent {
+            return;
+        }
+        let gates = self.config.gates;
+        let requests = (!self.tells_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
+        let queue = self.names.queues[entry.queue].clone();
+        self.agenda.touch(entry.workload);
+        let record = self.workloads.get_mut(entry.workload);
+        let left_over = record.workload.status.admission.clone();
+        let mut written = keep_pending(&mut record.workload, entry.reason, entry.message.clone(), requests, now, gates);
+        if entry.status == EntryStatus::PreemptionGated {
+            written |= block_on_preemption_gates(&mut record.workload, entry.message.clone(), now);
+        }
+        self.follow_admission(entry.workload, left_over.as_ref());
+        let record = self.workloads.get(entry.workload);
+        let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
+        decision.events.push(Event {
+            kind: "Warning",
+            reason: reason.into(),
+            key: record.key().clone(),
+            message: truncate(entry.message.clone(), conditions::MAX_EVENT_MESSAGE),
+        });
+        let key = record.key().clone();
+        let (workload, queue_id, message) = (entry.workload, entry.queue, entry.message);
+        decision.pending.push(Kept { key, workload, queue, queue_id, reason, message, parked, written });
+    }
+
+    /// The queue's part of a requeue. Returns whether the workload is parked now.
+    pub(crate) fn put_back(
+        &mut self,
+        workload: WorkloadId,
+        reason: RequeueReason,
+        quota_reserved_reason: &'static str,
+        decision: &mut Decision,
+    ) -> bool {
+        let record = self.workloads.get(workload);
+        let admissible = is_admissible(&record.workload, self.config.gates);
+        let Some(queue) = self.queue_of(workload).filter(|_| admissible) else {
+            self.unqueue(workload);
+            return false;
+        };
+        let record = self.workloads.get(workload);
+        let pending_flavors = record.resume.as_ref().is_some_and(|r| r.has_pending_flavors());
+        let generation = record.evaluated_generation;
+        let item = self.item(workload);
+        let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
+        let pending = &mut self.queues[queue].pending;
+        let returned = Returned { reason, told: quota_reserved_reason, pending_flavors, generation, hashing };
+        let parked = pending.requeue(&mut self.places, &item, &returned);
+        if let Some(shape) = item.shape.filter(|_| !parked.is_empty()) {
+            self.agenda.touch_parked(queue, shape);
+        }
+        decision.parked.extend(parked);
+        self.workloads.get_mut(workload).queued_in = Some(queue);
+        self.note_waiting(queue);
+        self.queues[queue].pending.is_inadmissible(&self.places, workload)
+    }
+
+    /// Does `status.resourceRequests` tell the totals already, in whatever spelling?
+    fn tells_requests(&self, workload: WorkloadId) -> bool {
+        let record = self.workloads.get(workload);
+        let told = record.workload.status.resource_requests.as_ref();
+        let shared = record.spec.told.get().filter(|_| has_totals_of_its_spec(record));
+        if told.zip(shared).is_some_and(|(told, shared)| told.is_same(shared)) {
+            return true;
+        }
+        let told = told.map_or(&[][..], |told| told);
+        let same = |((told, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
+            told.name == pod_set.name
+                && told.resources.len() == totals.requests.len()
+                && totals.requests.iter().all(|&(resource, value)| {
+                    let name = self.names.resource_text(resource);
+                    told.resources.get(name).is_some_and(|told| told.cmp_value(&exact_quantity(name, value)).is_eq())
+                })
+        };
+        told.len() == record.totals.len() && told.iter().zip(&record.spec.adjusted).zip(record.totals.iter()).all(same)
+    }
+
+    /// `status.resourceRequests`: the totals per pod set.
+    fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
+        let record = self.workloads.get(workload);
+        if has_totals_of_its_spec(record) {
+            record.spec.told.get_or_init(|| self.requests_of(record).into()).clone()
+        } else {
+            self.requests_of(record).into()
+        }
+    }
+
+    fn requests_of(&self, record: &Record) -> Vec<PodSetRequest> {
+        let totals = record.spec.adjusted.iter().zip(record.totals.iter());
+        totals
+            .map(|(pod_set, totals)| PodSetRequest {
+                name: pod_set.name.clone(),
+                resources: totals
+                    .requests
+                    .iter()
+                    .map(|&(resource, value)| {
+                        let name = self.names.resource_text(resource);
+                        (name.to_owned(), quantity_from_value(name, value, false))
+                    })
+                    .collect(),
+            })
+            .collect()
+    }
+}
+
+/// Does it ask for what its pod sets say, all pods of them?
+fn has_totals_of_its_spec(record: &Record) -> bool {
+    Arc::ptr_eq(&record.totals, &record.spec.totals)
+}
+
+/// What a pod set of an admission got, by ids.
+fn assigned_flavors(admission: u32, (pod_set, totals): (usize, &Totals)) -> impl Iterator<Item = AssignedFlavor> {
+    totals.flavors.iter().map(move |&(resource, flavor)| {
+        let (pod_set, count, amount) = (index(pod_set), totals.count, totals.request(resource));
+        AssignedFlavor { admission, pod_set, count, resource, flavor, amount }
+    })
+}

@@ -1,0 +1,105 @@
+//! Elastic workloads: a slice that takes the place of an older, smaller one (rules/09 §2.3).
+
+use std::collections::BTreeSet;
+
+use crate::assign::ReplacedPodSet;
+use crate::base::gates::Gate;
+use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::text::Text;
+use crate::objects::conditions::{MAX_EVENT_MESSAGE, truncate};
+use crate::objects::{PodSet, Time, Workload};
+use crate::preempt::Target;
+use crate::schedule::decision::{Decision, Event, Replaced};
+use crate::state::State;
+use crate::status::eviction;
+use crate::status::messages;
+use crate::status::queue_order::is_finished;
+use crate::status::reasons;
+
+/// Annotation with the key of the slice that a workload replaces.
+pub const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
+
+/// Did a slice shrink: does some pod set have fewer pods than before, and none more?
+pub(crate) fn scaled_down(before: &[PodSet], now: &[PodSet]) -> bool {
+    let fewer = |a: &[PodSet], b: &[PodSet]| a.iter().any(|a| b.iter().any(|b| a.name == b.name && a.count < b.count));
+    fewer(now, before) && !fewer(before, now)
+}
+
+fn replaced_key(workload: &Workload) -> Option<(&str, &str)> {
+    workload.meta.details.annotations.get(REPLACEMENT_FOR)?.split_once('/')
+}
+
+impl State {
+    /// The slice that a workload replaces: it holds quota of the same ClusterQueue, is of the same namespace, and does
+    /// not count as `gone`.
+    pub(crate) fn replaced_slice(
+        &self,
+        queue: QueueId,
+        workload: WorkloadId,
+        gone: &BTreeSet<WorkloadId>,
+    ) -> Option<WorkloadId> {
+        if !self.gate(Gate::ElasticJobsViaWorkloadSlices) {
+            return None;
+        }
+        let workload = &self.workloads.get(workload).workload;
+        let (namespace, name) = replaced_key(workload)?;
+        let slice = self.workloads.find(namespace, name).filter(|_| namespace == workload.meta.key.namespace())?;
+        (self.workloads.get(slice).cached_in() == Some(queue) && !gone.contains(&slice)).then_some(slice)
+    }
+
+    /// What a slice has: its totals by pod set.
+    pub(crate) fn pod_sets_of_slice(&self, slice: WorkloadId) -> Vec<ReplacedPodSet> {
+        let record = self.workloads.get(slice);
+        let sets = record.spec.adjusted.iter().zip(record.totals.iter());
+        sets.map(|(pod_set, totals)| ReplacedPodSet { name: pod_set.name.clone(), totals: totals.clone() }).collect()
+    }
+
+    /// Takes the slice that a workload replaces out of its targets: it ends instead of being preempted.
+    pub(crate) fn split_off_slice(&self, workload: WorkloadId, targets: &mut Vec<Target>) -> Option<WorkloadId> {
+        if !self.gate(Gate::ElasticJobsViaWorkloadSlices) {
+            return None;
+        }
+        let (namespace, name) = replaced_key(&self.workloads.get(workload).workload)?;
+        let slice = self.workloads.find(namespace, name)?;
+        let at = targets.iter().position(|target| target.workload == slice)?;
+        Some(targets.remove(at).workload)
+    }
+
+    /// The replacement has its quota: the old slice is finished, and the new one stays where the old one ran.
+    pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
+        let before = self.workloads.get(old).clone();
+        let successor = self.workloads.get_mut(new);
+        successor.workload.status.cluster_name.clone_from(&before.workload.status.cluster_name);
+        let message = Text::from(messages::slice_replaced(&successor.workload.meta));
+        let new_key = successor.key().clone();
+        let record = self.workloads.get_mut(old);
+        if !eviction::finish(&mut record.workload, reasons::WORKLOAD_SLICE_REPLACED, &message, now) {
+            return;
+        }
+        let key = record.key().clone();
+        decision.events.push(Event {
+            kind: "Normal",
+            reason: reasons::WORKLOAD_SLICE_REPLACED.into(),
+            key: key.clone(),
+            message: truncate(message.clone(), MAX_EVENT_MESSAGE),
+        });
+        self.settle_status_change(old, &before);
+        self.replaced_slices.insert(new, before.workload);
+        decision.replaced.push(Replaced { key, successor: new_key, message });
+    }
+
+    /// The reservation of the replacement was not written, so the old slice never ended.
+    pub(crate) fn restore_slice(&mut self, new: WorkloadId) {
+        let Some(before) = self.replaced_slices.remove(&new) else { return };
+        let key = &before.meta.key;
+        let Some(old) = self.workloads.find(key.namespace(), key.name()) else { return };
+        let record = self.workloads.get(old).clone();
+        if record.key().is_same(key) && is_finished(&record.workload) {
+            self.workloads.get_mut(old).workload.status = before.status;
+            self.settle_status_change(old, &record);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Concurrent admission: variants of one workload compete, one for each flavor (rules/09 §4.4).
+//!
+//! Who makes the variants of a parent, and keeps both in step, is a controller's business.
+
+use crate::base::gates::{Gate, Gates};
+use crate::base::ids::WorkloadId;
+use crate::base::text::Text;
+use crate::objects::conditions::{MAX_EVENT_MESSAGE, truncate};
+use crate::objects::{OwnerReference, Time, Workload};
+use crate::queue::RequeueReason;
+use crate::schedule::cycle::Cycle;
+use crate::schedule::decision::{Decision, Event, Preempted};
+use crate::schedule::entry::{Entry, EntryStatus};
+use crate::state::State;
+use crate::state::apply::ALLOWED_FLAVORS;
+use crate::status::eviction;
+use crate::status::messages;
+use crate::status::queue_order::{is_admitted, is_evicted};
+use crate::status::reasons;
+
+/// Label of a workload for whose flavors there are variants.
+pub const PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
+
+/// Does it leave scheduling to its variants? Such a workload is never queued.
+pub fn is_parent(workload: &Workload, gates: Gates) -> bool {
+    gates.enabled(Gate::ConcurrentAdmission)
+        && workload.meta.details.labels.get(PARENT).is_some_and(|value| value == "true")
+}
+
+fn parent(workload: &Workload) -> Option<&OwnerReference> {
+    workload.meta.details.owners.iter().find(|o| o.kind == "Workload" && o.api_version == "kueue.x-k8s.io/v1beta2")
+}
+
+/// Is it a variant of another workload?
+pub fn is_variant(workload: &Workload) -> bool {
+    parent(workload).is_some_and(|owner| !owner.name.is_empty())
+}
+
+impl State {
+    /// Does a workload with an admission not count, because it stands for its variants?
+    pub(crate) fn counts_by_variants(&self, workload: &Workload) -> bool {
+        self.gate(Gate::ConcurrentAdmission)
+            && !is_variant(workload)
+            && workload.status.admission.as_ref().is_some_and(|admission| {
+                self.find_queue(&admission.cluster_queue)
+                    .and_then(|queue| self.queues[queue].object.as_ref())
+                    .is_some_and(|object| !object.concurrent_admission_policy.is_empty())
+            })
+    }
+
+    /// The place of a variant's flavor in its ClusterQueue, the preferred flavor first.
+    fn flavor_index(&self, entry: &Entry, workload: &Workload) -> Option<usize> {
+        let flavors = &self.queues[entry.queue].rules.groups.first()?.flavors;
+        let text = workload.meta.details.annotations.get(ALLOWED_FLAVORS)?;
+        let first = text.split(',').map(str::trim).find(|name| !name.is_empty())?;
+        flavors.iter().position(|&flavor| self.names.flavors[flavor] == first)
+    }
+
+    /// The Admitted variants of the same parent in the same ClusterQueue, with the indexes of the flavors, in the order
+    /// of their names (Kueue takes any).
+    fn admitted_siblings(&self, entry: &Entry) -> Vec<(WorkloadId, usize)> {
+        let own = &self.workloads.get(entry.workload).workload;
+        let Some(uid) = parent(own).map(|owner| &owner.uid).filter(|uid| !uid.is_empty()) else { return Vec::new() };
+        let mut siblings: Vec<_> = self.queues[entry.queue]
+            .reserving()
+            .map(|id| (id, self.workloads.get(id)))
+            .filter(|(_, r)| r.workload.meta.key.uid() != own.meta.key.uid() && is_admitted(&r.workload))
+            .filter(|(_, r)| parent(&r.workload).is_some_and(|owner| owner.uid == *uid))
+            .filter_map(|(id, r)| Some((r.key(), id, self.flavor_index(entry, &r.workload)?)))
+            .collect();
+        siblings.sort_unstable();
+        siblings.into_iter().map(|(_, id, index)| (id, index)).collect()
+    }
+
+    fn variant_index(&self, entry: &Entry) -> Option<usize> {
+        let workload = &self.workloads.get(entry.workload).workload;
+        let enabled = self.gate(Gate::ConcurrentAdmission) && is_variant(workload);
+        if enabled { self.flavor_index(entry, workload) } else { None }
+    }
+
+    /// Does a variant stand back, because one for a preferred flavor is admitted?
+    pub(crate) fn stands_back(&self, entry: &mut Entry) -> bool {
+        let Some(own) = self.variant_index(entry) else { return false };
+        if !self.admitted_siblings(entry).iter().any(|&(_, index)| index < own) {
+            return false;
+        }
+        entry.status = EntryStatus::Skipped;
+        entry.reason = reasons::PENDING_EVALUATION;
+        entry.message = messages::PREFERRED_VARIANT_ADMITTED.into();
+        true
+    }
+
+    /// A variant that fits while one for a less preferred flavor is admitted does not get quota now: that one is evicted
+    /// first, if the ClusterQueue wants its workloads to move to this flavor. Says whether there is such a one.
+    pub(crate) fn migrates(&self, entry: &mut Entry, cycle: &mut Cycle) -> bool {
+        let Some(own) = self.variant_index(entry) else { return false };
+        let Some(&(sibling, _)) = self.admitted_siblings(entry).iter().find(|&&(_, index)| index > own) else {
+            return false;
+        };
+        let last = self.queues[entry.queue].settled.as_ref().and_then(|object| object.last_acceptable_flavor.clone());
+        if let Some(last) = last {
+            let flavors = self.queues[entry.queue].rules.groups.first().map_or(&[][..], |group| &group.flavors);
+            if flavors.iter().position(|&flavor| self.names.flavors[flavor] == last).is_none_or(|last| own > last) {
+                entry.reason = reasons::PENDING_EVALUATION;
+                entry.message = messages::BELOW_LAST_ACCEPTABLE_FLAVOR.into();
+                return true;
+            }
+        }
+        entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
+        entry.requeue = RequeueReason::PendingMigration;
+        entry.starts_over = true;
+        entry.message = format!("{}{}", entry.message, messages::PENDING_MIGRATION).into();
+        cycle.migrations.push((sibling, entry.workload));
+        true
+    }
+
+    /// Evicts a variant in favor of one for a preferred flavor; Kueue tells it again in each cycle until it has stopped.
+    pub(crate) fn write_migration(&mut self, from: WorkloadId, to: WorkloadId, now: Time, decision: &mut Decision) {
+        let successor = self.workloads.get(to);
+        let message = Text::from(messages::migrated(successor.workload.meta.key.uid()));
+        let preemptor = successor.key().clone();
+        let record = self.workloads.get_mut(from);
+        let is_new = !is_evicted(&record.workload);
+        eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", message.clone(), now);
+        let key = record.key().clone();
+        let queue_id = record.cached_in();
+        self.rank_candidate(from);
+        self.agenda.touch(from);
+        decision.events.push(Event {
+            kind: "Normal",
+            reason: eviction::event_reason(reasons::FLAVOR_MIGRATION, "").into(),
+            key: key.clone(),
+            message: truncate(message.clone(), MAX_EVENT_MESSAGE),
+        });
+        if is_new {
+            decision.preemptions.push(Preempted {
+                key,
+                workload: from,
+                queue: queue_id.map(|queue| self.names.queues[queue].clone()).unwrap_or_default(),
+                queue_id,
+                preemptor,
+                preemptor_id: to,
+                reason: reasons::FLAVOR_MIGRATION,
+                message,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

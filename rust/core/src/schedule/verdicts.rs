@@ -1,0 +1,219 @@
+//! Verdicts that still hold: a head is evaluated again only once something has changed on which its verdict depended.
+//!
+//! A verdict follows from the quota tree with its usage and its candidates for preemption
+//! ([`crate::quota::forest::Forest::version`]), from settings (the ClusterQueue's own rules, ResourceFlavors), and from the head.
+//! Those come again that stay in their heaps: the heads of StrictFIFO queues, and whoever waits for its victims.
+
+use std::sync::Arc;
+
+use crate::assign::{Assignment, Mode, Resume, ScanProgress, Totals};
+use crate::base::text::Text;
+use crate::objects::Time;
+use crate::preempt::Target;
+use crate::schedule::cycle::Cycle;
+use crate::schedule::entry::Entry;
+use crate::schedule::slices::REPLACEMENT_FOR;
+use crate::state::State;
+use crate::state::apply::ALLOWED_FLAVORS;
+use crate::status::messages;
+use crate::workloads::Spec;
+
+/// So many verdicts are kept of a ClusterQueue, the latest.
+const N_KEPT: usize = 4;
+
+/// What an evaluation on the usage at the start of a cycle came to.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The flavors.
+    pub assignment: Arc<Assignment>,
+    /// The workloads to preempt.
+    pub targets: Vec<Target>,
+    /// What is in the way, in Kueue's words.
+    pub message: Text,
+}
+
+/// All that an evaluation reads of a head.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    spec: Arc<Spec>,
+    totals: Arc<[Totals]>,
+    priority: i64,
+    time: Time,
+    /// Where the scan of flavors goes on.
+    tried: ScanProgress,
+}
+
+impl Question {
+    fn is(&self, other: &Question) -> bool {
+        Arc::ptr_eq(&self.spec, &other.spec)
+            && (Arc::ptr_eq(&self.totals, &other.totals) || self.totals == other.totals)
+            && (self.priority, self.time, &self.tried) == (other.priority, other.time, &other.tried)
+    }
+}
+
+/// The verdicts on heads of one ClusterQueue.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts {
+    /// Versions of the tree and of the settings for which they hold.
+    versions: (u64, u64),
+    known: Vec<(Question, Verdict)>,
+}
+
+impl Verdicts {
+    /// The verdict on a question, if it is known.
+    pub(crate) fn find(&self, versions: (u64, u64), question: &Question) -> Option<&Verdict> {
+        let known = if self.versions == versions { self.known.as_slice() } else { &[] };
+        known.iter().find(|(asked, _)| asked.is(question)).map(|(_, verdict)| verdict)
+    }
+
+    /// Remembers a verdict, and forgets those of other versions.
+    pub(crate) fn remember(&mut self, versions: (u64, u64), question: Question, verdict: Verdict) {
+        if self.versions != versions {
+            self.versions = versions;
+            self.known.clear();
+        }
+        if self.known.len() == N_KEPT {
+            self.known.remove(0);
+        }
+        self.known.push((question, verdict));
+    }
+}
+
+impl State {
+    /// The verdict on a head, on the usage at the start of a cycle: the one before, where that still holds.
+    pub(crate) fn verdict(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
+        self.drop_outdated_progress(entry);
+        cycle.mark(&mut self.forest, entry.tree);
+        let versions = (self.forest.version(entry.tree), self.settings_version);
+        let question = self.question(entry);
+        if let Some(question) = &question
+            && let Some(known) = self.queues[entry.queue].verdicts.find(versions, question)
+        {
+            return known.clone();
+        }
+        let verdict = self.evaluate(entry, cycle);
+        // One that fits is admitted, or the tree changes by others that are.
+        if let Some(question) = question.filter(|_| verdict.assignment.mode() != Mode::Fit) {
+            self.queues[entry.queue].verdicts.remember(versions, question, verdict.clone());
+        }
+        verdict
+    }
+
+    fn evaluate(&mut self, entry: &Entry, cycle: &Cycle) -> Verdict {
+        let (mut assignment, targets) = self.find_assignment(entry, None, cycle);
+        // When it was is the entry's to say.
+        assignment.resume = Resume { tried: assignment.resume.tried, ..Resume::default() };
+        let pod_sets = &self.workloads.get(entry.workload).spec.adjusted;
+        let message = messages::assignment(&self.names, &assignment, pod_sets).into();
+        Verdict { assignment: Arc::new(assignment), targets, message }
+    }
+
+    /// What is asked about a head; `None`: the verdict depends on more than that.
+    fn question(&self, entry: &Entry) -> Option<Question> {
+        let record = self.workloads.get(entry.workload);
+        let depends_on_more = self.evaluates_always
+            || entry.has_reservation
+            || self.config.admission_fair_sharing.is_some()
+            || record.workload.meta.details.annotations.contains_key(ALLOWED_FLAVORS)
+            || record.workload.meta.details.annotations.contains_key(REPLACEMENT_FOR)
+            || self.forest.tree(entry.tree).has_saturated();
+        (!depends_on_more).then(|| Question {
+            spec: Arc::clone(&record.spec),
+            totals: Arc::clone(&record.totals),
+            priority: entry.priority,
+            time: entry.time,
+            tried: record.resume.as_ref().map_or_else(ScanProgress::new, |resume| resume.tried.clone()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::Kind;
+    use crate::objects::config::Config;
+    use crate::objects::{Object, Preemption, PreemptionPolicy, QueueingStrategy, Workload};
+    use crate::testing::{World, cluster_queue, flavor, local_queue, workload};
+
+    const MARK: &str = "remembered";
+
+    /// A StrictFIFO queue with quota for `a`, and behind it `b`, which does not fit and has been told so.
+    fn world() -> World {
+        let mut world = World::new(Config::default());
+        world.change_cluster_queue(|queue| queue.queueing_strategy = QueueingStrategy::StrictFIFO);
+        world.submit(workload("a", "6"));
+        world.cycle();
+        world.submit(workload("b", "6"));
+        world.cycle();
+        world
+    }
+
+    /// Marks what is remembered, and says whether the next cycle has made use of it.
+    fn is_remembered(world: &mut World) -> bool {
+        let state = &mut world.engine.state;
+        for queue in state.queues.ids() {
+            for (_, verdict) in &mut state.queues[queue].verdicts.known {
+                verdict.message = MARK.into();
+            }
+        }
+        world.cycle().pending.iter().any(|kept| kept.message.contains(MARK))
+    }
+
+    #[test]
+    fn a_head_is_not_evaluated_again_while_nothing_changes() {
+        let mut world = world();
+        assert!(is_remembered(&mut world));
+        world.engine.state.evaluates_always = true;
+        assert!(!is_remembered(&mut world));
+    }
+
+    #[test]
+    fn what_happens_in_another_tree_is_no_reason_to_evaluate_again() {
+        let mut world = world();
+        let (queue, local_queue) = (cluster_queue("other", "4"), local_queue("other", "other"));
+        world.apply([Object::ClusterQueue(queue), Object::LocalQueue(local_queue)]);
+        world.cycle();
+        world.submit(Workload { queue_name: "other".into(), ..workload("c", "1") });
+        assert!(is_remembered(&mut world));
+        assert!(is_remembered(&mut world), "usage has changed elsewhere");
+    }
+
+    #[test]
+    fn a_change_on_which_the_verdict_depends_is_a_reason() {
+        type Change = fn(&mut World);
+        let changes: [(&str, Change); 5] = [
+            ("usage", |world| world.delete(Kind::Workload, "a")),
+            ("quota", |world| world.change_cluster_queue(|queue| queue.cohort_name = "all".to_owned())),
+            ("rules", |world| {
+                world.change_cluster_queue(|queue| {
+                    let within_cluster_queue = PreemptionPolicy::LowerPriority;
+                    queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+                });
+            }),
+            ("the flavor", |world| world.apply([flavor("default")])),
+            ("the head", |world| world.change("b", |workload| workload.priority = Some(3))),
+        ];
+        for (what, change) in changes {
+            let mut world = world();
+            change(&mut world);
+            assert!(!is_remembered(&mut world), "{what}");
+        }
+    }
+
+    #[test]
+    fn who_waits_for_its_victims_is_evaluated_again_once_one_of_them_has_changed() {
+        let mut world = World::new(Config::default());
+        world.change_cluster_queue(|queue| {
+            let within_cluster_queue = PreemptionPolicy::LowerPriority;
+            queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+        });
+        world.submit(workload("a", "6"));
+        world.cycle();
+        world.submit(Workload { priority: Some(1), ..workload("b", "6") });
+        assert_eq!(world.cycle().preemptions.len(), 1);
+        assert!(!is_remembered(&mut world), "the victim has become one that is evicted");
+        assert!(is_remembered(&mut world));
+        let id = world.engine.state.workloads.find("ns", "a").expect("it is there");
+        world.engine.release(id, world.now);
+        assert!(!is_remembered(&mut world));
+    }
+}

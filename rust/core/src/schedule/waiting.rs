@@ -1,0 +1,256 @@
+//! A cycle that stops in its middle until the pods of all workloads with quota are ready (`blockAdmission`, rules/07 §6).
+//!
+//! Kueue's scheduler sleeps there while its controllers go on; what it decides afterwards, it decides on what it saw
+//! before. Here the cycle is put aside with a copy of that state, and the next call goes on with it.
+
+use crate::base::ids::WorkloadId;
+use crate::objects::Time;
+use crate::objects::conditions::{PODS_READY, is_true};
+use crate::schedule::cycle::{Cycle, Progress, Round};
+use crate::schedule::decision::{Decision, Key};
+use crate::state::State;
+use crate::status::messages;
+use crate::status::queue_order::is_finished;
+use crate::status::reasons;
+use crate::status::reservation::unset_quota_reservation;
+
+/// A cycle that waits.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// The state as the cycle sees it, with what its entries have taken so far.
+    seen: State,
+    round: Round,
+    /// The entry that fits and waits.
+    entry: usize,
+    /// The slice that it replaces.
+    slice: Option<WorkloadId>,
+}
+
+impl State {
+    /// Do admissions wait until the pods of this workload are ready, once it has quota?
+    pub(crate) fn blocks_admission(&self, id: WorkloadId) -> bool {
+        self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission)
+            && !is_true(&self.workloads.get(id).workload.status.conditions, PODS_READY)
+    }
+
+    /// Is there anybody, with quota or about to get it in this cycle, for whose pods admissions wait?
+    pub(crate) fn is_blocked(&self, cycle: &Cycle) -> bool {
+        let is_on = self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission);
+        is_on
+            && (!self.unready.is_empty() || cycle.assumed.iter().any(|assumed| self.blocks_admission(assumed.workload)))
+    }
+
+    /// Goes on with a round on this state, until its end or until it has to wait.
+    pub(crate) fn play(&mut self, mut round: Round, now: Time) -> Decision {
+        match self.process_entries(&mut round) {
+            Progress::Done => {
+                self.take_back(&mut round.cycle);
+                self.end_round(round, now)
+            }
+            Progress::Waits { entry, slice } => {
+                let seen = self.clone();
+                self.take_back(&mut round.cycle);
+                self.put_aside(Waiting { seen, round, entry, slice }, now)
+            }
+        }
+    }
+
+    /// Goes on with a cycle that was put aside, once all pods are ready.
+    pub(crate) fn go_on(&mut self, mut waiting: Box<Waiting>, now: Time) -> Decision {
+        if !self.unready.is_empty() {
+            let waits_for_pods = Some(self.head_of(&waiting));
+            self.waiting_cycle = Some(waiting);
+            return Decision { cycle: self.cycle, waits_for_pods, ..Decision::default() };
+        }
+        self.note_gone(&mut waiting);
+        let Waiting { seen, round, entry, slice } = &mut *waiting;
+        seen.now = now;
+        seen.unready.clear();
+        seen.admit(*entry, *slice, round);
+        let progress = seen.process_entries(round);
+        self.spare_gone(&mut waiting);
+        match progress {
+            Progress::Done => self.end_round(waiting.round, now),
+            Progress::Waits { entry, slice } => self.put_aside(Waiting { entry, slice, ..*waiting }, now),
+        }
+    }
+
+    /// Writes what was decided so far, and on the entry that waits for what.
+    fn put_aside(&mut self, mut waiting: Waiting, now: Time) -> Decision {
+        self.write(&mut waiting.round.cycle, now);
+        let head = self.head_of(&waiting);
+        let id = waiting.round.entries[waiting.entry].workload;
+        if self.is_same(&waiting.seen, id) {
+            let gates = self.config.gates;
+            let reason = reasons::unadmitted(reasons::WAITING_FOR_PODS_READY, reasons::WAITING, gates);
+            let old = self.workloads.get(id).clone();
+            let workload = &mut self.workloads.get_mut(id).workload;
+            if unset_quota_reservation(workload, reason, messages::WAITING_FOR_PODS_READY, now, gates) {
+                self.settle_status_change(id, &old);
+            }
+        }
+        let mut decision = std::mem::take(&mut waiting.round.cycle.decision);
+        decision.cycle = self.cycle;
+        decision.waits_for_pods = Some(head);
+        self.waiting_cycle = Some(Box::new(waiting));
+        decision
+    }
+
+    fn head_of(&self, waiting: &Waiting) -> Key {
+        waiting.seen.workloads.get(waiting.round.entries[waiting.entry].workload).key().clone()
+    }
+
+    /// Is this the workload that the cycle saw, and may it still be admitted or preempted?
+    fn is_same(&self, seen: &State, id: WorkloadId) -> bool {
+        self.workloads
+            .find_by_id(id)
+            .is_some_and(|record| record.key().is_copy(seen.workloads.get(id).key()) && !is_finished(&record.workload))
+    }
+
+    /// Entries that have gone in the meantime are not admitted.
+    fn note_gone(&self, waiting: &mut Waiting) {
+        let Waiting { seen, round, .. } = waiting;
+        for entry in round.entries.iter_mut().chain(&mut round.not_nominated) {
+            entry.is_gone |= !self.is_same(seen, entry.workload);
+            entry.is_homeless |= self.queues[entry.queue].settled.is_none();
+        }
+    }
+
+    /// What was decided about others that have gone comes to nothing.
+    fn spare_gone(&self, waiting: &mut Waiting) {
+        let Waiting { seen, round, .. } = waiting;
+        let is_same = |id: WorkloadId| self.is_same(seen, id);
+        let cycle = &mut round.cycle;
+        cycle.replaced.retain(|(old, new)| is_same(*old) && is_same(*new));
+        cycle.preemptions.retain(|(target, preemptor, _)| is_same(target.workload) && is_same(*preemptor));
+        cycle.migrations.retain(|(from, to)| is_same(*from) && is_same(*to));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Kind;
+    use crate::objects::conditions::QUOTA_RESERVED;
+    use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
+    use crate::objects::{Object, Workload};
+    use crate::status::readiness::note_readiness;
+    use crate::testing::{World, at, cluster_queue, local_queue, workload};
+
+    /// ClusterQueues `a`, `b` and `c`, each with one workload of that name that fits.
+    fn world() -> World {
+        let wait = WaitForPodsReady {
+            timeout_ns: 60_000_000_000,
+            recovery_timeout_ns: None,
+            block_admission: true,
+            requeuing_timestamp: RequeuingTimestamp::Eviction,
+            backoff_limit_count: None,
+            backoff_base_seconds: 1,
+            backoff_max_seconds: 1,
+        };
+        let mut world = World::new(Config { wait_for_pods_ready: Some(wait), ..Config::default() });
+        for name in ["a", "b", "c"] {
+            world.apply([Object::ClusterQueue(cluster_queue(name, "4")), Object::LocalQueue(local_queue(name, name))]);
+            world.submit(Workload { queue_name: name.to_owned().into(), ..workload(name, "4") });
+        }
+        world
+    }
+
+    fn told(decision: &Decision) -> (Vec<&str>, Option<&str>) {
+        let admitted = decision.admissions.iter().map(|admission| admission.key.name()).collect();
+        (admitted, decision.waits_for_pods.as_ref().map(|key| key.name()))
+    }
+
+    fn become_ready(world: &mut World, name: &str) {
+        let now = world.now;
+        world.change(name, |workload| assert!(note_readiness(workload, true, now)));
+    }
+
+    #[test]
+    fn a_cycle_admits_one_after_the_other_as_their_pods_become_ready() {
+        let mut world = world();
+        assert_eq!(told(&world.cycle()), (vec!["a"], Some("b")));
+        let message = "WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition";
+        assert!(world.condition("b", QUOTA_RESERVED).contains(message), "{}", world.condition("b", QUOTA_RESERVED));
+        world.now = at(5);
+        assert_eq!(told(&world.cycle()), (vec![], Some("b")), "nothing has become ready");
+        become_ready(&mut world, "a");
+        let decision = world.cycle();
+        assert_eq!((told(&decision), decision.cycle), ((vec!["b"], Some("c")), 1));
+        become_ready(&mut world, "b");
+        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(world.cycle().cycle, 0, "there was no other head");
+    }
+
+    #[test]
+    fn whoever_loses_its_quota_is_waited_for_no_longer() {
+        let mut world = world();
+        world.cycle();
+        world.delete(Kind::Workload, "a");
+        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+    }
+
+    #[test]
+    fn a_head_that_goes_while_it_waits_is_not_admitted() {
+        let mut world = world();
+        world.cycle();
+        world.delete(Kind::Workload, "b");
+        // Its slot is another's now.
+        world.submit(Workload { queue_name: "b".into(), ..workload("d", "4") });
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        become_ready(&mut world, "c");
+        assert_eq!(told(&world.cycle()), (vec!["d"], None));
+    }
+
+    #[test]
+    fn one_of_another_uid_is_not_admitted_for_the_head_and_not_lost() {
+        let mut world = world();
+        world.cycle();
+        world.change("b", |workload| {
+            let key = &workload.meta.key;
+            workload.meta.key = Key::new(key.namespace(), key.name(), "another");
+        });
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        become_ready(&mut world, "c");
+        assert_eq!(told(&world.cycle()), (vec!["b"], None));
+    }
+
+    #[test]
+    fn a_head_whose_queue_goes_while_it_waits_is_not_admitted() {
+        let mut world = world();
+        world.cycle();
+        world.delete(Kind::ClusterQueue, "b");
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        become_ready(&mut world, "c");
+        assert_eq!(world.cycle().cycle, 0);
+        world.apply([Object::ClusterQueue(cluster_queue("b", "4"))]);
+        assert_eq!(told(&world.cycle()), (vec!["b"], None));
+    }
+
+    #[test]
+    fn what_happens_meanwhile_is_not_seen_by_the_cycle() {
+        let mut world = world();
+        world.cycle();
+        // It would not fit any more; the cycle decides on what it saw.
+        world.apply([Object::ClusterQueue(cluster_queue("b", "1"))]);
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+    }
+    #[test]
+    fn a_head_that_asks_for_less_when_its_wait_ends_is_charged_that() {
+        let mut world = world();
+        world.cycle();
+        world.change("b", |workload| {
+            let mut pod_sets = workload.pod_sets.to_vec();
+            pod_sets[0].count = 0;
+            workload.pod_sets = pod_sets.into();
+        });
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        let record = world.engine.state.workloads.get(world.id("b"));
+        assert_eq!((record.totals[0].count, record.totals[0].requests[0].1), (0, 0));
+    }
+}

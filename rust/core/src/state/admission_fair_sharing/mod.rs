@@ -1,0 +1,242 @@
+//! Admission fair sharing: within a ClusterQueue the LocalQueue goes first that has used least (rules/09 §1).
+//!
+//! Every LocalQueue has an account: what its workloads have used, decaying over time, and what those cost that reserved
+//! quota and are not admitted yet. Accounts only order; nobody is kept out by them.
+
+mod arithmetic;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+pub use arithmetic::{alpha, decayed, entry_penalty, usage, weight};
+
+use crate::base::gates::Gate;
+use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::objects::config::AdmissionFairSharing;
+use crate::objects::resource_names::quantity_from_value;
+use crate::objects::{ResourceList, Time};
+use crate::state::apply::Stage;
+use crate::state::{LocalQueueRecord, State};
+use crate::status::queue_order::{has_quota_reservation, is_active};
+use crate::workloads::Record;
+
+/// The account of a LocalQueue (rules/09 §1.3).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The decayed history.
+    pub consumed: ResourceList,
+    /// Since when the history has not decayed.
+    pub last_update: Time,
+    /// What the LocalQueue's status said before is in the history.
+    pub status_accounted: bool,
+    penalties: BTreeMap<WorkloadId, ResourceList>,
+}
+
+impl Account {
+    /// The entry penalties that are not in the history yet, together.
+    #[must_use]
+    pub fn penalty(&self) -> ResourceList {
+        let mut total = ResourceList::new();
+        for penalty in self.penalties.values() {
+            arithmetic::add(&mut total, penalty);
+        }
+        total
+    }
+
+    /// Does any workload still have a penalty to pay?
+    #[must_use]
+    pub fn has_penalty(&self) -> bool {
+        self.penalties.values().flat_map(ResourceList::values).any(|quantity| !quantity.is_zero())
+    }
+
+    /// Lets the history decay until `now`, in which `admitted` was in use. Time never goes back.
+    fn decay(&mut self, admitted: &ResourceList, half_life_ns: i64, now: Time) {
+        self.consumed = decayed(&self.consumed, admitted, now.since(self.last_update), half_life_ns);
+        self.last_update = self.last_update.max(now);
+    }
+}
+
+/// What a LocalQueue counts as having used, per weight; one that does not exist has weight 1.
+#[must_use]
+pub fn local_queue_usage(config: &AdmissionFairSharing, local_queue: &LocalQueueRecord) -> f64 {
+    let weight = weight(local_queue.object.as_ref().and_then(|object| object.fair_weight.as_ref()));
+    let (consumed, penalty) = match &local_queue.account {
+        Some(account) => (account.consumed.clone(), account.penalty()),
+        None => Default::default(),
+    };
+    usage(&consumed, &penalty, weight, &config.resource_weights)
+}
+
+impl State {
+    /// The configuration of admission fair sharing, if it is on.
+    pub fn admission_fair_sharing(&self) -> Option<&AdmissionFairSharing> {
+        self.config.admission_fair_sharing.as_ref().filter(|_| self.gate(Gate::AdmissionFairSharing))
+    }
+
+    /// What a LocalQueue counts as having used; 0 while admission fair sharing is off.
+    pub fn local_queue_usage(&self, id: LocalQueueId) -> f64 {
+        self.admission_fair_sharing().map_or(0.0, |config| local_queue_usage(config, &self.local_queues[id]))
+    }
+
+    /// Does the ClusterQueue order its workloads by what their LocalQueues have used?
+    fn is_usage_based(&self, queue: QueueId) -> bool {
+        let settled = self.queues[queue].settled.as_ref();
+        self.admission_fair_sharing().is_some() && settled.is_some_and(|object| object.usage_based_admission)
+    }
+
+    /// Charges the entry penalty of a workload that is about to reserve quota in `queue`. One that holds quota already
+    /// has been charged.
+    pub(crate) fn push_penalty(&mut self, id: WorkloadId, queue: QueueId, now: Time) {
+        let record = self.workloads.get(id);
+        if !self.is_usage_based(queue) || has_quota_reservation(&record.workload) {
+            return;
+        }
+        let Some(config) = self.admission_fair_sharing() else { return };
+        let mut requests: BTreeMap<&str, i64> = BTreeMap::new();
+        for &(resource, value) in record.totals.iter().flat_map(|totals| &totals.requests) {
+            let is_covered = || self.queues[queue].rules.groups.iter().any(|group| group.covered.contains(&resource));
+            if !self.config.resources.ignore_undeclared || is_covered() {
+                let sum = requests.entry(self.names.resource_text(resource)).or_default();
+                *sum = sum.saturating_add(value);
+            }
+        }
+        let penalty = entry_penalty(&as_list(requests), config.usage_sampling_interval_ns, config.usage_half_life_ns);
+        let local_queue = &mut self.local_queues[record.local_queue];
+        let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
+        account.penalties.insert(id, penalty);
+    }
+
+    /// Drops the entry penalty of a workload that will not be admitted from that LocalQueue.
+    pub(crate) fn drop_penalty(&mut self, local_queue: LocalQueueId, id: WorkloadId) {
+        if let Some(account) = &mut self.local_queues[local_queue].account {
+            account.penalties.remove(&id);
+        }
+    }
+
+    /// Moves the penalty of a workload into the history once it is Admitted, which it became just now or, by a cycle,
+    /// since anybody looked.
+    pub(crate) fn settle_penalty_of_admitted(&mut self, id: WorkloadId) {
+        let record = self.workloads.get(id);
+        let account = self.local_queues[record.local_queue].account.as_ref();
+        if account.is_some_and(|account| account.penalties.contains_key(&id))
+            && is_active(&record.workload)
+            && Stage::of(&record.workload) == Stage::Admitted
+        {
+            self.settle_penalty(id);
+        }
+    }
+
+    /// What a change of a workload from `old` means for its penalty (rules/09 §1.3).
+    pub(crate) fn advance_penalty(&mut self, id: WorkloadId, old: &Record) {
+        let record = self.workloads.get(id);
+        let local_queue = record.local_queue;
+        let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
+        let holds = |record: &Record| has_quota_reservation(&record.workload);
+        let is_out = !is_active(&record.workload) && !holds(record);
+        let was_in = is_active(&old.workload) || holds(old);
+        let became_admitted = is_active(&record.workload) && now == Stage::Admitted && before != Stage::Admitted;
+        if became_admitted {
+            self.settle_penalty(id);
+        } else {
+            self.settle_penalty_of_admitted(id);
+        }
+        if old.local_queue != local_queue {
+            self.drop_penalty(old.local_queue, id);
+        }
+        if (is_out && was_in) || now == Stage::Finished {
+            self.drop_penalty(local_queue, id);
+        }
+    }
+
+    /// Lets the account decay and moves the penalty of an admitted workload into it, as one step.
+    fn settle_penalty(&mut self, id: WorkloadId) {
+        let record = self.workloads.get(id);
+        let local_queue = record.local_queue;
+        let Some(name) = record.workload.status.admission.as_ref().map(|a| a.cluster_queue.as_str()) else { return };
+        let Some(queue) = self.find_queue(name).filter(|&queue| self.is_usage_based(queue)) else { return };
+        if self.local_queues[local_queue].object.as_ref().is_none_or(|object| object.cluster_queue != name) {
+            return;
+        }
+        let Some(half_life_ns) = self.admission_fair_sharing().map(|config| config.usage_half_life_ns) else { return };
+        let admitted = self.admitted_usage(local_queue, queue);
+        let now = self.now;
+        let local_queue = &mut self.local_queues[local_queue];
+        let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
+        account.decay(&admitted, half_life_ns, now);
+        if let Some(penalty) = account.penalties.remove(&id) {
+            arithmetic::add(&mut account.consumed, &penalty);
+        }
+    }
+
+    /// What the Admitted workloads of a LocalQueue use, by resource.
+    fn admitted_usage(&self, local_queue: LocalQueueId, queue: QueueId) -> ResourceList {
+        let queue = &self.queues[queue];
+        let covered = queue.rules.groups.iter().flat_map(|group| &group.covered);
+        let mut sums: BTreeMap<&str, i64> = covered.map(|&r| (self.names.resource_text(r), 0)).collect();
+        for &(fr, amount) in queue.admitted_usage_of.get(&local_queue).into_iter().flat_map(|usage| usage.iter()) {
+            let sum = sums.entry(self.names.resource_text(self.names.parts(fr).1)).or_default();
+            *sum = sum.saturating_add(amount.get());
+        }
+        as_list(sums)
+    }
+
+    /// Takes the history that the status of a LocalQueue has kept into its account, once. Returns whether there was an
+    /// account before.
+    pub(crate) fn open_account(&mut self, id: LocalQueueId, now: Time) -> bool {
+        let record = &mut self.local_queues[id];
+        let kept = record.object.as_ref().and_then(|object| object.consumed_resources.clone()).unwrap_or_default();
+        match &mut record.account {
+            Some(account) => {
+                if !account.status_accounted {
+                    arithmetic::add(&mut account.consumed, &kept);
+                    account.status_accounted = true;
+                }
+                true
+            }
+            None => {
+                // The time since the status was written does not decay (rules/09 §1.4 step 1).
+                let fresh = Account { consumed: kept, last_update: now, status_accounted: true, ..Account::default() };
+                record.account = Some(fresh);
+                false
+            }
+        }
+    }
+
+    /// Samples the account of a LocalQueue, as is due when the LocalQueue comes and then at each time returned
+    /// (rules/09 §1.4). Too early it does nothing but open the account. `None`: there is nothing to sample until
+    /// something changes.
+    pub fn sample_local_queue(&mut self, id: LocalQueueId, now: Time) -> Option<Time> {
+        let config = self.admission_fair_sharing()?;
+        let (interval_ns, half_life_ns) = (config.usage_sampling_interval_ns, config.usage_half_life_ns);
+        let queue = self.target_of(id).filter(|&queue| self.queues[queue].is_active())?;
+        let had_account = self.open_account(id, now);
+        let after = |time: Time| Time(time.0.saturating_add(interval_ns));
+        let account = self.local_queues[id].account.as_ref()?;
+        if had_account && now.since(account.last_update) < interval_ns && !account.has_penalty() {
+            return Some(after(account.last_update));
+        }
+        let admitted = self.admitted_usage(id, queue);
+        let account = self.local_queues[id].account.as_mut()?;
+        if half_life_ns == 0 {
+            account.consumed.clear();
+            account.last_update = now;
+        } else {
+            account.decay(&admitted, half_life_ns, now);
+        }
+        Some(after(now))
+    }
+
+    /// [`State::sample_local_queue`] for all LocalQueues.
+    pub fn sample_local_queues(&mut self, now: Time) {
+        if self.admission_fair_sharing().is_some() {
+            for id in self.local_queues.ids() {
+                self.sample_local_queue(id, now);
+            }
+        }
+    }
+}
+
+fn as_list(values: BTreeMap<&str, i64>) -> ResourceList {
+    values.into_iter().map(|(name, value)| (name.to_owned(), quantity_from_value(name, value, false))).collect()
+}

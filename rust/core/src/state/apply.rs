@@ -1,0 +1,478 @@
+//! Objects come, change and go: what Kueue's event handlers do to cache and queues (rules/05 §2.1, §3.1).
+
+mod flush;
+mod workload;
+
+use std::sync::Arc;
+
+use crate::assign::requests_topology;
+use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::objects::{
+    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor, RuntimeClass,
+    StopPolicy, StringMap, Topology, Workload,
+};
+use crate::schedule::variants::is_parent;
+use crate::state::{StaleDefaults, State};
+use crate::status::queue_order::{has_quota_reservation, is_admissible, is_admitted, is_finished};
+use crate::workloads::Spec;
+
+/// Where a workload stands, as its status says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// No reservation.
+    Pending,
+    /// Quota is reserved.
+    QuotaReserved,
+    /// All checks are ready, too.
+    Admitted,
+    /// Finished.
+    Finished,
+}
+
+impl Stage {
+    /// The stage of a workload.
+    pub fn of(workload: &Workload) -> Self {
+        if is_finished(workload) {
+            Stage::Finished
+        } else if is_admitted(workload) {
+            Stage::Admitted
+        } else if has_quota_reservation(workload) {
+            Stage::QuotaReserved
+        } else {
+            Stage::Pending
+        }
+    }
+
+    fn holds_quota(self) -> bool {
+        matches!(self, Stage::QuotaReserved | Stage::Admitted)
+    }
+}
+
+/// Annotation that limits a variant to some flavors (concurrent admission).
+pub const ALLOWED_FLAVORS: &str = "kueue.x-k8s.io/workload-allowed-resource-flavors";
+
+impl State {
+    /// Applies one object: creates it or takes over its newer version.
+    pub fn apply(&mut self, object: Object) {
+        self.apply_all([object]);
+    }
+
+    /// Applies objects, in their order. Several LimitRanges and RuntimeClasses in a row are as one change.
+    pub fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
+        for object in objects {
+            if !matches!(object, Object::LimitRange(_) | Object::RuntimeClass(_)) {
+                self.adjust_pending();
+            }
+            self.put(object);
+        }
+        self.adjust_pending();
+    }
+
+    fn put(&mut self, object: Object) {
+        match object {
+            Object::Namespace(meta) => self.put_namespace(&meta.name, meta.labels),
+            Object::ResourceFlavor(flavor) => self.put_flavor(flavor),
+            Object::Topology(topology) => self.put_topology(topology),
+            Object::Cohort(cohort) => self.apply_cohort(cohort),
+            Object::ClusterQueue(queue) => self.apply_cluster_queue(queue),
+            Object::LocalQueue(queue) => self.apply_local_queue(queue),
+            Object::AdmissionCheck(check) => self.put_check(check),
+            Object::WorkloadPriorityClass(class) => self.put_priority_class(class),
+            Object::LimitRange(range) => self.put_limit_range(range),
+            Object::RuntimeClass(class) => self.put_runtime_class(class),
+            Object::ResourceClaimTemplate(template) => self.put_claim_template(template),
+            Object::DeviceClass(class) => self.put_device_class(class),
+            Object::Workload(workload) => {
+                self.apply_workload(*workload);
+            }
+            Object::PriorityClass(_) | Object::Other { .. } => {}
+        }
+    }
+
+    // Namespaces, flavors, checks: what ClusterQueues depend on.
+
+    fn put_namespace(&mut self, name: &str, labels: StringMap) {
+        let id = self.names.namespaces.intern(name);
+        let old = self.namespaces.ensure(id).replace(Arc::new(labels));
+        let new = self.namespaces[id].clone();
+        if new != old {
+            self.touch_namespace(name);
+        }
+        for queue in self.existing_queues() {
+            let selector = self.queues[queue].object.as_ref().and_then(|o| o.namespace_selector.clone());
+            let selects = |labels: &Option<Arc<StringMap>>| {
+                labels.as_ref().is_some_and(|l| crate::objects::selectors::selects(selector.as_ref(), l))
+            };
+            if selects(&new) && !selects(&old) {
+                self.request_flush(queue);
+            }
+        }
+    }
+
+    /// Removes a namespace; its workloads are no longer nominated.
+    pub fn remove_namespace(&mut self, name: &str) -> bool {
+        let id = self.names.namespaces.find(name);
+        self.touch_namespace(name);
+        id.is_some_and(|id| self.namespaces.ensure(id).take().is_some())
+    }
+
+    fn existing_queues(&self) -> Vec<QueueId> {
+        self.queues.ids().filter(|id| self.queues[*id].object.is_some()).collect()
+    }
+
+    fn put_flavor(&mut self, flavor: ResourceFlavor) {
+        self.settings_version += 1;
+        let id = self.flavor(&flavor.meta.name);
+        let flavor = Arc::new(flavor);
+        let old = self.flavors[id].replace(Arc::clone(&flavor));
+        let changed = old.is_none_or(|old| {
+            old.node_labels != flavor.node_labels
+                || old.node_taints != flavor.node_taints
+                || old.tolerations != flavor.tolerations
+                || old.topology_name != flavor.topology_name
+        });
+        for queue in self.queues_using_flavor(&flavor.meta.name) {
+            let became_active = self.refresh_activeness(queue);
+            if became_active || changed {
+                self.request_flush(queue);
+            }
+        }
+    }
+
+    /// Removes a flavor: the ClusterQueues that name it become inactive.
+    pub fn remove_flavor(&mut self, name: &str) -> bool {
+        let id = self.names.flavors.find(name);
+        self.settings_version += 1;
+        let found = id.is_some_and(|id| self.flavors.ensure(id).take().is_some());
+        for queue in self.queues_using_flavor(name) {
+            self.refresh_activeness(queue);
+        }
+        found
+    }
+
+    fn queues_using_flavor(&self, name: &str) -> Vec<QueueId> {
+        let Some(flavor) = self.names.flavors.find(name) else { return Vec::new() };
+        let uses = |id: &QueueId| self.queues[*id].rules.groups.iter().any(|g| g.flavors.contains(&flavor));
+        self.existing_queues().into_iter().filter(uses).collect()
+    }
+
+    fn put_topology(&mut self, topology: Topology) {
+        self.topologies.insert(topology.meta.name.clone(), topology);
+        self.refresh_all();
+    }
+
+    /// Removes a Topology.
+    pub fn remove_topology(&mut self, name: &str) -> bool {
+        let found = self.topologies.remove(name).is_some();
+        self.refresh_all();
+        found
+    }
+
+    fn put_check(&mut self, check: AdmissionCheck) {
+        let name = check.meta.name.clone();
+        if self.checks.get(&name) != Some(&check) {
+            self.checks.insert(name.clone(), check);
+            self.refresh_users_of_check(&name);
+        }
+    }
+
+    /// Removes an AdmissionCheck: the ClusterQueues that need it become inactive.
+    pub fn remove_check(&mut self, name: &str) -> bool {
+        let found = self.checks.remove(name).is_some();
+        self.refresh_users_of_check(name);
+        found
+    }
+
+    fn refresh_users_of_check(&mut self, name: &str) {
+        for queue in self.existing_queues() {
+            let uses = self.queues[queue]
+                .object
+                .as_ref()
+                .is_some_and(|o| o.admission_checks.iter().any(|rule| rule.name == name));
+            if uses && self.refresh_activeness(queue) {
+                self.request_flush(queue);
+            }
+        }
+    }
+
+    fn refresh_all(&mut self) {
+        for queue in self.existing_queues() {
+            if self.refresh_activeness(queue) {
+                self.request_flush(queue);
+            }
+        }
+    }
+
+    /// A new class, or a new value of one, changes the priority of every workload that names it (rules/11 §5).
+    fn put_priority_class(&mut self, class: PriorityClass) {
+        let users: Vec<WorkloadId> = self
+            .workloads
+            .iter()
+            .filter(|(_, r)| {
+                r.workload.priority_class.as_ref().is_some_and(|reference| {
+                    reference.kind == "WorkloadPriorityClass" && reference.name == class.meta.name
+                }) && r.workload.priority != Some(class.value)
+                    && !is_finished(&r.workload)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        let value = class.value;
+        let old = self.workload_priority_classes.insert(class.meta.name.clone(), class);
+        if old.is_none_or(|old| old.value != value) {
+            for id in users {
+                let mut workload = self.workload_object(id);
+                workload.priority = Some(value);
+                workload.meta.generation = workload.meta.generation.saturating_add(1);
+                self.apply_workload(workload);
+            }
+        }
+    }
+
+    /// Removes a WorkloadPriorityClass; workloads keep the priority that they have.
+    pub fn remove_priority_class(&mut self, name: &str) -> bool {
+        self.workload_priority_classes.remove(name).is_some()
+    }
+
+    fn put_limit_range(&mut self, range: LimitRange) {
+        let namespace = range.meta.namespace.clone();
+        let ranges = self.limit_ranges.entry(namespace.clone()).or_default();
+        if ranges.get(&range.meta.name) != Some(&range) {
+            ranges.insert(range.meta.name.clone(), range);
+            self.note_limits(namespace);
+        }
+    }
+
+    /// Removes a LimitRange.
+    pub fn remove_limit_range(&mut self, namespace: &str, name: &str) -> bool {
+        let found = self.limit_ranges.get_mut(namespace).is_some_and(|ranges| ranges.remove(name).is_some());
+        if found {
+            self.note_limits(namespace.to_owned());
+        }
+        self.adjust_pending();
+        found
+    }
+
+    fn note_limits(&mut self, namespace: String) {
+        self.limit_summaries.remove(&namespace);
+        self.stale_defaults.namespaces.insert(namespace);
+    }
+
+    fn put_runtime_class(&mut self, class: RuntimeClass) {
+        if self.runtime_classes.get(&class.meta.name) != Some(&class) {
+            self.runtime_classes.insert(class.meta.name.clone(), class);
+            self.stale_defaults.everywhere = true;
+        }
+    }
+
+    /// Removes a RuntimeClass.
+    pub fn remove_runtime_class(&mut self, name: &str) -> bool {
+        let found = self.runtime_classes.remove(name).is_some();
+        self.stale_defaults.everywhere |= found;
+        self.adjust_pending();
+        found
+    }
+
+    /// What LimitRanges and RuntimeClasses fill in is worked out again for workloads that are not reserved yet.
+    fn adjust_pending(&mut self) {
+        let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.stale_defaults);
+        if !everywhere && namespaces.is_empty() {
+            return;
+        }
+        self.workloads.forget_specs();
+        let pending: Vec<WorkloadId> = self
+            .workloads
+            .iter()
+            .filter(|(_, r)| everywhere || namespaces.contains(r.workload.meta.key.namespace()))
+            .filter(|(_, r)| Stage::of(&r.workload) == Stage::Pending)
+            .map(|(id, _)| id)
+            .collect();
+        for id in pending {
+            let workload = self.workload_object(id);
+            self.apply_workload(workload);
+        }
+    }
+
+    /// The same for one workload that is pending again: LimitRanges may have changed while it held quota.
+    fn adjust_again(&mut self, id: WorkloadId) {
+        let record = self.workloads.get(id);
+        let namespace = record.workload.meta.key.namespace().to_owned();
+        let spec = self.share_spec(&namespace, record.spec.original.clone());
+        self.workloads.get_mut(id).spec = spec;
+    }
+
+    // Cohorts, ClusterQueues and LocalQueues.
+
+    fn apply_cohort(&mut self, cohort: Cohort) {
+        let id = self.cohort(&cohort.meta.name);
+        let entry = &self.cohorts[id];
+        let is_same =
+            entry.object.as_deref().is_some_and(|old| Cohort { meta: cohort.meta.clone(), ..old.clone() } == cohort);
+        // Kueue does not look at a Cohort again that says the same; but it tries one in a cycle until that is broken.
+        if is_same && entry.node.is_some_and(|node| !self.forest.has_cycle(node)) {
+            self.cohorts[id].object = Some(Arc::new(cohort));
+            return;
+        }
+        // Kueue logs a cycle and goes on: the tree simply does not take part until it is broken.
+        let result = self.put_cohort(cohort);
+        if let Ok(id) = result {
+            let node = self.cohorts[id].node.expect("it was just stored");
+            self.request_flush_of_tree(node);
+        }
+    }
+
+    fn apply_cluster_queue(&mut self, object: ClusterQueue) {
+        let name = object.meta.name.clone();
+        let id = self.queue(&name);
+        let is_new = self.queues[id].object.is_none();
+        let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
+        self.queues[id].pending.strategy = object.queueing_strategy;
+        if is_new {
+            // Kueue does not look at it again.
+            self.queues[id].pending.is_usage_based =
+                object.usage_based_admission && self.admission_fair_sharing().is_some();
+        }
+        // A cycle is no reason to forget the object: it is settled once the cycle is broken.
+        let deleting = object.meta.deleting;
+        let _ = self.put_cluster_queue(object);
+        if deleting {
+            self.terminate_cluster_queue(id);
+        }
+        if is_new {
+            for queue in self.queues[id].local_queues.clone() {
+                self.queue_workloads_of(queue);
+            }
+        }
+        if is_new || changed || self.queues[id].terminating {
+            self.touch_cluster_queue(id);
+        }
+        if is_new || changed {
+            self.request_flush(id);
+        }
+    }
+
+    /// Deletes a ClusterQueue: its pending workloads wait for one of that name.
+    pub fn delete_cluster_queue(&mut self, name: &str) -> bool {
+        let Some(id) = self.find_queue(name) else { return false };
+        self.remove_cluster_queue(id);
+        self.touch_cluster_queue(id);
+        let pending = std::mem::take(&mut self.queues[id].pending);
+        for workload in pending.active().chain(pending.inadmissible()).chain(pending.inflight()) {
+            self.workloads.get_mut(workload).queued_in = None;
+            self.places.clear(workload);
+        }
+        self.note_waiting(id);
+        true
+    }
+
+    /// Deletes a Cohort object.
+    pub fn delete_cohort(&mut self, name: &str) -> bool {
+        let Some(id) = self.names.cohorts.find(name).filter(|id| self.cohorts[*id].object.is_some()) else {
+            return false;
+        };
+        self.remove_cohort(id);
+        true
+    }
+
+    fn apply_local_queue(&mut self, object: LocalQueue) {
+        let id = self.local_queue(&object.meta.namespace, &object.meta.name);
+        let old = self.local_queues[id].object.clone();
+        let queue = self.queue(&object.cluster_queue);
+        if let Some(old) = &old {
+            let leaves = old.cluster_queue != object.cluster_queue;
+            let stops = object.stop_policy != StopPolicy::None;
+            if leaves || stops {
+                self.unqueue_workloads_of(id);
+            }
+            if stops {
+                self.forget_progress_of(id);
+            }
+            if leaves && let Some(old_queue) = self.local_queues[id].queue {
+                self.queues[old_queue].local_queues.remove(&id);
+            }
+        }
+        self.queues[queue].local_queues.insert(id);
+        self.local_queues[id].queue = Some(queue);
+        let runs = object.stop_policy == StopPolicy::None;
+        let ran =
+            old.is_some_and(|old| old.stop_policy == StopPolicy::None && old.cluster_queue == object.cluster_queue);
+        let has_history = object.consumed_resources.is_some();
+        self.local_queues[id].object = Some(Arc::new(object));
+        if has_history {
+            self.open_account(id, self.now);
+        }
+        self.touch_local_queue(id);
+        if runs && !ran {
+            self.queue_workloads_of(id);
+        }
+    }
+
+    /// Deletes a LocalQueue: its pending workloads leave their queue.
+    pub fn delete_local_queue(&mut self, namespace: &str, name: &str) -> bool {
+        let known = self.names.find_local_queue(namespace, name);
+        let Some(id) = known.filter(|id| self.local_queues[*id].object.is_some()) else {
+            return false;
+        };
+        self.unqueue_workloads_of(id);
+        self.forget_progress_of(id);
+        self.touch_local_queue(id);
+        self.local_queues[id].object = None;
+        self.local_queues[id].account = None;
+        if let Some(queue) = self.local_queues[id].queue.take() {
+            self.queues[queue].local_queues.remove(&id);
+        }
+        true
+    }
+
+    fn queue_workloads_of(&mut self, id: LocalQueueId) {
+        for workload in self.local_queues[id].workloads.clone().iter() {
+            self.assign_queue(workload);
+            let object = &self.workloads.get(workload).workload;
+            if is_admissible(object, self.config.gates)
+                && !is_parent(object, self.config.gates)
+                && !self.is_refused(workload)
+                && let Some(queue) = self.queue_of(workload)
+            {
+                let item = self.item(workload);
+                self.queues[queue].pending.push_if_absent(&mut self.places, &item);
+                self.workloads.get_mut(workload).queued_in = Some(queue);
+                self.note_waiting(queue);
+            }
+        }
+    }
+
+    fn unqueue_workloads_of(&mut self, id: LocalQueueId) {
+        for workload in self.local_queues[id].workloads.clone().iter() {
+            self.unqueue(workload);
+        }
+    }
+
+    /// To Kueue a LocalQueue that stops is deleted: what waits there begins with the first flavor when it is back.
+    fn forget_progress_of(&mut self, id: LocalQueueId) {
+        for workload in self.local_queues[id].workloads.clone().iter() {
+            self.workloads.get_mut(workload).resume = None;
+        }
+    }
+
+    /// The ClusterQueue in which a workload is to wait.
+    pub fn queue_of(&self, workload: WorkloadId) -> Option<QueueId> {
+        self.target_of(self.workloads.get(workload).local_queue)
+    }
+}
+
+/// Do two versions of a ClusterQueue say the same, metadata aside?
+fn same_spec(a: &ClusterQueue, b: &ClusterQueue) -> bool {
+    ClusterQueue { meta: b.meta.clone(), ..a.clone() } == *b
+}
+
+/// Is any preemption gate of the workload closed (rules/05 §6.4 step 5)?
+pub fn has_closed_preemption_gate(workload: &Workload) -> bool {
+    workload
+        .preemption_gates
+        .iter()
+        .any(|name| !workload.status.preemption_gates.iter().any(|g| g.name == *name && g.position == "Open"))
+}
+
+/// Does any pod set ask for topology-aware placement?
+pub fn asks_for_topology(spec: &Spec) -> bool {
+    spec.original.iter().any(requests_topology)
+}

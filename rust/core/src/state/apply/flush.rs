@@ -1,0 +1,81 @@
+//! Parked workloads are tried again (rules/05 §3.1).
+
+use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::quota::forest::NodeId;
+use crate::state::{FlushRequest, Owner, QueueRecord, State};
+use crate::status::queue_order::backoff_expired;
+
+impl State {
+    /// Asks that the parked workloads of the tree of the queue be tried again in which a workload was last; nobody is
+    /// asked for one that never was in a queue.
+    pub fn request_flush_for(&mut self, workload: WorkloadId) {
+        if let Some(queue) = self.workloads.get(workload).assigned.and_then(|id| self.target_of(id)) {
+            self.request_flush(queue);
+        }
+    }
+
+    /// Asks that the parked workloads of the whole tree of a ClusterQueue be tried again (rules/05 §3.1).
+    pub fn request_flush(&mut self, queue: QueueId) {
+        let Some(node) = self.queues[queue].node else { return };
+        match self.forest.parent(node) {
+            None => {
+                self.flush_requests.insert(FlushRequest::Queue(queue));
+            }
+            Some(parent) => self.request_flush_of_tree(parent),
+        }
+    }
+
+    /// The same for the tree of a cohort; trees with a cycle are ignored.
+    pub(super) fn request_flush_of_tree(&mut self, cohort: NodeId) {
+        if let Some(root) = self.forest.root(cohort)
+            && let Some(Owner::Cohort(id)) = self.owner(root)
+        {
+            self.flush_requests.insert(FlushRequest::Tree(id));
+        }
+    }
+
+    /// Does what was asked for: parked workloads go back to their heaps. Returns how many moved.
+    pub fn flush(&mut self) -> usize {
+        let mut moved = 0;
+        for request in std::mem::take(&mut self.flush_requests) {
+            match request {
+                FlushRequest::Queue(queue) => moved += self.flush_queue(queue),
+                FlushRequest::Tree(cohort) => {
+                    let Some(node) = self.cohorts[cohort].node.filter(|n| !self.forest.has_cycle(*n)) else { continue };
+                    for queue in self.forest.queues_below(node) {
+                        if let Some(Owner::Queue(queue)) = self.owner(queue) {
+                            moved += self.flush_queue(queue);
+                        }
+                    }
+                }
+            }
+        }
+        moved
+    }
+
+    fn flush_queue(&mut self, queue: QueueId) -> usize {
+        if self.queues[queue].object.is_none() {
+            return 0;
+        }
+        let State { queues, names, namespaces, .. } = self;
+        let QueueRecord { pending, object, .. } = &mut queues[queue];
+        let selector = object.as_ref().and_then(|object| object.namespace_selector.as_ref());
+        let selected = |local_queue: LocalQueueId| {
+            let namespace = names.namespaces.find(&names.local_queues[local_queue].0);
+            let labels = namespace.and_then(|id| namespaces.get(id)).and_then(Option::as_ref);
+            labels.is_some_and(|labels| crate::objects::selectors::selects(selector, labels))
+        };
+        pending.begin_flush();
+        let mut moved = pending.unpark_buckets(selected);
+        let held: Vec<WorkloadId> = pending.held().filter(|&id| selected(self.workloads.get(id).local_queue)).collect();
+        for workload in held {
+            if backoff_expired(&self.workloads.get(workload).workload, self.now) {
+                let item = self.item(workload);
+                self.queues[queue].pending.unpark(&mut self.places, &item);
+                moved += 1;
+            }
+        }
+        self.note_waiting(queue);
+        moved
+    }
+}

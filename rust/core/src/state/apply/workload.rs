@@ -1,0 +1,446 @@
+//! Workloads come, change and go: what that does to cache and queues (rules/05 §2.1, §3.1).
+
+use std::sync::Arc;
+
+use crate::base::gates::{Gate, Gates};
+use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::base::shared::Shared;
+use crate::objects::conditions::{self, find};
+use crate::objects::{Admission, PodSet, Time, Workload};
+use crate::pods;
+use crate::pods::devices::Devices;
+use crate::pods::totals;
+use crate::queue::{Item, RequeueReason, Returned};
+use crate::schedule::slices;
+use crate::schedule::variants::is_parent;
+use crate::state::State;
+use crate::state::apply::{ALLOWED_FLAVORS, Stage, has_closed_preemption_gate};
+use crate::status::queue_order::{
+    backoff_expired, effective_priority, has_quota_reservation, is_active, is_admissible, is_on_hold,
+    queue_order_timestamp, requeue_at,
+};
+use crate::workloads::{Prepared, Record, Spec, intern_totals};
+
+impl State {
+    /// Stores the newest version of a workload and works out what follows from it, without queueing or charging it.
+    pub fn store_workload(&mut self, mut workload: Workload) -> WorkloadId {
+        let pod_sets = std::mem::take(&mut workload.pod_sets);
+        let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
+        self.store_workload_as(workload, spec)
+    }
+
+    /// The same where its pod sets are shared already; it has none of its own.
+    fn store_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
+        let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
+        let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
+        self.store_workload_in(existing, workload, spec, local_queue)
+    }
+
+    /// The same where it is known whether there is such a workload already.
+    pub(crate) fn store_workload_in(
+        &mut self,
+        existing: Option<WorkloadId>,
+        mut workload: Workload,
+        spec: Arc<Spec>,
+        local_queue: LocalQueueId,
+    ) -> WorkloadId {
+        self.forget_unused_shapes();
+        workload.queue_name = self.names.local_queues[local_queue].1.clone();
+        let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
+        let id = match existing {
+            Some(id) => {
+                let old = self.workloads.get(id);
+                let (old_local_queue, old_named) =
+                    (old.local_queue, old.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone()));
+                if old_local_queue != local_queue {
+                    self.local_queues[old_local_queue].workloads.remove(id);
+                }
+                if let Some(old_named) = old_named.filter(|old| Some(old) != named.as_ref()) {
+                    let queue = self.queue(&old_named);
+                    self.queues[queue].named_by.remove(id);
+                }
+                let record = self.workloads.get_mut(id);
+                if record.key().is_same(&workload.meta.key) {
+                    workload.meta.key = record.key().clone();
+                }
+                record.workload = workload;
+                record.spec = spec;
+                record.local_queue = local_queue;
+                id
+            }
+            None => {
+                let record = Record {
+                    workload,
+                    totals: Arc::clone(&spec.totals),
+                    spec,
+                    devices: None,
+                    shape: None,
+                    local_queue,
+                    queued_in: None,
+                    charge: None,
+                    resume: None,
+                    evaluated_generation: 0,
+                    assigned: None,
+                };
+                // A waiting cycle refers to its workloads by slot, so no slot is reused meanwhile.
+                self.workloads.insert(record, self.waiting_cycle.is_some())
+            }
+        };
+        self.agenda.touch(id);
+        self.local_queues[local_queue].workloads.insert(id);
+        if let Some(named) = named {
+            let queue = self.queue(&named);
+            self.queues[queue].named_by.insert(id);
+        }
+        if !has_reserved_totals(&self.workloads.get(id).workload) {
+            self.refresh_totals(id);
+        }
+        id
+    }
+
+    /// Forgets now and then what workloads had in common that have gone, so that those passing through leave nothing.
+    fn forget_unused_shapes(&mut self) {
+        // The entries of a cycle that waits have shapes of their own.
+        if self.waiting_cycle.is_some() || !self.workloads.is_worth_a_sweep() {
+            return;
+        }
+        let State { workloads, queues, agenda, unconfirmed, .. } = self;
+        let marked = queues.iter().flat_map(|queue| queue.pending.shapes()).chain(agenda.parked_shapes());
+        workloads.sweep(unconfirmed.values().map(|record| &**record), marked);
+    }
+
+    /// Totals and shape of a pending workload (rules/01 §7.3, rules/05 §4).
+    pub fn refresh_totals(&mut self, id: WorkloadId) {
+        let reclaimable = self.gate(Gate::ReclaimablePods);
+        let devices = self.resolve_devices(id);
+        let record = self.workloads.get(id);
+        let charged = devices.as_deref().and_then(Devices::charged);
+        let has_fewer_pods = reclaimable && !record.workload.status.reclaimable_pods.is_empty();
+        let totals = if charged.is_none() && !has_fewer_pods {
+            Arc::clone(&record.spec.totals)
+        } else {
+            let status = &record.workload.status;
+            let totals =
+                totals::pending_totals(&record.spec.adjusted, status, &self.config.resources, reclaimable, charged);
+            intern_totals(&mut self.names, &totals)
+        };
+        let record = self.workloads.get(id);
+        let shape = self.gate(Gate::SchedulingEquivalenceHashing).then(|| {
+            let priority = effective_priority(&record.workload, self.config.gates);
+            let allowed = self
+                .config
+                .gates
+                .enabled(Gate::ConcurrentAdmission)
+                .then(|| record.workload.meta.details.annotations.get(ALLOWED_FLAVORS).cloned())
+                .flatten();
+            (Arc::clone(&record.spec), priority, allowed)
+        });
+        let shape = shape.map(|(spec, priority, allowed)| match allowed {
+            None if Arc::ptr_eq(&totals, &spec.totals) => self.workloads.usual_shape(&spec, priority),
+            allowed => self.workloads.shape(&spec, priority, &totals, allowed),
+        });
+        let record = self.workloads.get_mut(id);
+        record.totals = totals;
+        record.devices = devices;
+        record.shape = shape;
+    }
+
+    pub(crate) fn share_spec(&mut self, namespace: &str, pod_sets: Shared<Vec<PodSet>>) -> Arc<Spec> {
+        let limited = self.limit_ranges.get(namespace).is_some_and(|r| !r.is_empty());
+        let class = if limited { self.names.namespaces.intern(namespace).0 as u64 + 1 } else { 0 };
+        let summary = if limited { self.limit_summary(namespace) } else { Arc::default() };
+        let State { workloads, names, config, runtime_classes, .. } = self;
+        workloads.share(class, pod_sets, |original| {
+            let mut adjusted = original.to_vec();
+            for pod_set in &mut adjusted {
+                let overhead_of = |name: &str| runtime_classes.get(name).map(|class| &class.overhead);
+                pods::adjust(&mut pod_set.template.spec, overhead_of, &summary);
+            }
+            let status = crate::objects::WorkloadStatus::default();
+            let totals = totals::pending_totals(&adjusted, &status, &config.resources, false, None);
+            let totals = intern_totals(names, &totals);
+            let misfit = |pod_sets: &[PodSet]| pods::check_resources(pod_sets, &summary).err().map(|e| e.to_string());
+            Prepared { misfit: misfit(&adjusted), original_misfit: misfit(original), adjusted, totals }
+        })
+    }
+
+    /// The whole object of a workload, as it stands.
+    pub fn workload_object(&self, id: WorkloadId) -> Workload {
+        let record = self.workloads.get(id);
+        Workload { pod_sets: record.spec.original.clone(), ..record.workload.clone() }
+    }
+
+    /// Takes over a new or changed workload, as Kueue's handlers of create and update events do.
+    pub fn apply_workload(&mut self, mut workload: Workload) -> WorkloadId {
+        let pod_sets = std::mem::take(&mut workload.pod_sets);
+        let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
+        let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
+        let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
+        let Some(id) = existing else {
+            let id = self.store_workload_in(None, workload, spec, local_queue);
+            let record = self.workloads.get(id);
+            if Stage::of(&record.workload) == Stage::Finished {
+                return id;
+            }
+            if is_admissible(&record.workload, self.config.gates) {
+                self.enqueue(id, true);
+            } else {
+                self.put_cached(id);
+                if has_quota_reservation(&self.workloads.get(id).workload) {
+                    // It was there before, and its LocalQueue was asked for all that it has.
+                    self.assign_queue(id);
+                }
+            }
+            return id;
+        };
+        // What the API server says now stands, whether it has the reservation or not.
+        self.unconfirmed.remove(&id);
+        let old = self.workloads.get(id).clone();
+        self.store_workload_in(Some(id), workload, spec, local_queue);
+        self.settle_change(id, &old);
+        id
+    }
+
+    /// The same after its status alone was changed in place.
+    pub fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
+        self.agenda.touch(id);
+        self.follow_admission(id, old.workload.status.admission.as_ref());
+        if !has_reserved_totals(&self.workloads.get(id).workload) {
+            if has_reserved_totals(&old.workload) {
+                self.adjust_again(id);
+            }
+            self.refresh_totals(id);
+        }
+        self.settle_change(id, old);
+    }
+
+    /// Tells ClusterQueues which workloads' admissions name them, after one changed from `old`.
+    pub(crate) fn follow_admission(&mut self, id: WorkloadId, old: Option<&Shared<Admission>>) {
+        let now = self.workloads.get(id).workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
+        let before = old.map(|a| &a.cluster_queue);
+        if before == now.as_ref() {
+            return;
+        }
+        if let Some(before) = before {
+            let queue = self.queue(before);
+            self.queues[queue].named_by.remove(id);
+        }
+        if let Some(now) = now {
+            let queue = self.queue(&now);
+            self.queues[queue].named_by.insert(id);
+        }
+    }
+
+    /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
+    pub fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
+        self.now = now;
+        self.restore_slice(id);
+        self.request_flush_for(id);
+        self.uncache(id);
+        if !has_quota_reservation(&before.workload) {
+            self.drop_penalty(before.local_queue, id);
+        }
+        let written = self.workloads.get(id).workload.status.admission.clone();
+        *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
+        self.follow_admission(id, written.as_ref());
+        self.agenda.touch(id);
+        if gone {
+            return;
+        }
+        self.adjust_again(id);
+        self.refresh_totals(id);
+        if let Some(queue) = self.queue_of(id).filter(|_| !self.is_refused(id)) {
+            let item = self.item(id);
+            let pending = &mut self.queues[queue].pending;
+            let returned = Returned { reason: RequeueReason::FailedAfterNomination, ..Returned::default() };
+            pending.requeue(&mut self.places, &item, &returned);
+            self.workloads.get_mut(id).queued_in = Some(queue);
+            self.note_waiting(queue);
+        }
+    }
+
+    /// Moves a workload between queue and cache after its object changed from `old` (rules/05 §2.1, §3.1).
+    pub fn settle_change(&mut self, id: WorkloadId, old: &Record) {
+        let record = self.workloads.get(id);
+        let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
+        let relevant = self.is_relevant_change(old, record);
+        let has_moved = old.local_queue != record.local_queue;
+        // One with another UID is another workload: what a waiting cycle has in hand is not it (rules/07 §6).
+        let is_another = self.waiting_cycle.is_some() && !record.key().is_copy(old.key());
+        if has_moved || is_another {
+            self.unqueue(id);
+        }
+        let keeps_progress = self.gate(Gate::FlavorFungibilityPreserveScanProgress) && !has_moved;
+        if !keeps_progress || !same_shape(old, self.workloads.get(id)) {
+            self.workloads.get_mut(id).resume = None;
+        }
+        if now == Stage::Finished || !is_active(&self.workloads.get(id).workload) {
+            self.unqueue(id);
+            // What comes back into a queue is new there, and begins with the first flavor.
+            self.workloads.get_mut(id).resume = None;
+            self.request_flush_for(id);
+            self.uncache(id);
+        } else if before == Stage::Pending && now == Stage::Pending {
+            if is_on_hold(&self.workloads.get(id).workload) {
+                self.unqueue(id);
+            } else {
+                self.enqueue(id, relevant);
+            }
+        } else if before == Stage::Pending {
+            self.unqueue(id);
+            self.put_cached(id);
+        } else if now == Stage::Pending {
+            self.request_flush_for(id);
+            self.uncache(id);
+            let workload = &self.workloads.get(id).workload;
+            // During a backoff it is in no queue before something else is written to it.
+            let is_held = requeue_at(workload).is_some_and(|at| at > self.now);
+            if !is_held && !is_on_hold(workload) {
+                self.enqueue(id, relevant);
+            }
+        } else {
+            let record = self.workloads.get(id);
+            let reclaimed = before == Stage::Admitted
+                && old.workload.status.reclaimable_pods != record.workload.status.reclaimable_pods;
+            let gates = self.config.gates;
+            let priority_changed = has_changed_priority(&old.workload, &record.workload, gates);
+            let shrunk = self.gate(Gate::ElasticJobsViaWorkloadSlices)
+                && slices::scaled_down(&old.spec.original, &record.spec.original);
+            if now.holds_quota() && (reclaimed || shrunk || priority_changed) {
+                self.request_flush_for(id);
+            }
+            self.put_cached(id);
+        }
+        self.advance_penalty(id, old);
+    }
+
+    /// May the change make a parked workload admissible (rules/05 §2.1 rule 2)?
+    pub fn is_relevant_change(&self, old: &Record, new: &Record) -> bool {
+        let (a, b) = (&old.workload, &new.workload);
+        let changed = |kind| find(&a.status.conditions, kind) != find(&b.status.conditions, kind);
+        (old.evaluated_generation != 0 && old.evaluated_generation != b.meta.generation)
+            || (!Arc::ptr_eq(&old.spec, &new.spec) && old.spec.original != new.spec.original)
+            || (&a.queue_name, &a.priority_class, a.priority, a.active, a.maximum_execution_time_seconds)
+                != (&b.queue_name, &b.priority_class, b.priority, b.active, b.maximum_execution_time_seconds)
+            || a.preemption_gates != b.preemption_gates
+            || effective_priority(a, self.config.gates) != effective_priority(b, self.config.gates)
+            || a.status.reclaimable_pods != b.status.reclaimable_pods
+            || changed(conditions::EVICTED)
+            || changed(conditions::REQUEUED)
+            || has_closed_preemption_gate(a) != has_closed_preemption_gate(b)
+            || (self.gate(Gate::KueueDRAIntegration) && old.totals != new.totals)
+    }
+
+    /// Puts an admissible workload into the queue of its LocalQueue, or updates it there.
+    fn enqueue(&mut self, id: WorkloadId, relevant: bool) {
+        let Some(queue) = self.enters(id) else { return };
+        let item = self.item(id);
+        self.queues[queue].pending.push_or_update(&mut self.places, &item, relevant);
+        self.workloads.get_mut(id).queued_in = Some(queue);
+        self.note_waiting(queue);
+    }
+
+    /// The same for many of one LocalQueue, none of which stands in a queue.
+    pub(crate) fn enqueue_new(&mut self, ids: &[WorkloadId]) {
+        let mut entered = None;
+        let mut items = Vec::with_capacity(ids.len());
+        for &id in ids {
+            if let Some(queue) = self.enters(id) {
+                self.workloads.get_mut(id).queued_in = Some(queue);
+                items.push(self.item(id));
+                entered = Some(queue);
+            }
+        }
+        if let Some(queue) = entered {
+            self.queues[queue].pending.push_new(&mut self.places, &items);
+            self.note_waiting(queue);
+        }
+    }
+
+    /// The ClusterQueue in which a workload may wait now.
+    fn enters(&mut self, id: WorkloadId) -> Option<QueueId> {
+        if self.is_refused(id) {
+            self.unqueue(id);
+            return None;
+        }
+        let workload = &self.workloads.get(id).workload;
+        if !is_admissible(workload, self.config.gates) || is_parent(workload, self.config.gates) {
+            return None;
+        }
+        self.assign_queue(id);
+        self.queue_of(id)
+    }
+
+    /// Remembers the LocalQueue of a workload, if it runs, as the one in which it was last.
+    pub(super) fn assign_queue(&mut self, id: WorkloadId) {
+        let local_queue = self.workloads.get(id).local_queue;
+        if self.local_queues[local_queue].running().is_some() {
+            self.workloads.get_mut(id).assigned = Some(local_queue);
+        }
+    }
+
+    /// Takes a workload out of its queue.
+    pub fn unqueue(&mut self, id: WorkloadId) {
+        if let Some(queue) = self.workloads.get_mut(id).queued_in.take() {
+            self.queues[queue].pending.delete(&mut self.places, id);
+            self.note_waiting(queue);
+        }
+    }
+
+    /// What a queue has to know of a workload.
+    pub fn item(&self, id: WorkloadId) -> Item {
+        let record = self.workloads.get(id);
+        let gates = self.config.gates;
+        Item {
+            id,
+            local_queue: record.local_queue,
+            shape: record.shape,
+            priority: effective_priority(&record.workload, gates),
+            time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
+            key: record.key().clone(),
+            backoff_expired: backoff_expired(&record.workload, self.now),
+        }
+    }
+
+    /// Deletes a workload; what it held is free again.
+    pub fn delete_workload(&mut self, namespace: &str, name: &str) -> bool {
+        let Some(id) = self.workloads.find(namespace, name) else { return false };
+        self.request_flush_for(id);
+        self.uncache(id);
+        self.unqueue(id);
+        let record = self.workloads.remove(id);
+        self.agenda.forget(id);
+        // Its slot may soon be another's.
+        self.unconfirmed.remove(&id);
+        self.undelivered.retain(|written| *written != id);
+        self.local_queues[record.local_queue].workloads.remove(id);
+        self.drop_penalty(record.local_queue, id);
+        if let Some(admission) = &record.workload.status.admission {
+            let queue = self.queue(&admission.cluster_queue);
+            self.queues[queue].named_by.remove(id);
+        }
+        true
+    }
+}
+
+/// Are its totals those of its admission? An admission that is left over without a reservation says nothing.
+fn has_reserved_totals(workload: &Workload) -> bool {
+    has_quota_reservation(workload) && workload.status.admission.is_some()
+}
+
+/// Has the priority changed in a way that others are told of? Only that of a WorkloadPriorityClass counts (rules/05 §3.1).
+fn has_changed_priority(old: &Workload, new: &Workload, gates: Gates) -> bool {
+    let class = |workload: &Workload, kind: &str| {
+        workload.priority_class.as_ref().filter(|class| class.kind == kind).map(|class| class.name.clone())
+    };
+    if class(old, "PriorityClass").is_some() {
+        return false;
+    }
+    let Some(name) = class(new, "WorkloadPriorityClass") else { return false };
+    let old_name = old.priority_class.as_ref().map_or("", |class| class.name.as_str());
+    (!name.is_empty() && name != old_name) || effective_priority(old, gates) != effective_priority(new, gates)
+}
+
+fn same_shape(old: &Record, new: &Record) -> bool {
+    old.shape.is_none() || new.shape.is_none() || old.shape == new.shape
+}

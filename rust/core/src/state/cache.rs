@@ -1,0 +1,390 @@
+//! What holds quota: ClusterQueues and Cohorts in the forest, and the workloads that charge them (rules/02 §4, §5).
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::assign::{QueueRules, Totals, Usage};
+use crate::base::amount::Amount;
+use crate::base::gates::Gate;
+use crate::base::ids::{CohortId, QueueId, WorkloadId};
+use crate::base::names::Names;
+use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
+use crate::objects::{ClusterQueue, Cohort, Time};
+use crate::pods::totals;
+use crate::preempt::CandidateKey;
+use crate::quota::forest::{NodeId, NodeKind};
+use crate::state::{Charge, Owner, State, fair_weight};
+use crate::status::activeness::{self, Lookup};
+use crate::status::queue_order::{
+    effective_priority, has_active_quota_reservation, is_admitted, queue_order_timestamp,
+};
+use crate::workloads::assigned::{Assigned, Charged, charged_usage};
+use crate::workloads::{Record, intern_totals};
+
+/// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed. Kueue logs it and goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("cohort has a cycle")]
+pub struct CohortHasCycle;
+
+impl State {
+    /// The node of a cohort name, created where it is only named (rules/02 §4 rule 1).
+    fn cohort_node(&mut self, id: CohortId) -> NodeId {
+        if let Some(node) = self.cohorts[id].node {
+            return node;
+        }
+        let node = self.forest.add_node(NodeKind::Cohort);
+        self.cohorts[id].node = Some(node);
+        *self.owners.ensure(node) = Some(Owner::Cohort(id));
+        node
+    }
+
+    /// Drops an implicit cohort that has no child left (rules/02 §4 rule 2).
+    fn drop_if_deserted(&mut self, node: NodeId) {
+        let Some(Owner::Cohort(id)) = self.owner(node) else { return };
+        if self.cohorts[id].object.is_none() && !self.forest.has_children(node) {
+            self.cohorts[id].node = None;
+            self.owners[node] = None;
+            self.forest.remove_node(node);
+        }
+    }
+
+    /// Moves a node below the cohort `name` (none if empty). Gives the parent that it left, if that is another one or
+    /// was only there for it.
+    fn move_below(&mut self, node: NodeId, name: &str) -> (Option<NodeId>, bool) {
+        let old = self.forest.parent(node);
+        let new = if name.is_empty() {
+            None
+        } else {
+            let id = self.cohort(name);
+            Some(self.cohort_node(id))
+        };
+        // Kueue detaches first, so that an implicit cohort with this only child is a new one afterwards.
+        let implicit =
+            |n: NodeId| matches!(self.owner(n), Some(Owner::Cohort(id)) if self.cohorts[id].object.is_none());
+        let only_child =
+            |n: NodeId| self.forest.child_queues(n).chain(self.forest.child_cohorts(n)).all(|child| child == node);
+        let renewed = old.is_some() && old == new && old.is_some_and(|n| implicit(n) && only_child(n));
+        self.forest.set_parent(node, new, &self.names);
+        (old.filter(|_| old != new), old != new || renewed)
+    }
+
+    /// Creates or changes a ClusterQueue (rules/02 §4). Loads its reserving workloads if it is new.
+    ///
+    /// # Errors
+    /// [`CohortHasCycle`]: the quota is stored, the other settings are not taken over.
+    pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CohortHasCycle> {
+        self.settings_version += 1;
+        let id = self.queue(&object.meta.name);
+        let object = Arc::new(object);
+        let is_new = self.queues[id].node.is_none();
+        let node = match self.queues[id].node {
+            Some(node) => node,
+            None => {
+                let node = self.forest.add_node(NodeKind::Queue);
+                self.forest.set_weight(node, 0.0);
+                *self.owners.ensure(node) = Some(Owner::Queue(id));
+                node
+            }
+        };
+        self.queues[id].node = Some(node);
+        self.queues[id].object = Some(Arc::clone(&object));
+        let (left, moved) = self.move_below(node, &object.cohort_name);
+        let quotas = self.read_quotas(&object.resource_groups);
+        let groups = self.read_groups(&object.resource_groups);
+        let changed = self.forest.generation(node) == 0
+            || *self.forest.quotas(node) != quotas
+            || self.queues[id].rules.groups != groups;
+        self.forest.set_quotas(node, quotas);
+        let rules = Arc::make_mut(&mut self.queues[id].rules);
+        rules.groups = groups;
+        if changed || moved {
+            if let Some(left) = left {
+                self.forest.recompute(left);
+            }
+            if self.forest.has_cycle(node) {
+                if let Some(left) = left {
+                    self.drop_if_deserted(left);
+                }
+                self.forest.recompute(node);
+                self.refresh_activeness(id);
+                return Err(CohortHasCycle);
+            }
+            self.forest.recompute(node);
+        }
+        if let Some(left) = left {
+            self.drop_if_deserted(left);
+        }
+        let rules: &mut QueueRules = Arc::make_mut(&mut self.queues[id].rules);
+        rules.fungibility = object.flavor_fungibility;
+        rules.preemption.clone_from(&object.preemption);
+        self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
+        self.queues[id].settled = Some(object);
+        self.refresh_activeness(id);
+        if is_new {
+            for workload in self.queues[id].named_by.clone().iter() {
+                self.put_cached(workload);
+            }
+        }
+        Ok(id)
+    }
+
+    /// Removes a ClusterQueue; its workloads keep their admission.
+    pub fn remove_cluster_queue(&mut self, id: QueueId) {
+        let record = &mut self.queues[id];
+        let Some(node) = record.node.take() else { return };
+        record.object = None;
+        record.settled = None;
+        record.activeness = None;
+        record.terminating = false;
+        record.rules = Arc::default();
+        for candidate in std::mem::take(&mut record.candidates) {
+            self.unready.remove(&candidate.id);
+            self.workloads.get_mut(candidate.id).charge = None;
+        }
+        record.n_admitted = 0;
+        record.admitted_usage = Usage::default();
+        record.admitted_usage_of.clear();
+        self.owners[node] = None;
+        let parent = self.forest.parent(node);
+        self.forest.remove_node(node);
+        if let Some(parent) = parent {
+            self.forest.recompute(parent);
+            self.drop_if_deserted(parent);
+        }
+    }
+
+    /// Creates or changes a Cohort (rules/02 §4).
+    ///
+    /// # Errors
+    /// [`CohortHasCycle`]: edge and quota are stored, its tree is not recomputed.
+    pub fn put_cohort(&mut self, object: Cohort) -> Result<CohortId, CohortHasCycle> {
+        let id = self.cohort(&object.meta.name);
+        let node = self.cohort_node(id);
+        let object = Arc::new(object);
+        self.cohorts[id].object = Some(Arc::clone(&object));
+        let was_cyclic = self.forest.has_cycle(node);
+        let (left, _) = self.move_below(node, &object.parent_name);
+        self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
+        let quotas = self.read_quotas(&object.resource_groups);
+        self.forest.set_quotas(node, quotas);
+        if let Some(left) = left {
+            self.forest.recompute(left);
+            self.drop_if_deserted(left);
+        }
+        let cyclic = self.forest.has_cycle(node);
+        self.forest.recompute(node);
+        if cyclic != was_cyclic {
+            self.refresh_tree_activeness(node);
+        }
+        if cyclic {
+            return Err(CohortHasCycle);
+        }
+        // Kueue works the tree out twice, and each time counts for its ClusterQueues (rules/02 §4.1).
+        self.forest.recompute(node);
+        Ok(id)
+    }
+
+    /// Deletes a Cohort object; one with children lives on as an implicit root (rules/02 §4 rule 2).
+    pub fn remove_cohort(&mut self, id: CohortId) {
+        let Some(node) = self.cohorts[id].node else { return };
+        if self.cohorts[id].object.take().is_none() {
+            return;
+        }
+        let parent = self.forest.parent(node);
+        let was_cyclic = self.forest.has_cycle(node);
+        self.forest.set_parent(node, None, &self.names);
+        self.forest.set_quotas(node, BTreeMap::new());
+        self.forest.set_weight(node, 0.0);
+        if self.forest.has_children(node) {
+            self.forest.recompute(node);
+        }
+        if let Some(parent) = parent {
+            self.forest.recompute(parent);
+            if was_cyclic {
+                self.refresh_tree_activeness(parent);
+            }
+            self.drop_if_deserted(parent);
+        }
+        if was_cyclic {
+            self.refresh_tree_activeness(node);
+        }
+        self.drop_if_deserted(node);
+    }
+
+    /// Begins the deletion of a ClusterQueue: it admits nothing more (rules/02 §5).
+    pub fn terminate_cluster_queue(&mut self, id: QueueId) {
+        if self.queues[id].node.is_some() {
+            self.queues[id].terminating = true;
+            self.refresh_activeness(id);
+        }
+    }
+
+    /// Works out whether a ClusterQueue may admit. Returns whether it has become active.
+    pub fn refresh_activeness(&mut self, id: QueueId) -> bool {
+        let record = &self.queues[id];
+        let (Some(object), Some(node)) = (&record.settled, record.node) else { return false };
+        let flavor = |name: &str| self.names.flavors.find(name).and_then(|id| self.flavors[id].as_deref());
+        let check = |name: &str| self.checks.get(name);
+        let has_topology = |name: &str| self.topologies.contains_key(name);
+        let lookup = Lookup { flavor: &flavor, check: &check, has_topology: &has_topology };
+        let activeness = activeness::activeness(object, record.terminating, &lookup, self.config.gates);
+        let was_active = record.is_active();
+        let is_active = activeness.is_active();
+        let in_snapshot = is_active && !self.forest.has_cycle(node);
+        self.forest.set_active(node, in_snapshot);
+        self.queues[id].activeness = Some(activeness);
+        if is_active != was_active {
+            self.touch_cluster_queue(id);
+        }
+        is_active && !was_active
+    }
+
+    /// After a change of edges: who is below a cycle is not part of scheduling (rules/02 §4 rule 6).
+    fn refresh_tree_activeness(&mut self, node: NodeId) {
+        let below: Vec<NodeId> = self.forest.queues_below(node);
+        for queue in below {
+            if let Some(Owner::Queue(id)) = self.owner(queue) {
+                self.refresh_activeness(id);
+            }
+        }
+    }
+
+    /// Takes a workload's reservation into account, or out of it, as its status now says (rules/01 §7.4).
+    pub fn put_cached(&mut self, workload: WorkloadId) -> bool {
+        self.put_cached_as(workload, None)
+    }
+
+    /// The same where it is known what the admission says.
+    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Assigned>) -> bool {
+        let record = self.workloads.get(workload);
+        let target = if has_active_quota_reservation(&record.workload) && !self.counts_by_variants(&record.workload) {
+            record.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone())
+        } else {
+            None
+        };
+        let Some(target) = target else {
+            self.uncache(workload);
+            return false;
+        };
+        // It stays counted where it was (rules/02 §4.1).
+        let Some(queue) = self.find_queue(&target) else { return false };
+        self.uncache(workload);
+        let record = self.workloads.get(workload);
+        // Its pod sets may have changed while a cycle waited, and with them what of the admission counts (rules/07 §6).
+        let holds =
+            |it: &Assigned| it.spec == record.spec.number() && record.workload.status.reclaimable_pods.is_empty();
+        let (totals, usage) = match assigned.filter(holds) {
+            Some(Assigned { totals, charged, .. }) => {
+                debug_assert_eq!(totals, self.reserved_totals(workload));
+                (totals, charged)
+            }
+            None => {
+                let totals = self.reserved_totals(workload);
+                let charged = charged_usage(&mut self.names, &totals);
+                (totals, charged)
+            }
+        };
+        let record = self.workloads.get_mut(workload);
+        record.totals = totals;
+        let admitted = is_admitted(&record.workload);
+        let node = self.queues[queue].node.expect("a ClusterQueue with an object has a node");
+        self.forest.charge(node, &usage, true, &self.names);
+        let local_queue = record.local_queue;
+        let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
+        let key = self.candidate_key(workload, uses);
+        self.queues[queue].candidates.insert(key.clone());
+        let charge = Charge { queue, usage, admitted, local_queue, candidate: key };
+        self.queues[queue].count_admitted(&charge, true);
+        self.workloads.get_mut(workload).charge = Some(Arc::new(charge));
+        if self.blocks_admission(workload) {
+            self.unready.insert(workload);
+        }
+        true
+    }
+
+    /// What cycles wrote comes back as updates: whoever holds quota is taken out and put in again, which counts as a
+    /// generation (rules/02 §4.1).
+    pub fn deliver_writes(&mut self) {
+        for workload in std::mem::take(&mut self.undelivered) {
+            if let Some(node) = self.workloads.get(workload).cached_in().and_then(|queue| self.queues[queue].node) {
+                self.forest.bump_generation(node);
+            }
+        }
+    }
+
+    /// Gives back what a workload charges; the loss counts as a generation (rules/02 §4.1).
+    pub fn uncache(&mut self, workload: WorkloadId) {
+        let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
+        self.unready.remove(&workload);
+        let queue = charge.queue;
+        self.queues[queue].candidates.remove(&charge.candidate);
+        let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
+        self.forest.charge(node, &charge.usage, false, &self.names);
+        self.forest.bump_generation(node);
+        self.queues[queue].count_admitted(&charge, false);
+    }
+
+    /// Moves a reserving workload to its place among the candidates after its conditions changed.
+    pub fn rank_candidate(&mut self, workload: WorkloadId) {
+        let Some(charge) = self.workloads.get(workload).charge.clone() else { return };
+        let queue = charge.queue;
+        let candidate = self.candidate_key(workload, Arc::clone(&charge.candidate.uses));
+        let record = &mut self.queues[queue];
+        record.candidates.remove(&charge.candidate);
+        record.candidates.insert(candidate.clone());
+        self.workloads.get_mut(workload).charge = Some(Arc::new(Charge { candidate, ..Charge::clone(&charge) }));
+        if let Some(node) = self.queues[queue].node {
+            self.forest.note_change(node);
+        }
+    }
+
+    /// The place of a reserving workload among the candidates for preemption (rules/04 §3).
+    fn candidate_key(&mut self, id: WorkloadId, uses: Charged) -> CandidateKey {
+        let gates = self.config.gates;
+        let requeuing = self.config.requeuing_timestamp;
+        let record = self.workloads.get(id);
+        let conditions = &record.workload.status.conditions;
+        let reserved = find_true(conditions, QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition);
+        CandidateKey {
+            not_evicted: !is_true(conditions, EVICTED),
+            priority: effective_priority(&record.workload, gates),
+            reserved: Reverse(reserved),
+            key: record.key().clone(),
+            id,
+            queue_time: queue_order_timestamp(&record.workload, requeuing, gates),
+            uses,
+        }
+    }
+
+    /// The totals of a reserved workload, from its admission.
+    pub fn reserved_totals(&mut self, workload: WorkloadId) -> Arc<[Totals]> {
+        let reclaimable = self.gate(Gate::ReclaimablePods);
+        let State { workloads, names, config, .. } = self;
+        let Record { spec, workload, .. } = workloads.get(workload);
+        let status = &workload.status;
+        let Some(admission) = &status.admission else {
+            let totals = totals::pending_totals(&spec.adjusted, status, &config.resources, reclaimable, None);
+            return intern_totals(names, &totals);
+        };
+        totals::reserved_totals(names, &spec.adjusted, status, admission, reclaimable)
+    }
+}
+
+/// What is charged, and nothing of what was assigned besides: candidates are those that were assigned it (rules/04 §2).
+fn uses(names: &mut Names, totals: &[Totals], charged: &Charged) -> Charged {
+    let mut uses = Cow::Borrowed(&charged[..]);
+    for &(resource, flavor) in totals.iter().flat_map(|totals| &totals.flavors) {
+        let fr = names.flavor_resource(flavor, resource);
+        if !uses.iter().any(|(known, _)| *known == fr) {
+            uses.to_mut().push((fr, Amount::ZERO));
+        }
+    }
+    match uses {
+        Cow::Borrowed(_) => Arc::clone(charged),
+        Cow::Owned(uses) => uses.into(),
+    }
+}

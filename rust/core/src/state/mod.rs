@@ -1,0 +1,392 @@
+//! Everything an engine knows: the objects by id, the quota forest, the queues and the table of workloads.
+
+pub mod admission_fair_sharing;
+pub mod apply;
+pub mod cache;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::assign::{QueueRules, ResourceGroup, Usage};
+use crate::base::gates::Gate;
+use crate::base::ids::{
+    CohortId, FlavorId, FlavorResourceId, Id, IdSet, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId,
+};
+use crate::base::names::Names;
+use crate::base::quantity::Quantity;
+use crate::objects::config::Config;
+use crate::objects::resource_names::amount_from_quantity;
+use crate::objects::{
+    AdmissionCheck, ClusterQueue, Cohort, DeviceClass, LimitRange, LocalQueue, PriorityClass, ResourceClaimTemplate,
+    ResourceFlavor, ResourceGroup as Groups, RuntimeClass, StopPolicy, StringMap, Topology,
+};
+use crate::pods::LimitRangeSummary;
+use crate::preempt::CandidateKey;
+use crate::queue::{Pending, Places};
+use crate::quota::forest::{Forest, NodeId};
+use crate::quota::tree::Quota;
+use crate::schedule::verdicts::Verdicts;
+use crate::state::admission_fair_sharing::Account;
+use crate::status::activeness::{Activeness, QueueStatus};
+use crate::workloads::assigned::Charged;
+use crate::workloads::{Record, Workloads};
+
+/// What a reserving workload charges to its ClusterQueue.
+#[derive(Clone, Debug)]
+pub struct Charge {
+    /// The ClusterQueue.
+    pub queue: QueueId,
+    /// Usage by flavor-resource.
+    pub usage: Charged,
+    /// Is the workload Admitted, not only reserving?
+    pub admitted: bool,
+    /// The LocalQueue that it counts for.
+    pub local_queue: LocalQueueId,
+    /// Its place among the candidates for preemption.
+    pub candidate: CandidateKey,
+}
+
+/// A ClusterQueue, or a name that others use for one.
+#[derive(Clone, Debug, Default)]
+pub struct QueueRecord {
+    /// The object as applied; `None`: there is none.
+    pub object: Option<Arc<ClusterQueue>>,
+    /// Its node in the forest, while it has an object.
+    pub node: Option<NodeId>,
+    /// What assignment reads of it. Behind `object` while its cohort has a cycle (rules/02 §4 rule 5).
+    pub rules: Arc<QueueRules>,
+    /// The object that `rules` was taken from.
+    pub settled: Option<Arc<ClusterQueue>>,
+    /// May it admit, and why not?
+    pub activeness: Option<Activeness>,
+    /// Has its deletion begun?
+    pub terminating: bool,
+    /// Its pending workloads.
+    pub pending: Pending,
+    /// The workloads that hold its quota, in the order in which they would be preempted (rules/04 §3).
+    pub candidates: BTreeSet<CandidateKey>,
+    /// How many of them are Admitted.
+    pub n_admitted: usize,
+    /// Usage of those that are Admitted.
+    pub admitted_usage: Usage,
+    /// The same for each LocalQueue whose workloads were ever Admitted here.
+    pub admitted_usage_of: FxHashMap<LocalQueueId, Usage>,
+    /// The workloads whose admission names it, counted or not.
+    pub named_by: IdSet<WorkloadId>,
+    /// The LocalQueues that point to it.
+    pub local_queues: BTreeSet<LocalQueueId>,
+    /// Verdicts on its heads that still hold.
+    pub verdicts: Verdicts,
+}
+
+impl QueueRecord {
+    /// Is its status `active`?
+    pub fn is_active(&self) -> bool {
+        self.activeness.as_ref().is_some_and(Activeness::is_active)
+    }
+
+    /// The word for its status; empty before it was ever settled.
+    pub fn status_name(&self) -> &'static str {
+        if self.terminating {
+            return QueueStatus::Terminating.name();
+        }
+        self.activeness.as_ref().map_or("", |a| a.status.name())
+    }
+
+    /// Counts a charge as used by an Admitted workload, or not any more. A sum that has saturated stays so
+    /// (rules/02 §7).
+    pub(crate) fn count_admitted(&mut self, charge: &Charge, add: bool) {
+        if !charge.admitted {
+            return;
+        }
+        self.n_admitted = if add { self.n_admitted + 1 } else { self.n_admitted - 1 };
+        let of_local_queue = self.admitted_usage_of.entry(charge.local_queue).or_default();
+        for usage in [&mut self.admitted_usage, of_local_queue] {
+            for &(fr, amount) in &*charge.usage {
+                let units = amount.get();
+                usage.change(fr, |total| if add { total.plus_units(units) } else { total.minus_units(units) });
+            }
+        }
+    }
+
+    /// The workloads that hold its quota.
+    pub fn reserving(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.candidates.iter().map(|candidate| candidate.id)
+    }
+}
+
+/// A Cohort, declared or only named.
+#[derive(Clone, Debug, Default)]
+pub struct CohortRecord {
+    /// The object; `None`: only named.
+    pub object: Option<Arc<Cohort>>,
+    /// Its node, while it has an object or children.
+    pub node: Option<NodeId>,
+}
+
+/// A LocalQueue, or a name that workloads use for one.
+#[derive(Clone, Debug, Default)]
+pub struct LocalQueueRecord {
+    /// The object; `None`: there is none.
+    pub object: Option<Arc<LocalQueue>>,
+    /// The ClusterQueue that it names, whether there is one or not.
+    pub queue: Option<QueueId>,
+    /// The workloads that name it.
+    pub workloads: IdSet<WorkloadId>,
+    /// What its workloads have used (rules/09 §1.3).
+    pub account: Option<Account>,
+}
+
+impl LocalQueueRecord {
+    /// The object, unless it is stopped: the queue manager does not know stopped ones (rules/05 §2).
+    pub fn running(&self) -> Option<&LocalQueue> {
+        self.object.as_deref().filter(|o| o.stop_policy == StopPolicy::None)
+    }
+}
+
+/// Whose pods may get other defaults than they have: LimitRanges or RuntimeClasses have changed.
+#[derive(Clone, Debug, Default)]
+pub struct StaleDefaults {
+    /// All.
+    pub everywhere: bool,
+    /// Those in these namespaces.
+    pub namespaces: BTreeSet<String>,
+}
+
+/// Whose parked workloads are to be tried again (rules/05 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlushRequest {
+    /// A ClusterQueue without a cohort.
+    Queue(QueueId),
+    /// The whole tree of a root cohort.
+    Tree(CohortId),
+}
+
+/// All state of an engine. A clone shares nothing that changes.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Configuration.
+    pub config: Config,
+    /// Names and ids.
+    pub names: Names,
+    /// Quota and usage.
+    pub forest: Forest,
+    /// ResourceFlavors.
+    pub flavors: IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,
+    /// Topologies by name.
+    pub topologies: BTreeMap<String, Topology>,
+    /// AdmissionChecks by name.
+    pub checks: BTreeMap<String, AdmissionCheck>,
+    /// WorkloadPriorityClasses by name.
+    pub workload_priority_classes: BTreeMap<String, PriorityClass>,
+    /// Labels of the namespaces that exist.
+    pub namespaces: IdVec<NamespaceId, Option<Arc<StringMap>>>,
+    /// LimitRanges by namespace and name.
+    pub limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
+    /// The LimitRanges of a namespace, merged, where somebody has asked since they changed.
+    pub limit_summaries: BTreeMap<String, Arc<LimitRangeSummary>>,
+    /// Where pods may get other defaults than they have.
+    pub stale_defaults: StaleDefaults,
+    /// RuntimeClasses by name.
+    pub runtime_classes: BTreeMap<String, RuntimeClass>,
+    /// ResourceClaimTemplates by namespace and name.
+    pub claim_templates: BTreeMap<String, BTreeMap<String, ResourceClaimTemplate>>,
+    /// DeviceClasses by name.
+    pub device_classes: BTreeMap<String, DeviceClass>,
+    /// ClusterQueues.
+    pub queues: IdVec<QueueId, QueueRecord>,
+    /// Cohorts.
+    pub cohorts: IdVec<CohortId, CohortRecord>,
+    /// LocalQueues.
+    pub local_queues: IdVec<LocalQueueId, LocalQueueRecord>,
+    /// Workloads.
+    pub workloads: Workloads,
+    /// Where in their queues they wait.
+    pub places: Places,
+    /// Flushes that were asked for and not done yet.
+    pub flush_requests: BTreeSet<FlushRequest>,
+    /// The ClusterQueues whose heap is not empty, so that a cycle visits no other.
+    pub waiting: BTreeSet<QueueId>,
+    /// The place of each ClusterQueue name among all of them.
+    pub ranks: Vec<usize>,
+    /// The ClusterQueue or Cohort of each node.
+    pub owners: IdVec<NodeId, Option<Owner>>,
+    /// The workloads with quota whose pods are not ready, if admissions wait for them.
+    pub unready: BTreeSet<WorkloadId>,
+    /// The cycle that waits for them.
+    pub waiting_cycle: Option<Box<crate::schedule::waiting::Waiting>>,
+    /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
+    pub unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
+    /// The workloads that cycles wrote to and whose updates have not come back yet.
+    pub undelivered: Vec<WorkloadId>,
+    /// The slices that the last cycle replaced, by their replacements: the object before.
+    pub replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
+    /// Which workloads are to be reconciled.
+    pub agenda: crate::reconcile::Agenda,
+    /// How often ResourceFlavors and ClusterQueues were changed.
+    pub settings_version: u64,
+    /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
+    /// takes longer: for tests.
+    pub evaluates_always: bool,
+    /// Number of cycles so far.
+    pub cycle: u64,
+    /// Time of the last call that had one.
+    pub now: crate::objects::Time,
+}
+
+/// Whose node it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A ClusterQueue.
+    Queue(QueueId),
+    /// A Cohort.
+    Cohort(CohortId),
+}
+
+impl State {
+    /// The ClusterQueue or Cohort of a node; `None`: it is gone.
+    pub fn owner(&self, node: NodeId) -> Option<Owner> {
+        self.owners.get(node).copied().flatten()
+    }
+
+    /// The nodes that are somebody's.
+    pub fn owned_nodes(&self) -> impl Iterator<Item = (NodeId, Owner)> + '_ {
+        self.owners.ids().zip(self.owners.iter()).filter_map(|(node, owner)| owner.map(|owner| (node, owner)))
+    }
+
+    /// The record of a ClusterQueue name, new if it was never met.
+    pub fn queue(&mut self, name: &str) -> QueueId {
+        let id = self.names.queue(name);
+        self.queues.ensure(id);
+        id
+    }
+
+    /// The record of a Cohort name, new if it was never met.
+    pub fn cohort(&mut self, name: &str) -> CohortId {
+        let id = self.names.cohorts.intern(name);
+        self.cohorts.ensure(id);
+        id
+    }
+
+    /// The record of a LocalQueue name, new if it was never met.
+    pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
+        let id = self.names.local_queue(namespace, name);
+        self.local_queues.ensure(id);
+        id
+    }
+
+    /// The record of a flavor name, new if it was never met.
+    pub fn flavor(&mut self, name: &str) -> FlavorId {
+        let id = self.names.flavors.intern(name);
+        self.flavors.ensure(id);
+        id
+    }
+
+    /// The ClusterQueue that a LocalQueue points to: both exist, and the LocalQueue is not stopped.
+    pub fn target_of(&self, local_queue: LocalQueueId) -> Option<QueueId> {
+        let local_queue = &self.local_queues[local_queue];
+        local_queue.queue.filter(|&queue| local_queue.running().is_some() && self.queues[queue].object.is_some())
+    }
+
+    /// The ClusterQueue with this name, if there is such an object.
+    pub fn find_queue(&self, name: &str) -> Option<QueueId> {
+        self.names.queues.find(name).filter(|id| self.queues[*id].object.is_some())
+    }
+
+    /// Is a gate on?
+    pub fn gate(&self, gate: Gate) -> bool {
+        self.config.gates.enabled(gate)
+    }
+
+    /// The labels of a namespace, if it exists.
+    pub fn namespace_labels(&self, name: &str) -> Option<&Arc<StringMap>> {
+        self.names.namespaces.find(name).and_then(|id| self.namespaces.get(id)).and_then(Option::as_ref)
+    }
+
+    /// The LimitRanges of a namespace, merged in the order of their names.
+    pub fn limit_summary(&mut self, namespace: &str) -> Arc<LimitRangeSummary> {
+        if let Some(found) = self.limit_summaries.get(namespace) {
+            return Arc::clone(found);
+        }
+        let ranges: Vec<&LimitRange> = self.limit_ranges.get(namespace).into_iter().flat_map(|r| r.values()).collect();
+        let summary = Arc::new(crate::pods::summarize(&ranges));
+        self.limit_summaries.insert(namespace.to_owned(), Arc::clone(&summary));
+        summary
+    }
+
+    /// Remembers whether the heap of a ClusterQueue has anything.
+    pub fn note_waiting(&mut self, queue: QueueId) {
+        if self.queues[queue].pending.has_active() {
+            self.waiting.insert(queue);
+        } else {
+            self.waiting.remove(&queue);
+        }
+    }
+
+    /// The ClusterQueues whose heap is not empty, in the order of their names.
+    pub fn waiting_by_name(&mut self) -> Vec<QueueId> {
+        // Names are only ever added.
+        if self.ranks.len() != self.names.queues.len() {
+            let mut ids: Vec<usize> = (0..self.names.queues.len()).collect();
+            ids.sort_unstable_by_key(|&index| &self.names.queues[QueueId::from_index(index)]);
+            self.ranks = vec![0; ids.len()];
+            for (rank, index) in ids.into_iter().enumerate() {
+                self.ranks[index] = rank;
+            }
+        }
+        let mut waiting: Vec<QueueId> = self.waiting.iter().copied().collect();
+        waiting.sort_unstable_by_key(|queue| self.ranks[queue.index()]);
+        waiting
+    }
+
+    /// Declared quotas by flavor-resource.
+    pub fn read_quotas(&mut self, groups: &[Groups]) -> BTreeMap<FlavorResourceId, Quota> {
+        let mut quotas = BTreeMap::new();
+        for group in groups {
+            for flavor in &group.flavors {
+                let flavor_id = self.flavor(&flavor.name);
+                for resource in &flavor.resources {
+                    let resource_id = self.names.resource(&resource.name);
+                    let fr = self.names.flavor_resource(flavor_id, resource_id);
+                    let amount = |q: &Quantity| amount_from_quantity(&resource.name, q);
+                    quotas.insert(
+                        fr,
+                        Quota {
+                            nominal: amount(&resource.nominal_quota),
+                            borrowing_limit: resource.borrowing_limit.as_ref().map(amount),
+                            lending_limit: resource.lending_limit.as_ref().map(amount),
+                        },
+                    );
+                }
+            }
+        }
+        quotas
+    }
+
+    /// Resource groups by ids; every flavor gets a pair with every resource of its group.
+    pub fn read_groups(&mut self, groups: &[Groups]) -> Vec<ResourceGroup> {
+        let mut read: Vec<ResourceGroup> = groups
+            .iter()
+            .map(|group| {
+                let covered: Vec<_> = group.covered_resources.iter().map(|r| self.names.resource(r)).collect();
+                let flavors: Vec<_> = group.flavors.iter().map(|f| self.flavor(&f.name)).collect();
+                let pairs = flavors.iter().flat_map(|&flavor| covered.iter().map(move |&resource| (flavor, resource)));
+                let pairs = pairs.map(|(flavor, resource)| self.names.flavor_resource(flavor, resource)).collect();
+                ResourceGroup { covered, flavors, pairs, repeats: false }
+            })
+            .collect();
+        let mut n_uses: BTreeMap<FlavorId, usize> = BTreeMap::new();
+        read.iter().flat_map(|group| &group.flavors).for_each(|&flavor| *n_uses.entry(flavor).or_default() += 1);
+        for group in &mut read {
+            group.repeats = group.flavors.iter().any(|flavor| n_uses[flavor] > 1);
+        }
+        read
+    }
+}
+
+/// `fairSharing.weight` as a number; 1 if absent.
+pub fn fair_weight(weight: Option<&Quantity>) -> f64 {
+    weight.map_or(1.0, Quantity::as_f64)
+}

@@ -1,0 +1,293 @@
+//! Reason codes and names to the words that Kueue writes. No other file of the cycle has such text.
+
+use crate::assign::{Assignment, Attempt, Mode, PodSetAssignment, Reason};
+use crate::base::amount::Amount;
+use crate::base::gates::Gates;
+use crate::base::ids::ResourceId;
+use crate::base::names::Names;
+use crate::objects::resource_names::quantity_from_value;
+use crate::objects::{PodSet, Workload, WorkloadMeta};
+use crate::status::queue_order::{base_priority, effective_priority};
+use crate::status::reasons;
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// Label with the UID of a workload's job.
+pub const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
+/// Condition messages and event messages of skipped entries (rules/05 §6).
+pub const FAILED_CHECKS: &str = "The workload has failed admission checks";
+/// The namespace does not match the selector of the ClusterQueue.
+pub const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
+/// Other entries of the cycle took what it needs.
+pub const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
+/// A preemption gate is closed.
+pub const PREEMPTION_GATED: &str = "Workload requires preemption, but it's gated";
+/// Its targets are the victims of another entry.
+pub const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload";
+/// It fits once the victims of other entries are gone.
+pub const FITS_AFTER_PREEMPTIONS: &str = "Workload has overlapping preemption targets with another workload, but will \
+                                          fit after these preemptions complete";
+/// Not all admitted workloads are ready.
+pub const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
+
+/// Another variant has a better flavor already (rules/09 §4.4).
+pub const PREFERRED_VARIANT_ADMITTED: &str = "A more favorable variant is already admitted";
+/// The ClusterQueue does not want a migration to this flavor.
+pub const BELOW_LAST_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
+/// What the message of a variant ends with while it waits for the one that it takes the place of.
+pub const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
+
+/// `spec.active` is false.
+pub const DEACTIVATED: &str = "The workload is deactivated";
+/// Parked with an equivalent workload that failed.
+pub const BYPASSED: &str = "Bypassed scheduling evaluation because an equivalent workload recently failed";
+/// Not looked at yet, or again.
+pub const PENDING_EVALUATION: &str = "Workload is pending evaluation in the scheduling queue";
+
+/// `ClusterQueue X is inactive`.
+pub fn inactive(queue: &str) -> String {
+    format!("ClusterQueue {queue} is inactive")
+}
+
+/// The namespace object is missing.
+pub fn namespace_missing(namespace: &str) -> String {
+    format!("workload namespace \"{namespace}\" does not exist: Namespace \"{namespace}\" not found")
+}
+
+/// The event of a quota reservation; `considered` are the flavors that were passed over, `wait_ns` since queued.
+pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> String {
+    let wait = seconds(wait_ns);
+    let (before, considered) = if considered.is_empty() { ("", "") } else { ("; Flavors considered: ", considered) };
+    // Without the machinery of formats: every admission has one.
+    ["Quota reserved in ClusterQueue ", queue, ", wait time since queued was ", &wait, "s", before, considered].concat()
+}
+
+/// The event of an admission; `wait_ns` since the reservation.
+pub fn admitted_event(queue: &str, wait_ns: i64) -> String {
+    ["Admitted by ClusterQueue ", queue, ", wait time since reservation was ", &seconds(wait_ns), "s"].concat()
+}
+
+/// Whole seconds as `%.0f` writes them, half of one to the even side.
+fn seconds(ns: i64) -> String {
+    // Past some days the float of Kueue may be on the other side of a half.
+    if !(0..1 << 50).contains(&ns) {
+        return format!("{:.0}", ns as f64 / 1e9);
+    }
+    let (whole, rest) = (ns / SECOND_NS, ns % SECOND_NS);
+    let up = rest > SECOND_NS / 2 || (rest == SECOND_NS / 2 && whole % 2 == 1);
+    (whole + i64::from(up)).to_string()
+}
+
+/// What is added to the message of a workload that preempts `n` others (rules/04 §8).
+pub fn pending_preemption(n: usize) -> String {
+    format!(". Pending the preemption of {n} workload(s)")
+}
+
+/// What a preemption is told to be for.
+fn preemption_purpose(reason: &str) -> &'static str {
+    match reason {
+        reasons::IN_CLUSTER_QUEUE => "prioritization in the ClusterQueue",
+        reasons::IN_COHORT_RECLAMATION => "reclamation within the cohort",
+        reasons::IN_COHORT_FAIR_SHARING => "Fair Sharing within the cohort",
+        reasons::IN_COHORT_RECLAIM_WHILE_BORROWING => "reclamation within the cohort while borrowing",
+        _ => "UNKNOWN",
+    }
+}
+
+/// The message of a preemption; the paths lead from the root cohort to the ClusterQueues (rules/04 §8).
+pub fn preempted(preemptor: &WorkloadMeta, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
+    fn known(text: &str) -> &str {
+        if text.is_empty() { "UNKNOWN" } else { text }
+    }
+    [
+        "Preempted to accommodate a workload (UID: ",
+        known(preemptor.key.uid()),
+        ", JobUID: ",
+        known(preemptor.details.labels.get(JOB_UID_LABEL).map_or("", String::as_str)),
+        ") due to ",
+        preemption_purpose(reason),
+        "; preemptor path: ",
+        known(preemptor_path),
+        "; preemptee path: ",
+        known(preemptee_path),
+    ]
+    .concat()
+}
+
+/// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
+pub fn migrated(uid: &str) -> String {
+    format!("Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor")
+}
+
+/// The message of a slice that is finished because `successor` has its quota (rules/09 §2.3).
+pub fn slice_replaced(successor: &WorkloadMeta) -> String {
+    let job = successor.details.labels.get(JOB_UID_LABEL).map_or("", String::as_str);
+    format!(
+        "Replaced to accommodate a workload (UID: {}, JobUID: {job}) due to workload slice aggregation",
+        successor.key.uid()
+    )
+}
+
+/// Priorities of both sides, as the events of a preemption end (rules/04 §8).
+pub fn priorities(preemptor: &Workload, preemptee: &Workload, gates: Gates) -> String {
+    let of = |who: &str, workload: &Workload| {
+        let (effective, base) = (effective_priority(workload, gates), base_priority(workload));
+        format!("; {who} effective priority: {effective} (base: {base}, boost: {})", effective - i64::from(base))
+    };
+    of("preemptor", preemptor) + &of("preemptee", preemptee)
+}
+
+/// A quantity of a resource as Kueue prints it.
+fn quantity(names: &Names, resource: ResourceId, value: i64) -> String {
+    quantity_from_value(names.resource_text(resource), value, false).text().into_owned()
+}
+
+/// An amount of a resource; the sentinel prints `<unlimited>`.
+fn amount(names: &Names, resource: ResourceId, amount: Amount) -> String {
+    if amount.is_unlimited() { amount.to_string() } else { quantity(names, resource, amount.get()) }
+}
+
+/// One reason in Kueue's words (rules/03 §3 to §5).
+pub fn reason(names: &Names, reason: &Reason) -> String {
+    let flavor = |id: &crate::base::ids::FlavorId| &names.flavors[*id];
+    match reason {
+        Reason::ResourceUnavailable(resource) => {
+            format!("resource {} unavailable in ClusterQueue", names.resource_text(*resource))
+        }
+        Reason::FlavorNotFound(id) => format!("flavor {} not found", flavor(id)),
+        Reason::NotNominated(id, resource) => format!(
+            "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+            flavor(id),
+            names.resource_text(*resource)
+        ),
+        Reason::NotAllowed(id) => {
+            format!("skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation", flavor(id))
+        }
+        Reason::TopologyUnsupported(id) => {
+            format!("Flavor \"{}\" does not support TopologyAwareScheduling", flavor(id))
+        }
+        Reason::TopologyOnly(id) => format!("Flavor \"{}\" supports only TopologyAwareScheduling", flavor(id)),
+        Reason::UntoleratedTaint(id, taint) => format!(
+            "untolerated taint {{{} {} {} <nil>}} in flavor {}",
+            taint.key,
+            taint.value,
+            taint.effect,
+            flavor(id)
+        ),
+        Reason::AffinityMismatch(id) => format!("flavor {} doesn't match node affinity", flavor(id)),
+        Reason::ExceedsMaximum { fr, assumed, requested, maximum } => {
+            let (id, resource) = names.parts(*fr);
+            let (resource_name, flavor) = (names.resource_text(resource), flavor(&id).as_str());
+            // Without the machinery of formats: most heads that stay pending are told this or the next.
+            [
+                "insufficient quota for ",
+                resource_name,
+                " in flavor ",
+                flavor,
+                ", previously considered podsets requests (",
+                &amount(names, resource, *assumed),
+                ") + current podset request (",
+                &quantity(names, resource, *requested),
+                ") > maximum capacity (",
+                &amount(names, resource, *maximum),
+                ")",
+            ]
+            .concat()
+        }
+        Reason::Insufficient { fr, missing } => {
+            let (id, resource) = names.parts(*fr);
+            let missing = amount(names, resource, *missing);
+            let (resource, flavor) = (names.resource_text(resource), flavor(&id).as_str());
+            ["insufficient unused quota for ", resource, " in flavor ", flavor, ", ", &missing, " more needed"].concat()
+        }
+        Reason::ReplacedSliceFlavor(id, original) => format!(
+            "could not assign {} flavor since the original workload is assigned: {}",
+            flavor(id),
+            original.as_ref().map_or("", |o| flavor(o))
+        ),
+        Reason::ResourceNotProvided(id, resource) => {
+            format!("flavor {} does not provide resource {}", flavor(id), names.resource_text(*resource))
+        }
+    }
+}
+
+/// The reasons of a pod set's status, sorted (rules/03 §7).
+pub fn status_reasons(names: &Names, pod_set: &PodSetAssignment) -> Vec<String> {
+    let mut texts: Vec<String> = pod_set.reasons.iter().map(|r| reason(names, r)).collect();
+    texts.sort();
+    texts
+}
+
+/// The reasons of an attempt: sorted, equal texts once (rules/03 §7).
+pub fn attempt_reasons(names: &Names, reasons: &[Reason]) -> Vec<String> {
+    let mut texts: Vec<String> = reasons.iter().map(|r| reason(names, r)).collect();
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
+/// The message of an assignment; empty where everything fits (rules/03 §7).
+pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> String {
+    let mut message = String::new();
+    for pod_set in assignment.pod_sets.iter().filter(|ps| !ps.is_fit()) {
+        let name = &pod_sets[pod_set.index].name;
+        if let Some(error) = &pod_set.error {
+            return format!("failed to assign flavors to pod set {name}: {error}");
+        }
+        if !message.is_empty() {
+            message.push_str("; ");
+        }
+        message.push_str("couldn't assign flavors to pod set ");
+        message.push_str(name);
+        message.push_str(": ");
+        match pod_set.reasons.as_slice() {
+            [only] => message.push_str(&reason(names, only)),
+            _ => message.push_str(&status_reasons(names, pod_set).join(", ")),
+        }
+    }
+    message
+}
+
+/// Attempts in the order of the flavors' names.
+pub fn by_flavor_name<'a>(names: &Names, attempts: &'a [Attempt]) -> Vec<&'a Attempt> {
+    let mut attempts: Vec<&Attempt> = attempts.iter().collect();
+    attempts.sort_by_key(|attempt| &names.flavors[attempt.flavor]);
+    attempts
+}
+
+/// The flavors that were passed over or that borrow, for the event of a reservation (rules/03 §7).
+pub fn considered_flavors(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> String {
+    let per_pod_set = assignment.pod_sets.iter().filter_map(|pod_set| {
+        let attempts: Vec<String> = by_flavor_name(names, &pod_set.attempts)
+            .into_iter()
+            .filter(|a| a.mode != Mode::Fit || a.level != 0)
+            .map(|a| {
+                let mode = match a.possibility {
+                    Some(possibility) => format!("preemptionMode={}", possibility.as_str()),
+                    None => a.mode.as_str().to_owned(),
+                };
+                let borrow = if a.level > 0 { format!(";borrow={}", a.level) } else { String::new() };
+                let reasons: String =
+                    attempt_reasons(names, &a.reasons).iter().map(|reason| format!(";{reason}")).collect();
+                format!("{}({mode}{borrow}{reasons})", names.flavors[a.flavor])
+            })
+            .collect();
+        (!attempts.is_empty()).then(|| format!("{}: {}", pod_sets[pod_set.index].name, attempts.join(", ")))
+    });
+    per_pod_set.collect::<Vec<_>>().join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_rounded_as_the_float_is() {
+        let halves = (0..60).flat_map(|n| [n, 86_400 * n, 100_003 * n]).map(|n| n * SECOND_NS + SECOND_NS / 2);
+        let near = halves.flat_map(|ns| [ns - SECOND_NS / 2, ns - 1, ns, ns + 1]);
+        let ends = [(1 << 50) - 1, 1 << 50, i64::MAX, i64::MIN, -1, -SECOND_NS / 2];
+        for ns in near.chain(ends) {
+            assert_eq!(seconds(ns), format!("{:.0}", ns as f64 / 1e9), "{ns}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The reasons of workload conditions: part of the interface, spelled as Kueue spells them.
+
+use crate::base::gates::{Gate, Gates};
+
+/// QuotaReserved and Evicted/Preempted/… reset: quota was reserved.
+pub const QUOTA_RESERVED: &str = "QuotaReserved";
+/// Admitted True.
+pub const ADMITTED: &str = "Admitted";
+
+/// Finished: a larger slice has taken its place.
+pub const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
+
+// Why QuotaReserved is False (rules/07 §11).
+/// No flavor of the ClusterQueue matches.
+pub const NO_MATCHING_FLAVOR: &str = "NoMatchingFlavor";
+/// It could fit if quota were free.
+pub const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
+/// More than could ever be free.
+pub const EXCEEDS_MAX_QUOTA: &str = "ExceedsMaxQuota";
+/// Quota fits, topology does not.
+pub const TOPOLOGY_PLACEMENT_FAILED: &str = "TopologyPlacementFailed";
+/// Preemption is under way.
+pub const WAITING_FOR_PREEMPTED_WORKLOADS: &str = "WaitingForPreemptedWorkloads";
+/// Something that it refers to is missing or does not match.
+pub const MISCONFIGURED: &str = "Misconfigured";
+/// A queue is stopped or inactive.
+pub const SUSPENDED: &str = "Suspended";
+/// Not looked at since something changed.
+pub const PENDING_EVALUATION: &str = "PendingEvaluation";
+/// Admission is blocked until all admitted workloads are ready.
+pub const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
+/// An admission gate or a preemption gate is closed.
+pub const ADMISSION_GATED: &str = "AdmissionGated";
+/// Quota was given back on purpose.
+pub const ON_HOLD: &str = "OnHold";
+/// Reason without gate UnadmittedWorkloadsObservability.
+pub const PENDING: &str = "Pending";
+/// Reason without gate UnadmittedWorkloadsObservability.
+pub const INADMISSIBLE: &str = "Inadmissible";
+/// Reason without gate UnadmittedWorkloadsObservability.
+pub const WAITING: &str = "Waiting";
+
+// Why Admitted is False (rules/07 §1).
+/// No quota is reserved.
+pub const NO_RESERVATION: &str = "NoReservation";
+/// As before, without gate UnadmittedWorkloadsObservability and with checks that are not ready.
+pub const NO_RESERVATION_UNSATISFIED_CHECKS: &str = "NoReservationUnsatisfiedChecks";
+/// Some check is not Ready.
+pub const UNSATISFIED_ADMISSION_CHECKS: &str = "UnsatisfiedAdmissionChecks";
+/// As before, without gate UnadmittedWorkloadsObservability.
+pub const UNSATISFIED_CHECKS: &str = "UnsatisfiedChecks";
+/// A delayed topology request is pending.
+pub const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyRequests";
+
+// Why Evicted is True, and Requeued after it (rules/07 §8).
+/// By a workload of higher claim.
+pub const PREEMPTED: &str = "Preempted";
+/// A variant for a preferred flavor is to run instead.
+pub const FLAVOR_MIGRATION: &str = "FlavorMigration";
+/// A node failed and could not be replaced.
+pub const NODE_FAILURES: &str = "NodeFailures";
+/// Its pods were not ready in time.
+pub const PODS_READY_TIMEOUT: &str = "PodsReadyTimeout";
+/// An admission check asks for a retry, or rejects.
+pub const ADMISSION_CHECK: &str = "AdmissionCheck";
+/// ClusterQueue with HoldAndDrain.
+pub const CLUSTER_QUEUE_STOPPED: &str = "ClusterQueueStopped";
+/// LocalQueue with HoldAndDrain.
+pub const LOCAL_QUEUE_STOPPED: &str = "LocalQueueStopped";
+/// `spec.active` is false. Followed by `DueTo` and the cause if Kueue did it.
+pub const DEACTIVATED: &str = "Deactivated";
+
+// Why Requeued is True.
+/// Active again.
+pub const REACTIVATED: &str = "Reactivated";
+/// The backoff is over.
+pub const BACKOFF_FINISHED: &str = "BackoffFinished";
+/// The ClusterQueue is not stopped any more.
+pub const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
+/// The LocalQueue is not stopped any more.
+pub const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
+
+// Why PodsReady is what it is, and for what an eviction did not wait any longer (rules/07 §6).
+/// Not all pods are ready yet.
+pub const WAIT_FOR_START: &str = "WaitForStart";
+/// The same as older versions of Kueue wrote it.
+pub const PODS_READY: &str = "PodsReady";
+/// Pods that were ready have failed.
+pub const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
+/// All pods are ready.
+pub const STARTED: &str = "Started";
+/// All pods are ready again.
+pub const RECOVERED: &str = "Recovered";
+
+// Why DeactivationTarget is True.
+/// Requeued too often.
+pub const REQUEUING_LIMIT_EXCEEDED: &str = "RequeuingLimitExceeded";
+/// It ran too long.
+pub const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeExceeded";
+
+// Why Preempted is True (rules/04 §4.1, §5.4).
+/// A victim in the preemptor's ClusterQueue.
+pub const IN_CLUSTER_QUEUE: &str = "InClusterQueue";
+/// The preemptor takes back lent quota.
+pub const IN_COHORT_RECLAMATION: &str = "InCohortReclamation";
+/// By Fair Sharing.
+pub const IN_COHORT_FAIR_SHARING: &str = "InCohortFairSharing";
+/// The preemptor borrows.
+pub const IN_COHORT_RECLAIM_WHILE_BORROWING: &str = "InCohortReclaimWhileBorrowing";
+/// BlockedOnPreemptionGates True.
+pub const PREEMPTION_GATED: &str = "PreemptionGated";
+
+/// The reasons of what a cycle decides: those of heads that stay pending, then those of preemptions. In the tables of
+/// decisions their places stand for them, so new ones go to the end.
+pub const OF_DECISIONS: [&str; 20] = [
+    "",
+    NO_MATCHING_FLAVOR,
+    WAITING_FOR_QUOTA,
+    EXCEEDS_MAX_QUOTA,
+    TOPOLOGY_PLACEMENT_FAILED,
+    WAITING_FOR_PREEMPTED_WORKLOADS,
+    MISCONFIGURED,
+    SUSPENDED,
+    PENDING_EVALUATION,
+    WAITING_FOR_PODS_READY,
+    ADMISSION_GATED,
+    ON_HOLD,
+    PENDING,
+    INADMISSIBLE,
+    WAITING,
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_RECLAMATION,
+    IN_COHORT_FAIR_SHARING,
+    IN_COHORT_RECLAIM_WHILE_BORROWING,
+    FLAVOR_MIGRATION,
+];
+
+/// The place of a reason among [`OF_DECISIONS`]; 255 for any other.
+#[must_use]
+pub fn code(reason: &str) -> u8 {
+    let place = OF_DECISIONS.iter().position(|it| *it == reason);
+    place.and_then(|place| u8::try_from(place).ok()).unwrap_or(u8::MAX)
+}
+
+/// `granular` with gate UnadmittedWorkloadsObservability, else the older `fallback`.
+#[must_use]
+pub fn unadmitted(granular: &'static str, fallback: &'static str, gates: Gates) -> &'static str {
+    if gates.enabled(Gate::UnadmittedWorkloadsObservability) { granular } else { fallback }
+}
+
+/// A reason with its underlying cause, as in `DeactivatedDueToAdmissionCheck`; without a cause the bare reason.
+#[must_use]
+pub fn with_cause(reason: &str, cause: &str) -> String {
+    if cause.is_empty() { reason.to_owned() } else { format!("{reason}DueTo{cause}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_of_a_decision_has_its_place_as_its_code() {
+        assert_eq!(OF_DECISIONS.map(|reason| usize::from(code(reason))), std::array::from_fn(|place| place));
+        assert_eq!(code(BACKOFF_FINISHED), u8::MAX);
+    }
+}

@@ -1,0 +1,365 @@
+//! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
+
+pub(crate) mod assigned;
+
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::assign::{Assignment, Resume, Totals};
+use crate::base::ids::{Id, IdTable, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
+use crate::base::names::Names;
+use crate::base::pair::Pair;
+use crate::base::shared::Shared;
+use crate::objects::{PodSet, PodSetRequest, PodSpec, Workload};
+use crate::pods::devices::Devices;
+use crate::pods::totals::PodSetTotals;
+use crate::schedule::decision::Key;
+use crate::state::Charge;
+use crate::workloads::assigned::{Assigned, AssignedTable};
+
+/// Less than this is not worth a sweep.
+const MIN_UNUSED: usize = 1024;
+
+/// Pod sets that many workloads share: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
+#[derive(Debug, PartialEq)]
+pub struct Spec {
+    /// A number of its own.
+    number: u64,
+    /// As applied.
+    pub original: Shared<Vec<PodSet>>,
+    /// With defaults of the namespace filled in.
+    pub adjusted: Vec<PodSet>,
+    /// Totals at full counts.
+    pub totals: Arc<[Totals]>,
+    /// The totals as statuses tell them, once one has.
+    pub told: OnceLock<Shared<Vec<PodSetRequest>>>,
+    /// Equal for pod sets that scheduling cannot tell apart.
+    pub form: u32,
+    /// Why `adjusted` does not suit its own limits or the LimitRanges of its namespace.
+    pub misfit: Option<String>,
+    /// The same of `original`.
+    pub original_misfit: Option<String>,
+}
+
+impl Spec {
+    /// A number that no other has.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// What is worked out of pod sets as applied.
+pub struct Prepared {
+    /// See [`Spec`].
+    pub adjusted: Vec<PodSet>,
+    /// See [`Spec`].
+    pub totals: Arc<[Totals]>,
+    /// See [`Spec`].
+    pub misfit: Option<String>,
+    /// See [`Spec`].
+    pub original_misfit: Option<String>,
+}
+
+/// One workload.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The object; its pod sets stand in `spec`.
+    pub workload: Workload,
+    /// Its pod sets.
+    pub spec: Arc<Spec>,
+    /// Its totals now: pending from the templates, reserved from the admission.
+    pub totals: Arc<[Totals]>,
+    /// What its devices come to while it is pending; `None`: it asks for none, as nearly all do.
+    pub devices: Option<Arc<Devices>>,
+    /// Its shape while pending (rules/05 §4); `None`: unknown.
+    pub shape: Option<ShapeId>,
+    /// Its LocalQueue, by name; there may be no such object.
+    pub local_queue: LocalQueueId,
+    /// The ClusterQueue in whose pending queue it is.
+    pub queued_in: Option<QueueId>,
+    /// What it charges, while a ClusterQueue counts it as reserving quota.
+    pub charge: Option<Arc<Charge>>,
+    /// Where its scan of flavors stopped.
+    pub resume: Option<Box<Resume>>,
+    /// Its generation when it was last popped; 0: it never was.
+    pub evaluated_generation: i64,
+    /// The LocalQueue in whose queue it was last.
+    pub assigned: Option<LocalQueueId>,
+}
+
+impl Record {
+    /// Namespace, name and UID.
+    pub fn key(&self) -> &Key {
+        &self.workload.meta.key
+    }
+
+    /// The ClusterQueue that counts it as reserving quota.
+    pub fn cached_in(&self) -> Option<QueueId> {
+        self.charge.as_ref().map(|charge| charge.queue)
+    }
+}
+
+/// All workloads.
+#[derive(Clone, Debug, Default)]
+pub struct Workloads {
+    slots: IdTable<WorkloadId, Option<Record>>,
+    free: Vec<WorkloadId>,
+    by_key: FxHashMap<Key, WorkloadId>,
+    specs: FxHashMap<u64, Vec<Arc<Spec>>>,
+    forms: Pool<FormId, Vec<FormKey>>,
+    shapes: Pool<ShapeId, ShapeKey>,
+    /// Shapes by number of the spec and priority, of workloads that ask for all that their specs say.
+    usual_shapes: FxHashMap<(u64, i64), ShapeId>,
+    /// What assignments come to.
+    assigned: AssignedTable,
+    /// How many specs there were.
+    n_specs: u64,
+    /// So many specs, forms and shapes were in use when that was last looked at, or workloads if these were more.
+    n_used: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct FormId(u32);
+impl Id for FormId {
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("fewer than 2^32 forms"))
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What scheduling reads of a pod set besides its count and totals (rules/05 §4).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct FormKey {
+    name: String,
+    min_count: Option<i32>,
+    topology: String,
+    spec: PodSpec,
+}
+
+/// What makes two pending workloads equivalent (rules/05 §4).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ShapeKey {
+    form: u32,
+    priority: i64,
+    sets: Vec<(i32, Vec<(u32, i64)>)>,
+    allowed_flavors: Option<String>,
+}
+
+impl Workloads {
+    /// The slot of a workload.
+    pub fn find(&self, namespace: &str, name: &str) -> Option<WorkloadId> {
+        self.by_key.get::<dyn Pair>(&(namespace, name)).copied()
+    }
+
+    /// The workload in a slot, if there is one.
+    pub fn find_by_id(&self, id: WorkloadId) -> Option<&Record> {
+        self.slots.get(id).and_then(Option::as_ref)
+    }
+
+    /// A workload in the table.
+    pub fn get(&self, id: WorkloadId) -> &Record {
+        self.slots[id].as_ref().expect("a workload in the table")
+    }
+
+    /// A workload in the table, to change.
+    pub fn get_mut(&mut self, id: WorkloadId) -> &mut Record {
+        self.slots[id].as_mut().expect("a workload in the table")
+    }
+
+    /// All workloads by slot.
+    pub fn iter(&self) -> impl Iterator<Item = (WorkloadId, &Record)> {
+        self.slots.iter().filter_map(|(id, slot)| slot.as_ref().map(|record| (id, record)))
+    }
+
+    /// Number of workloads.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Is the table empty?
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, n_workloads: usize) {
+        self.by_key.reserve(n_workloads);
+    }
+
+    /// Inserts a new workload. `needs_new_slot`: reuse no slot of a deleted one, which may still be referred to.
+    pub fn insert(&mut self, record: Record, needs_new_slot: bool) -> WorkloadId {
+        let key = record.key().clone();
+        let vacant = if needs_new_slot { None } else { self.free.pop() };
+        let id = match vacant {
+            Some(id) => {
+                self.slots[id] = Some(record);
+                id
+            }
+            None => self.slots.push(Some(record)),
+        };
+        self.by_key.insert(key, id);
+        id
+    }
+
+    /// Takes a workload out of the table.
+    pub fn remove(&mut self, id: WorkloadId) -> Record {
+        let record = self.slots[id].take().expect("a workload in the table");
+        self.by_key.remove(record.key());
+        self.free.push(id);
+        record
+    }
+
+    /// The shared pod sets equal to these; `prepare` works out a new entry. `class` tells apart what is adjusted
+    /// differently.
+    pub fn share(
+        &mut self,
+        class: u64,
+        pod_sets: Shared<Vec<PodSet>>,
+        prepare: impl FnOnce(&[PodSet]) -> Prepared,
+    ) -> Arc<Spec> {
+        let hash = hash_of(class, &pod_sets);
+        if let Some(found) = self.specs.get(&hash).and_then(|s| s.iter().find(|s| s.original == pod_sets)) {
+            return Arc::clone(found);
+        }
+        let Prepared { adjusted, totals, misfit, original_misfit } = prepare(&pod_sets);
+        let keys: Vec<FormKey> = adjusted.iter().map(form_key).collect();
+        let form = self.forms.id_of(keys).0;
+        let number = self.n_specs;
+        self.n_specs += 1;
+        let spec = Arc::new(Spec {
+            number,
+            original: pod_sets,
+            adjusted,
+            totals,
+            told: OnceLock::new(),
+            form,
+            misfit,
+            original_misfit,
+        });
+        self.specs.entry(hash).or_default().push(Arc::clone(&spec));
+        spec
+    }
+
+    /// Forgets what was worked out of pod sets: LimitRanges or RuntimeClasses have changed.
+    pub fn forget_specs(&mut self) {
+        self.specs.clear();
+        self.usual_shapes.clear();
+    }
+
+    /// Is so much kept that it is time to see what of it is still in use? That takes as long as what has come since.
+    pub fn is_worth_a_sweep(&self) -> bool {
+        self.n_kept() > 2 * self.n_used + MIN_UNUSED
+    }
+
+    /// How many specs, forms, shapes and results of assignments are kept.
+    pub fn n_kept(&self) -> usize {
+        self.specs.len() + self.forms.len() + self.shapes.len() + self.assigned.len()
+    }
+
+    /// Forgets specs, forms and shapes that no workload has, here or in `others`; nor may a shape be in `shapes`.
+    pub fn sweep<'a>(&mut self, others: impl Iterator<Item = &'a Record>, shapes: impl Iterator<Item = ShapeId>) {
+        let mut used_shapes: BTreeSet<ShapeId> = shapes.collect();
+        let mut used_forms = BTreeSet::new();
+        let mut note = |record: &Record| {
+            used_shapes.extend(record.shape);
+            used_shapes.extend(record.resume.as_ref().and_then(|resume| resume.shape));
+            used_forms.insert(record.spec.form);
+        };
+        self.slots.iter().filter_map(|(_, slot)| slot.as_ref()).for_each(&mut note);
+        others.for_each(&mut note);
+        self.shapes.retain(|_, id| used_shapes.contains(&id));
+        self.usual_shapes.clear();
+        self.assigned.sweep();
+        self.specs.retain(|_, specs| {
+            specs.retain(|spec| Arc::strong_count(spec) > 1);
+            !specs.is_empty()
+        });
+        used_forms.extend(self.specs.values().flatten().map(|spec| spec.form));
+        used_forms.extend(self.shapes.values().map(|(shape, _)| shape.form));
+        self.forms.retain(|_, id| used_forms.contains(&id.0));
+        self.n_used = self.n_kept().max(self.len());
+    }
+
+    /// What an assignment of a workload comes to.
+    pub(crate) fn assigned(&mut self, names: &mut Names, id: WorkloadId, assignment: &Assignment) -> Assigned {
+        let spec = Arc::clone(&self.get(id).spec);
+        self.assigned.of(names, &spec, assignment)
+    }
+
+    /// The shape of a pending workload that asks for all that its spec says, and allows all flavors.
+    pub fn usual_shape(&mut self, spec: &Spec, priority: i64) -> ShapeId {
+        let key = (spec.number, priority);
+        if let Some(&known) = self.usual_shapes.get(&key) {
+            return known;
+        }
+        let shape = self.shape(spec, priority, &spec.totals, None);
+        self.usual_shapes.insert(key, shape);
+        shape
+    }
+
+    /// The shape of a pending workload.
+    pub fn shape(&mut self, spec: &Spec, priority: i64, totals: &[Totals], allowed_flavors: Option<String>) -> ShapeId {
+        let sets = totals
+            .iter()
+            .map(|t| (t.count, t.requests.iter().map(|(resource, value)| (resource.0, *value)).collect()))
+            .collect();
+        self.shapes.id_of(ShapeKey { form: spec.form, priority, sets, allowed_flavors })
+    }
+}
+
+/// Of what pod sets mostly differ in; who has the same is compared.
+fn hash_of(class: u64, pod_sets: &[PodSet]) -> u64 {
+    let mut hasher = FxHasher::default();
+    class.hash(&mut hasher);
+    for pod_set in pod_sets {
+        (pod_set.count, &pod_set.name, &pod_set.template.labels).hash(&mut hasher);
+        for container in &pod_set.template.spec.containers {
+            container.resources.requests.hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+fn form_key(pod_set: &PodSet) -> FormKey {
+    let mut spec = pod_set.template.spec.clone();
+    // Kueue's shape has requests and ports of containers, not their names, limits or restart policy.
+    spec.priority_class_name.clear();
+    for container in spec.init_containers.iter_mut().chain(&mut spec.containers) {
+        container.name.clear();
+        container.sidecar = false;
+        container.resources.limits.clear();
+    }
+    if let Some(resources) = &mut spec.resources {
+        resources.limits.clear();
+    }
+    FormKey {
+        name: pod_set.name.clone(),
+        min_count: pod_set.min_count,
+        topology: pod_set.topology_request.as_ref().map(|t| t.text.clone()).unwrap_or_default(),
+        spec,
+    }
+}
+
+/// Totals by ids, requests in canonical order.
+pub fn intern_totals(names: &mut Names, totals: &[PodSetTotals]) -> Arc<[Totals]> {
+    totals
+        .iter()
+        .map(|t| {
+            let mut requests: Vec<_> =
+                t.requests.iter().map(|(resource, value)| (names.resource(resource), *value)).collect();
+            requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
+            let flavors = t
+                .flavors
+                .iter()
+                .flatten()
+                .map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor.as_str())))
+                .collect();
+            Totals { count: t.count, requests, flavors }
+        })
+        .collect()
+}
