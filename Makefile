@@ -29,8 +29,8 @@ dev: $(STAMPS)/extension $(STAMPS)/proof ## make .venv with the locked tools, an
 	@echo 'ready: . $(VENV)/bin/activate'
 
 .PHONY: release
-release: ## like dev, with the extension that users get; the next `make dev` or test goes back
-	@$(MAKE) --no-print-directory PROFILE=release dev
+release: ## build the extension that users get into .venv; the next `make dev` or test goes back
+	@$(MAKE) --no-print-directory PROFILE=release $(STAMPS)/extension
 
 .PHONY: demo
 demo: $(STAMPS)/extension ## build, then run every example
