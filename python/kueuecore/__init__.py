@@ -12,7 +12,6 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kueuecore import objects as objects
-    from kueuecore.columns import Submissions as Submissions
     from kueuecore.configuration import Configuration as Configuration
     from kueuecore.configuration import FeatureGate as FeatureGate
     from kueuecore.configuration import feature_gates as feature_gates
@@ -40,11 +39,6 @@ if TYPE_CHECKING:
     from kueuecore.manifests import Manifest as Manifest
     from kueuecore.manifests import parse_manifests as parse_manifests
     from kueuecore.manifests import read_manifests as read_manifests
-    from kueuecore.settling import Ending as Ending
-    from kueuecore.settling import PreemptionLoop as PreemptionLoop
-    from kueuecore.settling import Settled as Settled
-    from kueuecore.settling import find_preemption_loop as find_preemption_loop
-    from kueuecore.settling import settle as settle
     from kueuecore.simulation import Happening as Happening
     from kueuecore.simulation import Operation as Operation
     from kueuecore.simulation import Run as Run
@@ -59,6 +53,12 @@ if TYPE_CHECKING:
     from kueuecore.states import QuotaRow as QuotaRow
     from kueuecore.states import Stage as Stage
     from kueuecore.states import WorkloadState as WorkloadState
+    from kueuecore.steady_state import Ending as Ending
+    from kueuecore.steady_state import PreemptionLoop as PreemptionLoop
+    from kueuecore.steady_state import Settled as Settled
+    from kueuecore.steady_state import find_preemption_loop as find_preemption_loop
+    from kueuecore.steady_state import settle as settle
+    from kueuecore.submissions import Submissions as Submissions
     from kueuecore.version import KUEUE_COMMIT as KUEUE_COMMIT
     from kueuecore.version import KUEUE_VERSION as KUEUE_VERSION
     from kueuecore.world import World as World
@@ -89,8 +89,8 @@ _MODULES = {
         "LocalQueueState",
         "QuotaRow",
     ),
-    "kueuecore.settling": ("settle", "Settled", "Ending", "PreemptionLoop", "find_preemption_loop"),
-    "kueuecore.columns": ("Submissions",),
+    "kueuecore.steady_state": ("settle", "Settled", "Ending", "PreemptionLoop", "find_preemption_loop"),
+    "kueuecore.submissions": ("Submissions",),
     "kueuecore.simulation": (
         "simulate",
         "Happening",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore import _core, tables
+from kueuecore import _core, decision_tables
 from kueuecore._keyed import Keyed
 from kueuecore.errors import ObjectRef, Problem
 
@@ -331,7 +331,7 @@ class Decision:
             >>> len(table), table.dtype.names
             (0, ('workload', 'cluster_queue', 'is_admitted', 'time'))
         """
-        return tables.table(self._core.admission_rows(), tables.ADMISSIONS)
+        return decision_tables.table(self._core.admission_rows(), decision_tables.ADMISSIONS)
 
     @cached_property
     def flavor_table(self) -> npt.NDArray[np.void]:
@@ -341,16 +341,16 @@ class Decision:
         `resource` and `flavor` as numbers, `amount` the total of the pod set: milli-units of `cpu`, whole units (bytes)
         of the rest.
         """
-        return tables.table(self._core.flavor_rows(), tables.FLAVORS)
+        return decision_tables.table(self._core.flavor_rows(), decision_tables.FLAVORS)
 
     @cached_property
     def preemption_table(self) -> npt.NDArray[np.void]:
         """`preemptions` as a structured array, shape (n,).
 
         `workload`, `cluster_queue`, `preemptor` and `reason` as numbers. A workload that holds no quota any more has
-        `kueuecore.tables.NONE` for a ClusterQueue.
+        `kueuecore.decision_tables.NONE` for a ClusterQueue.
         """
-        return tables.table(self._core.preemption_rows(), tables.PREEMPTIONS)
+        return decision_tables.table(self._core.preemption_rows(), decision_tables.PREEMPTIONS)
 
     @cached_property
     def pending_table(self) -> npt.NDArray[np.void]:
@@ -358,7 +358,7 @@ class Decision:
 
         `workload`, `cluster_queue` and `reason` as numbers, `is_parked`.
         """
-        return tables.table(self._core.pending_rows(), tables.PENDING)
+        return decision_tables.table(self._core.pending_rows(), decision_tables.PENDING)
 
     def __repr__(self) -> str:
         n_admissions, n_preemptions, n_pending = self._core.counts()

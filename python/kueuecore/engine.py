@@ -11,14 +11,14 @@ import numpy.typing as npt
 from kueuecore import _core
 from kueuecore._arguments import flag, shown, text
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.columns import encode
 from kueuecore.configuration import Configuration
+from kueuecore.decision_tables import Names
 from kueuecore.decisions import Decision, Event, WhatIf
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.journal import check_digest, check_mapping, checked_calls, digest_of, plain_calls, replay
 from kueuecore.manifests import Manifest, ManifestLike, located, manifest_like, parse_manifests, to_json_lines
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
-from kueuecore.tables import Names
+from kueuecore.submissions import encode
 from kueuecore.times import TimeLike, nanoseconds
 from kueuecore.version import version
 

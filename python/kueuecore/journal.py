@@ -172,7 +172,7 @@ def _columns(value: JsonValue, where: str) -> tuple[object, ...]:
 
 
 _Reader: TypeAlias = Callable[[JsonValue, str], object]
-# As kueuecore.columns.ColumnBytes.
+# As kueuecore.submissions.ColumnBytes.
 _COLUMNS: tuple[_Reader, ...] = (_texts, _column(4), _column(4), _column(8), _column(4), _texts, _column(8))
 # The calls that change an engine, with what reads their arguments but the time, as rust/py takes them.
 _CALLS: Mapping[str, tuple[_Reader, ...]] = {

@@ -15,7 +15,7 @@ from kueuecore import _core
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
-from kueuecore.settling import PreemptionLoop, find_preemption_loop
+from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "RunRecord", "SimulatedCycle", "Step", "StepKind"]
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from kueuecore._arguments import cycles_of, each, flag, text
-from kueuecore.checking import Checking
+from kueuecore.check_controllers import Checking
 from kueuecore.checks import CheckController
-from kueuecore.columns import Submissions, check_names, encode_submissions
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine, Objects
 from kueuecore.errors import ManifestError, OutOfTimeError
 from kueuecore.manifests import to_json_lines
 from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
+from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, span_ns
 from kueuecore.virtual import VirtualCluster
 from kueuecore.virtual.happenings import checked_ready_seconds, submitted

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from hypothesis import given
 
 from kueuecore._quantities import number
+from kueuecore.decision_tables import NONE
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
-from kueuecore.tables import NONE
 from kueuecore.testing import Move, Play, Scenario, Told, histories, shown
 from kueuecore.testing.seen import Seen
 

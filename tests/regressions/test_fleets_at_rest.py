@@ -22,9 +22,9 @@ from kueuecore.multikueue import (
     Overflowing,
     Override,
 )
-from kueuecore.multikueue.garbage import Garbage
+from kueuecore.multikueue.garbage_collection import Garbage
+from kueuecore.multikueue.object_store import Store
 from kueuecore.multikueue.policies import JsonPatchError, Overflow, Overridden, TakingBack
-from kueuecore.multikueue.stores import Store
 from kueuecore.scenarios import (
     JobOutcome,
     Scenario,

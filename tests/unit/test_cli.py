@@ -16,7 +16,7 @@ import pytest
 from kueuecore.cli import ExitCode, commands, main
 from kueuecore.cli.table import Style, table
 from kueuecore.manifests import parse_manifests
-from kueuecore.settling import Ending, Settled
+from kueuecore.steady_state import Ending, Settled
 from kueuecore.version import KUEUE_COMMIT
 from tests.command import QUEUES, Ran
 

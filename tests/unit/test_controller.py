@@ -12,7 +12,7 @@ import pytest
 from kueuecore import Configuration, Stage
 from kueuecore.api_server import Cluster
 from kueuecore.controller import WATCHED, Considered, Controller, Metrics, Turn, Verdict, WatchError, WorkloadWrite
-from kueuecore.controller.families import FAMILIES
+from kueuecore.controller.metric_families import FAMILIES
 
 SECOND = 1_000_000_000
 START = 1_767_225_600 * SECOND

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kueuecore.controller import Controller, WorkloadWrite
-from kueuecore.controller.told import NOTHING
+from kueuecore.controller.job_report import NOTHING
 from kueuecore.controller.versions import Version
 from kueuecore.trials.faults import FaultyHistory
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kueuecore import Configuration
 from kueuecore.api_server import Cluster
 from kueuecore.controller import Controller, Metrics
-from kueuecore.controller.families import FAMILIES, bounds_of
+from kueuecore.controller.metric_families import FAMILIES, bounds_of
 from kueuecore.times import nanoseconds
 from tests.unit.test_controller_refusals import KUEUE, thing
 

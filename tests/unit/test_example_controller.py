@@ -12,7 +12,7 @@ from examples.controller.controller import JOBS, KINDS, Api, JobController, News
 from kueuecore._json import object_at
 from kueuecore.api_server import Cluster
 from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads_for
-from kueuecore.jobs.model import group_of
+from kueuecore.jobs.context import group_of
 from kueuecore.testing import check_invariants
 from kueuecore.times import format_time, nanoseconds
 from tests.api_server import ApiServer

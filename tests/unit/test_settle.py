@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Ending, Engine, RunEnding, Settled, find_preemption_loop, settle, settling, simulate
+from kueuecore import Ending, Engine, RunEnding, Settled, find_preemption_loop, settle, simulate, steady_state
 from kueuecore.decisions import Decision, Preemption
 from kueuecore.states import Stage
 from kueuecore.times import TimeLike
@@ -228,5 +228,5 @@ def test_states_are_compared_only_after_evictions(monkeypatch: pytest.MonkeyPatc
     def fingerprint(engine: Engine) -> str:
         raise AssertionError("nothing was evicted")
 
-    monkeypatch.setattr(settling, "_fingerprint", fingerprint)
+    monkeypatch.setattr(steady_state, "_fingerprint", fingerprint)
     settled([*queues(("default", 2)), workload("a", 1), workload("b", 1), workload("c", 1)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kueuecore._json import list_at, text_at
-from kueuecore.checking import Checking, with_activity
+from kueuecore.check_controllers import Checking, with_activity
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, located
 from kueuecore.provisioning import ProvisioningController

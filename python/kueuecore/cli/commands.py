@@ -20,8 +20,8 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError, ObjectRef, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, read_manifests
-from kueuecore.settling import Ending, settle
 from kueuecore.states import Stage
+from kueuecore.steady_state import Ending, settle
 from kueuecore.world import Applied, World
 
 __all__ = ["gates", "run"]

@@ -12,8 +12,8 @@ from kueuecore.cli.checks import CheckRow, check_rows
 from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
-from kueuecore.settling import Settled
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
+from kueuecore.steady_state import Settled
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
 __all__ = ["Outcome", "Row", "namespaces_of"]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from kueuecore._json import int_at, text_at
 from kueuecore.cli.outcome import Outcome, Row
 from kueuecore.cli.table import Cell, Painted, Style, table
-from kueuecore.settling import Ending
 from kueuecore.states import QuotaRow, Stage
+from kueuecore.steady_state import Ending
 from kueuecore.times import format_time
 
 __all__ = ["report"]

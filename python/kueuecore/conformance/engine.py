@@ -11,7 +11,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.conformance.statuses import recorded_status
 from kueuecore.decisions import Admission
 from kueuecore.engine import Engine
-from kueuecore.jobs.running import limited_to_pod_sets
+from kueuecore.jobs.lifecycle import limited_to_pod_sets
 from kueuecore.simulation import Run, RunEnding, SimulatedCycle, StepKind, simulate
 from kueuecore.times import nanoseconds
 

@@ -4,10 +4,10 @@ Nothing here does I/O or reads a clock: whoever imports it brings a Kubernetes c
 told of its own writes, and of everything else, may come late, twice, out of order or not at all.
 """
 
-from kueuecore.controller.considered import Considered, Verdict
-from kueuecore.controller.kinds import WATCHED
+from kueuecore.controller.cycle_report import Considered, Verdict
 from kueuecore.controller.loop import Controller, WatchError
 from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.watched_kinds import WATCHED
 from kueuecore.controller.writes import Turn, WorkloadWrite
 
 __all__ = ["WATCHED", "Considered", "Controller", "Metrics", "Turn", "Verdict", "WatchError", "WorkloadWrite"]

@@ -13,21 +13,21 @@ from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import CheckController, ObjectWrite, applied_review
 from kueuecore.configuration import Configuration
-from kueuecore.controller.checked import check, check_version, checked_answer, event_of, plain_object
-from kueuecore.controller.considered import Considered, considered_in
-from kueuecore.controller.deciding import Deciding
-from kueuecore.controller.kinds import SOMETIMES_WATCHED, WATCHED
-from kueuecore.controller.known import Known
+from kueuecore.controller.check_reviews import Deciding
+from kueuecore.controller.cycle_report import Considered, considered_in
+from kueuecore.controller.job_report import NOTHING, Told
+from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
-from kueuecore.controller.told import NOTHING, Told
-from kueuecore.controller.usage import next_sampling, with_usage
+from kueuecore.controller.validation import check, check_version, checked_answer, event_of, plain_object
 from kueuecore.controller.versions import Key, Version, Versions, key_of
-from kueuecore.controller.writer import Writer
+from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED
+from kueuecore.controller.workload_record import Known
+from kueuecore.controller.workload_writer import Writer
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, ObjectRef, Problem
-from kueuecore.jobs.model import group_of
+from kueuecore.jobs.context import group_of
 from kueuecore.journal import check_digest, check_mapping, digest_of
 from kueuecore.manifests import object_ref, to_json_lines
 from kueuecore.states import Stage, WorkloadState

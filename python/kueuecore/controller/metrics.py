@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.controller.families import FAMILIES, bounds_of, full_name
-from kueuecore.controller.gauges import gauges_of
-from kueuecore.controller.queues import Queues
+from kueuecore.controller.metric_families import FAMILIES, bounds_of, full_name
+from kueuecore.controller.metric_gauges import gauges_of
+from kueuecore.controller.metric_queues import Queues
 from kueuecore.controller.versions import Key
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision

@@ -8,11 +8,11 @@ Example:
 
 from kueuecore.errors import UnsettledError
 from kueuecore.fleet.fleet import Fleet
+from kueuecore.fleet.kubectl_tables import table
 from kueuecore.fleet.links import MOST_MS, Link, LinkSettings
 from kueuecore.fleet.node import Node
-from kueuecore.fleet.runner import KINDS, RUN_SECONDS, is_job, run_ns
-from kueuecore.fleet.settings import NodeSettings
-from kueuecore.fleet.tables import table
+from kueuecore.fleet.node_settings import NodeSettings
+from kueuecore.fleet.pods import KINDS, RUN_SECONDS, is_job, run_ns
 
 __all__ = [
     "KINDS",

@@ -14,8 +14,8 @@ from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed, requests_of
 from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.node import Node
-from kueuecore.fleet.runner import KINDS, RUN_SECONDS, is_job, run_ns
-from kueuecore.fleet.settings import NodeSettings
+from kueuecore.fleet.node_settings import NodeSettings
+from kueuecore.fleet.pods import KINDS, RUN_SECONDS, is_job, run_ns
 from kueuecore.manifests import ManifestLike, plain_object
 from kueuecore.multikueue import (
     MANAGER,

@@ -10,7 +10,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
-from kueuecore.fleet.runner import KINDS, is_job
+from kueuecore.fleet.pods import KINDS, is_job
 from kueuecore.jobs import (
     Action,
     Integration,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import Cluster
 from kueuecore.errors import ObjectRef
-from kueuecore.fleet.runner import KINDS, Pods, is_job, run_ns, runs_here, status_with
-from kueuecore.fleet.settings import NodeSettings
+from kueuecore.fleet.node_settings import NodeSettings
+from kueuecore.fleet.pods import KINDS, Pods, is_job, run_ns, runs_here, status_with
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import Autoscaler
 

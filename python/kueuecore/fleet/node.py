@@ -13,11 +13,11 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.job_controllers import JobControllers
 from kueuecore.fleet.kubernetes import Kubernetes
-from kueuecore.fleet.runner import is_job
-from kueuecore.fleet.settings import NodeSettings
-from kueuecore.jobs.model import group_of
+from kueuecore.fleet.node_settings import NodeSettings
+from kueuecore.fleet.pods import is_job
+from kueuecore.jobs.context import group_of
 from kueuecore.manifests import Manifest
-from kueuecore.multikueue.affected import key_of
+from kueuecore.multikueue.affected_workloads import key_of
 from kueuecore.provisioning import ProvisioningController
 
 __all__ = ["Node"]

@@ -22,20 +22,20 @@ Example:
     ('job-sample-job-4b8c4', 'user-queue', 3)
 """
 
+from kueuecore.jobs.context import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
-from kueuecore.jobs.kinds import INTEGRATIONS, with_kinds
+from kueuecore.jobs.integrations import INTEGRATIONS, with_kinds
+from kueuecore.jobs.jobs_to_workloads import Ignored, JobsResult, workloads_for
 from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
-from kueuecore.jobs.matching import fits_workload
-from kueuecore.jobs.model import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
-from kueuecore.jobs.names import workload_name
+from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
 from kueuecore.jobs.pod_group import pod_group
-from kueuecore.jobs.running import StopReason, integration_of, reclaimable_pods, start_job, stop_job
 from kueuecore.jobs.stateful_set import pod_of_stateful_set
-from kueuecore.jobs.steps import Action, Sync, WorkloadStep
-from kueuecore.jobs.syncing import sync_workloads
-from kueuecore.jobs.updates import update_problems
-from kueuecore.jobs.workloads import Ignored, JobsResult, workloads_for
+from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
+from kueuecore.jobs.update_validation import update_problems
+from kueuecore.jobs.workload_matching import fits_workload
+from kueuecore.jobs.workload_names import workload_name
+from kueuecore.jobs.workload_sync import sync_workloads
 
 __all__ = [
     "INSTALLED_FRAMEWORKS",

@@ -9,21 +9,21 @@ from dataclasses import replace
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.batch_job import BATCH_JOB_FIELDS, COMPLETION_INDEX, pods_count
+from kueuecore.jobs.context import JobsConfiguration, Surroundings, group_of
 from kueuecore.jobs.deployment import DEPLOYMENT_FIELDS
-from kueuecore.jobs.fields import Items, Shape, Type, field_problems
+from kueuecore.jobs.field_paths import Path, value_at, with_value, without_value
+from kueuecore.jobs.field_types import Items, Shape, Type, field_problems
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet
 from kueuecore.jobs.job_set import JOB_INDEX, JOB_SET_FIELDS
+from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.kubeflow import REPLICA_INDEX, kubeflow_fields
-from kueuecore.jobs.model import JobsConfiguration, Surroundings, group_of
-from kueuecore.jobs.paths import Path, value_at, with_value, without_value
+from kueuecore.jobs.manifest_shapes import CONDITIONS, TEMPLATE, TEXTS
 from kueuecore.jobs.pod import POD_FIELDS
 from kueuecore.jobs.quantities import rounded_to_milli
 from kueuecore.jobs.ray import RAY_CLUSTER_FIELDS, RAY_JOB_FIELDS
 from kueuecore.jobs.rejections import go_int, required
-from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, TEXTS
 from kueuecore.jobs.stateful_set import STATEFUL_SET_FIELDS
-from kueuecore.jobs.status import has_condition
 
 __all__ = ["APP_WRAPPER"]
 

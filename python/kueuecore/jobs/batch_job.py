@@ -9,8 +9,9 @@ from dataclasses import replace
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore._text import quoted
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Exactly, Items, Shape, Type
-from kueuecore.jobs.gates import elastic_gated
+from kueuecore.jobs.context import JobsConfiguration, Surroundings, annotations_of, is_elastic
+from kueuecore.jobs.field_paths import with_value, without_value
+from kueuecore.jobs.field_types import Exactly, Items, Shape, Type
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import (
     Integration,
@@ -20,11 +21,10 @@ from kueuecore.jobs.integration import (
     merged_into_templates,
     written_to_templates,
 )
-from kueuecore.jobs.model import JobsConfiguration, Surroundings, annotations_of, is_elastic
-from kueuecore.jobs.paths import with_value, without_value
+from kueuecore.jobs.job_status import finished_by
+from kueuecore.jobs.manifest_shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid
-from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, template_problems
-from kueuecore.jobs.status import finished_by
+from kueuecore.jobs.scheduling_gates import elastic_gated
 from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems
 
 __all__ = ["BATCH_JOB", "BATCH_JOB_FIELDS", "COMPLETION_INDEX", "pods_count"]

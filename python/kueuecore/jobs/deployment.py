@@ -7,9 +7,7 @@ from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Exactly, Shape, Type
-from kueuecore.jobs.integration import Integration
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     MANAGED_LABEL,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
@@ -19,10 +17,12 @@ from kueuecore.jobs.model import (
     set_annotation,
     set_label,
 )
+from kueuecore.jobs.field_types import Exactly, Shape, Type
+from kueuecore.jobs.integration import Integration
+from kueuecore.jobs.manifest_shapes import TEMPLATE, template_problems
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
 from kueuecore.jobs.rejections import invalid
-from kueuecore.jobs.shapes import TEMPLATE, template_problems
 
 __all__ = ["DEPLOYMENT", "DEPLOYMENT_FIELDS"]
 

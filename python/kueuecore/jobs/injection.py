@@ -9,7 +9,7 @@ from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore.errors import KueuecoreError, ObjectRef, UnknownObjectError
-from kueuecore.jobs.model import PREFIX, JobsConfiguration, annotations_of, is_elastic, labels_of
+from kueuecore.jobs.context import PREFIX, JobsConfiguration, annotations_of, is_elastic, labels_of
 
 __all__ = ["PodSetInfo", "StartError", "infos_of_admission", "infos_of_workload"]
 

@@ -25,10 +25,10 @@ from typing import Self
 
 from kueuecore._json import JsonObject, object_at, texts_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Shape
+from kueuecore.jobs.context import JobsConfiguration, Surroundings, group_of
+from kueuecore.jobs.field_paths import Path, value_at, with_value
+from kueuecore.jobs.field_types import Shape
 from kueuecore.jobs.injection import PodSetInfo, StartError
-from kueuecore.jobs.model import JobsConfiguration, Surroundings, group_of
-from kueuecore.jobs.paths import Path, value_at, with_value
 from kueuecore.jobs.topology import topology_request
 
 __all__ = [

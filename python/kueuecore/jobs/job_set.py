@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.batch_job import COMPLETION_INDEX, pods_count
-from kueuecore.jobs.fields import Items, Shape, Type
+from kueuecore.jobs.context import Surroundings
+from kueuecore.jobs.field_paths import Path
+from kueuecore.jobs.field_types import Items, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet
-from kueuecore.jobs.model import Surroundings
-from kueuecore.jobs.paths import Path
+from kueuecore.jobs.job_status import finished_by
+from kueuecore.jobs.manifest_shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.rejections import required
-from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, template_problems
-from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.validation import topology_is_valid
 
 __all__ = [

@@ -8,14 +8,14 @@ from functools import partial
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Each, Shape, Type
+from kueuecore.jobs.context import JobsConfiguration, Surroundings
+from kueuecore.jobs.field_paths import Key, Path, with_value
+from kueuecore.jobs.field_types import Each, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet
-from kueuecore.jobs.model import JobsConfiguration, Surroundings
-from kueuecore.jobs.paths import Key, Path, with_value
+from kueuecore.jobs.job_status import any_replica_active, finished_by, has_condition
+from kueuecore.jobs.manifest_shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.pod import POD_INDEX_OFFSET
 from kueuecore.jobs.rejections import required
-from kueuecore.jobs.shapes import CONDITIONS, TEMPLATE, template_problems
-from kueuecore.jobs.status import any_replica_active, finished_by, has_condition
 from kueuecore.jobs.topology import GROUP_NAME
 from kueuecore.jobs.validation import topology_is_valid, topology_of_each_is_valid
 

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.jobs.fields import Shape, Type
-from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     PREFIX,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
@@ -19,13 +17,15 @@ from kueuecore.jobs.model import (
     configuration_or_default,
     labels_of,
 )
+from kueuecore.jobs.field_paths import Path, path_text, value_at, with_value
+from kueuecore.jobs.field_types import Shape, Type
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
+from kueuecore.jobs.manifest_shapes import TEMPLATE, template_problems
 from kueuecore.jobs.owners import should_wait
-from kueuecore.jobs.paths import Path, path_text, value_at, with_value
 from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT
 from kueuecore.jobs.rejections import go_error, go_int, immutable, invalid
 from kueuecore.jobs.role_hash import spec_changes
 from kueuecore.jobs.serving import check_pod, marked_pod, serving_identity
-from kueuecore.jobs.shapes import TEMPLATE, template_problems
 from kueuecore.jobs.topology import GROUP_NAME
 from kueuecore.jobs.validation import topology_is_valid
 from kueuecore.manifests import object_ref

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.errors import ObjectRef
-from kueuecore.jobs.model import QUEUE_LABEL, Surroundings, labels_of
+from kueuecore.jobs.context import QUEUE_LABEL, Surroundings, labels_of
 
 __all__ = ["OwnerError", "controller_of", "has_managed_owner", "managed_ancestor", "should_wait"]
 

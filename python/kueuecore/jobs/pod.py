@@ -8,11 +8,7 @@ from collections.abc import Mapping, Sequence
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._names import subdomain_problems
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Shape, Type
-from kueuecore.jobs.gates import has_gate, with_gate, without_gate
-from kueuecore.jobs.injection import TOPOLOGY_GATE, PodSetInfo, StartError
-from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     MANAGED_LABEL,
     PREFIX,
     JobsConfiguration,
@@ -22,9 +18,13 @@ from kueuecore.jobs.model import (
     set_annotation,
     set_label,
 )
+from kueuecore.jobs.field_types import Shape, Type
+from kueuecore.jobs.injection import TOPOLOGY_GATE, PodSetInfo, StartError
+from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
+from kueuecore.jobs.manifest_shapes import CONDITIONS, POD_SPEC, template_problems
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, immutable, invalid, required
 from kueuecore.jobs.role_hash import ROLE_HASH, role_hash
-from kueuecore.jobs.shapes import CONDITIONS, POD_SPEC, template_problems
+from kueuecore.jobs.scheduling_gates import has_gate, with_gate, without_gate
 from kueuecore.jobs.topology import topology_problems
 from kueuecore.jobs.validation import prebuilt_workload
 

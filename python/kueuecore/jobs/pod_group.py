@@ -11,10 +11,7 @@ from collections.abc import Mapping, Sequence
 from kueuecore._arguments import each, text
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.fields import Items, Shape, Type, check_fields
-from kueuecore.jobs.injection import PodSetInfo, StartError
-from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     MANAGED_LABEL,
     MOST_POD_SETS,
     PREFIX,
@@ -24,7 +21,10 @@ from kueuecore.jobs.model import (
     annotations_of,
     labels_of,
 )
-from kueuecore.jobs.names import owner_reference
+from kueuecore.jobs.field_types import Items, Shape, Type, check_fields
+from kueuecore.jobs.injection import PodSetInfo, StartError
+from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write
+from kueuecore.jobs.manifest_shapes import METADATA
 from kueuecore.jobs.pod import (
     FAST_ADMISSION,
     POD_FIELDS,
@@ -41,7 +41,7 @@ from kueuecore.jobs.pod import (
     total_count,
 )
 from kueuecore.jobs.role_hash import role_hash
-from kueuecore.jobs.shapes import METADATA
+from kueuecore.jobs.workload_names import owner_reference
 
 __all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "by_precedence", "is_runnable_or_succeeded", "pod_group"]
 

@@ -10,8 +10,17 @@ from functools import partial
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Items, Shape, Type
-from kueuecore.jobs.gates import elastic_gated, has_gate
+from kueuecore.jobs.context import (
+    ELASTIC_JOB,
+    MOST_POD_SETS,
+    MULTIKUEUE,
+    JobsConfiguration,
+    Surroundings,
+    annotations_of,
+    is_elastic,
+)
+from kueuecore.jobs.field_paths import Path, path_text, value_at, with_value
+from kueuecore.jobs.field_types import Items, Shape, Type
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import (
     Finished,
@@ -21,20 +30,11 @@ from kueuecore.jobs.integration import (
     merged_into_templates,
     written_to_templates,
 )
-from kueuecore.jobs.model import (
-    ELASTIC_JOB,
-    MOST_POD_SETS,
-    MULTIKUEUE,
-    JobsConfiguration,
-    Surroundings,
-    annotations_of,
-    is_elastic,
-)
-from kueuecore.jobs.paths import Path, path_text, value_at, with_value
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.manifest_shapes import CONDITIONS, RESOURCES, TEMPLATE, TEXTS, template_problems
 from kueuecore.jobs.quantities import larger
 from kueuecore.jobs.rejections import forbidden, required
-from kueuecore.jobs.shapes import CONDITIONS, RESOURCES, TEMPLATE, TEXTS, template_problems
-from kueuecore.jobs.status import has_condition
+from kueuecore.jobs.scheduling_gates import elastic_gated, has_gate
 from kueuecore.jobs.validation import topology_is_valid
 
 __all__ = ["RAY_CLUSTER", "RAY_CLUSTER_FIELDS", "RAY_JOB", "RAY_JOB_FIELDS", "RAY_SERVICE"]

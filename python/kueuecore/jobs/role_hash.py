@@ -7,7 +7,7 @@ import json
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.model import PREFIX, annotations_of
+from kueuecore.jobs.context import PREFIX, annotations_of
 from kueuecore.jobs.quantities import canonical_amounts
 from kueuecore.jobs.rejections import immutable
 

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.jobs.fields import Shape, check_fields
-from kueuecore.jobs.integration import WorkloadIdentity
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     JOB_UID_LABEL,
     MANAGED_LABEL,
     PREBUILT_WORKLOAD,
@@ -21,11 +19,13 @@ from kueuecore.jobs.model import (
     set_annotation,
     set_label,
 )
-from kueuecore.jobs.names import owner_reference, workload_name
+from kueuecore.jobs.field_types import Shape, check_fields
+from kueuecore.jobs.integration import WorkloadIdentity
+from kueuecore.jobs.manifest_shapes import METADATA
 from kueuecore.jobs.pod import GROUP_NAME, TOTAL_COUNT
 from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD
 from kueuecore.jobs.role_hash import ROLE_HASH
-from kueuecore.jobs.shapes import METADATA
+from kueuecore.jobs.workload_names import owner_reference, workload_name
 from kueuecore.manifests import object_ref
 
 __all__ = ["marked_pod", "serving_identity"]

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Each, Items, Shape, Type
+from kueuecore.jobs.context import JobsConfiguration, Surroundings, is_elastic
+from kueuecore.jobs.field_paths import Path, value_at, with_value, without_value
+from kueuecore.jobs.field_types import Each, Items, Shape, Type
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload
-from kueuecore.jobs.model import JobsConfiguration, Surroundings, is_elastic
-from kueuecore.jobs.paths import Path, value_at, with_value, without_value
+from kueuecore.jobs.manifest_shapes import CONTAINERS, TEMPLATE, TEXTS, TOLERATIONS
 from kueuecore.jobs.quantities import is_quantity
 from kueuecore.jobs.rejections import invalid
-from kueuecore.jobs.shapes import CONTAINERS, TEMPLATE, TEXTS, TOLERATIONS
 from kueuecore.jobs.topology import slice_size_problems, topology_problems
 
 __all__ = ["SPARK_APPLICATION"]

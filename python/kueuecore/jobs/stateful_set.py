@@ -6,9 +6,7 @@ from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Exactly, Shape, Type
-from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     PREFIX,
     JobsConfiguration,
     Surroundings,
@@ -16,13 +14,15 @@ from kueuecore.jobs.model import (
     labels_of,
     set_annotation,
 )
+from kueuecore.jobs.field_paths import with_value
+from kueuecore.jobs.field_types import Exactly, Shape, Type
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
+from kueuecore.jobs.manifest_shapes import TEMPLATE, template_problems
 from kueuecore.jobs.owners import should_wait
-from kueuecore.jobs.paths import with_value
 from kueuecore.jobs.pod import FAST_ADMISSION, POD_INDEX_SOURCE, SERVING, SUSPENDED_BY_PARENT
 from kueuecore.jobs.rejections import forbidden, immutable
 from kueuecore.jobs.role_hash import spec_changes
 from kueuecore.jobs.serving import check_pod, marked_pod, serving_identity
-from kueuecore.jobs.shapes import TEMPLATE, template_problems
 
 __all__ = ["STATEFUL_SET", "STATEFUL_SET_FIELDS", "pod_of_stateful_set"]
 

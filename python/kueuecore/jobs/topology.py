@@ -8,7 +8,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._names import label_key_problems
 from kueuecore._text import quoted
 from kueuecore.errors import Problem
-from kueuecore.jobs.model import JobsConfiguration
+from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.rejections import forbidden, go_bool, go_int, invalid, required
 
 __all__ = ["PREFERRED", "REQUIRED", "slice_size_problems", "topology_problems", "topology_request"]

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.fields import Items, Shape, Type, field_problems
+from kueuecore.jobs.context import JobsConfiguration, Surroundings, labels_of
+from kueuecore.jobs.field_paths import with_value
+from kueuecore.jobs.field_types import Items, Shape, Type, field_problems
 from kueuecore.jobs.injection import PodSetInfo
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, Write
 from kueuecore.jobs.job_set import REPLICATED_JOBS, job_set_pod_sets
-from kueuecore.jobs.model import JobsConfiguration, Surroundings, labels_of
-from kueuecore.jobs.paths import with_value
+from kueuecore.jobs.job_status import finished_by
+from kueuecore.jobs.manifest_shapes import CONDITIONS, METADATA, RESOURCES
 from kueuecore.jobs.rejections import required
-from kueuecore.jobs.shapes import CONDITIONS, METADATA, RESOURCES
-from kueuecore.jobs.status import finished_by
 from kueuecore.jobs.topology import slice_size_problems, topology_problems
 
 __all__ = ["RUNTIMES", "TRAIN_JOB", "job_set_of"]

@@ -9,8 +9,7 @@ from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._names import subdomain_problems
 from kueuecore._text import quoted
 from kueuecore.errors import Problem
-from kueuecore.jobs.integration import Integration, JobPodSet
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     ADMISSION_GATED_BY,
     ELASTIC_JOB,
     MAX_EXEC_TIME_LABEL,
@@ -22,7 +21,8 @@ from kueuecore.jobs.model import (
     is_elastic,
     labels_of,
 )
-from kueuecore.jobs.paths import path_text
+from kueuecore.jobs.field_paths import path_text
+from kueuecore.jobs.integration import Integration, JobPodSet
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid
 from kueuecore.jobs.topology import GROUP_NAME, PREFERRED, REQUIRED, slice_size_problems, topology_problems
 

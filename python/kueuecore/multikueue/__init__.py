@@ -20,8 +20,7 @@ from kueuecore.multikueue.commands import (
     Turn,
 )
 from kueuecore.multikueue.connections import ConnectionReason
-from kueuecore.multikueue.dispatchers import AllAtOnce, External, Incremental, dispatcher_of
-from kueuecore.multikueue.dispatching import (
+from kueuecore.multikueue.dispatcher_protocol import (
     Attempt,
     Dispatch,
     Dispatcher,
@@ -34,8 +33,9 @@ from kueuecore.multikueue.dispatching import (
     Recall,
     RecallingDispatcher,
 )
-from kueuecore.multikueue.kinds import adapters_of
+from kueuecore.multikueue.kind_adapters import adapters_of
 from kueuecore.multikueue.kubeconfigs import connection_problem, kubeconfig_path_problem, kubeconfig_problem
+from kueuecore.multikueue.kueue_dispatchers import AllAtOnce, External, Incremental, dispatcher_of
 from kueuecore.multikueue.manager import Manager
 from kueuecore.multikueue.settings import MultiKueueSettings, WinCondition
 

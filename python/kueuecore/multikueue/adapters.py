@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
-from kueuecore.jobs.model import PREBUILT_WORKLOAD
-from kueuecore.jobs.paths import Path, value_at, without_value
+from kueuecore.jobs.context import PREBUILT_WORKLOAD
+from kueuecore.jobs.field_paths import Path, value_at, without_value
 from kueuecore.multikueue.settings import MULTIKUEUE, ORIGIN_LABEL, MultiKueueSettings
 
 __all__ = [

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.conditions import condition, with_condition
-from kueuecore.multikueue.dispatching import Attempt, Outcome
+from kueuecore.multikueue.dispatcher_protocol import Attempt, Outcome
 from kueuecore.times import format_time, nanoseconds
 
 __all__ = ["ATTEMPTS", "MOST_ATTEMPTS", "attempts_of", "with_attempt"]

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from kueuecore._json import JsonObject
 from kueuecore.multikueue.conditions import with_condition
-from kueuecore.multikueue.queues import failure_delay_ns
+from kueuecore.multikueue.work_queue import failure_delay_ns
 from kueuecore.times import format_time
 
 __all__ = ["Connection", "ConnectionReason", "establish_timeout_ns", "retry_delay_ns"]

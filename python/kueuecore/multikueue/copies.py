@@ -7,9 +7,9 @@ import json
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
 from kueuecore._patches import patched
-from kueuecore.jobs.model import JOB_UID_LABEL
+from kueuecore.jobs.context import JOB_UID_LABEL
 from kueuecore.multikueue.adapters import clone_metadata, with_text
-from kueuecore.multikueue.dispatching import Override
+from kueuecore.multikueue.dispatcher_protocol import Override
 from kueuecore.multikueue.settings import MULTIKUEUE, ORIGIN_LABEL, MultiKueueSettings
 
 __all__ = ["copy_of", "has_changed_priority", "is_in_sync", "job_override", "same_spec"]

@@ -12,12 +12,12 @@ from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Metrics, WatchError
-from kueuecore.controller.checked import check_key, check_version, event_of, plain_object
-from kueuecore.jobs.model import group_of
+from kueuecore.controller.validation import check_key, check_version, event_of, plain_object
+from kueuecore.jobs.context import group_of
+from kueuecore.multikueue.active_checks import ActiveChecks
 from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text
-from kueuecore.multikueue.affected import Affected, key_of
+from kueuecore.multikueue.affected_workloads import Affected, key_of
 from kueuecore.multikueue.attempts import attempts_of
-from kueuecore.multikueue.checks import ActiveChecks
 from kueuecore.multikueue.commands import (
     MANAGER,
     Command,
@@ -38,21 +38,21 @@ from kueuecore.multikueue.configs import (
     multikueue_check,
 )
 from kueuecore.multikueue.connections import ConnectionReason
-from kueuecore.multikueue.dispatchers import dispatcher_of, is_kueues
-from kueuecore.multikueue.dispatching import Attempt, Dispatcher, OverflowPolicy
-from kueuecore.multikueue.garbage import Garbage
-from kueuecore.multikueue.groups import Result, status_patch
-from kueuecore.multikueue.kinds import adapters_of
-from kueuecore.multikueue.ledger import Ledger
-from kueuecore.multikueue.links import Links
-from kueuecore.multikueue.moving import Moves
-from kueuecore.multikueue.queues import WorkQueue
-from kueuecore.multikueue.quota import QuotaAutomation
-from kueuecore.multikueue.reconciling import reconcile
+from kueuecore.multikueue.dispatcher_protocol import Attempt, Dispatcher, OverflowPolicy
+from kueuecore.multikueue.garbage_collection import Garbage
+from kueuecore.multikueue.group_views import Views
+from kueuecore.multikueue.job_moves import Moves
+from kueuecore.multikueue.kind_adapters import adapters_of
+from kueuecore.multikueue.kueue_dispatchers import dispatcher_of, is_kueues
+from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.open_commands import Ledger
+from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.stores import Store
 from kueuecore.multikueue.triggers import Triggers
-from kueuecore.multikueue.views import Views
+from kueuecore.multikueue.work_queue import WorkQueue
+from kueuecore.multikueue.worker_connections import Links
+from kueuecore.multikueue.workload_group import Result, status_patch
+from kueuecore.multikueue.workload_reconciler import reconcile
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Manager"]

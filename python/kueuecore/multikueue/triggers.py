@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import WorkloadKey
+from kueuecore.multikueue.active_checks import ActiveChecks
 from kueuecore.multikueue.adapters import Adapter, prebuilt_name
-from kueuecore.multikueue.affected import Affected, key_of
-from kueuecore.multikueue.checks import ActiveChecks
+from kueuecore.multikueue.affected_workloads import Affected, key_of
 from kueuecore.multikueue.commands import ObjectCommand
 from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import clusters_of, parameters_of
-from kueuecore.multikueue.links import Links
-from kueuecore.multikueue.moving import moved_workload
-from kueuecore.multikueue.queues import WorkQueue
-from kueuecore.multikueue.quota import QuotaAutomation
+from kueuecore.multikueue.job_moves import moved_workload
+from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
+from kueuecore.multikueue.work_queue import WorkQueue
+from kueuecore.multikueue.worker_connections import Links
 
 __all__ = ["Triggers"]
 

@@ -9,7 +9,7 @@ from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.fleet.node import Node
-from kueuecore.fleet.runner import KINDS
+from kueuecore.fleet.pods import KINDS
 from kueuecore.jobs.pod import GROUP_NAME
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.manifests import object_ref

@@ -16,7 +16,7 @@ from typing import Any
 from kueuecore.api_server import Cluster, RefusedError
 from kueuecore.controller import WATCHED, Controller, WorkloadWrite
 from kueuecore.controller.writes import conditions_that_hold
-from kueuecore.settling import find_preemption_loop
+from kueuecore.steady_state import find_preemption_loop
 from kueuecore.testing.invariants import amount, check_invariants
 from kueuecore.testing.scenario import START
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from kueuecore._arguments import cycles_of, each, flag
 from kueuecore._json import JsonObject, text_at
-from kueuecore.checking import Checking, with_activity
+from kueuecore.check_controllers import Checking, with_activity
 from kueuecore.checks import CheckController, ObjectWriteKind, Review, applied_review
 from kueuecore.configuration import Configuration
-from kueuecore.controller.usage import next_sampling
+from kueuecore.controller.local_queue_usage import next_sampling
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine, Objects
 from kueuecore.errors import ManifestError, ObjectRef, OutOfTimeError, UnknownObjectError

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kueuecore._json import JsonObject
-from kueuecore.columns import Submissions, encode_submissions
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import manifest_like
 from kueuecore.runs import Happening, Operation
+from kueuecore.submissions import Submissions, encode_submissions
 from kueuecore.times import format_time, later
 from kueuecore.virtual.jobs import JobPlan
 

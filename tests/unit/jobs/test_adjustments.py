@@ -11,7 +11,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.jobs import INTEGRATIONS
 from kueuecore.manifests import Manifest
-from kueuecore.settling import settle
+from kueuecore.steady_state import settle
 from kueuecore.world import World
 from tests.jobs import EVERY_KIND, job
 

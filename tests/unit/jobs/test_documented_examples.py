@@ -20,7 +20,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
 from kueuecore.jobs import INTEGRATIONS
 from kueuecore.manifests import Manifest
-from kueuecore.settling import settle
+from kueuecore.steady_state import settle
 from kueuecore.world import World
 
 _KUEUE = "kueue.x-k8s.io/v1beta2"

@@ -20,7 +20,7 @@ from kueuecore.objects import (
     ResourceQuota,
     WorkloadPriorityClass,
 )
-from kueuecore.settling import settle
+from kueuecore.steady_state import settle
 from kueuecore.world import World
 from tests.jobs import EVERY_KIND, POD, job
 

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from kueuecore.controller.versions import Versions
-from kueuecore.multikueue import Command, Create, Delete, Manager, Turn, reconciling, stores
-from kueuecore.multikueue.groups import Group, Result
+from kueuecore.multikueue import Command, Create, Delete, Manager, Turn, object_store, workload_reconciler
+from kueuecore.multikueue.workload_group import Group, Result
 from kueuecore.testing.fleet_invariants import Invariant, InvariantError
 from kueuecore.times import TimeLike
 from kueuecore.trials.fleet_histories import FleetHistory
@@ -51,11 +51,11 @@ def test_a_job_that_starts_on_every_worker_that_admits_it_is_noticed(monkeypatch
         # The losers get the job, too, instead of losing their copies.
         copies = [Create(cluster=name, manifest=group.adapter.copy(group.jobs[0], group.sync)) for name in admitted]
         there = [it for it in copies if it.name not in group.workers[it.cluster].jobs]
-        return Result([*there, *reconciling._synced(group, group.winner)[0]], 10**10)
+        return Result([*there, *workload_reconciler._synced(group, group.winner)[0]], 10**10)
 
-    original = reconciling._settle
-    steps = tuple(settle_everywhere if it is original else it for it in reconciling._STEPS)
-    monkeypatch.setattr(reconciling, "_STEPS", steps)
+    original = workload_reconciler._settle
+    steps = tuple(settle_everywhere if it is original else it for it in workload_reconciler._STEPS)
+    monkeypatch.setattr(workload_reconciler, "_STEPS", steps)
     assert first_seen() is Invariant.STARTS_ONCE
 
 
@@ -84,6 +84,6 @@ def test_an_old_event_that_is_taken_for_news_is_noticed(monkeypatch: pytest.Monk
         def is_gone(self, key: object, version: object) -> bool:
             return True
 
-    monkeypatch.setattr(stores, "Versions", Credulous)
+    monkeypatch.setattr(object_store, "Versions", Credulous)
     # The manager goes on from what once was, and does not look again.
     assert first_seen() is Invariant.NONE_LOST

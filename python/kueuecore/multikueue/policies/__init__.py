@@ -7,7 +7,7 @@ Example:
     ('east',)
 """
 
-from kueuecore.multikueue.dispatching import Dispatch, KnownCluster
+from kueuecore.multikueue.dispatcher_protocol import Dispatch, KnownCluster
 from kueuecore.multikueue.policies.constraints import CLUSTERS, SELECTOR, Filtered, Refusal, not_allowed
 from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch
 from kueuecore.multikueue.policies.overflow import Overflow

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, KnownCluster, Nomination, Recall
+from kueuecore.multikueue.dispatcher_protocol import Dispatch, Dispatcher, KnownCluster, Nomination, Recall
 from kueuecore.multikueue.policies.quota import cannot_hold
 from kueuecore.multikueue.policies.scoring import job_annotations
 from kueuecore.multikueue.policies.wrapping import among, inner_recall

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
 from kueuecore.multikueue.conditions import condition, has_quota
-from kueuecore.multikueue.dispatching import Overflowing
+from kueuecore.multikueue.dispatcher_protocol import Overflowing
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Overflow", "circle_of"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch
 from kueuecore.jobs import Surroundings, integration_of
-from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination, Override, Recall
+from kueuecore.multikueue.dispatcher_protocol import Dispatch, Dispatcher, Nomination, Override, Recall
 from kueuecore.multikueue.policies.json_patch import JsonPatchError, apply_json_patch, check_json_patch
 from kueuecore.multikueue.policies.wrapping import inner_recall
 

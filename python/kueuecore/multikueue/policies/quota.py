@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore._quantities import number
-from kueuecore.multikueue.dispatching import Dispatch, KnownCluster
+from kueuecore.multikueue.dispatcher_protocol import Dispatch, KnownCluster
 
 __all__ = ["FlavorQuota", "WorkerQuota", "cannot_hold", "has_room", "requests_of"]
 

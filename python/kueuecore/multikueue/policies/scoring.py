@@ -22,7 +22,7 @@ from typing import TypeAlias
 from kueuecore._arguments import number
 from kueuecore._json import text_at, texts_at
 from kueuecore.multikueue.conditions import is_true
-from kueuecore.multikueue.dispatching import Dispatch, KnownCluster, Nomination
+from kueuecore.multikueue.dispatcher_protocol import Dispatch, KnownCluster, Nomination
 from kueuecore.multikueue.policies.quota import WorkerQuota, has_room
 
 __all__ = [

@@ -11,7 +11,15 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.jobs import integration_of
 from kueuecore.multikueue.attempts import MOST_ATTEMPTS
 from kueuecore.multikueue.conditions import condition, is_true
-from kueuecore.multikueue.dispatching import Attempt, Dispatch, Dispatcher, KnownCluster, Nomination, Outcome, Recall
+from kueuecore.multikueue.dispatcher_protocol import (
+    Attempt,
+    Dispatch,
+    Dispatcher,
+    KnownCluster,
+    Nomination,
+    Outcome,
+    Recall,
+)
 from kueuecore.multikueue.policies.wrapping import among, inner_recall
 from kueuecore.times import nanoseconds
 

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, KnownCluster, Nomination, Recall, RecallingDispatcher
+from kueuecore.multikueue.dispatcher_protocol import (
+    Dispatch,
+    Dispatcher,
+    KnownCluster,
+    Nomination,
+    Recall,
+    RecallingDispatcher,
+)
 
 __all__ = ["among", "inner_recall"]
 

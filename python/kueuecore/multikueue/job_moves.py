@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore.checks import WorkloadKey
-from kueuecore.jobs.paths import without_value
+from kueuecore.jobs.field_paths import without_value
 from kueuecore.multikueue.adapters import Adapter, adapter_for, clone_metadata, gvk_text, prebuilt_name, with_text
 from kueuecore.multikueue.commands import MANAGER, Create
-from kueuecore.multikueue.dispatching import OverflowPolicy
-from kueuecore.multikueue.groups import Result, delete
+from kueuecore.multikueue.dispatcher_protocol import OverflowPolicy
+from kueuecore.multikueue.object_store import Store
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.workload_group import Result, delete
 
 __all__ = ["MOVING_LABEL", "Moves", "moved_workload"]
 

@@ -10,7 +10,7 @@ from typing import Self
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
-from kueuecore.jobs.names import NO_UID
+from kueuecore.jobs.workload_names import NO_UID
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]

@@ -15,10 +15,10 @@ from kueuecore.multikueue.adapters import Status
 from kueuecore.multikueue.commands import MANAGER, Command, Create, Patch
 from kueuecore.multikueue.conditions import condition, has_quota, is_true, with_check_state, with_condition
 from kueuecore.multikueue.copies import has_changed_priority, is_in_sync, job_override
-from kueuecore.multikueue.dispatching import Outcome, RecallingDispatcher
-from kueuecore.multikueue.gates import open_gate
-from kueuecore.multikueue.groups import Group, Result, event, ownership_problem, patch_of, status_patch, update
-from kueuecore.multikueue.nominating import nominate
+from kueuecore.multikueue.dispatcher_protocol import Outcome, RecallingDispatcher
+from kueuecore.multikueue.nomination import nominate
+from kueuecore.multikueue.preemption_gates import open_gate
+from kueuecore.multikueue.workload_group import Group, Result, event, ownership_problem, patch_of, status_patch, update
 
 __all__ = ["reconcile"]
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from kueuecore._json import object_at
 from kueuecore._quantities import number
-from kueuecore.controller.queues import Queues
+from kueuecore.controller.metric_queues import Queues
 from kueuecore.engine import Engine
 from kueuecore.states import QuotaRow, Stage
 

@@ -9,8 +9,8 @@ from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for
 from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import parameters_of
-from kueuecore.multikueue.queues import WorkQueue
-from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.work_queue import WorkQueue
 
 __all__ = ["Affected", "key_of"]
 

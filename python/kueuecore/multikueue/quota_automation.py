@@ -10,9 +10,9 @@ from kueuecore.multikueue.commands import MANAGER, Patch
 from kueuecore.multikueue.conditions import condition, with_condition
 from kueuecore.multikueue.configs import ConfigError, clusters_of, config_of_check, is_of_multikueue
 from kueuecore.multikueue.connections import Connection
-from kueuecore.multikueue.groups import patch_of, status_patch
+from kueuecore.multikueue.object_store import Store
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.workload_group import patch_of, status_patch
 
 __all__ = ["QuotaAutomation"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.checking import Checking, with_activity
+from kueuecore.check_controllers import Checking, with_activity
 from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind, Review, WorkloadKey
 from kueuecore.errors import ObjectRef
 from kueuecore.times import format_time

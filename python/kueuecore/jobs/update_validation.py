@@ -7,9 +7,7 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.integration import Integration, NoWorkload
-from kueuecore.jobs.kinds import INTEGRATIONS
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     ADMISSION_GATED_BY,
     ELASTIC_JOB,
     MAX_EXEC_TIME_LABEL,
@@ -22,8 +20,11 @@ from kueuecore.jobs.model import (
     is_elastic,
     labels_of,
 )
+from kueuecore.jobs.integration import Integration, NoWorkload
+from kueuecore.jobs.integrations import INTEGRATIONS
+from kueuecore.jobs.jobs_to_workloads import surroundings_of, with_webhook_defaults
+from kueuecore.jobs.lifecycle import known_integration
 from kueuecore.jobs.rejections import forbidden, immutable, invalid
-from kueuecore.jobs.running import known_integration
 from kueuecore.jobs.validation import (
     admission_gate_problems,
     common_problems,
@@ -31,7 +32,6 @@ from kueuecore.jobs.validation import (
     prebuilt_problems,
     prebuilt_workload,
 )
-from kueuecore.jobs.workloads import surroundings_of, with_webhook_defaults
 from kueuecore.manifests import ManifestLike, object_ref
 
 __all__ = ["update_problems"]

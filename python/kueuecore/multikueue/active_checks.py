@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kueuecore.multikueue.commands import MANAGER, Patch
 from kueuecore.multikueue.configs import check_status, is_of_multikueue
-from kueuecore.multikueue.groups import status_patch
-from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.workload_group import status_patch
 
 __all__ = ["ActiveChecks"]
 

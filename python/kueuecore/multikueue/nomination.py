@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.jobs.model import annotations_of
+from kueuecore.jobs.context import annotations_of
 from kueuecore.multikueue.commands import MANAGER, Command, Create
 from kueuecore.multikueue.copies import copy_of
-from kueuecore.multikueue.dispatching import Nomination, Outcome, Override
-from kueuecore.multikueue.groups import Group, Result, ownership_problem, status_patch
+from kueuecore.multikueue.dispatcher_protocol import Nomination, Outcome, Override
+from kueuecore.multikueue.workload_group import Group, Result, ownership_problem, status_patch
 
 __all__ = ["nominate"]
 

@@ -9,12 +9,7 @@ from kueuecore._arguments import each
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.jobs.group_syncing import NotMatching, fits_group, match_group, owned_by_all, prepared_group
-from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION, infos_of_workload
-from kueuecore.jobs.integration import Integration, NoWorkload, Write
-from kueuecore.jobs.kinds import INTEGRATIONS
-from kueuecore.jobs.matching import fits_workload
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     ADMISSION_GATED_BY,
     JOB_UID_LABEL,
     MOST_POD_SETS,
@@ -27,17 +22,22 @@ from kueuecore.jobs.model import (
     is_elastic,
     labels_of,
 )
-from kueuecore.jobs.names import owner_reference, uid_of
-from kueuecore.jobs.paths import value_at, with_value, without_value
+from kueuecore.jobs.field_paths import value_at, with_value, without_value
+from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION, infos_of_workload
+from kueuecore.jobs.integration import Integration, NoWorkload, Write
+from kueuecore.jobs.integrations import INTEGRATIONS
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.jobs_to_workloads import surroundings_of
+from kueuecore.jobs.lifecycle import StopReason, check_workload, known_integration
 from kueuecore.jobs.pod import SERVING
 from kueuecore.jobs.pod_group import POD_GROUP
-from kueuecore.jobs.running import StopReason, check_workload, known_integration
-from kueuecore.jobs.slices import chosen_slice
-from kueuecore.jobs.status import has_condition
-from kueuecore.jobs.steps import Action, Sync, WorkloadStep
+from kueuecore.jobs.pod_group_sync import NotMatching, fits_group, match_group, owned_by_all, prepared_group
+from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
 from kueuecore.jobs.validation import prebuilt_workload
-from kueuecore.jobs.workload import complete_workload, is_label_value, priority_of
-from kueuecore.jobs.workloads import surroundings_of
+from kueuecore.jobs.workload_builder import complete_workload, is_label_value, priority_of
+from kueuecore.jobs.workload_matching import fits_workload
+from kueuecore.jobs.workload_names import owner_reference, uid_of
+from kueuecore.jobs.workload_slices import chosen_slice
 from kueuecore.manifests import ManifestLike, object_ref
 from kueuecore.times import TimeLike, format_time, nanoseconds
 

@@ -9,9 +9,9 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.adapters import Adapter, gvk_text, is_owned, owner_of, prebuilt_name
 from kueuecore.multikueue.commands import MANAGER, Delete
 from kueuecore.multikueue.connections import Connection
-from kueuecore.multikueue.groups import delete
+from kueuecore.multikueue.object_store import Store
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.workload_group import delete
 
 __all__ = ["Garbage"]
 

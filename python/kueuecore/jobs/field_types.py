@@ -17,7 +17,7 @@ from kueuecore._json import JsonValue
 from kueuecore._text import quoted
 from kueuecore._yaml import MOST_DIGITS
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.paths import Key, Path, path_text
+from kueuecore.jobs.field_paths import Key, Path, path_text
 from kueuecore.jobs.rejections import invalid
 from kueuecore.times import nanoseconds
 

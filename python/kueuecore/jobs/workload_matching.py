@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.jobs.context import Surroundings
 from kueuecore.jobs.injection import StartError, infos_of_admission
 from kueuecore.jobs.integration import Integration
-from kueuecore.jobs.kinds import INTEGRATIONS
-from kueuecore.jobs.model import Surroundings
-from kueuecore.jobs.names import uid_of
+from kueuecore.jobs.integrations import INTEGRATIONS
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.lifecycle import check_flavors, check_workload, known_integration
 from kueuecore.jobs.quantities import canonical_amounts
-from kueuecore.jobs.running import check_flavors, check_workload, known_integration
-from kueuecore.jobs.status import has_condition
-from kueuecore.jobs.workload import max_exec_time_seconds, sanitized
+from kueuecore.jobs.workload_builder import max_exec_time_seconds, sanitized
+from kueuecore.jobs.workload_names import uid_of
 
 __all__ = ["fits_workload"]
 

@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, t
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs import INTEGRATIONS, Integration, integration_of
 from kueuecore.jobs.batch_job import pods_count
-from kueuecore.jobs.paths import value_at
+from kueuecore.jobs.field_paths import value_at
 from kueuecore.manifests import object_ref
 from kueuecore.times import format_time, span_ns
 

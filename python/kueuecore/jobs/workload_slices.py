@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.jobs.context import annotations_of
+from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import SLICE_REPLACEMENT_ANNOTATION
-from kueuecore.jobs.model import annotations_of
-from kueuecore.jobs.paths import with_value
-from kueuecore.jobs.status import has_condition
-from kueuecore.jobs.steps import Action, WorkloadStep
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.sync_steps import Action, WorkloadStep
 
 __all__ = ["ChosenSlice", "chosen_slice"]
 

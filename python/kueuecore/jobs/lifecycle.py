@@ -13,12 +13,12 @@ from kueuecore._arguments import instance, mapping, text
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.fields import check_fields
+from kueuecore.jobs.context import JobsConfiguration, configuration_or_default, group_of
+from kueuecore.jobs.field_types import check_fields
 from kueuecore.jobs.injection import infos_of_admission, infos_of_workload
 from kueuecore.jobs.integration import Integration, Write
-from kueuecore.jobs.kinds import INTEGRATIONS
-from kueuecore.jobs.model import JobsConfiguration, configuration_or_default, group_of
-from kueuecore.jobs.shapes import FLAVOR, METADATA, WORKLOAD
+from kueuecore.jobs.integrations import INTEGRATIONS
+from kueuecore.jobs.manifest_shapes import FLAVOR, METADATA, WORKLOAD
 from kueuecore.manifests import object_ref
 
 __all__ = ["StopReason", "integration_of", "reclaimable_pods", "start_job", "stop_job"]

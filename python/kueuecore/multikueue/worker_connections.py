@@ -5,10 +5,10 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.multikueue.commands import MANAGER, Connect, Patch
 from kueuecore.multikueue.connections import Connection, ConnectionReason, establish_timeout_ns
-from kueuecore.multikueue.groups import status_patch
-from kueuecore.multikueue.queues import WorkQueue
+from kueuecore.multikueue.object_store import Store
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.work_queue import WorkQueue
+from kueuecore.multikueue.workload_group import status_patch
 
 __all__ = ["Links"]
 

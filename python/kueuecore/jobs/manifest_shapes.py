@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, list_at
 from kueuecore.errors import Problem
-from kueuecore.jobs.fields import Each, Items, Shape, Type
-from kueuecore.jobs.paths import Path, path_text, value_at
+from kueuecore.jobs.field_paths import Path, path_text, value_at
+from kueuecore.jobs.field_types import Each, Items, Shape, Type
 from kueuecore.jobs.rejections import required
 
 __all__ = [

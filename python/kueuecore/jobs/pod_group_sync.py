@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.jobs.context import MANAGED_LABEL, JobsConfiguration, annotations_of
+from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.integration import NoWorkload, Write, WriteKind
-from kueuecore.jobs.model import MANAGED_LABEL, JobsConfiguration, annotations_of
-from kueuecore.jobs.names import owner_reference
-from kueuecore.jobs.paths import with_value
+from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.pod import FAST_ADMISSION, total_count
 from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, by_precedence, is_runnable_or_succeeded
 from kueuecore.jobs.role_hash import role_hash
-from kueuecore.jobs.status import has_condition
-from kueuecore.jobs.steps import Action, WorkloadStep
-from kueuecore.jobs.workload import max_exec_time_seconds
+from kueuecore.jobs.sync_steps import Action, WorkloadStep
+from kueuecore.jobs.workload_builder import max_exec_time_seconds
+from kueuecore.jobs.workload_names import owner_reference
 
 __all__ = ["MatchedGroup", "NotMatching", "fits_group", "match_group", "owned_by_all", "prepared_group"]
 

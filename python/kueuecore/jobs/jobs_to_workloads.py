@@ -11,10 +11,7 @@ from kueuecore._arguments import each, mapping
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted, shown
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.jobs.fields import field_problems, unknown_fields
-from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
-from kueuecore.jobs.kinds import INTEGRATIONS
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     MOST_POD_SETS,
     MULTIKUEUE,
     PRIORITY_CLASS_LABEL,
@@ -28,13 +25,16 @@ from kueuecore.jobs.model import (
     owner_key,
     set_label,
 )
+from kueuecore.jobs.field_paths import path_text, value_at, with_value
+from kueuecore.jobs.field_types import field_problems, unknown_fields
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
+from kueuecore.jobs.integrations import INTEGRATIONS
+from kueuecore.jobs.manifest_shapes import METADATA
 from kueuecore.jobs.owners import OwnerError, has_managed_owner, managed_ancestor
-from kueuecore.jobs.paths import path_text, value_at, with_value
 from kueuecore.jobs.pod import POD, SUSPENDED_BY_PARENT, TOTAL_COUNT, group_name
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
-from kueuecore.jobs.shapes import METADATA
 from kueuecore.jobs.validation import common_problems, prebuilt_workload
-from kueuecore.jobs.workload import new_workload, priority_of
+from kueuecore.jobs.workload_builder import new_workload, priority_of
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest, object_ref, plain_object
 
 __all__ = ["Ignored", "JobsResult", "surroundings_of", "with_webhook_defaults", "workloads_for"]

@@ -9,9 +9,7 @@ from decimal import Decimal
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import Problem
-from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION
-from kueuecore.jobs.integration import Integration, WorkloadIdentity
-from kueuecore.jobs.model import (
+from kueuecore.jobs.context import (
     ADMISSION_GATED_BY,
     ELASTIC_JOB,
     JOB_UID_LABEL,
@@ -25,8 +23,10 @@ from kueuecore.jobs.model import (
     is_elastic,
     labels_of,
 )
-from kueuecore.jobs.names import owner_reference, workload_name
+from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION
+from kueuecore.jobs.integration import Integration, WorkloadIdentity
 from kueuecore.jobs.rejections import go_int
+from kueuecore.jobs.workload_names import owner_reference, workload_name
 
 __all__ = ["complete_workload", "is_label_value", "max_exec_time_seconds", "new_workload", "priority_of", "sanitized"]
 

@@ -9,10 +9,10 @@ from kueuecore.multikueue.adapters import OWNER_GVK, Adapter, gvk_text, is_owned
 from kueuecore.multikueue.attempts import attempts_of
 from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.connections import Connection
-from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, KnownCluster
-from kueuecore.multikueue.groups import Group, Worker
+from kueuecore.multikueue.dispatcher_protocol import Dispatch, Dispatcher, KnownCluster
+from kueuecore.multikueue.object_store import Store
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.stores import Store
+from kueuecore.multikueue.workload_group import Group, Worker
 
 __all__ = ["Views"]
 

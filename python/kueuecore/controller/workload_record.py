@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject
-from kueuecore.controller.told import NOTHING, Told
+from kueuecore.controller.job_report import NOTHING, Told
 from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
 

@@ -10,7 +10,7 @@ from kueuecore._text import quoted
 from kueuecore.controller.versions import Key, key_of
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.jobs.model import group_of
+from kueuecore.jobs.context import group_of
 from kueuecore.manifests import object_ref, to_json_lines
 
 _LONGEST_VERSION = 253

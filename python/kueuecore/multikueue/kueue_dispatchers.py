@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kueuecore.multikueue.dispatching import Dispatch, Dispatcher, Nomination
+from kueuecore.multikueue.dispatcher_protocol import Dispatch, Dispatcher, Nomination
 from kueuecore.multikueue.settings import ALL_AT_ONCE, INCREMENTAL, MultiKueueSettings
 
 __all__ = ["AllAtOnce", "External", "Incremental", "dispatcher_of", "is_kueues"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.jobs.model import ELASTIC_JOB, JobsConfiguration, is_elastic
-from kueuecore.jobs.paths import Path, value_at, with_value
+from kueuecore.jobs.context import ELASTIC_JOB, JobsConfiguration, is_elastic
+from kueuecore.jobs.field_paths import Path, value_at, with_value
 
 __all__ = ["elastic_gated", "has_gate", "with_gate", "without_gate"]
 

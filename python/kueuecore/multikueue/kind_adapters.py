@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.batch_job import BATCH_JOB
-from kueuecore.jobs.gates import has_gate
+from kueuecore.jobs.context import ELASTIC_JOB, JobsConfiguration, annotations_of, group_of
+from kueuecore.jobs.field_paths import with_value, without_value
 from kueuecore.jobs.integration import Integration
-from kueuecore.jobs.kinds import INTEGRATIONS
-from kueuecore.jobs.model import ELASTIC_JOB, JobsConfiguration, annotations_of, group_of
-from kueuecore.jobs.paths import with_value, without_value
+from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.pod import ADMISSION_GATE, GROUP_NAME
-from kueuecore.jobs.workload import new_workload
+from kueuecore.jobs.scheduling_gates import has_gate
+from kueuecore.jobs.workload_builder import new_workload
 from kueuecore.multikueue.adapters import Adapter, Status, SyncContext, prebuilt_name, with_prebuilt_name
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.times import format_time
