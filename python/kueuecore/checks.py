@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.decisions import Event
 from kueuecore.errors import ObjectRef
+from kueuecore.objects import CheckState
 
 __all__ = [
     "Activity",
@@ -30,19 +31,6 @@ __all__ = [
 
 WorkloadKey: TypeAlias = tuple[str, str]
 """Namespace and name of a Workload."""
-
-
-class CheckState(StrEnum):
-    """The state of a check of a workload, and what it does while quota is reserved (rules/07 §3)."""
-
-    PENDING = "Pending"
-    """The workload waits."""
-    READY = "Ready"
-    """This check agrees; once all do, the workload is admitted."""
-    RETRY = "Retry"
-    """The workload is evicted, and tried again after a while."""
-    REJECTED = "Rejected"
-    """The workload is deactivated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,16 @@ _JSON = (JsonValue,)  # the type hints below need the name at run time
 
 
 class CheckState(StrEnum):
-    """What an admission check says of a workload."""
+    """The state of a check of a workload, and what it does while quota is reserved (rules/07 §3)."""
 
     PENDING = "Pending"
+    """The workload waits."""
     READY = "Ready"
+    """This check agrees; once all do, the workload is admitted."""
     RETRY = "Retry"
+    """The workload is evicted, and tried again after a while."""
     REJECTED = "Rejected"
+    """The workload is deactivated."""
 
 
 @dataclass(frozen=True, slots=True)
