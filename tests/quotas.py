@@ -11,6 +11,7 @@ from kueuecore.objects import (
     BorrowWithinCohort,
     BorrowWithinCohortPolicy,
     ClusterQueue,
+    ClusterQueuePreemption,
     Cohort,
     FlavorFungibility,
     FlavorQuotas,
@@ -18,7 +19,6 @@ from kueuecore.objects import (
     LocalQueue,
     Namespace,
     PodSet,
-    Preemption,
     QueueingStrategy,
     ReclaimWithinCohortPolicy,
     ResourceFlavor,
@@ -33,9 +33,9 @@ NEWER = WithinClusterQueuePolicy.LOWER_OR_NEWER_EQUAL_PRIORITY
 RECLAIM_LOWER = ReclaimWithinCohortPolicy.LOWER_PRIORITY
 RECLAIM_ANY = ReclaimWithinCohortPolicy.ANY
 
-WITHIN = Preemption(within_cluster_queue=LOWER)
-RECLAIM = Preemption(reclaim_within_cohort=RECLAIM_LOWER)
-BORROW = Preemption(
+WITHIN = ClusterQueuePreemption(within_cluster_queue=LOWER)
+RECLAIM = ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_LOWER)
+BORROW = ClusterQueuePreemption(
     reclaim_within_cohort=RECLAIM_LOWER,
     borrow_within_cohort=BorrowWithinCohort(BorrowWithinCohortPolicy.LOWER_PRIORITY),
 )
@@ -59,7 +59,7 @@ def queue(
     cohort: str = "",
     borrowing: str | None = None,
     lending: str | None = None,
-    preemption: Preemption | None = None,
+    preemption: ClusterQueuePreemption | None = None,
     strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO,
     fungibility: FlavorFungibility | None = None,
 ) -> list[ClusterQueue | LocalQueue]:
@@ -76,7 +76,7 @@ def queue(
         cohort_name=cohort,
         namespace_selector=LabelSelector(),
         resource_groups=[ResourceGroup(["cpu"], flavors=flavors)],
-        preemption=preemption or Preemption(),
+        preemption=preemption or ClusterQueuePreemption(),
         queueing_strategy=strategy,
         flavor_fungibility=fungibility or FlavorFungibility(),
     )

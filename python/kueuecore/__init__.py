@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from kueuecore.configuration import Configuration as Configuration
     from kueuecore.configuration import FeatureGate as FeatureGate
     from kueuecore.configuration import feature_gates as feature_gates
-    from kueuecore.decisions import Admission as Admission
     from kueuecore.decisions import Decision as Decision
     from kueuecore.decisions import Event as Event
     from kueuecore.decisions import Outcome as Outcome
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from kueuecore.decisions import ReplacedSlice as ReplacedSlice
     from kueuecore.decisions import Undecided as Undecided
     from kueuecore.decisions import WhatIf as WhatIf
+    from kueuecore.decisions import WorkloadAdmission as WorkloadAdmission
     from kueuecore.engine import Applied as Applied
     from kueuecore.engine import Engine as Engine
     from kueuecore.errors import ConfigurationError as ConfigurationError
@@ -71,7 +71,7 @@ _MODULES = {
     "kueuecore.configuration": ("Configuration", "FeatureGate", "feature_gates"),
     "kueuecore.decisions": (
         "Decision",
-        "Admission",
+        "WorkloadAdmission",
         "PodSetAdmission",
         "Preemption",
         "Pending",

@@ -19,12 +19,12 @@ from kueuecore.checks import (
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import object_ref
 
-__all__ = ["Checking", "with_activity"]
+__all__ = ["CheckControllers", "with_activity"]
 
 AT_ONCE = "Ready at once"
 
 
-class Checking:
+class CheckControllers:
     """Whom to ask about checks.
 
     Args:

@@ -21,7 +21,6 @@ from kueuecore._keyed import Keyed
 from kueuecore.errors import ObjectRef, Problem
 
 __all__ = [
-    "Admission",
     "Decision",
     "Event",
     "Outcome",
@@ -31,6 +30,7 @@ __all__ = [
     "ReplacedSlice",
     "Undecided",
     "WhatIf",
+    "WorkloadAdmission",
 ]
 
 
@@ -52,7 +52,7 @@ class PodSetAdmission:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission(Keyed):
+class WorkloadAdmission(Keyed):
     """A workload that got quota (rules/05 §6.4).
 
     Args:
@@ -262,10 +262,10 @@ class Decision:
         return None if key is None else "/".join(key)
 
     @cached_property
-    def admissions(self) -> tuple[Admission, ...]:
+    def admissions(self) -> tuple[WorkloadAdmission, ...]:
         """The workloads that got quota, in the order in which they were decided on."""
         return tuple(
-            Admission(*key, admission["clusterQueue"], _pod_sets(admission), is_admitted, time)
+            WorkloadAdmission(*key, admission["clusterQueue"], _pod_sets(admission), is_admitted, time)
             for key, admission, is_admitted, time in self._core.admissions()
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from kueuecore._arguments import cycles_of, each, flag, text
-from kueuecore.check_controllers import Checking
+from kueuecore.check_controllers import CheckControllers
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine, Objects
@@ -132,7 +132,7 @@ def simulate(
     for rows in each("submissions", submissions):
         batches.append(encode_submissions(rows, start=start))
         given.append(rows)
-    checks = Checking(checks).controllers
+    checks = CheckControllers(checks).controllers
     if checks:
         cluster = VirtualCluster(
             objects,

@@ -19,7 +19,7 @@ from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
 
-__all__ = ["Applied", "World", "is_workload", "jobs_configuration"]
+__all__ = ["AppliedWorld", "World", "is_workload", "jobs_configuration"]
 
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -29,7 +29,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedWorld:
     """What `World.apply_to` has to say.
 
     Args:
@@ -122,7 +122,7 @@ class World:
         times = [newest_time(_past(manifest.object)) for manifest in self.manifests]
         return max((time for time in times if time is not None), default=None)
 
-    def apply_to(self, engine: Engine, *, now: TimeLike) -> Applied:
+    def apply_to(self, engine: Engine, *, now: TimeLike) -> AppliedWorld:
         """Create all objects at `now`.
 
         Raises:
@@ -140,7 +140,7 @@ class World:
         unread -= Counter(text_at(it.object, "kind") for it in self.manifests if self._is_read(it.object))
         # A note tells of those that are no jobs themselves, such as CronJobs.
         unread -= Counter(it.job.kind for it in self.ignored if not self._is_read(it.manifest.object))
-        return Applied((*self.warnings, *warnings), dict(sorted(unread.items())))
+        return AppliedWorld((*self.warnings, *warnings), dict(sorted(unread.items())))
 
     def _is_read(self, plain: JsonObject) -> bool:
         """Whether an object that the engine does not know is a job, or what one is made of."""

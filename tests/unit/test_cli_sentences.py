@@ -6,7 +6,7 @@ import pytest
 
 from kueuecore import Configuration, Engine, WorkloadState
 from kueuecore.cli.sentences import why_preempted
-from kueuecore.objects import Preemption
+from kueuecore.objects import ClusterQueuePreemption
 from tests.quotas import BORROW, FAIR, HIGH, LOW, NEWER, RECLAIM_ANY, WITHIN, job, queue, run, start, world
 
 SENTENCES = {
@@ -28,14 +28,16 @@ def _told(engine: Engine, old: str, priority: int, cpu: str) -> tuple[str, str]:
     return preemption.reason, why_preempted(preemption, state("old"), state("new"))
 
 
-def _cohort(policy: Preemption, ours: str, theirs: str, configuration: Configuration | None = None) -> Engine:
+def _cohort(
+    policy: ClusterQueuePreemption, ours: str, theirs: str, configuration: Configuration | None = None
+) -> Engine:
     queues = queue("ours", {"f": ours}, cohort="all", preemption=policy), queue("theirs", {"f": theirs}, cohort="all")
     return world(*queues, configuration=configuration)
 
 
 @pytest.mark.parametrize("reason", SENTENCES)
 def test_every_reason_has_its_sentence(reason: str) -> None:
-    any_reclaim = Preemption(reclaim_within_cohort=RECLAIM_ANY)
+    any_reclaim = ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_ANY)
     match reason:
         case "InClusterQueue":
             told = _told(world(queue("ours", {"f": "500m"}, preemption=WITHIN)), "ours", HIGH, "400m")
@@ -49,7 +51,7 @@ def test_every_reason_has_its_sentence(reason: str) -> None:
 
 
 def test_among_equals_the_older_goes_first() -> None:
-    engine = world(queue("ours", {"f": "500m"}, preemption=Preemption(within_cluster_queue=NEWER)))
+    engine = world(queue("ours", {"f": "500m"}, preemption=ClusterQueuePreemption(within_cluster_queue=NEWER)))
     start(engine, job("old", "400m", "ours", created=30))
     (preemption,) = run(engine, job("new", "400m", "ours", created=1), second=9).preemptions
     states = engine.workload("old", namespace="ns"), engine.workload("new", namespace="ns")

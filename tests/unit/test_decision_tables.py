@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kueuecore.objects import Preemption, WithinClusterQueuePolicy
+from kueuecore.objects import ClusterQueuePreemption, WithinClusterQueuePolicy
 from tests.builders import at, cluster_queue, workload, world
 
 
@@ -21,7 +21,7 @@ def test_what_was_admitted_as_arrays() -> None:
 
 
 def test_who_waits_and_who_gives_way_as_arrays() -> None:
-    policy = Preemption(within_cluster_queue=WithinClusterQueuePolicy.LOWER_PRIORITY)
+    policy = ClusterQueuePreemption(within_cluster_queue=WithinClusterQueuePolicy.LOWER_PRIORITY)
     engine = world(cluster_queue(preemption=policy), workload("low", cpu=10, priority=1))
     engine.cycle(at(1))
     engine.apply(workload("high", cpu=10, priority=2), now=at(2))

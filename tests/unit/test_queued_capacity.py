@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kueuecore.provisioning import (
+    CapacityOutcome,
     CapacityRequest,
     CapacityState,
-    Outcome,
     QueuedCapacity,
     RequestCondition,
     RequestedPodSet,
@@ -145,6 +145,6 @@ def test_wrong_providers_are_refused() -> None:
     with pytest.raises(TypeError, match="script\\['tokyo'\\] must hold Outcomes, not str"):
         ScriptedCapacity(wrong)
     with pytest.raises(ValueError, match="after_seconds is -1"):
-        Outcome(-1, RequestCondition.FAILED)
+        CapacityOutcome(-1, RequestCondition.FAILED)
     with pytest.raises(ValueError, match="'Broken' is not a valid RequestCondition"):
-        Outcome(0, "Broken")  # type: ignore[arg-type]  # as from a file
+        CapacityOutcome(0, "Broken")  # type: ignore[arg-type]  # as from a file

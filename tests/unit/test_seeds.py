@@ -8,10 +8,10 @@ from kueuecore.configuration import Configuration
 from kueuecore.objects import (
     BorrowWithinCohort,
     BorrowWithinCohortPolicy,
+    ClusterQueuePreemption,
     Cohort,
     FlavorFungibility,
     FlavorFungibilityPolicy,
-    Preemption,
     QueueingStrategy,
     ReclaimWithinCohortPolicy,
     WithinClusterQueuePolicy,
@@ -172,7 +172,7 @@ def test_d1_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: lis
     q |lower|older|newer|  <- arriving, created between older and newer
     """
     for n_cpus in range(1, 4):
-        engine = world(queue("q", {"default": "3"}, preemption=Preemption(within_cluster_queue=policy)))
+        engine = world(queue("q", {"default": "3"}, preemption=ClusterQueuePreemption(within_cluster_queue=policy)))
         start(
             engine,
             job("lower", "1", "q", priority=LOW, created=1),
@@ -198,7 +198,9 @@ def test_d2_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: l
     """
     for n_cpus in (1, 2):
         engine = world(
-            queue("owner", {"default": "2"}, cohort="c", preemption=Preemption(reclaim_within_cohort=policy)),
+            queue(
+                "owner", {"default": "2"}, cohort="c", preemption=ClusterQueuePreemption(reclaim_within_cohort=policy)
+            ),
             queue("borrower", {"default": "0"}, cohort="c"),
         )
         start(engine, job("high", "1", "borrower", priority=HIGH), job("low", "1", "borrower", priority=LOW))
@@ -218,7 +220,7 @@ def test_d3_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim
     borrower |v|vv
     """
     borrow = BorrowWithinCohort(BorrowWithinCohortPolicy.LOWER_PRIORITY, max_priority_threshold=threshold)
-    policy = Preemption(reclaim_within_cohort=RECLAIM_ANY, borrow_within_cohort=borrow)
+    policy = ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_ANY, borrow_within_cohort=borrow)
     engine = world(
         queue("owner", {"default": "2"}, cohort="c", preemption=policy),
         queue("borrower", {"default": "1"}, cohort="c"),
@@ -234,7 +236,7 @@ def test_d4_others_first_then_the_lowest_priority_then_the_most_recent() -> None
     owner    |ab.... |  <- arriving
     borrower ||low, mid, mid-newer
     """
-    policy = Preemption(reclaim_within_cohort=RECLAIM_ANY, within_cluster_queue=LOWER)
+    policy = ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_ANY, within_cluster_queue=LOWER)
     order = ["low", "mid-newer", "mid", "own-low", "own-mid"]
     for n_cpus in range(1, 6):
         engine = world(
@@ -276,7 +278,7 @@ def test_d4_as_few_as_possible() -> None:
         ("3", BORROW, "InCohortReclaimWhileBorrowing"),  # beyond it, with borrowWithinCohort
     ],
 )
-def test_d5_when_classical_preemption_happens(cpu: str, policy: Preemption, reason: str | None) -> None:
+def test_d5_when_classical_preemption_happens(cpu: str, policy: ClusterQueuePreemption, reason: str | None) -> None:
     engine = world(
         queue("owner", {"default": "2"}, cohort="c", preemption=policy),
         queue("borrower", {"default": "1"}, cohort="c"),
@@ -294,8 +296,12 @@ def test_d6_fair_sharing_evens_out_the_shares() -> None:
     spare  |......|
     """
     engine = world(
-        queue("left", {"default": "0"}, cohort="c", preemption=Preemption(reclaim_within_cohort=RECLAIM_ANY)),
-        queue("right", {"default": "0"}, cohort="c", preemption=Preemption(reclaim_within_cohort=RECLAIM_ANY)),
+        queue(
+            "left", {"default": "0"}, cohort="c", preemption=ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_ANY)
+        ),
+        queue(
+            "right", {"default": "0"}, cohort="c", preemption=ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_ANY)
+        ),
         queue("spare", {"default": "6"}, cohort="c"),
         configuration=Configuration.parse(FAIR),
     )

@@ -10,7 +10,7 @@ import pytest
 from kueuecore import Happening, Operation, Run, RunEnding, Submissions, simulate
 from kueuecore.checks import Activity, CheckAnswer, CheckController, CheckState, Review
 from kueuecore.manifests import JsonObject
-from kueuecore.provisioning import Outcome, RequestCondition, ScriptedCapacity, VirtualProvisioning
+from kueuecore.provisioning import CapacityOutcome, RequestCondition, ScriptedCapacity, VirtualProvisioning
 
 NOW = "2026-01-01T00:00:00Z"
 NAME = "example.com/decides"
@@ -185,8 +185,8 @@ def queued(**options: Any) -> str:
 
 def test_f2_provisioning_request_waits_is_refused_and_is_retried() -> None:
     script = {
-        "first-dws-1": [Outcome(100, FAILED, "out of stock")],
-        "first-dws-2": [Outcome(0, RequestCondition.ACCEPTED), Outcome(200, PROVISIONED, "here it is")],
+        "first-dws-1": [CapacityOutcome(100, FAILED, "out of stock")],
+        "first-dws-2": [CapacityOutcome(0, RequestCondition.ACCEPTED), CapacityOutcome(200, PROVISIONED, "here it is")],
     }
     provisioning = VirtualProvisioning(ScriptedCapacity(script))
     run = simulate(queued(), [job("first")], now=NOW, checks=[provisioning])
@@ -211,7 +211,7 @@ def test_f2_provisioning_request_waits_is_refused_and_is_retried() -> None:
 
 
 def test_f2_a_request_that_fails_too_often_deactivates() -> None:
-    script = {"queued-provisioning.gke.io": [Outcome(10, FAILED, "out of stock")]}
+    script = {"queued-provisioning.gke.io": [CapacityOutcome(10, FAILED, "out of stock")]}
     provisioning = VirtualProvisioning(ScriptedCapacity(script))
     run = simulate(queued(), [job("first")], now=NOW, checks=[provisioning])
     delays = [(it.time - run.start) // 10**9 for it in provisioning.steps if it.what == "Created"]
@@ -226,7 +226,10 @@ def test_f2_a_request_that_fails_too_often_deactivates() -> None:
 
 def test_f2_revoked_capacity_ends_a_running_job() -> None:
     script = {
-        "queued-provisioning.gke.io": [Outcome(0, PROVISIONED), Outcome(40, RequestCondition.CAPACITY_REVOKED, "gone")]
+        "queued-provisioning.gke.io": [
+            CapacityOutcome(0, PROVISIONED),
+            CapacityOutcome(40, RequestCondition.CAPACITY_REVOKED, "gone"),
+        ]
     }
     run = simulate(queued(), [job("first")], now=NOW, checks=[VirtualProvisioning(ScriptedCapacity(script))])
     assert told(run) == [(0, "Created", "ns/first"), (0, "Admitted", "ns/first"), (40, "Stopped", "ns/first")]
@@ -259,7 +262,7 @@ def test_f3_a_multikueue_check_can_not_be_limited_to_flavors() -> None:
 def test_f3_a_check_of_some_flavors_forgets_its_retries() -> None:
     """With the reservation goes the check, and with that its count: the limit is never reached."""
     objects = queued(flavors=("reserved", "spot"), on={"dws": ["spot"]})
-    provisioning = VirtualProvisioning(ScriptedCapacity({"queued-provisioning.gke.io": [Outcome(10, FAILED)]}))
+    provisioning = VirtualProvisioning(ScriptedCapacity({"queued-provisioning.gke.io": [CapacityOutcome(10, FAILED)]}))
     jobs = [job("first", seconds=None), job("second", seconds=None)]
     run = simulate(objects, jobs, now=NOW, checks=[provisioning], max_cycles=30)
     assert run.ending is RunEnding.CYCLE_LIMIT

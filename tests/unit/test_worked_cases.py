@@ -9,7 +9,7 @@ import pytest
 
 from kueuecore.engine import Engine
 from kueuecore.objects import (
-    Preemption,
+    ClusterQueuePreemption,
     Workload,
 )
 from tests.quotas import BORROW, HIGH, LOW, RECLAIM, WITHIN, Thing, admitted, at, job, queue, run, start, victims, world
@@ -22,7 +22,7 @@ from tests.quotas import BORROW, HIGH, LOW, RECLAIM, WITHIN, Thing, admitted, at
 @dataclass(frozen=True)
 class Worked:
     drawing: str
-    policy: Preemption
+    policy: ClusterQueuePreemption
     victim: str | None
     why: str
 

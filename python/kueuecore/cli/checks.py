@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kueuecore._json import list_at, text_at
-from kueuecore.check_controllers import Checking, with_activity
+from kueuecore.check_controllers import CheckControllers, with_activity
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, located
 from kueuecore.provisioning import ProvisioningController
@@ -45,7 +45,7 @@ def with_active_checks(world: World, *, now: int) -> World:
     """
     if world.trusted:
         return world
-    checking = Checking((ProvisioningController(),))
+    checking = CheckControllers((ProvisioningController(),))
     for manifest in world.manifests:
         try:
             checking.observe(manifest.object, now=now)
@@ -68,7 +68,7 @@ def check_rows(world: World) -> tuple[CheckRow, ...]:
     return tuple(found)
 
 
-def _with_activity(manifest: Manifest, checking: Checking, now: int) -> Manifest:
+def _with_activity(manifest: Manifest, checking: CheckControllers, now: int) -> Manifest:
     has_said = any(text_at(it, "type") == "Active" for it in list_at(manifest.object, "status", "conditions"))
     if not _is_check(manifest) or has_said:
         return manifest

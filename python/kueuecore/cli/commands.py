@@ -11,7 +11,7 @@ from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.outcome import Outcome
+from kueuecore.cli.outcome import RunOutcome
 from kueuecore.cli.report import report
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style, table
@@ -22,7 +22,7 @@ from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, read_manifests
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending, settle
-from kueuecore.world import Applied, World
+from kueuecore.world import AppliedWorld, World
 
 __all__ = ["gates", "run"]
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
         to_stderr(*_repeated(manifests), *_notes(world, applied))
-    outcome = Outcome(engine, world, settle(engine, now=now), now)
+    outcome = RunOutcome(engine, world, settle(engine, now=now), now)
     match options.output:
         case "json":
             write(json_document(outcome))
@@ -89,7 +89,7 @@ def _manifests(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]
         ) from None
 
 
-def _notes(world: World, applied: Applied) -> Iterator[str]:
+def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
     for warning in applied.warnings:
         yield f"warning: {warning}"
     for ignored in world.ignored:
@@ -120,7 +120,7 @@ def _repeated(manifests: Sequence[Manifest]) -> Iterator[str]:
         seen[key] = manifest
 
 
-def _exit_code(outcome: Outcome, *, fail_on_pending: bool) -> ExitCode:
+def _exit_code(outcome: RunOutcome, *, fail_on_pending: bool) -> ExitCode:
     if outcome.settled.ending is not Ending.SETTLED:
         return ExitCode.UNSETTLED
     if any(row.undecided for row in outcome.workloads):

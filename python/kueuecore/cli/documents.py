@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from kueuecore._json import JsonObject, int_at, object_at, text_at
-from kueuecore.cli.outcome import Outcome, Row, namespaces_of
+from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.times import format_time
@@ -27,7 +27,7 @@ _WIDEST = 2**31  # lines are not wrapped
 _NUMBER = re.compile(r"[-+]?[.\d_]*\d[.\d_]*([eE][-+]?\d+)?")
 
 
-def json_document(outcome: Outcome) -> str:
+def json_document(outcome: RunOutcome) -> str:
     """The outcome as one JSON document."""
     document = {
         "schema": SCHEMA,
@@ -142,7 +142,7 @@ def _workload(row: Row) -> JsonObject:
     }
 
 
-def yaml_documents(outcome: Outcome, *, is_ascii: bool) -> str:
+def yaml_documents(outcome: RunOutcome, *, is_ascii: bool) -> str:
     """The objects with the statuses that Kueue would write, one YAML document each.
 
     Args:
@@ -160,7 +160,7 @@ def _yaml(plain: JsonObject, *, is_ascii: bool) -> str:
     return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=_WIDEST)
 
 
-def _with_statuses(outcome: Outcome) -> Iterator[JsonObject]:
+def _with_statuses(outcome: RunOutcome) -> Iterator[JsonObject]:
     for manifest in outcome.world.manifests:
         plain = manifest.object
         status = _status(outcome.engine, plain)

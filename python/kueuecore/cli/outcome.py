@@ -16,7 +16,7 @@ from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
-__all__ = ["Outcome", "Row", "namespaces_of"]
+__all__ = ["Row", "RunOutcome", "namespaces_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def namespaces_of(plain: JsonObject) -> tuple[str, ...]:
     return (namespace,) if namespace else ("", DEFAULT_NAMESPACE)
 
 
-class Outcome:
+class RunOutcome:
     """What a run came to.
 
     Args:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kueuecore._json import int_at, text_at
-from kueuecore.cli.outcome import Outcome, Row
+from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.states import QuotaRow, Stage
 from kueuecore.steady_state import Ending
@@ -30,7 +30,7 @@ _AMOUNTS = (
 )
 
 
-def report(outcome: Outcome, style: Style, *, wide: bool = False, events: bool = False) -> str:
+def report(outcome: RunOutcome, style: Style, *, wide: bool = False, events: bool = False) -> str:
     """The outcome as text, without a final newline.
 
     Args:
@@ -53,7 +53,7 @@ def report(outcome: Outcome, style: Style, *, wide: bool = False, events: bool =
     return "\n\n".join(part for part in parts if part)
 
 
-def _summary(outcome: Outcome, style: Style) -> str:
+def _summary(outcome: RunOutcome, style: Style) -> str:
     counts = outcome.counts
     n_workloads, n_cycles = sum(counts.values()), len(outcome.settled.decisions)
     kinds = ", ".join(f"{n} {style.paint(status, _COLORS[status])}" for status, n in counts.items())
@@ -72,7 +72,7 @@ def _summary(outcome: Outcome, style: Style) -> str:
     return "\n".join(lines)
 
 
-def _workloads(outcome: Outcome, style: Style, *, wide: bool) -> str:
+def _workloads(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     if not outcome.workloads:
         return ""
     header = ["WORKLOAD", "QUEUE", "CLUSTER QUEUE", "STATUS", "PODS", "FLAVORS", "MESSAGE"]
@@ -152,7 +152,7 @@ def _usage(row: Row) -> str:
     return "; ".join(texts) or "-"
 
 
-def _preemptions(outcome: Outcome, style: Style, *, wide: bool) -> str:
+def _preemptions(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     extra = ["MESSAGE"] if wide else []
     rows = [
         [it.key, it.cluster_queue, it.preemptor, it.reason, outcome.why(it), *([it.message] if wide else [])]
@@ -161,7 +161,7 @@ def _preemptions(outcome: Outcome, style: Style, *, wide: bool) -> str:
     return table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "WHY", *extra], rows, style) if rows else ""
 
 
-def _checks(outcome: Outcome, style: Style, *, wide: bool) -> str:
+def _checks(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     """What the checks of workloads say."""
     header = ["WORKLOAD", "ADMISSION CHECK", "STATE", *(["SINCE", "RETRIES"] if wide else []), "MESSAGE"]
     rows: list[list[Cell]] = []
@@ -174,7 +174,7 @@ def _checks(outcome: Outcome, style: Style, *, wide: bool) -> str:
     return table(header, rows, style, right=["RETRIES"]) if rows else ""
 
 
-def _admission_checks(outcome: Outcome, style: Style, *, wide: bool) -> str:
+def _admission_checks(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     """The AdmissionChecks; one on which nobody has decided yet is not active."""
     rows = [
         [it.name, it.controller_name or "-", it.active or "-", *([it.reason or "-"] if wide else []), it.message]
@@ -184,7 +184,7 @@ def _admission_checks(outcome: Outcome, style: Style, *, wide: bool) -> str:
     return table(header, rows, style) if rows else ""
 
 
-def _inactive(outcome: Outcome, style: Style) -> str:
+def _inactive(outcome: RunOutcome, style: Style) -> str:
     rows = [[queue.name, queue.reason, queue.message] for queue in outcome.cluster_queues if not queue.is_active]
     return table(["INACTIVE CLUSTER QUEUE", "REASON", "MESSAGE"], rows, style) if rows else ""
 
@@ -219,7 +219,7 @@ def _amount(quantity: str | None) -> str:
     return "unlimited" if quantity is None else quantity
 
 
-def _events(outcome: Outcome, style: Style) -> str:
+def _events(outcome: RunOutcome, style: Style) -> str:
     """Each event once, where it happened first, with how often it did."""
     counts = Counter(outcome.settled.events)
     rows = [[it.type, it.reason, str(n), it.key, it.message] for it, n in counts.items()]

@@ -9,7 +9,7 @@ from typing import Any
 from kueuecore import _proof
 from kueuecore.configuration import Configuration
 from kueuecore.conformance.statuses import recorded_status
-from kueuecore.decisions import Admission
+from kueuecore.decisions import WorkloadAdmission
 from kueuecore.engine import Engine
 from kueuecore.jobs.lifecycle import limited_to_pod_sets
 from kueuecore.simulation import Run, RunEnding, SimulatedCycle, StepKind, simulate
@@ -237,7 +237,7 @@ def _told(run: Run, cycle: SimulatedCycle) -> dict[str, Any]:
     return {"n": cycle.number, "t": _seconds(run, cycle.time), "preempting": sorted(preempting, key=_by_key)}
 
 
-def _granted(run: Run, cycle: SimulatedCycle, admission: Admission) -> dict[str, Any]:
+def _granted(run: Run, cycle: SimulatedCycle, admission: WorkloadAdmission) -> dict[str, Any]:
     pod_sets = [{"name": p.name, "count": p.count, "flavors": dict(p.flavors)} for p in admission.pod_sets]
     granted: dict[str, Any] = {"key": admission.key, "clusterQueue": admission.cluster_queue, "podSets": pod_sets}
     if admission.time != cycle.time:

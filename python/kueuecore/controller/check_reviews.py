@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.check_controllers import Checking, with_activity
+from kueuecore.check_controllers import CheckControllers, with_activity
 from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind, Review, WorkloadKey
 from kueuecore.errors import ObjectRef
 from kueuecore.times import format_time
 
-__all__ = ["Deciding"]
+__all__ = ["CheckReviews"]
 
 _SECOND_NS = 1_000_000_000
 
 
-class Deciding:
+class CheckReviews:
     """What is to be decided on, and what came of it.
 
     Args:
@@ -24,7 +24,7 @@ class Deciding:
     """
 
     def __init__(self, controllers: Sequence[CheckController]) -> None:
-        self._checking = Checking(controllers)
+        self._checking = CheckControllers(controllers)
         self.controllers = self._checking.controllers
         self._checks: dict[str, JsonObject] = {}
         # The version of each AdmissionCheck whose status is being written.

@@ -8,11 +8,11 @@ from typing import Self
 from kueuecore._arguments import text
 from kueuecore._json import JsonObject, JsonValue
 
-__all__ = ["NOTHING", "Told"]
+__all__ = ["NOTHING", "JobReport"]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobReport:
     """What a job was said to have done, and is not written yet.
 
     Args:
@@ -25,10 +25,10 @@ class Told:
     stopped: bool = False
     are_ready: bool | None = None
 
-    def then(self, later: Told) -> Told:
+    def then(self, later: JobReport) -> JobReport:
         """This, and what was said later."""
         are_ready = self.are_ready if later.are_ready is None else later.are_ready
-        return Told(later.finished or self.finished, self.stopped or later.stopped, are_ready)
+        return JobReport(later.finished or self.finished, self.stopped or later.stopped, are_ready)
 
     def to_json(self) -> JsonObject:
         """As plain data."""
@@ -52,5 +52,5 @@ class Told:
         raise ValueError("what a job did must have finished, stopped and areReady")
 
 
-NOTHING = Told()
+NOTHING = JobReport()
 """Nothing is to be told."""

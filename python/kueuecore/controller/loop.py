@@ -13,15 +13,15 @@ from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore._patches import patched
 from kueuecore.checks import CheckController, ObjectWrite, applied_review
 from kueuecore.configuration import Configuration
-from kueuecore.controller.check_reviews import Deciding
+from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.cycle_report import Considered, considered_in
-from kueuecore.controller.job_report import NOTHING, Told
+from kueuecore.controller.job_report import NOTHING, JobReport
 from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.validation import check, check_version, checked_answer, event_of, plain_object
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED
-from kueuecore.controller.workload_record import Known
+from kueuecore.controller.workload_record import WorkloadRecord
 from kueuecore.controller.workload_writer import Writer
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision, Event
@@ -96,9 +96,9 @@ class Controller:
         """The engine, to ask it for what it holds. What changes it goes through the controller."""
         self._considered = considered
         self._metrics = metrics
-        self._deciding = Deciding(checks)
+        self._deciding = CheckReviews(checks)
         self._versions = Versions()
-        self._workloads: dict[tuple[str, str], Known] = {}
+        self._workloads: dict[tuple[str, str], WorkloadRecord] = {}
         # All other objects, to save them.
         self._others: dict[Key, JsonObject] = {}
         # What may have to be written, in the order in which it came up.
@@ -388,7 +388,7 @@ class Controller:
             False if there is no such Workload.
         """
         told = _arguments.text("reason", reason), _arguments.text("message", message)
-        return self._hear(namespace, name, Told(finished=told))
+        return self._hear(namespace, name, JobReport(finished=told))
 
     def stopped(self, name: str, *, namespace: str) -> bool:
         """The job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).
@@ -396,7 +396,7 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, Told(stopped=True))
+        return self._hear(namespace, name, JobReport(stopped=True))
 
     def note_readiness(self, name: str, *, namespace: str, are_ready: bool) -> bool:
         """The pods of a Workload's job are all ready, or not any more (rules/07 §6).
@@ -404,7 +404,7 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, Told(are_ready=_arguments.flag("are_ready", are_ready)))
+        return self._hear(namespace, name, JobReport(are_ready=_arguments.flag("are_ready", are_ready)))
 
     # What is known.
 
@@ -567,7 +567,7 @@ class Controller:
         if key[0] == "ClusterQueue":
             self._patience = None
         if key[0] == "Workload":
-            self._workloads.setdefault(key[1:], Known(manifest)).data = manifest
+            self._workloads.setdefault(key[1:], WorkloadRecord(manifest)).data = manifest
             return
         self._others[key] = manifest
         if self._metrics is not None:
@@ -579,17 +579,17 @@ class Controller:
 
     # What jobs have done.
 
-    def _hear(self, namespace: str, name: str, told: Told) -> bool:
+    def _hear(self, namespace: str, name: str, told: JobReport) -> bool:
         key = _key(namespace, name)
         known = self._workloads.get(key)
         if known is not None:
             self._tell(key, known, known.told.then(told))
         return known is not None
 
-    def _known(self, namespace: str, name: str) -> Known | None:
+    def _known(self, namespace: str, name: str) -> WorkloadRecord | None:
         return self._workloads.get(_key(namespace, name))
 
-    def _known_of(self, write: WorkloadWrite) -> tuple[tuple[str, str], Known | None]:
+    def _known_of(self, write: WorkloadWrite) -> tuple[tuple[str, str], WorkloadRecord | None]:
         _arguments.instance("write", write, WorkloadWrite)
         key = write.namespace, write.name
         return key, self._workloads.get(key)
@@ -597,11 +597,11 @@ class Controller:
     def _remember(self, entry: JsonValue) -> None:
         match entry:
             case [str(namespace), str(name), dict(told)]:
-                if self._hear(namespace, name, Told.from_json(told)):
+                if self._hear(namespace, name, JobReport.from_json(told)):
                     return
         raise ValueError("each entry of told must be the namespace and name of a saved Workload, and what its job did")
 
-    def _tell(self, key: tuple[str, str], known: Known, told: Told) -> None:
+    def _tell(self, key: tuple[str, str], known: WorkloadRecord, told: JobReport) -> None:
         known.told = told
         self._dirty[key] = None
         self._awake()
@@ -704,11 +704,11 @@ class Controller:
         del self._successors[key]
         return False
 
-    def _is_as_stored(self, known: Known) -> bool:
+    def _is_as_stored(self, known: WorkloadRecord) -> bool:
         _, namespace, name = key_of(known.data)
         return self._writer.write(known.data, self.engine.workload(name, namespace=namespace)) is None
 
-    def _write(self, known: Known, state: WorkloadState) -> WorkloadWrite | None:
+    def _write(self, known: WorkloadRecord, state: WorkloadState) -> WorkloadWrite | None:
         return self._writer.write(known.data, state, known.events)
 
     # When to look again.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject
-from kueuecore.controller.job_report import NOTHING, Told
+from kueuecore.controller.job_report import NOTHING, JobReport
 from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
 
-__all__ = ["Known"]
+__all__ = ["WorkloadRecord"]
 
 
 @dataclass(slots=True)
-class Known:
+class WorkloadRecord:
     """A Workload as the API server has it, and what is on its way.
 
     Args:
@@ -27,7 +27,7 @@ class Known:
 
     data: JsonObject
     write: WorkloadWrite | None = None
-    telling: Told = NOTHING
+    telling: JobReport = NOTHING
     newer: JsonObject | None = None
-    told: Told = NOTHING
+    told: JobReport = NOTHING
     events: list[Event] = field(default_factory=list)

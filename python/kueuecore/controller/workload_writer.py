@@ -9,7 +9,7 @@ from functools import partial
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._patches import merge_patch, transplanted, whole_seconds
 from kueuecore.configuration import Configuration
-from kueuecore.controller.job_report import Told
+from kueuecore.controller.job_report import JobReport
 from kueuecore.controller.versions import key_of
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Event
@@ -57,7 +57,7 @@ class Writer:
         lost = tuple(kind for kind in held if kind not in holds)
         return write("status", {"metadata": guard, "status": patch}, gained, lost, tuple(events))
 
-    def after_job(self, stored: JsonObject, told: Told, at: int) -> WorkloadState:
+    def after_job(self, stored: JsonObject, told: JobReport, at: int) -> WorkloadState:
         """What a stored Workload is after what its job has done; nobody else hears of it before that is written."""
         _, namespace, name = key_of(stored)
 

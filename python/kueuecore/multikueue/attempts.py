@@ -4,7 +4,7 @@ Kueue forgets that. A dispatcher that goes by it would begin anew with every man
 it down, in the patch that takes the Workload back. Where one of Kueue's own dispatchers decides, nothing is written.
 
 Example:
-    >>> tried = Attempt("west", Outcome.RECALLED, 0)
+    >>> tried = Attempt("west", AttemptOutcome.RECALLED, 0)
     >>> status = with_attempt({"status": {}}, tried, 0)
     >>> status["conditions"][0]["message"]
     'west Recalled 1970-01-01T00:00:00Z'
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.conditions import condition, with_condition
-from kueuecore.multikueue.dispatcher_protocol import Attempt, Outcome
+from kueuecore.multikueue.dispatcher_protocol import Attempt, AttemptOutcome
 from kueuecore.times import format_time, nanoseconds
 
 __all__ = ["ATTEMPTS", "MOST_ATTEMPTS", "attempts_of", "with_attempt"]
@@ -45,6 +45,6 @@ def _read(message: str) -> Iterator[Attempt]:
     for entry in message.split(", "):
         try:
             cluster, outcome, at = entry.split(" ")
-            yield Attempt(cluster, Outcome(outcome), nanoseconds(at))
+            yield Attempt(cluster, AttemptOutcome(outcome), nanoseconds(at))
         except ValueError:
             continue

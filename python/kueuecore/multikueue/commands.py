@@ -14,12 +14,12 @@ __all__ = [
     "Connect",
     "Create",
     "Delete",
+    "ManagerProblem",
+    "ManagerTurn",
     "ObjectCommand",
     "ObjectKey",
     "Patch",
-    "Problem",
     "Read",
-    "Turn",
 ]
 
 MANAGER = ""
@@ -161,7 +161,7 @@ Command: TypeAlias = ObjectCommand | Connect
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ManagerProblem:
     """What a manager could not do, and tries again later; Kueue logs it.
 
     Args:
@@ -174,7 +174,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ManagerTurn:
     """What one turn of a manager came to.
 
     Args:
@@ -183,4 +183,4 @@ class Turn:
     """
 
     commands: tuple[Command, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[ManagerProblem, ...]

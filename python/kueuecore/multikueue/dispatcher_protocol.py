@@ -28,11 +28,11 @@ from kueuecore.times import TimeLike
 
 __all__ = [
     "Attempt",
+    "AttemptOutcome",
     "Dispatch",
     "Dispatcher",
     "KnownCluster",
     "Nomination",
-    "Outcome",
     "OverflowPolicy",
     "Overflowing",
     "Override",
@@ -45,7 +45,7 @@ _IDENTITY = frozenset({"apiVersion", "kind"})
 _METADATA_IDENTITY = frozenset({"name", "namespace"})
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     """What became of a workload on the worker that had won it, when it was taken back (rules/06 §4)."""
 
     EVICTED = "Evicted"
@@ -71,7 +71,7 @@ class Attempt:
     """
 
     cluster: str
-    outcome: Outcome
+    outcome: AttemptOutcome
     at: int
 
 

@@ -24,11 +24,11 @@ from kueuecore.multikueue.commands import (
     Connect,
     Create,
     Delete,
+    ManagerProblem,
+    ManagerTurn,
     ObjectCommand,
     Patch,
-    Problem,
     Read,
-    Turn,
 )
 from kueuecore.multikueue.conditions import check_state, has_quota, with_check_state
 from kueuecore.multikueue.configs import (
@@ -287,14 +287,14 @@ class Manager:
 
     # What is decided.
 
-    def turn(self, now: TimeLike) -> Turn:
+    def turn(self, now: TimeLike) -> ManagerTurn:
         """Look at everything that is due, and say what is to be carried out.
 
         Args:
             now: The time.
         """
         at = nanoseconds(now)
-        problems: list[Problem] = []
+        problems: list[ManagerProblem] = []
         commands: list[Command] = []
         for command in self._links.commands(at):
             commands += self._opened([command], None, at)
@@ -306,11 +306,11 @@ class Manager:
             # One with commands that are not answered is looked at again once they are.
             if not self._ledger.is_busy(key):
                 result = self._look(key, at)
-                problems += [Problem("/".join(key), result.problem)] if result.problem else []
+                problems += [ManagerProblem("/".join(key), result.problem)] if result.problem else []
                 commands += self._noted(key, result, at)
         commands += self._opened(self._checks.commands(at), None, at)
         commands += self._opened(self._quota.commands(at), None, at)
-        return Turn(tuple(commands), tuple(problems))
+        return ManagerTurn(tuple(commands), tuple(problems))
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.

@@ -10,7 +10,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.jobs.context import annotations_of
 from kueuecore.multikueue.commands import MANAGER, Command, Create
 from kueuecore.multikueue.copies import copy_of
-from kueuecore.multikueue.dispatcher_protocol import Nomination, Outcome, Override
+from kueuecore.multikueue.dispatcher_protocol import AttemptOutcome, Nomination, Override
 from kueuecore.multikueue.workload_group import Group, Result, ownership_problem, status_patch
 
 __all__ = ["nominate"]
@@ -91,7 +91,7 @@ def _nomination(group: Group, clusters: Sequence[str], *, withdrawn: str = "") -
     status = {key: it for key, it in object_at(group.local, "status").items() if key != "nominatedClusterNames"}
     if clusters:
         status["nominatedClusterNames"] = list(clusters)
-    status = group.after(status, withdrawn, Outcome.RECALLED)
+    status = group.after(status, withdrawn, AttemptOutcome.RECALLED)
     return status_patch(MANAGER, group.local, status)
 
 

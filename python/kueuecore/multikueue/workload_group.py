@@ -13,7 +13,7 @@ from kueuecore.multikueue.adapters import Adapter, SyncContext, is_owned
 from kueuecore.multikueue.attempts import with_attempt
 from kueuecore.multikueue.commands import MANAGER, Command, Delete, Patch, Read
 from kueuecore.multikueue.conditions import check_state, condition, is_true, transition_time, with_check_state
-from kueuecore.multikueue.dispatcher_protocol import Attempt, Dispatch, Dispatcher, Outcome
+from kueuecore.multikueue.dispatcher_protocol import Attempt, AttemptOutcome, Dispatch, Dispatcher
 from kueuecore.multikueue.kueue_dispatchers import is_kueues
 from kueuecore.multikueue.settings import ORIGIN_LABEL, MultiKueueSettings
 
@@ -166,11 +166,13 @@ class Group:
         """The next commands that remove everything from all connected workers but one."""
         return [command for name in self.workers if name != but for command in self.removal(name)]
 
-    def retry(self, message: str, outcome: Outcome, *, event_type: str = "") -> Result:
+    def retry(self, message: str, outcome: AttemptOutcome, *, event_type: str = "") -> Result:
         """Give the Workload back to the scheduler of the manager: its check says Retry, and what it was before."""
         return self.set_check("Retry", f'{message}, Previously: "{self.state}"', outcome, event_type=event_type)
 
-    def set_check(self, state: str, message: str, outcome: Outcome | None = None, *, event_type: str = "") -> Result:
+    def set_check(
+        self, state: str, message: str, outcome: AttemptOutcome | None = None, *, event_type: str = ""
+    ) -> Result:
         """Another state of the check, perhaps with an event of the same message."""
         status = with_check_state(self.local, self.check_name, state, message, self.now)
         if outcome is not None:
@@ -181,7 +183,7 @@ class Group:
         )
         return Result([command] if command is not None else [])
 
-    def after(self, status: JsonObject, cluster: str, outcome: Outcome) -> JsonObject:
+    def after(self, status: JsonObject, cluster: str, outcome: AttemptOutcome) -> JsonObject:
         """A status that also says what became of the Workload on a worker, if the dispatcher goes by that."""
         if not cluster or is_kueues(self.dispatcher):
             return status

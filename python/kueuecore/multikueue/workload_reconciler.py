@@ -15,7 +15,7 @@ from kueuecore.multikueue.adapters import Status
 from kueuecore.multikueue.commands import MANAGER, Command, Create, Patch
 from kueuecore.multikueue.conditions import condition, has_quota, is_true, with_check_state, with_condition
 from kueuecore.multikueue.copies import has_changed_priority, is_in_sync, job_override
-from kueuecore.multikueue.dispatcher_protocol import Outcome, RecallingDispatcher
+from kueuecore.multikueue.dispatcher_protocol import AttemptOutcome, RecallingDispatcher
 from kueuecore.multikueue.nomination import nominate
 from kueuecore.multikueue.preemption_gates import open_gate
 from kueuecore.multikueue.workload_group import Group, Result, event, ownership_problem, patch_of, status_patch, update
@@ -60,7 +60,7 @@ def _finish(group: Group) -> Result | None:
         if group.state != "Ready":
             return Result()
         told = f'Remote workload on worker cluster "{cluster}" is out of sync with its user job'
-        return group.retry(f"{told}, resetting for re-dispatch", Outcome.OUT_OF_SYNC, event_type="Warning")
+        return group.retry(f"{told}, resetting for re-dispatch", AttemptOutcome.OUT_OF_SYNC, event_type="Warning")
     if problem := _foreign_job(group, cluster):
         return Result(problem=problem)
     # Its last status may still be on its way.
@@ -98,7 +98,7 @@ def _handle_eviction(group: Group) -> Result | None:
     if group.state != "Ready":
         return None
     told = f'Workload evicted on worker cluster: "{group.cluster}", resetting for re-admission.'
-    return group.set_check("Retry", f'{told} Previously: "Ready"', Outcome.EVICTED, event_type="Normal")
+    return group.set_check("Retry", f'{told} Previously: "Ready"', AttemptOutcome.EVICTED, event_type="Normal")
 
 
 def _mend_copies(group: Group) -> Result | None:
@@ -152,11 +152,11 @@ def _retry_lost(group: Group) -> Result | None:
     if group.cluster in group.unavailable:
         lost_at = group.unavailable[group.cluster]
         left = group.settings.worker_lost_timeout_ns - (group.now - (group.now if lost_at is None else lost_at))
-        return Result(wake_in_ns=left) if left > 0 else group.retry("Admitting remote lost", Outcome.LOST)
+        return Result(wake_in_ns=left) if left > 0 else group.retry("Admitting remote lost", AttemptOutcome.LOST)
     if not group.cluster:
         told = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
-        return group.retry(told, Outcome.GONE)
-    return group.retry("Admitting remote no longer exists", Outcome.GONE)
+        return group.retry(told, AttemptOutcome.GONE)
+    return group.retry("Admitting remote no longer exists", AttemptOutcome.GONE)
 
 
 def _settle(group: Group) -> Result | None:
@@ -236,7 +236,7 @@ def _recalled(group: Group, winner: str) -> Result:
         return Result()
     recall = group.dispatcher.recall(group.dispatch, winner)
     if recall.message:
-        return group.retry(recall.message, Outcome.RECALLED, event_type="Normal")
+        return group.retry(recall.message, AttemptOutcome.RECALLED, event_type="Normal")
     return Result(wake_in_ns=group.settings.wake_in_ns(recall.look_again, group.now))
 
 

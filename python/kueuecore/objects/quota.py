@@ -17,6 +17,7 @@ __all__ = [
     "BorrowWithinCohort",
     "BorrowWithinCohortPolicy",
     "ClusterQueue",
+    "ClusterQueuePreemption",
     "Cohort",
     "ConcurrentAdmissionMode",
     "ConcurrentAdmissionPolicy",
@@ -26,7 +27,6 @@ __all__ = [
     "FlavorFungibilityPreference",
     "FlavorQuotas",
     "LocalQueue",
-    "Preemption",
     "QueueingStrategy",
     "ReclaimWithinCohortPolicy",
     "ResourceFlavor",
@@ -336,7 +336,7 @@ class BorrowWithinCohort(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption(Value):
+class ClusterQueuePreemption(Value):
     """Whom the workloads of a queue may preempt (rules/04).
 
     Args:
@@ -403,7 +403,7 @@ class ClusterQueue(ClusterObject):
         ...     cohort_name="research",
         ...     namespace_selector=LabelSelector(),
         ...     resource_groups=[ResourceGroup.of({"default": {"cpu": 9, "memory": "36Gi"}})],
-        ...     preemption=Preemption(within_cluster_queue=WithinClusterQueuePolicy.LOWER_PRIORITY),
+        ...     preemption=ClusterQueuePreemption(within_cluster_queue=WithinClusterQueuePolicy.LOWER_PRIORITY),
         ... )
         >>> manifest = queue.to_manifest()
         >>> manifest["spec"]["resourceGroups"][0]["flavors"][0]["resources"][1]
@@ -418,7 +418,7 @@ class ClusterQueue(ClusterObject):
     queueing_strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO
     namespace_selector: LabelSelector | None = None
     flavor_fungibility: FlavorFungibility = FlavorFungibility()
-    preemption: Preemption = Preemption()
+    preemption: ClusterQueuePreemption = ClusterQueuePreemption()
     admission_checks: Sequence[AdmissionCheckRule] = field(default=(), metadata=at("spec.admissionChecksStrategy"))
     stop_policy: StopPolicy = StopPolicy.NONE
     fair_sharing: FairSharing | None = None

@@ -7,10 +7,10 @@ of a finite stock for which orders queue up (`QueuedCapacity`). `Autoscaler` is 
 
 from kueuecore.provisioning.autoscaler import Autoscaler, RequestStep
 from kueuecore.provisioning.capacity import (
+    CapacityOutcome,
     CapacityProvider,
     CapacityRequest,
     CapacityState,
-    Outcome,
     RequestedPodSet,
     ScriptedCapacity,
 )
@@ -22,10 +22,10 @@ from kueuecore.provisioning.virtual import VirtualProvisioning
 
 __all__ = [
     "Autoscaler",
+    "CapacityOutcome",
     "CapacityProvider",
     "CapacityRequest",
     "CapacityState",
-    "Outcome",
     "ProvisioningController",
     "QueuedCapacity",
     "RequestCondition",

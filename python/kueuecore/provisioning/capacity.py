@@ -11,7 +11,14 @@ from kueuecore._arguments import shown
 from kueuecore.checks import WorkloadKey
 from kueuecore.provisioning.requests import RequestCondition
 
-__all__ = ["CapacityProvider", "CapacityRequest", "CapacityState", "Outcome", "RequestedPodSet", "ScriptedCapacity"]
+__all__ = [
+    "CapacityOutcome",
+    "CapacityProvider",
+    "CapacityRequest",
+    "CapacityState",
+    "RequestedPodSet",
+    "ScriptedCapacity",
+]
 
 _SECOND_NS = 1_000_000_000
 
@@ -103,7 +110,7 @@ class CapacityProvider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CapacityOutcome:
     """Something that becomes of a request.
 
     Args:
@@ -125,7 +132,7 @@ class Outcome:
         object.__setattr__(self, "condition", RequestCondition(self.condition))
 
 
-_AT_ONCE = (Outcome(0, RequestCondition.PROVISIONED, "Provisioned at once"),)
+_AT_ONCE = (CapacityOutcome(0, RequestCondition.PROVISIONED, "Provisioned at once"),)
 
 
 class ScriptedCapacity:
@@ -137,8 +144,8 @@ class ScriptedCapacity:
 
     Example:
         >>> capacity = ScriptedCapacity({
-        ...     "job-sample-dws-1": [Outcome(30, RequestCondition.FAILED, "out of stock")],
-        ...     "queued-provisioning.gke.io": [Outcome(300, RequestCondition.PROVISIONED, "here it is")],
+        ...     "job-sample-dws-1": [CapacityOutcome(30, RequestCondition.FAILED, "out of stock")],
+        ...     "queued-provisioning.gke.io": [CapacityOutcome(300, RequestCondition.PROVISIONED, "here it is")],
         ... })
         >>> request = CapacityRequest("ns", "job-sample-dws-1", "queued-provisioning.gke.io", {}, (), ("ns", "w"), 0)
         >>> capacity.look(request, is_used=False, now=30 * 10**9).conditions
@@ -146,11 +153,14 @@ class ScriptedCapacity:
     """
 
     def __init__(
-        self, script: Mapping[str, Sequence[Outcome]] | None = None, *, otherwise: Sequence[Outcome] = _AT_ONCE
+        self,
+        script: Mapping[str, Sequence[CapacityOutcome]] | None = None,
+        *,
+        otherwise: Sequence[CapacityOutcome] = _AT_ONCE,
     ) -> None:
         for name, outcomes in {**(script or {}), "otherwise": otherwise}.items():
             for outcome in outcomes:
-                if not isinstance(outcome, Outcome):
+                if not isinstance(outcome, CapacityOutcome):
                     raise TypeError(f"script[{shown(name)}] must hold Outcomes, not {type(outcome).__name__}")
         self._script = dict(script or {})
         self._otherwise = tuple(otherwise)

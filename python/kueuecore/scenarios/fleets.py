@@ -24,7 +24,7 @@ from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.times import BEFORE_NS
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.times import END_NS, format_time
-from kueuecore.world import Applied, World
+from kueuecore.world import AppliedWorld, World
 
 __all__ = ["simulate_fleet"]
 
@@ -85,7 +85,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
 
 def _checked_objects(
     scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]
-) -> tuple[dict[str, list[Manifest]], list[Applied]]:
+) -> tuple[dict[str, list[Manifest]], list[AppliedWorld]]:
     """What is there from the beginning, by cluster, and what is odd about it.
 
     An API server in memory takes everything: what is wrong is found by an engine.

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
 from kueuecore.errors import Problem
-from kueuecore.world import Applied
+from kueuecore.world import AppliedWorld
 
 __all__ = ["warnings_of"]
 
@@ -14,7 +14,7 @@ __all__ = ["warnings_of"]
 _OF_CAPACITY = ("ProvisioningRequestConfig",)
 
 
-def warnings_of(applied: Iterable[Applied], *, others: Container[str] = ()) -> tuple[str, ...]:
+def warnings_of(applied: Iterable[AppliedWorld], *, others: Container[str] = ()) -> tuple[str, ...]:
     """Warnings in sentences, once for each place in a file: many jobs may come from one.
 
     Args:
@@ -24,7 +24,7 @@ def warnings_of(applied: Iterable[Applied], *, others: Container[str] = ()) -> t
     return tuple(dict.fromkeys(it for each in applied for it in _sentences(each, others)))
 
 
-def _sentences(applied: Applied, others: Container[str]) -> Iterator[str]:
+def _sentences(applied: AppliedWorld, others: Container[str]) -> Iterator[str]:
     for warning in applied.warnings:
         yield str(_without_object(warning))
     unread = {kind: n for kind, n in applied.unread.items() if kind not in _OF_CAPACITY and kind not in others}

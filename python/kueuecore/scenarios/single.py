@@ -16,7 +16,7 @@ from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.simulation import simulate
 from kueuecore.virtual import VirtualCluster
-from kueuecore.world import Applied, World
+from kueuecore.world import AppliedWorld, World
 
 __all__ = ["simulate_cluster"]
 
@@ -55,7 +55,7 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
         jobs=_outcomes(run, coming),
         ending=ScenarioEnding(run.ending),
         notes=notes,
-        warnings=warnings_of([Applied(world.warnings, {}), applied]),
+        warnings=warnings_of([AppliedWorld(world.warnings, {}), applied]),
     )
 
 

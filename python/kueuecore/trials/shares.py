@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Self
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.decisions import Admission
+from kueuecore.decisions import WorkloadAdmission
 from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
 from kueuecore.testing.seen import Seen
 from kueuecore.testing.told import Told
@@ -68,7 +68,7 @@ class Witness:
         if any(row.borrowed != "0" for row in seen.quota):
             self.seen.add("borrowing")
 
-    def _is_partial(self, admission: Admission) -> bool:
+    def _is_partial(self, admission: WorkloadAdmission) -> bool:
         counts = self._counts.get(admission.key, {})
         return any(pod_set.count < counts.get(pod_set.name, 0) for pod_set in admission.pod_sets)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kueuecore._arguments import cycles_of, each, flag
 from kueuecore._json import JsonObject, text_at
-from kueuecore.check_controllers import Checking, with_activity
+from kueuecore.check_controllers import CheckControllers, with_activity
 from kueuecore.checks import CheckController, ObjectWriteKind, Review, applied_review
 from kueuecore.configuration import Configuration
 from kueuecore.controller.local_queue_usage import next_sampling
@@ -125,7 +125,7 @@ class VirtualCluster:
         self._running = Running(self.engine, self._record, eviction_ns=span_ns(eviction_seconds, "eviction_seconds"))
         self._events: list[tuple[int, Event]] = []
         self._stored = Stored(self.engine, trusted=flag("trusted", trusted))
-        self._checking = Checking(checks)
+        self._checking = CheckControllers(checks)
         self._has_checks = bool(self._checking.controllers)
         self._happenings: deque[tuple[int, Happening, JobPlan, int | None]] = deque()
         self._n_quiet = 0

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore.cli.outcome import Outcome, Row
+from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
@@ -34,7 +34,7 @@ def _run(*manifests: Object, gates: dict[str, bool] | None = None, **settings: A
     return list(_outcome(*manifests, gates=gates, **settings).workloads)
 
 
-def _outcome(*manifests: Object, gates: dict[str, bool] | None = None, **settings: Any) -> Outcome:
+def _outcome(*manifests: Object, gates: dict[str, bool] | None = None, **settings: Any) -> RunOutcome:
     file = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -46,7 +46,7 @@ def _outcome(*manifests: Object, gates: dict[str, bool] | None = None, **setting
     world = World.of([Manifest(it) for it in manifests], configuration=configuration)
     engine = Engine(configuration)
     world.apply_to(engine, now=0)
-    return Outcome(engine, world, settle(engine, now=0), 0)
+    return RunOutcome(engine, world, settle(engine, now=0), 0)
 
 
 def _admitted(row: Row) -> dict[str, tuple[int, dict[str, str]]]:

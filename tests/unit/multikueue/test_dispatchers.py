@@ -8,13 +8,13 @@ from kueuecore._json import JsonObject
 from kueuecore.configuration import Configuration
 from kueuecore.multikueue import (
     AllAtOnce,
+    AttemptOutcome,
     Dispatch,
     External,
     Incremental,
     KnownCluster,
     MultiKueueSettings,
     Nomination,
-    Outcome,
     Override,
     Recall,
     WinCondition,
@@ -211,7 +211,7 @@ def test_a_dispatcher_takes_a_workload_back_and_knows_where_it_was() -> None:
     stage.wait(MINUTE)
     assert stage.check_of() == ("Retry", 'it takes too long, Previously: "Ready"')
     (attempt,) = stage.manager.attempts("job", namespace="ns")
-    assert (attempt.cluster, attempt.outcome) == ("a", Outcome.RECALLED)
+    assert (attempt.cluster, attempt.outcome) == ("a", AttemptOutcome.RECALLED)
 
 
 def test_a_dispatcher_is_told_what_is_known_of_the_workers() -> None:

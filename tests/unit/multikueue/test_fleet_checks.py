@@ -11,7 +11,7 @@ from kueuecore.checks import Activity, CheckAnswer, CheckController, CheckState,
 from kueuecore.configuration import Configuration
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.fleet import Fleet, NodeSettings
-from kueuecore.provisioning import Outcome, QueuedCapacity, RequestCondition, ScriptedCapacity, Stock
+from kueuecore.provisioning import CapacityOutcome, QueuedCapacity, RequestCondition, ScriptedCapacity, Stock
 from tests.unit.multikueue.worlds import CLUSTER, MULTIKUEUE, QUEUES, START, WITHOUT_CHECKS, job, workload_of
 
 PROVISIONING = """
@@ -81,7 +81,7 @@ def test_the_region_whose_capacity_comes_first_gets_a_job_and_the_others_get_the
 
 
 def test_a_region_without_stock_gets_nothing_and_holds_nothing_up() -> None:
-    sold_out = ScriptedCapacity(otherwise=[Outcome(5, RequestCondition.FAILED, "sold out")])
+    sold_out = ScriptedCapacity(otherwise=[CapacityOutcome(5, RequestCondition.FAILED, "sold out")])
     fleet = regions(ordered(taipei=600, tokyo=0) | {"tokyo": NodeSettings(capacity=sold_out)})
     fleet.submit(job(cpu=4), run_seconds=1000)
     fleet.wait(500)

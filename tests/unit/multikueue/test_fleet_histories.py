@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kueuecore.controller.versions import Versions
-from kueuecore.multikueue import Command, Create, Delete, Manager, Turn, object_store, workload_reconciler
+from kueuecore.multikueue import Command, Create, Delete, Manager, ManagerTurn, object_store, workload_reconciler
 from kueuecore.multikueue.workload_group import Group, Result
 from kueuecore.testing.fleet_invariants import Invariant, InvariantError
 from kueuecore.times import TimeLike
@@ -60,7 +60,7 @@ def test_a_job_that_starts_on_every_worker_that_admits_it_is_noticed(monkeypatch
 
 
 def test_a_deletion_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(self: Manager, now: TimeLike) -> Turn:
+    def forgetful(self: Manager, now: TimeLike) -> ManagerTurn:
         turn = original(self, now)
         kept: list[Command] = []
         for command in turn.commands:
@@ -69,7 +69,7 @@ def test_a_deletion_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
                 self.confirm(command, now=now)
             else:
                 kept.append(command)
-        return Turn(tuple(kept), turn.problems)
+        return ManagerTurn(tuple(kept), turn.problems)
 
     original = Manager.turn
     monkeypatch.setattr(Manager, "turn", forgetful)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kueuecore._json import JsonObject
-from kueuecore.multikueue import MANAGER, AllAtOnce, Attempt, Dispatch, KnownCluster, Outcome, Overflowing
+from kueuecore.multikueue import MANAGER, AllAtOnce, Attempt, AttemptOutcome, Dispatch, KnownCluster, Overflowing
 from kueuecore.multikueue.attempts import ATTEMPTS, attempts_of, with_attempt
 from kueuecore.multikueue.policies import (
     JsonPatchError,
@@ -185,7 +185,7 @@ def test_h4_a_copy_that_holds_quota_and_is_not_admitted_is_withdrawn() -> None:
 
 def test_h4_a_worker_is_left_out_twice_as_long_each_time() -> None:
     policy = TakingBack(inner=AllAtOnce(), exclude_ns=MINUTE)
-    attempts = (Attempt("a", Outcome.RECALLED, START), Attempt("a", Outcome.EVICTED, START + 2 * MINUTE))
+    attempts = (Attempt("a", AttemptOutcome.RECALLED, START), Attempt("a", AttemptOutcome.EVICTED, START + 2 * MINUTE))
     told = dispatch(cluster("a"), cluster("b"), attempts=attempts)
     until = START + 4 * MINUTE
     assert policy.nominate(replace(told, now=until - 1)).clusters == ("b",)
@@ -202,7 +202,7 @@ def test_h4_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
     stage.wait(MINUTE + 5 * SECOND)
     assert (stage.copies(), stage.nominated()) == (["b"], ["b"])
     (attempt,) = stage.manager.attempts("job", namespace="ns")
-    assert (attempt.cluster, attempt.outcome) == ("a", Outcome.RECALLED)
+    assert (attempt.cluster, attempt.outcome) == ("a", AttemptOutcome.RECALLED)
     stage.wait(10 * MINUTE)
     assert stage.copies() == ["a", "b"]
 
@@ -239,7 +239,7 @@ def test_h4_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_w
 
 def test_h4_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() -> None:
     workload: JsonObject = {"status": {}}
-    tried = [Attempt(f"w{index}", Outcome.LOST, START + index) for index in range(103)]
+    tried = [Attempt(f"w{index}", AttemptOutcome.LOST, START + index) for index in range(103)]
     for attempt in tried:
         workload = {"status": with_attempt(workload, attempt, attempt.at)}
     assert attempts_of(workload) == tuple(tried[3:])
@@ -248,7 +248,7 @@ def test_h4_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() ->
         "status": "True",
         "message": "a, b Recalled soon, c Recalled 2026-01-01T00:00:00Z",
     }
-    assert attempts_of({"status": {"conditions": [note]}}) == (Attempt("c", Outcome.RECALLED, START),)
+    assert attempts_of({"status": {"conditions": [note]}}) == (Attempt("c", AttemptOutcome.RECALLED, START),)
 
 
 # Here first.

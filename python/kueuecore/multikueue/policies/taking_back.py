@@ -13,11 +13,11 @@ from kueuecore.multikueue.attempts import MOST_ATTEMPTS
 from kueuecore.multikueue.conditions import condition, is_true
 from kueuecore.multikueue.dispatcher_protocol import (
     Attempt,
+    AttemptOutcome,
     Dispatch,
     Dispatcher,
     KnownCluster,
     Nomination,
-    Outcome,
     Recall,
 )
 from kueuecore.multikueue.policies.wrapping import among, inner_recall
@@ -26,7 +26,7 @@ from kueuecore.times import nanoseconds
 __all__ = ["TakingBack"]
 
 _MINUTE_NS = 60_000_000_000
-_COUNTED = (Outcome.RECALLED, Outcome.EVICTED, Outcome.LOST)
+_COUNTED = (AttemptOutcome.RECALLED, AttemptOutcome.EVICTED, AttemptOutcome.LOST)
 # From here on an exclusion does not double any more.
 _MOST_DOUBLINGS = 10
 
