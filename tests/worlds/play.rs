@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use kueuecore::base::ids::WorkloadId;
+use kueuecore::base::key::Key;
 use kueuecore::base::shared::Shared;
 use kueuecore::engine::{Engine, Kind};
 use kueuecore::objects::{Object, Time, WorkloadStatus};
-use kueuecore::schedule::decision::{Decision, Event, Key};
+use kueuecore::schedule::decision::{Decision, Event};
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::encode;

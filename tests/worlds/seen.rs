@@ -1,11 +1,12 @@
 //! What can be seen of an engine, and how two sights differ.
 
 use kueuecore::base::ids::WorkloadId;
+use kueuecore::base::key::Key;
 use kueuecore::engine::Engine;
 use kueuecore::objects::ConditionStatus;
 use kueuecore::objects::conditions;
-use kueuecore::schedule::decision::{Event, Key};
-use kueuecore::state::apply::Stage;
+use kueuecore::schedule::decision::Event;
+use kueuecore::status::stage::Stage;
 use kueuecore_wire::{encode, report};
 use serde_json::{Map, Value, json};
 

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use kueuecore::assign::{self, Assignment, Candidate, Context};
 use kueuecore::base::ids::{QueueId, WorkloadId};
-use kueuecore::preempt::{Demand, Preemptor, Simulation, Target, World, find_targets};
+use kueuecore::preempt::{Demand, Preemptor, Simulation, World, find_targets};
 use kueuecore::quota::tree::Tree;
 use kueuecore::state::State;
+use kueuecore::workloads::charge::Target;
 
 /// A head with all that is read for it.
 pub(crate) struct Head<'a> {

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use kueuecore::assign::{
-    Assignment, Attempt, Candidate, Context, Nomination, Oracle, PodSetAssignment, Possibility, ReplacedPodSet, Totals,
-    assign as assign_flavors,
+    Assignment, Attempt, Candidate, Context, Nomination, Oracle, PodSetAssignment, Possibility, ReplacedPodSet,
+    assign as assign_flavors, messages,
 };
 use kueuecore::base::amount::Amount;
 use kueuecore::base::ids::{FlavorResourceId, ResourceId, WorkloadId};
 use kueuecore::base::names::Names;
 use kueuecore::objects::PodSet;
 use kueuecore::objects::resource_names::resource_value;
+use kueuecore::objects::variants::allowed_flavors;
+use kueuecore::pods::totals::Totals;
 use kueuecore::quota::tree::{Column, Row, Tree};
-use kueuecore::schedule::nominate::allowed_flavors;
 use kueuecore::state::State;
-use kueuecore::status::messages;
 use serde_json::{Map, Value, json};
 
 use super::values::{

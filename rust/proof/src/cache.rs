@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use kueuecore::base::amount::Amount;
+use kueuecore::base::key::Key;
 use kueuecore::objects::Object;
 use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::tree::{Column, Row, Tree};
-use kueuecore::schedule::decision::Key;
 use kueuecore::state::{Owner, QueueRecord, State};
 use kueuecore_wire::decode::decode_value;
 use serde_json::{Map, Value, json};

@@ -4,11 +4,12 @@ use kueuecore::assign::{Resume, search_counts};
 use kueuecore::base::amount::Amount;
 use kueuecore::base::gates::Gate;
 use kueuecore::base::ids::{Id, ShapeId};
+use kueuecore::objects::priority::{PRIORITY_BOOST, effective_priority, priority_boost};
 use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::share::Share;
 use kueuecore::state::{Owner, State};
+use kueuecore::status::admissible::backoff_expired;
 use kueuecore::status::messages;
-use kueuecore::status::queue_order::{PRIORITY_BOOST, backoff_expired, effective_priority, priority_boost};
 use serde_json::{Value, json};
 
 use super::quota::float;

@@ -7,9 +7,10 @@ use kueuecore::assign::{
     Usage,
 };
 use kueuecore::base::ids::{QueueId, WorkloadId};
-use kueuecore::preempt::{Demand, Target, find_targets};
+use kueuecore::preempt::{Demand, find_targets};
 use kueuecore::schedule::decision::Decision;
 use kueuecore::state::State;
+use kueuecore::workloads::charge::Target;
 use kueuecore_wire::encode;
 use serde_json::{Value, json};
 

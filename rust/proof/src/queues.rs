@@ -2,9 +2,9 @@
 
 use kueuecore::objects::config::RequeuingTimestamp;
 use kueuecore::objects::{AdmissionCheck, Meta, Object, Time};
+use kueuecore::queue;
 use kueuecore::status::activeness::Activeness;
 use kueuecore::status::checks::required_checks;
-use kueuecore::status::queue_order;
 use kueuecore::status::reservation;
 use kueuecore_wire::decode::decode_value;
 use kueuecore_wire::encode;
@@ -73,7 +73,7 @@ pub(super) fn admission_checks(case: &Case<'_>) -> Answer {
 pub(super) fn queue_order_timestamp(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
     let at = |requeuing| -> Option<String> {
-        let time = queue_order::queue_order_timestamp(&workload, requeuing, case.config.gates);
+        let time = queue::queue_order_timestamp(&workload, requeuing, case.config.gates);
         (time != Time::ABSENT).then(|| format_time(time))
     };
     Ok(Some(json!({"Eviction": at(RequeuingTimestamp::Eviction), "Creation": at(RequeuingTimestamp::Creation)})))

@@ -27,7 +27,7 @@ pub fn event_row(event: &core::Event) -> EventRow {
     (event.kind, event.reason.to_string(), key(&event.key), event.message.to_string())
 }
 
-fn key(key: &core::Key) -> Key {
+fn key(key: &kueuecore::base::key::Key) -> Key {
     (key.namespace().to_owned(), key.name().to_owned())
 }
 

@@ -1,6 +1,6 @@
 //! What came of a run through time; cycles are converted when somebody looks.
 
-use kueuecore::schedule::decision::Key;
+use kueuecore::base::key::Key;
 use kueuecore::simulate::{Cycle, Run};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

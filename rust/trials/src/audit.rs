@@ -8,7 +8,7 @@ use kueuecore::base::ids::{Id, IdSet, LocalQueueId, QueueId, WorkloadId};
 use kueuecore::engine::Engine;
 use kueuecore::quota::tree::{Column, Row, Tree};
 use kueuecore::state::State;
-use kueuecore::status::queue_order::is_admitted;
+use kueuecore::status::stage::is_admitted;
 use kueuecore_wire::report;
 
 /// A quarter of what 64 bits hold leaves room for the sums of small worlds: beyond it amounts may saturate, and what is

@@ -10,7 +10,7 @@ use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::usage_report::{FlavorUsage, flavor_usages};
 use kueuecore::state::State;
 use kueuecore::state::admission_fair_sharing::Account;
-use kueuecore::state::apply::Stage;
+use kueuecore::status::stage::Stage;
 use serde_json::{Map, Value, json};
 
 use crate::encode;

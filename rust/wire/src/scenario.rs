@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use kueuecore::base::gates::Gates;
+use kueuecore::base::key::Key;
 use kueuecore::objects::Time;
-use kueuecore::schedule::decision::Key;
 use kueuecore::simulate::{Change, Happening, JobPlan, PodsPlan};
 use serde::Deserialize;
 use serde_json::value::RawValue;

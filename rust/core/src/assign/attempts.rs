@@ -96,8 +96,8 @@ pub(super) fn merge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assign::messages::attempt_reasons;
     use crate::base::names::Names;
-    use crate::status::messages::attempt_reasons;
 
     const CPU: ResourceId = ResourceId(0);
     const GPU: ResourceId = ResourceId(1);

@@ -5,12 +5,21 @@
 
 mod assignment;
 mod attempts;
+pub mod messages;
 mod modes;
 mod partial;
 mod reasons;
 mod scan;
 mod usage;
 
+use crate::base::amount::Amount;
+use crate::base::gates::Gate;
+use crate::base::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
+use crate::base::names::Names;
+use crate::objects::config::Config;
+use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor};
+use crate::pods::totals::Totals;
+use crate::quota::tree::{Column, Row, Tree};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,14 +34,6 @@ pub use scan::requests_topology;
 pub use usage::Usage;
 
 use scan::{Found, Scan};
-
-use crate::base::amount::Amount;
-use crate::base::gates::Gate;
-use crate::base::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
-use crate::base::names::Names;
-use crate::objects::config::Config;
-use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor};
-use crate::quota::tree::{Column, Row, Tree};
 
 /// A resource group by ids.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,40 +77,6 @@ impl QueueRules {
         let Some(preemption) = &self.preemption else { return false };
         preemption.borrow_within_cohort.as_ref().is_some_and(|b| b.policy != PreemptionPolicy::Never)
             || (fair_sharing && preemption.reclaim_within_cohort != PreemptionPolicy::Never)
-    }
-}
-
-/// The totals of one pod set: all its pods, transformed, as integers (rules/01 §7.3, §7.4).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Effective count.
-    pub count: i32,
-    /// In canonical order (rules/03 §1); zero quantities stay.
-    pub requests: Vec<(ResourceId, i64)>,
-    /// The flavors of an admission; empty while pending.
-    pub flavors: Vec<(ResourceId, FlavorId)>,
-}
-
-impl Totals {
-    /// The amount of one resource; 0 if not requested.
-    pub fn request(&self, resource: ResourceId) -> i64 {
-        self.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1)
-    }
-
-    fn flavor(&self, resource: ResourceId) -> Option<FlavorId> {
-        self.flavors.iter().find(|f| f.0 == resource).map(|f| f.1)
-    }
-
-    /// The totals for another count: truncating division, saturating multiplication (rules/01 §7.5).
-    pub fn scaled_to(&self, count: i32) -> Totals {
-        let mut scaled = self.clone();
-        if self.count != 0 && self.count != count {
-            for (_, value) in &mut scaled.requests {
-                *value = value.checked_div(i64::from(self.count)).unwrap_or(0).saturating_mul(i64::from(count));
-            }
-            scaled.count = count;
-        }
-        scaled
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who a workload is: namespace, name and UID, once for all who speak of it.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,7 +14,7 @@ use crate::base::pair::Pair;
 /// looks at the UID, too.
 ///
 /// ```
-/// use kueuecore::schedule::decision::Key;
+/// use kueuecore::base::key::Key;
 ///
 /// let key = Key::new("team-a", "job-1", "0a1b");
 /// assert_eq!((key.namespace(), key.name(), key.uid()), ("team-a", "job-1", "0a1b"));
@@ -83,6 +84,12 @@ impl Default for Key {
 impl Pair for Key {
     fn pair(&self) -> (&str, &str) {
         (self.namespace(), self.name())
+    }
+}
+
+impl<'a> Borrow<dyn Pair + 'a> for Key {
+    fn borrow(&self) -> &(dyn Pair + 'a) {
+        self
     }
 }
 

@@ -3,7 +3,7 @@
 pub mod amount;
 pub mod gates;
 pub mod ids;
-pub(crate) mod key;
+pub mod key;
 pub mod names;
 pub(crate) mod pair;
 pub mod quantity;

@@ -4,7 +4,6 @@ use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 
 use crate::base::text::Text;
-use crate::schedule::decision::Key;
 
 /// Two texts, whoever owns them. A look-up by `&("ns", "name") as &dyn Pair` allocates nothing.
 pub(crate) trait Pair {
@@ -44,17 +43,12 @@ impl<'a> Borrow<dyn Pair + 'a> for (String, Text) {
     }
 }
 
-impl<'a> Borrow<dyn Pair + 'a> for Key {
-    fn borrow(&self) -> &(dyn Pair + 'a) {
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rustc_hash::FxHashMap;
 
     use super::*;
+    use crate::base::key::Key;
 
     #[test]
     fn what_is_owned_is_found_by_what_is_borrowed() {

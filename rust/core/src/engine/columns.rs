@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
+use crate::base::key::Key;
 use crate::base::quantity::Quantity;
 use crate::base::text::Text;
 use crate::engine::Engine;
 use crate::objects::resource_names::quantity_from_value;
 use crate::objects::{Container, PodSet, PodSpec, PodTemplate, Resources, Time, Workload, WorkloadMeta};
-use crate::schedule::decision::Key;
 use crate::simulate::{Change, Happening};
 use crate::workloads::Spec;
 

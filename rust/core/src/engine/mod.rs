@@ -9,9 +9,9 @@ use crate::objects::config::Config;
 use crate::objects::{Object, Time};
 use crate::schedule::decision::{Decision, Event};
 use crate::state::State;
-use crate::state::apply::Stage;
 use crate::status::eviction;
 use crate::status::readiness::note_readiness;
+use crate::status::stage::Stage;
 
 /// A scheduler that decides and does nothing.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use crate::schedule::cycle::Cycle;
 use crate::schedule::decision::{Preempted, Undecided};
 use crate::schedule::entry::EntryStatus;
 use crate::state::State;
-use crate::status::queue_order::is_admissible;
+use crate::status::admissible::is_admissible;
 
 /// What a workload would come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

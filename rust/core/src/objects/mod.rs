@@ -8,8 +8,11 @@ pub mod condition_type;
 pub mod conditions;
 pub mod config;
 mod kinds;
+pub mod priority;
 pub mod resource_names;
 pub mod selectors;
+pub mod slices;
+pub mod variants;
 mod workload;
 
 pub use kinds::*;

@@ -7,10 +7,10 @@
 use std::sync::LazyLock;
 
 use super::kinds::{Meta, NodeSelectorTerm, OwnerReference, ResourceList, StringMap, Time, Toleration};
+use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::base::text::Text;
 use crate::objects::condition_type::ConditionType;
-use crate::schedule::decision::Key;
 
 /// `Workload` (rules/01 §6). Its parts are shared, as workloads are copied and tried far more often than they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

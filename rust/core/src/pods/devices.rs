@@ -18,7 +18,7 @@ use crate::objects::{DeviceClass, PodSet, ResourceClaimTemplate, ResourceList};
 use crate::pods::lists;
 use crate::pods::totals::DeviceRequests;
 use crate::state::State;
-use crate::state::apply::Stage;
+use crate::status::stage::Stage;
 
 /// Without the gate nothing is charged, so the workload is not let in either.
 const GATE_OFF: &str = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";

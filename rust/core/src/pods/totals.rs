@@ -2,20 +2,17 @@
 
 mod transform;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use crate::assign::Totals;
 use crate::base::amount::Amount;
-use crate::base::ids::ResourceId;
+use crate::base::ids::{FlavorId, ResourceId};
 use crate::base::names::Names;
 use crate::base::quantity::Quantity;
-use crate::objects::config;
 use crate::objects::resource_names::resource_value;
 use crate::objects::{
-    Admission, PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus,
+    Admission, PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus, config,
 };
 use crate::pods::{pod_requests, values};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The total of one pod set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -211,6 +208,60 @@ pub fn limit_reclaimable_pods(workload: &Workload, reclaimable: &[ReclaimablePod
         ReclaimablePod { name: entry.name.clone(), count: size.map_or(entry.count, |size| entry.count.min(size)) }
     };
     reclaimable.iter().map(limited).collect()
+}
+
+/// The totals of one pod set: all its pods, transformed, as integers (rules/01 §7.3, §7.4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Effective count.
+    pub count: i32,
+    /// In canonical order (rules/03 §1); zero quantities stay.
+    pub requests: Vec<(ResourceId, i64)>,
+    /// The flavors of an admission; empty while pending.
+    pub flavors: Vec<(ResourceId, FlavorId)>,
+}
+
+impl Totals {
+    /// The amount of one resource; 0 if not requested.
+    pub fn request(&self, resource: ResourceId) -> i64 {
+        self.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1)
+    }
+
+    /// The flavor of one resource in an admission.
+    pub fn flavor(&self, resource: ResourceId) -> Option<FlavorId> {
+        self.flavors.iter().find(|f| f.0 == resource).map(|f| f.1)
+    }
+
+    /// The totals for another count: truncating division, saturating multiplication (rules/01 §7.5).
+    pub fn scaled_to(&self, count: i32) -> Totals {
+        let mut scaled = self.clone();
+        if self.count != 0 && self.count != count {
+            for (_, value) in &mut scaled.requests {
+                *value = value.checked_div(i64::from(self.count)).unwrap_or(0).saturating_mul(i64::from(count));
+            }
+            scaled.count = count;
+        }
+        scaled
+    }
+}
+
+/// Totals by ids, requests in canonical order.
+pub fn intern_totals(names: &mut Names, totals: &[PodSetTotals]) -> Arc<[Totals]> {
+    totals
+        .iter()
+        .map(|t| {
+            let mut requests: Vec<_> =
+                t.requests.iter().map(|(resource, value)| (names.resource(resource), *value)).collect();
+            requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
+            let flavors = t
+                .flavors
+                .iter()
+                .flatten()
+                .map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor.as_str())))
+                .collect();
+            Totals { count: t.count, requests, flavors }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,58 +1,15 @@
 //! Candidates in the order in which they are looked at (rules/04 §2, §3).
 
-use std::cmp::{Ordering, Reverse};
+use crate::base::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use crate::objects::config::AdmissionFairSharing;
+use crate::objects::{PreemptionPolicy, Time};
+use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::workloads::charge::CandidateKey;
+use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::{Preemptor, World};
-use crate::base::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
-use crate::objects::config::AdmissionFairSharing;
-use crate::objects::{PreemptionPolicy, Time};
-use crate::schedule::decision::Key;
-use crate::state::admission_fair_sharing::local_queue_usage;
-use crate::workloads::assigned::Charged;
-
-/// The place of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.
-#[derive(Clone, Debug)]
-pub struct CandidateKey {
-    /// Evicted ones first: false < true.
-    pub not_evicted: bool,
-    /// The lower effective priority first.
-    pub priority: i64,
-    /// The later reservation first.
-    pub reserved: Reverse<Time>,
-    /// By UID, and by namespace and name for objects without one.
-    pub key: Key,
-    /// The workload; the fields before are unique.
-    pub id: WorkloadId,
-    /// Its queue-order time.
-    pub queue_time: Time,
-    /// What it was assigned, and how much of it is charged.
-    pub uses: Charged,
-}
-
-impl Ord for CandidateKey {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let first = |key: &Self| (key.not_evicted, key.priority, key.reserved);
-        // The texts stand elsewhere, and are seldom needed.
-        let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
-        first(self).cmp(&first(other)).then_with(by_uid)
-    }
-}
-
-impl PartialOrd for CandidateKey {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for CandidateKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for CandidateKey {}
 
 /// A candidate of a ClusterQueue.
 #[derive(Clone, Copy, Debug)]

@@ -8,12 +8,6 @@ mod classical;
 mod fair;
 mod order;
 
-use std::collections::BTreeSet;
-
-use rustc_hash::FxHashMap;
-
-pub use candidates::CandidateKey;
-
 use crate::assign::{Assignment, Mode, Oracle, Possibility};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
@@ -26,6 +20,10 @@ use crate::quota::share::Share;
 use crate::quota::tree::{Column, Mark, Row, Tree};
 use crate::state::{LocalQueueRecord, Owner, QueueRecord};
 use crate::workloads::Workloads;
+use crate::workloads::charge::{CandidateKey, Target};
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 /// What a search reads; the quota tree itself is apart, because the search tries things out on it.
 #[derive(Clone, Copy)]
@@ -82,17 +80,6 @@ pub struct Preemptor {
     pub priority: i64,
     /// Queue-order time.
     pub time: Time,
-}
-
-/// A workload that is to give way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The workload.
-    pub workload: WorkloadId,
-    /// The ClusterQueue whose quota it holds.
-    pub queue: QueueId,
-    /// Reason of its condition Preempted.
-    pub reason: &'static str,
 }
 
 /// What room is needed for.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::OrderKey;
 use crate::base::ids::{LocalQueueId, ShapeId, WorkloadId};
-use crate::schedule::decision::Key;
+use crate::base::key::Key;
 
 /// Whose bucket it is: of one LocalQueue, so of one namespace, and of one shape, if that is known.
 pub(super) type BucketId = (Option<ShapeId>, LocalQueueId);

@@ -6,7 +6,7 @@ mod places;
 mod requeue;
 
 pub use bucket::Parked;
-pub use order::OrderKey;
+pub use order::{OrderKey, queue_order_timestamp};
 pub use places::Places;
 pub use requeue::{RequeueReason, Returned};
 
@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 use self::bucket::{Bucket, BucketId, Group, mark_of};
 use self::places::Place;
 use crate::base::ids::{LocalQueueId, ShapeId, WorkloadId};
+use crate::base::key::Key;
 use crate::objects::{QueueingStrategy, Time};
-use crate::schedule::decision::Key;
 
 /// How a workload stands in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,12 @@ use crate::base::text::Text;
 use crate::objects::Workload;
 use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, REQUEUED, find, find_false, remove};
 use crate::pods::devices::Devices;
+use crate::status::admissible::requeue_at;
 use crate::status::checks::retry_time;
 use crate::status::eviction::{deactivate, event_reason, requeue_if_due, set_requeued};
-use crate::status::queue_order::{is_active, is_on_hold, requeue_at};
 use crate::status::reasons;
 use crate::status::reservation::unset_quota_reservation;
+use crate::status::stage::{is_active, is_on_hold};
 
 use super::{Pass, is_deactivation_target};
 

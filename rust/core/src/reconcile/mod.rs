@@ -4,30 +4,28 @@
 //! next pass. Pod readiness, provisioning and the retention of finished workloads are not told here.
 
 mod active;
-mod agenda;
 mod reserved;
 #[cfg(test)]
 mod tests;
 mod unadmitted;
 
-pub use agenda::Agenda;
-
 use std::borrow::Cow;
 
 use crate::base::gates::Gate;
-use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::text::Text;
 use crate::objects::conditions::{self, MAX_EVENT_MESSAGE, find, is_true, truncate};
+use crate::objects::variants::is_parent;
 use crate::objects::{ClusterQueue, LocalQueue, StopPolicy, Time, Workload};
 use crate::schedule::decision::Event;
-use crate::schedule::variants::is_parent;
 use crate::state::State;
-use crate::state::apply::Stage;
+use crate::status::admissible::requeue_at;
 use crate::status::checks::{required_checks, sync_admission_checks};
 use crate::status::eviction::{self, Restarted, requeue_after_restart};
 use crate::status::messages;
-use crate::status::queue_order::{has_quota_reservation, is_active, is_admitted, is_finished, requeue_at};
 use crate::status::reservation::sync_admitted;
+use crate::status::stage::Stage;
+use crate::status::stage::{has_quota_reservation, is_active, is_admitted, is_finished};
 use crate::workloads::Record;
 
 /// More passes than any workload needs: Kueue's own steps lead to rest in five or six.
@@ -104,29 +102,6 @@ impl State {
     pub fn next_wake(&self, now: Time) -> Option<Time> {
         let touched = self.agenda.touched().filter_map(|id| self.wake(id, now));
         touched.chain(self.agenda.next_alarm(now)).min()
-    }
-
-    /// Something has changed for all workloads of a LocalQueue.
-    pub(crate) fn touch_local_queue(&mut self, id: LocalQueueId) {
-        for workload in self.local_queues[id].workloads.iter() {
-            self.agenda.touch(workload);
-        }
-    }
-
-    /// Something has changed for all workloads that wait for a ClusterQueue or hold its quota.
-    pub(crate) fn touch_cluster_queue(&mut self, id: QueueId) {
-        for local_queue in self.queues[id].local_queues.clone() {
-            self.touch_local_queue(local_queue);
-        }
-    }
-
-    /// Something has changed for all workloads of a namespace.
-    pub(crate) fn touch_namespace(&mut self, name: &str) {
-        for (id, record) in self.workloads.iter() {
-            if record.key().namespace() == name {
-                self.agenda.touch(id);
-            }
-        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use crate::base::gates::Gate;
 use crate::objects::conditions::{self, find_true};
+use crate::objects::variants::is_variant;
 use crate::objects::{CheckState, StopPolicy, Time, Workload};
-use crate::schedule::variants::is_variant;
 use crate::status::checks::describe_checks;
 use crate::status::eviction::set_deactivation_target;
-use crate::status::queue_order::{has_quota_reservation, is_active, is_admitted, is_evicted};
 use crate::status::readiness;
 use crate::status::reasons;
 use crate::status::reservation::unset_quota_reservation;
+use crate::status::stage::{has_quota_reservation, is_active, is_admitted, is_evicted};
 
 use super::{Pass, is_deactivation_target};
 

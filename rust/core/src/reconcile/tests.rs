@@ -6,7 +6,7 @@ use crate::objects::{
     CheckState, ClusterQueue, LimitRange, LimitRangeItem, Meta, Object, PodResourceClaim, RequeueState, StopPolicy,
     Time, Workload,
 };
-use crate::status::queue_order::ADMISSION_GATED_BY;
+use crate::status::admissible::ADMISSION_GATED_BY;
 use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};
 
 use proptest::prelude::*;

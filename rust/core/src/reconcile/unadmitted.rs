@@ -5,10 +5,11 @@ use crate::base::text::Text;
 use crate::objects::conditions::{self, find};
 use crate::objects::selectors::selects;
 use crate::objects::{Condition, ConditionStatus, StopPolicy, Workload};
+use crate::status::admissible::admission_gated_by;
 use crate::status::messages;
-use crate::status::queue_order::{admission_gated_by, has_quota_reservation, is_active, is_on_hold};
 use crate::status::reasons;
 use crate::status::reservation::{set, unset_quota_reservation};
+use crate::status::stage::{has_quota_reservation, is_active, is_on_hold};
 
 use super::Pass;
 

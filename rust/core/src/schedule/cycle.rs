@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::assign::{Mode, Nomination};
+use crate::assign::{self, Mode, Nomination};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::objects::{Admission, PreemptionPolicy, Time};
-use crate::preempt::{Target, remove_from_tree, restore};
+use crate::preempt::{remove_from_tree, restore};
 use crate::queue::RequeueReason;
 use crate::quota::forest::{Forest, TreeId};
 use crate::quota::tree::Mark;
@@ -19,10 +19,11 @@ use crate::schedule::entry::{Entry, EntryStatus, sort_classical};
 use crate::schedule::tournament::Tournament;
 use crate::state::State;
 use crate::state::admission_fair_sharing::local_queue_usage;
-use crate::state::apply::has_closed_preemption_gate;
+use crate::status::admissible::has_closed_preemption_gate;
 use crate::status::messages;
 use crate::status::reasons;
 use crate::workloads::assigned::Assigned;
+use crate::workloads::charge::Target;
 
 /// The entries of a cycle, decided on and not.
 #[derive(Clone, Debug)]
@@ -329,7 +330,7 @@ impl State {
             assignment.override_mode = Some(Mode::DeferredFit);
         }
         let record = self.workloads.get(entry.workload);
-        entry.message = messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
+        entry.message = assign::messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
         let deferred = assignment.mode() == Mode::DeferredFit;
         entry.assignment = Some(Arc::new(assignment));
         entry.targets = targets;

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::base::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::base::text::Text;
 use crate::objects::{Admission, Time};
 use crate::queue::Parked;
-
-pub use crate::base::key::Key;
 
 /// The decisions of one scheduling cycle.
 #[derive(Clone, Debug, Default)]

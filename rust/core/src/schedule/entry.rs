@@ -8,10 +8,11 @@ use crate::base::gates::{Gate, Gates};
 use crate::base::ids::{FlavorResourceId, QueueId, ShapeId, WorkloadId};
 use crate::base::text::Text;
 use crate::objects::Time;
-use crate::preempt::{Preemptor, Target};
+use crate::preempt::Preemptor;
 use crate::queue::RequeueReason;
 use crate::quota::forest::{NodeId, TreeId};
 use crate::quota::tree::Row;
+use crate::workloads::charge::Target;
 
 /// What became of an entry so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,26 +1,26 @@
 //! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
 
-use std::collections::BTreeSet;
-
 use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::text::Text;
-use crate::objects::Workload;
+use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
+use crate::objects::variants::allowed_flavors;
 use crate::pods::devices::Devices;
-use crate::preempt::{Demand, Preemptor, Simulation, Target, World, remove_from_tree, restore};
-use crate::queue::RequeueReason;
+use crate::preempt::{Demand, Preemptor, Simulation, World, remove_from_tree, restore};
+use crate::queue::{RequeueReason, queue_order_timestamp};
 use crate::schedule::cycle::Cycle;
 use crate::schedule::decision::Undecided;
 use crate::schedule::entry::{Entry, EntryStatus};
-use crate::schedule::verdicts::Verdict;
 use crate::state::State;
-use crate::state::apply::{ALLOWED_FLAVORS, asks_for_topology};
+use crate::state::apply::asks_for_topology;
+use crate::state::verdicts::Verdict;
 use crate::status::checks::has_retry_or_rejected_checks;
-use crate::status::messages;
-use crate::status::queue_order::{effective_priority, has_quota_reservation, queue_order_timestamp};
-use crate::status::reasons;
+use crate::status::stage::has_quota_reservation;
+use crate::status::{messages, reasons};
+use crate::workloads::charge::Target;
+use std::collections::BTreeSet;
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
@@ -241,10 +241,4 @@ impl State {
         self.forest.return_tree(entry.tree, tree);
         result
     }
-}
-
-/// The flavors to which a variant is limited, if it is one (concurrent admission).
-pub fn allowed_flavors(workload: &Workload) -> Option<Vec<String>> {
-    let text = workload.meta.details.annotations.get(ALLOWED_FLAVORS)?;
-    Some(text.split(',').map(|name| name.trim().to_owned()).collect())
 }

@@ -5,28 +5,31 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::assign::{Resume, Totals};
+use crate::assign::{self, Resume};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::base::text::Text;
 use crate::objects::conditions::{self, truncate};
 use crate::objects::resource_names::{exact_quantity, quantity_from_value};
 use crate::objects::{Admission, PodSet, PodSetRequest, Time};
-use crate::preempt::Target;
+use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
 use crate::schedule::cycle::{Assumed, Cycle};
-use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Kept, Key, Preempted, index};
+use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Kept, Preempted, index};
 use crate::schedule::entry::{Entry, EntryStatus};
 use crate::state::{Owner, State};
+use crate::status::admissible::{is_admissible, queued_wait};
 use crate::status::checks::checks_for_admission;
 use crate::status::eviction;
 use crate::status::messages;
-use crate::status::queue_order::{is_admissible, is_evicted, queued_wait};
 use crate::status::reasons;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
+use crate::status::stage::is_evicted;
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
+use crate::workloads::charge::Target;
 
 impl State {
     /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
@@ -43,7 +46,7 @@ impl State {
         let record = self.workloads.get(entry.workload);
         if !entry.has_reservation {
             let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
-            let considered = messages::considered_flavors(&self.names, assignment, &record.spec.adjusted);
+            let considered = assign::messages::considered_flavors(&self.names, assignment, &record.spec.adjusted);
             let wait = queued_wait(&record.workload, self.now);
             let message = messages::quota_reserved_event(&admission.cluster_queue, wait, &considered);
             cycle.decision.events.push(Event {

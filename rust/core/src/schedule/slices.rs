@@ -1,33 +1,18 @@
 //! Elastic workloads: a slice that takes the place of an older, smaller one (rules/09 §2.3).
 
-use std::collections::BTreeSet;
-
 use crate::assign::ReplacedPodSet;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::text::Text;
+use crate::objects::Time;
 use crate::objects::conditions::{MAX_EVENT_MESSAGE, truncate};
-use crate::objects::{PodSet, Time, Workload};
-use crate::preempt::Target;
+use crate::objects::slices::replaced_key;
 use crate::schedule::decision::{Decision, Event, Replaced};
 use crate::state::State;
-use crate::status::eviction;
-use crate::status::messages;
-use crate::status::queue_order::is_finished;
-use crate::status::reasons;
-
-/// Annotation with the key of the slice that a workload replaces.
-pub const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
-
-/// Did a slice shrink: does some pod set have fewer pods than before, and none more?
-pub(crate) fn scaled_down(before: &[PodSet], now: &[PodSet]) -> bool {
-    let fewer = |a: &[PodSet], b: &[PodSet]| a.iter().any(|a| b.iter().any(|b| a.name == b.name && a.count < b.count));
-    fewer(now, before) && !fewer(before, now)
-}
-
-fn replaced_key(workload: &Workload) -> Option<(&str, &str)> {
-    workload.meta.details.annotations.get(REPLACEMENT_FOR)?.split_once('/')
-}
+use crate::status::stage::is_finished;
+use crate::status::{eviction, messages, reasons};
+use crate::workloads::charge::Target;
+use std::collections::BTreeSet;
 
 impl State {
     /// The slice that a workload replaces: it holds quota of the same ClusterQueue, is of the same namespace, and does

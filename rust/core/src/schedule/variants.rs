@@ -2,39 +2,19 @@
 //!
 //! Who makes the variants of a parent, and keeps both in step, is a controller's business.
 
-use crate::base::gates::{Gate, Gates};
+use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
 use crate::base::text::Text;
 use crate::objects::conditions::{MAX_EVENT_MESSAGE, truncate};
-use crate::objects::{OwnerReference, Time, Workload};
+use crate::objects::variants::{ALLOWED_FLAVORS, is_variant, parent};
+use crate::objects::{Time, Workload};
 use crate::queue::RequeueReason;
 use crate::schedule::cycle::Cycle;
 use crate::schedule::decision::{Decision, Event, Preempted};
 use crate::schedule::entry::{Entry, EntryStatus};
 use crate::state::State;
-use crate::state::apply::ALLOWED_FLAVORS;
-use crate::status::eviction;
-use crate::status::messages;
-use crate::status::queue_order::{is_admitted, is_evicted};
-use crate::status::reasons;
-
-/// Label of a workload for whose flavors there are variants.
-pub const PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
-
-/// Does it leave scheduling to its variants? Such a workload is never queued.
-pub fn is_parent(workload: &Workload, gates: Gates) -> bool {
-    gates.enabled(Gate::ConcurrentAdmission)
-        && workload.meta.details.labels.get(PARENT).is_some_and(|value| value == "true")
-}
-
-fn parent(workload: &Workload) -> Option<&OwnerReference> {
-    workload.meta.details.owners.iter().find(|o| o.kind == "Workload" && o.api_version == "kueue.x-k8s.io/v1beta2")
-}
-
-/// Is it a variant of another workload?
-pub fn is_variant(workload: &Workload) -> bool {
-    parent(workload).is_some_and(|owner| !owner.name.is_empty())
-}
+use crate::status::stage::{is_admitted, is_evicted};
+use crate::status::{eviction, messages, reasons};
 
 impl State {
     /// Does a workload with an admission not count, because it stands for its variants?

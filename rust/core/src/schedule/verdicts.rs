@@ -4,80 +4,14 @@
 //! ([`crate::quota::forest::Forest::version`]), from settings (the ClusterQueue's own rules, ResourceFlavors), and from the head.
 //! Those come again that stay in their heaps: the heads of StrictFIFO queues, and whoever waits for its victims.
 
-use std::sync::Arc;
-
-use crate::assign::{Assignment, Mode, Resume, ScanProgress, Totals};
-use crate::base::text::Text;
-use crate::objects::Time;
-use crate::preempt::Target;
+use crate::assign::{self, Mode, Resume, ScanProgress};
+use crate::objects::slices::REPLACEMENT_FOR;
+use crate::objects::variants::ALLOWED_FLAVORS;
 use crate::schedule::cycle::Cycle;
 use crate::schedule::entry::Entry;
-use crate::schedule::slices::REPLACEMENT_FOR;
 use crate::state::State;
-use crate::state::apply::ALLOWED_FLAVORS;
-use crate::status::messages;
-use crate::workloads::Spec;
-
-/// So many verdicts are kept of a ClusterQueue, the latest.
-const N_KEPT: usize = 4;
-
-/// What an evaluation on the usage at the start of a cycle came to.
-#[derive(Clone, Debug)]
-pub struct Verdict {
-    /// The flavors.
-    pub assignment: Arc<Assignment>,
-    /// The workloads to preempt.
-    pub targets: Vec<Target>,
-    /// What is in the way, in Kueue's words.
-    pub message: Text,
-}
-
-/// All that an evaluation reads of a head.
-#[derive(Clone, Debug)]
-pub(crate) struct Question {
-    spec: Arc<Spec>,
-    totals: Arc<[Totals]>,
-    priority: i64,
-    time: Time,
-    /// Where the scan of flavors goes on.
-    tried: ScanProgress,
-}
-
-impl Question {
-    fn is(&self, other: &Question) -> bool {
-        Arc::ptr_eq(&self.spec, &other.spec)
-            && (Arc::ptr_eq(&self.totals, &other.totals) || self.totals == other.totals)
-            && (self.priority, self.time, &self.tried) == (other.priority, other.time, &other.tried)
-    }
-}
-
-/// The verdicts on heads of one ClusterQueue.
-#[derive(Clone, Debug, Default)]
-pub struct Verdicts {
-    /// Versions of the tree and of the settings for which they hold.
-    versions: (u64, u64),
-    known: Vec<(Question, Verdict)>,
-}
-
-impl Verdicts {
-    /// The verdict on a question, if it is known.
-    pub(crate) fn find(&self, versions: (u64, u64), question: &Question) -> Option<&Verdict> {
-        let known = if self.versions == versions { self.known.as_slice() } else { &[] };
-        known.iter().find(|(asked, _)| asked.is(question)).map(|(_, verdict)| verdict)
-    }
-
-    /// Remembers a verdict, and forgets those of other versions.
-    pub(crate) fn remember(&mut self, versions: (u64, u64), question: Question, verdict: Verdict) {
-        if self.versions != versions {
-            self.versions = versions;
-            self.known.clear();
-        }
-        if self.known.len() == N_KEPT {
-            self.known.remove(0);
-        }
-        self.known.push((question, verdict));
-    }
-}
+use crate::state::verdicts::{Question, Verdict};
+use std::sync::Arc;
 
 impl State {
     /// The verdict on a head, on the usage at the start of a cycle: the one before, where that still holds.
@@ -104,7 +38,7 @@ impl State {
         // When it was is the entry's to say.
         assignment.resume = Resume { tried: assignment.resume.tried, ..Resume::default() };
         let pod_sets = &self.workloads.get(entry.workload).spec.adjusted;
-        let message = messages::assignment(&self.names, &assignment, pod_sets).into();
+        let message = assign::messages::assignment(&self.names, &assignment, pod_sets).into();
         Verdict { assignment: Arc::new(assignment), targets, message }
     }
 

@@ -4,15 +4,16 @@
 //! before. Here the cycle is put aside with a copy of that state, and the next call goes on with it.
 
 use crate::base::ids::WorkloadId;
+use crate::base::key::Key;
 use crate::objects::Time;
 use crate::objects::conditions::{PODS_READY, is_true};
 use crate::schedule::cycle::{Cycle, Progress, Round};
-use crate::schedule::decision::{Decision, Key};
+use crate::schedule::decision::Decision;
 use crate::state::State;
 use crate::status::messages;
-use crate::status::queue_order::is_finished;
 use crate::status::reasons;
 use crate::status::reservation::unset_quota_reservation;
+use crate::status::stage::is_finished;
 
 /// A cycle that waits.
 #[derive(Clone, Debug)]

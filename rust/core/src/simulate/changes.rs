@@ -2,10 +2,10 @@
 
 use super::{Change, JobPlan, Simulation, Step};
 use crate::base::ids::WorkloadId;
+use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
-use crate::schedule::decision::Key;
-use crate::status::queue_order::is_finished;
+use crate::status::stage::is_finished;
 
 impl<F: FnMut() -> bool> Simulation<'_, F> {
     /// `number` is that of the workload that is created, if one is.

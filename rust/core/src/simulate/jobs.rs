@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::{Simulation, Step};
 use crate::base::ids::WorkloadId;
+use crate::base::key::Key;
 use crate::objects::conditions::{EVICTED, find_true};
 use crate::objects::{CheckState, Time};
-use crate::schedule::decision::Key;
-use crate::status::queue_order::{has_quota_reservation, is_admitted, is_finished};
 use crate::status::readiness::note_readiness;
+use crate::status::stage::{has_quota_reservation, is_admitted, is_finished};
 
 /// What a timer is for; of the same instant the first goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

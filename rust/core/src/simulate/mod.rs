@@ -18,11 +18,12 @@ use rustc_hash::FxHashMap;
 
 use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
+use crate::base::key::Key;
 use crate::engine::Engine;
 use crate::engine::columns::Columns;
 use crate::objects::{Object, Time};
 use crate::queue::Parked;
-use crate::schedule::decision::{Decision, Key};
+use crate::schedule::decision::Decision;
 pub use jobs::{JobPlan, PodsPlan};
 use jobs::{Jobs, TimerKind};
 use samples::Samples;

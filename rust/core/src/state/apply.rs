@@ -3,53 +3,18 @@
 mod flush;
 mod workload;
 
-use std::sync::Arc;
-
 use crate::assign::requests_topology;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::objects::variants::is_parent;
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor, RuntimeClass,
-    StopPolicy, StringMap, Topology, Workload,
+    StopPolicy, StringMap, Topology,
 };
-use crate::schedule::variants::is_parent;
 use crate::state::{StaleDefaults, State};
-use crate::status::queue_order::{has_quota_reservation, is_admissible, is_admitted, is_finished};
+use crate::status::admissible::is_admissible;
+use crate::status::stage::{Stage, is_finished};
 use crate::workloads::Spec;
-
-/// Where a workload stands, as its status says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// No reservation.
-    Pending,
-    /// Quota is reserved.
-    QuotaReserved,
-    /// All checks are ready, too.
-    Admitted,
-    /// Finished.
-    Finished,
-}
-
-impl Stage {
-    /// The stage of a workload.
-    pub fn of(workload: &Workload) -> Self {
-        if is_finished(workload) {
-            Stage::Finished
-        } else if is_admitted(workload) {
-            Stage::Admitted
-        } else if has_quota_reservation(workload) {
-            Stage::QuotaReserved
-        } else {
-            Stage::Pending
-        }
-    }
-
-    fn holds_quota(self) -> bool {
-        matches!(self, Stage::QuotaReserved | Stage::Admitted)
-    }
-}
-
-/// Annotation that limits a variant to some flavors (concurrent admission).
-pub const ALLOWED_FLAVORS: &str = "kueue.x-k8s.io/workload-allowed-resource-flavors";
+use std::sync::Arc;
 
 impl State {
     /// Applies one object: creates it or takes over its newer version.
@@ -462,14 +427,6 @@ impl State {
 /// Do two versions of a ClusterQueue say the same, metadata aside?
 fn same_spec(a: &ClusterQueue, b: &ClusterQueue) -> bool {
     ClusterQueue { meta: b.meta.clone(), ..a.clone() } == *b
-}
-
-/// Is any preemption gate of the workload closed (rules/05 §6.4 step 5)?
-pub fn has_closed_preemption_gate(workload: &Workload) -> bool {
-    workload
-        .preemption_gates
-        .iter()
-        .any(|name| !workload.status.preemption_gates.iter().any(|g| g.name == *name && g.position == "Open"))
 }
 
 /// Does any pod set ask for topology-aware placement?

@@ -7,23 +7,26 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::assign::{QueueRules, Totals, Usage};
+use crate::assign::{QueueRules, Usage};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{CohortId, QueueId, WorkloadId};
 use crate::base::names::Names;
 use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
+use crate::objects::priority::effective_priority;
 use crate::objects::{ClusterQueue, Cohort, Time};
 use crate::pods::totals;
-use crate::preempt::CandidateKey;
+use crate::pods::totals::Totals;
+use crate::pods::totals::intern_totals;
+use crate::queue::queue_order_timestamp;
 use crate::quota::forest::{NodeId, NodeKind};
-use crate::state::{Charge, Owner, State, fair_weight};
+use crate::state::{Owner, State, fair_weight};
 use crate::status::activeness::{self, Lookup};
-use crate::status::queue_order::{
-    effective_priority, has_active_quota_reservation, is_admitted, queue_order_timestamp,
-};
+use crate::status::stage::{has_active_quota_reservation, is_admitted};
+use crate::workloads::Record;
 use crate::workloads::assigned::{Assigned, Charged, charged_usage};
-use crate::workloads::{Record, intern_totals};
+use crate::workloads::charge::CandidateKey;
+use crate::workloads::charge::Charge;
 
 /// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed. Kueue logs it and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,13 +1,10 @@
 //! Everything an engine knows: the objects by id, the quota forest, the queues and the table of workloads.
 
 pub mod admission_fair_sharing;
+pub mod agenda;
 pub mod apply;
 pub mod cache;
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
+pub mod verdicts;
 
 use crate::assign::{QueueRules, ResourceGroup, Usage};
 use crate::base::gates::Gate;
@@ -23,30 +20,18 @@ use crate::objects::{
     ResourceFlavor, ResourceGroup as Groups, RuntimeClass, StopPolicy, StringMap, Topology,
 };
 use crate::pods::LimitRangeSummary;
-use crate::preempt::CandidateKey;
 use crate::queue::{Pending, Places};
 use crate::quota::forest::{Forest, NodeId};
 use crate::quota::tree::Quota;
-use crate::schedule::verdicts::Verdicts;
 use crate::state::admission_fair_sharing::Account;
+use crate::state::verdicts::Verdicts;
 use crate::status::activeness::{Activeness, QueueStatus};
-use crate::workloads::assigned::Charged;
+use crate::workloads::charge::{CandidateKey, Charge};
 use crate::workloads::{Record, Workloads};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// What a reserving workload charges to its ClusterQueue.
-#[derive(Clone, Debug)]
-pub struct Charge {
-    /// The ClusterQueue.
-    pub queue: QueueId,
-    /// Usage by flavor-resource.
-    pub usage: Charged,
-    /// Is the workload Admitted, not only reserving?
-    pub admitted: bool,
-    /// The LocalQueue that it counts for.
-    pub local_queue: LocalQueueId,
-    /// Its place among the candidates for preemption.
-    pub candidate: CandidateKey,
-}
+use rustc_hash::FxHashMap;
 
 /// A ClusterQueue, or a name that others use for one.
 #[derive(Clone, Debug, Default)]
@@ -224,7 +209,7 @@ pub struct State {
     /// The slices that the last cycle replaced, by their replacements: the object before.
     pub replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
     /// Which workloads are to be reconciled.
-    pub agenda: crate::reconcile::Agenda,
+    pub agenda: crate::state::agenda::Agenda,
     /// How often ResourceFlavors and ClusterQueues were changed.
     pub settings_version: u64,
     /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and

@@ -3,9 +3,9 @@
 use crate::objects::conditions::{self, find, find_true};
 use crate::objects::config::WaitForPodsReady;
 use crate::objects::{ConditionStatus, Time, Workload};
-use crate::status::queue_order::is_admitted;
 use crate::status::reasons;
 use crate::status::reservation::set;
+use crate::status::stage::is_admitted;
 
 const SECOND_NS: i64 = 1_000_000_000;
 

@@ -10,8 +10,8 @@ use crate::objects::condition_type::Known;
 use crate::objects::conditions::{self, condition, find, find_true};
 use crate::objects::{Admission, ConditionStatus, PodSetRequest, Time, Workload};
 use crate::status::checks::{has_all_checks, has_all_checks_ready};
-use crate::status::queue_order::{has_quota_reservation, is_admitted};
 use crate::status::reasons;
+use crate::status::stage::{has_quota_reservation, is_admitted};
 
 const SECOND_NS: i64 = 1_000_000_000;
 

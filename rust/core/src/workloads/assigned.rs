@@ -6,13 +6,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::assign::{Assignment, Totals};
+use crate::assign::Assignment;
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
 use crate::base::names::Names;
 use crate::base::shared::Shared;
 use crate::objects::PodSetAssignment;
 use crate::objects::resource_names::quantity_from_value;
+use crate::pods::totals::Totals;
 use crate::workloads::Spec;
 
 /// Amounts by flavor-resource, in the order of their ids.

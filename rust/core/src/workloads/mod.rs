@@ -1,6 +1,7 @@
 //! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
 
 pub(crate) mod assigned;
+pub mod charge;
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -8,17 +9,17 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::assign::{Assignment, Resume, Totals};
+use crate::assign::{Assignment, Resume};
 use crate::base::ids::{Id, IdTable, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
+use crate::base::key::Key;
 use crate::base::names::Names;
 use crate::base::pair::Pair;
 use crate::base::shared::Shared;
 use crate::objects::{PodSet, PodSetRequest, PodSpec, Workload};
 use crate::pods::devices::Devices;
-use crate::pods::totals::PodSetTotals;
-use crate::schedule::decision::Key;
-use crate::state::Charge;
+use crate::pods::totals::Totals;
 use crate::workloads::assigned::{Assigned, AssignedTable};
+use crate::workloads::charge::Charge;
 
 /// Less than this is not worth a sweep.
 const MIN_UNUSED: usize = 1024;
@@ -343,23 +344,4 @@ fn form_key(pod_set: &PodSet) -> FormKey {
         topology: pod_set.topology_request.as_ref().map(|t| t.text.clone()).unwrap_or_default(),
         spec,
     }
-}
-
-/// Totals by ids, requests in canonical order.
-pub fn intern_totals(names: &mut Names, totals: &[PodSetTotals]) -> Arc<[Totals]> {
-    totals
-        .iter()
-        .map(|t| {
-            let mut requests: Vec<_> =
-                t.requests.iter().map(|(resource, value)| (names.resource(resource), *value)).collect();
-            requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
-            let flavors = t
-                .flavors
-                .iter()
-                .flatten()
-                .map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor.as_str())))
-                .collect();
-            Totals { count: t.count, requests, flavors }
-        })
-        .collect()
 }

@@ -1,7 +1,7 @@
-use super::*;
 use crate::base::gates::Gates;
 use crate::objects::config::Config;
-use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy};
+use crate::objects::slices::REPLACEMENT_FOR;
+use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy, Workload};
 use crate::testing::{World, at, cluster_queue, flavor, local_queue, quantity, resource_group, workload};
 
 /// Slice `name` with as many pods of 1 CPU, in place of `ns/old` if that is not empty.

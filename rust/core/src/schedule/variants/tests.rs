@@ -1,6 +1,8 @@
 use super::*;
+use crate::base::gates::Gates;
 use crate::objects::config::Config;
-use crate::objects::{Object, ResourceGroup};
+use crate::objects::variants::PARENT;
+use crate::objects::{Object, OwnerReference, ResourceGroup};
 use crate::testing::{World, at, cluster_queue, flavor, meta, workload};
 
 /// ClusterQueue `cq` with 10 CPUs of each of three flavors, the first preferred.

@@ -16,9 +16,9 @@ use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::config::AdmissionFairSharing;
 use crate::objects::resource_names::quantity_from_value;
 use crate::objects::{ResourceList, Time};
-use crate::state::apply::Stage;
 use crate::state::{LocalQueueRecord, State};
-use crate::status::queue_order::{has_quota_reservation, is_active};
+use crate::status::stage::Stage;
+use crate::status::stage::{has_quota_reservation, is_active};
 use crate::workloads::Record;
 
 /// The account of a LocalQueue (rules/09 §1.3).

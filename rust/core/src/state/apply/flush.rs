@@ -3,7 +3,7 @@
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::quota::forest::NodeId;
 use crate::state::{FlushRequest, Owner, QueueRecord, State};
-use crate::status::queue_order::backoff_expired;
+use crate::status::admissible::backoff_expired;
 
 impl State {
     /// Asks that the parked workloads of the tree of the queue be tried again in which a workload was last; nobody is

@@ -6,20 +6,23 @@ use crate::base::gates::{Gate, Gates};
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::objects::conditions::{self, find};
+use crate::objects::priority::effective_priority;
+use crate::objects::slices;
+use crate::objects::variants::ALLOWED_FLAVORS;
+use crate::objects::variants::is_parent;
 use crate::objects::{Admission, PodSet, Time, Workload};
 use crate::pods;
 use crate::pods::devices::Devices;
 use crate::pods::totals;
+use crate::pods::totals::intern_totals;
+use crate::queue::queue_order_timestamp;
 use crate::queue::{Item, RequeueReason, Returned};
-use crate::schedule::slices;
-use crate::schedule::variants::is_parent;
 use crate::state::State;
-use crate::state::apply::{ALLOWED_FLAVORS, Stage, has_closed_preemption_gate};
-use crate::status::queue_order::{
-    backoff_expired, effective_priority, has_quota_reservation, is_active, is_admissible, is_on_hold,
-    queue_order_timestamp, requeue_at,
-};
-use crate::workloads::{Prepared, Record, Spec, intern_totals};
+use crate::status::admissible::has_closed_preemption_gate;
+use crate::status::admissible::{backoff_expired, is_admissible, requeue_at};
+use crate::status::stage::Stage;
+use crate::status::stage::{has_quota_reservation, is_active, is_on_hold};
+use crate::workloads::{Prepared, Record, Spec};
 
 impl State {
     /// Stores the newest version of a workload and works out what follows from it, without queueing or charging it.

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::base::ids::{IdSet, QueueId, ShapeId, WorkloadId};
+use crate::base::ids::{IdSet, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use crate::objects::Time;
+use crate::state::State;
 
 /// What is to be reconciled, so that nobody else needs to be looked at.
 #[derive(Clone, Debug, Default)]
@@ -91,5 +92,30 @@ impl Agenda {
     /// The first time after `now` that is set for a workload to which nothing has happened.
     pub fn next_alarm(&self, now: Time) -> Option<Time> {
         self.alarms.iter().find(|(at, id)| *at > now && !self.touched.contains(*id)).map(|(at, _)| *at)
+    }
+}
+
+impl State {
+    /// Something has changed for all workloads of a LocalQueue.
+    pub(crate) fn touch_local_queue(&mut self, id: LocalQueueId) {
+        for workload in self.local_queues[id].workloads.iter() {
+            self.agenda.touch(workload);
+        }
+    }
+
+    /// Something has changed for all workloads that wait for a ClusterQueue or hold its quota.
+    pub(crate) fn touch_cluster_queue(&mut self, id: QueueId) {
+        for local_queue in self.queues[id].local_queues.clone() {
+            self.touch_local_queue(local_queue);
+        }
+    }
+
+    /// Something has changed for all workloads of a namespace.
+    pub(crate) fn touch_namespace(&mut self, name: &str) {
+        for (id, record) in self.workloads.iter() {
+            if record.key().namespace() == name {
+                self.agenda.touch(id);
+            }
+        }
     }
 }

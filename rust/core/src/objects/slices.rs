@@ -1,0 +1,17 @@
+//! Slices of an elastic workload, as annotations and pod sets say (rules/09 §2.3).
+
+use crate::objects::{PodSet, Workload};
+
+/// Annotation with the key of the slice that a workload replaces.
+pub const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
+
+/// Did a slice shrink: does some pod set have fewer pods than before, and none more?
+pub(crate) fn scaled_down(before: &[PodSet], now: &[PodSet]) -> bool {
+    let fewer = |a: &[PodSet], b: &[PodSet]| a.iter().any(|a| b.iter().any(|b| a.name == b.name && a.count < b.count));
+    fewer(now, before) && !fewer(before, now)
+}
+
+/// Namespace and name of the slice that a workload replaces.
+pub(crate) fn replaced_key(workload: &Workload) -> Option<(&str, &str)> {
+    workload.meta.details.annotations.get(REPLACEMENT_FOR)?.split_once('/')
+}

@@ -1,0 +1,76 @@
+//! What a workload charges while it holds quota, and its place among the candidates for preemption (rules/04 §3).
+
+use std::cmp::{Ordering, Reverse};
+
+use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::base::key::Key;
+use crate::objects::Time;
+use crate::workloads::assigned::Charged;
+
+/// What a reserving workload charges to its ClusterQueue.
+#[derive(Clone, Debug)]
+pub struct Charge {
+    /// The ClusterQueue.
+    pub queue: QueueId,
+    /// Usage by flavor-resource.
+    pub usage: Charged,
+    /// Is the workload Admitted, not only reserving?
+    pub admitted: bool,
+    /// The LocalQueue that it counts for.
+    pub local_queue: LocalQueueId,
+    /// Its place among the candidates for preemption.
+    pub candidate: CandidateKey,
+}
+
+/// The place of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.
+#[derive(Clone, Debug)]
+pub struct CandidateKey {
+    /// Evicted ones first: false < true.
+    pub not_evicted: bool,
+    /// The lower effective priority first.
+    pub priority: i64,
+    /// The later reservation first.
+    pub reserved: Reverse<Time>,
+    /// By UID, and by namespace and name for objects without one.
+    pub key: Key,
+    /// The workload; the fields before are unique.
+    pub id: WorkloadId,
+    /// Its queue-order time.
+    pub queue_time: Time,
+    /// What it was assigned, and how much of it is charged.
+    pub uses: Charged,
+}
+
+impl Ord for CandidateKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let first = |key: &Self| (key.not_evicted, key.priority, key.reserved);
+        // The texts stand elsewhere, and are seldom needed.
+        let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
+        first(self).cmp(&first(other)).then_with(by_uid)
+    }
+}
+
+impl PartialOrd for CandidateKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for CandidateKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for CandidateKey {}
+
+/// A workload that is to give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// The ClusterQueue whose quota it holds.
+    pub queue: QueueId,
+    /// Reason of its condition Preempted.
+    pub reason: &'static str,
+}
