@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from kueuecore.api_server import Cluster, RefusedError
+from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import WATCHED
 
 KINDS = {plural: (kind, version) for kind, (version, plural) in WATCHED.items()}
@@ -18,7 +18,7 @@ KINDS |= {"events": ("Event", "v1"), "jobs": ("Job", "batch/v1"), "pods": ("Pod"
 KINDS |= {"jobsets": ("JobSet", "jobset.x-k8s.io/v1alpha2"), "rayjobs": ("RayJob", "ray.io/v1")}
 
 
-class ApiServer:
+class HttpApiServer:
     """Serves a cluster. A watch ends as soon as all is told, as a server may end it at any time.
 
     Args:
@@ -26,7 +26,7 @@ class ApiServer:
         before: Is called with method, kind and name before a request changes anything; may change the cluster itself.
     """
 
-    def __init__(self, cluster: Cluster, before: Callable[[str, str, str], None] = lambda *_: None) -> None:
+    def __init__(self, cluster: ApiServer, before: Callable[[str, str, str], None] = lambda *_: None) -> None:
         self.cluster, self.before, self.lock = cluster, before, threading.Lock()
         self.requests: list[tuple[str, str, int]] = []
 

@@ -11,7 +11,7 @@ from kueuecore._patches import merge_patch, patched
 from kueuecore.errors import KueuecoreError
 from kueuecore.times import format_time
 
-__all__ = ["Cluster", "RefusedError"]
+__all__ = ["ApiServer", "RefusedError"]
 
 _Key: TypeAlias = tuple[str, str, str]
 # An object as JSON: who asks for it knows what is in it.
@@ -32,7 +32,7 @@ class RefusedError(KueuecoreError):
 
 
 @dataclass(slots=True)
-class Cluster:
+class ApiServer:
     """Objects with versions that count up, and the events of all that happened to them.
 
     Args:
@@ -41,10 +41,10 @@ class Cluster:
         history: Every event so far with its version; what was compacted is not watched any more.
 
     Example:
-        >>> cluster = Cluster()
-        >>> _ = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
-        >>> _ = cluster.patch("Namespace", "default", {"metadata": {"labels": {"team": "a"}}})
-        >>> [event["type"] for event in cluster.events("Namespace", since=0)]
+        >>> server = ApiServer()
+        >>> _ = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+        >>> _ = server.patch("Namespace", "default", {"metadata": {"labels": {"team": "a"}}})
+        >>> [event["type"] for event in server.events("Namespace", since=0)]
         ['ADDED', 'MODIFIED']
     """
 

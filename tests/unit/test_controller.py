@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, Stage
-from kueuecore.api_server import Cluster
+from kueuecore.api_server import ApiServer
 from kueuecore.controller import WATCHED, Considered, Controller, Metrics, Turn, Verdict, WatchError, WorkloadWrite
 from kueuecore.controller.metric_families import FAMILIES
 
@@ -47,7 +47,7 @@ class World:
     """A cluster, a controller on it, and what a turn of the two is."""
 
     def __init__(self, quota: int | str = 2, controller: Controller | None = None, **spec: Any) -> None:
-        self.cluster = Cluster(now=START)
+        self.cluster = ApiServer(now=START)
         self.controller = controller or Controller()
         self.seen = 0
         for made in (

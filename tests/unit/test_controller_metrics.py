@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kueuecore import Configuration
-from kueuecore.api_server import Cluster
+from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, Metrics
 from kueuecore.controller.metric_families import FAMILIES, bounds_of
 from kueuecore.times import nanoseconds
@@ -30,7 +30,7 @@ class Lab:
         self.metrics = Metrics()
         self.configuration = Configuration.parse(text) if gates else None
         self.controller = Controller(self.configuration, models_readiness=True, metrics=self.metrics)
-        self.cluster = Cluster(now=START)
+        self.cluster = ApiServer(now=START)
         self.told = 0
         flavor = {"name": "f", "resources": [{"name": "cpu", "nominalQuota": quota}]}
         groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]

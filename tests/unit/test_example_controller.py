@@ -10,12 +10,12 @@ import pytest
 
 from examples.controller.controller import JOBS, KINDS, Api, JobController, News, follow
 from kueuecore._json import object_at
-from kueuecore.api_server import Cluster
+from kueuecore.api_server import ApiServer
 from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads_for
 from kueuecore.jobs.context import group_of
 from kueuecore.testing import check_invariants
 from kueuecore.times import format_time, nanoseconds
-from tests.api_server import ApiServer
+from tests.api_server import HttpApiServer
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND
@@ -76,7 +76,7 @@ def is_finished(job: dict[str, Any]) -> bool:
 class Day:
     """A cluster with queues, jobs that come and run in virtual time, and who watches over them."""
 
-    def __init__(self, url: str, server: ApiServer, dies_at: dict[int, str]) -> None:
+    def __init__(self, url: str, server: HttpApiServer, dies_at: dict[int, str]) -> None:
         self.cluster, self.server = server.cluster, server
         self.api = MortalApi(url, dies_at=dies_at)
         self.coming: list[tuple[int, dict[str, Any]]] = []
@@ -255,7 +255,7 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
         if n_patches % 9 == 8:
             server.cluster.compact()
 
-    server = ApiServer(Cluster(now=START), before)
+    server = HttpApiServer(ApiServer(now=START), before)
     kinds = {0: ("JobSet", "Job", "RayJob"), 8: ("Pod", "Pod", "JobSet"), 16: ("RayJob", "Job", "Job")}
     with server.serve() as url:
         day = Day(url, server, {2: "before", 7: "after", 12: "before", 16: "after", 30: "before", 33: "after"})
@@ -294,7 +294,7 @@ def test_another_job_system_prints_what_its_page_says(capsys: pytest.CaptureFixt
 
 
 def test_a_watch_that_is_too_old_lists_again() -> None:
-    server = ApiServer(Cluster(now=START))
+    server = HttpApiServer(ApiServer(now=START))
     server.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
     with server.serve() as url:
         feed = follow(Api(url), "Namespace")

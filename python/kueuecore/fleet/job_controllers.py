@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
-from kueuecore.api_server import Cluster
+from kueuecore.api_server import ApiServer
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller
 from kueuecore.controller.writes import conditions_that_hold
@@ -49,7 +49,7 @@ class JobControllers:
         configuration: Kueue's Configuration.
     """
 
-    def __init__(self, api: Cluster, configuration: Configuration | None) -> None:
+    def __init__(self, api: ApiServer, configuration: Configuration | None) -> None:
         self._api = api
         self._configuration = jobs_configuration(configuration)
         # Jobs to look at; of pods in a group, the group.

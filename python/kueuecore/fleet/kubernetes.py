@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.api_server import Cluster
+from kueuecore.api_server import ApiServer
 from kueuecore.errors import ObjectRef
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import KINDS, Pods, is_job, run_ns, runs_here, status_with
@@ -25,7 +25,7 @@ class Kubernetes:
         settings: What the cluster has.
     """
 
-    def __init__(self, api: Cluster, settings: NodeSettings) -> None:
+    def __init__(self, api: ApiServer, settings: NodeSettings) -> None:
         self.autoscaler = None if settings.capacity is None else Autoscaler(settings.capacity)
         """Who looks after ProvisioningRequests, if anybody does."""
         self._api = api

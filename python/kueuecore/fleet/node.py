@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.api_server import Cluster, RefusedError
+from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.controller import Controller, WorkloadWrite
 from kueuecore.engine import Engine
@@ -36,7 +36,7 @@ class Node:
 
     def __init__(self, name: str, *, settings: NodeSettings, now: int) -> None:
         self.name = name
-        self.api = Cluster(now=now)
+        self.api = ApiServer(now=now)
         self.is_down = False
         """Is Kueue on it down? The API server answers, and Jobs that run go on running."""
         self.kubernetes = Kubernetes(self.api, settings)

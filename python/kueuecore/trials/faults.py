@@ -13,7 +13,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from kueuecore.api_server import Cluster, RefusedError
+from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import WATCHED, Controller, WorkloadWrite
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.steady_state import find_preemption_loop
@@ -77,7 +77,7 @@ class FaultyHistory:
         self.random = Random(seed)
         self.make = make
         self.n_steps = n_steps
-        self.cluster = Cluster(now=START)
+        self.cluster = ApiServer(now=START)
         self.happened: Counter[str] = Counter()
         self.quota: dict[str, int] = {}
         self._create_queues()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kueuecore.api_server import Cluster, RefusedError
+from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import Metrics
 from kueuecore.decisions import Event
 from kueuecore.multikueue import (
@@ -44,7 +44,7 @@ class Stage:
         start: bool = True,
     ) -> None:
         self.now = START
-        self.api = {name: Cluster(now=START) for name in (MANAGER, *clusters)}
+        self.api = {name: ApiServer(now=START) for name in (MANAGER, *clusters)}
         self.seen = dict.fromkeys(self.api, 0)
         self.cut_off: set[str] = set()
         self.done: list[ObjectCommand] = []
