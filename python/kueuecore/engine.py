@@ -58,8 +58,6 @@ class Engine:
             counts if the Configuration names it (rules/11 §2.1).
         keeps_journal: Remember every call, so that `save` can give it back? That grows with all that happens. A call
             and its entry are one step: Ctrl-C leaves both or neither.
-        evaluates_always: Evaluate every head in every cycle, also where nothing has changed on which its last verdict
-            depended? It decides the same and takes longer: for tests.
 
     Example:
         >>> engine = Engine()
@@ -106,7 +104,6 @@ class Engine:
         *,
         models_readiness: bool = False,
         keeps_journal: bool = False,
-        evaluates_always: bool = False,
     ) -> None:
         if not isinstance(configuration, Configuration | None):
             raise TypeError(f"configuration must be a Configuration or None, not {type(configuration).__name__}")
@@ -114,8 +111,6 @@ class Engine:
         self._models_readiness = flag("models_readiness", models_readiness)
         keeps_calls = flag("keeps_journal", keeps_journal)
         self._core = _core.Engine(self._configuration._core, self._models_readiness, keeps_calls)
-        if flag("evaluates_always", evaluates_always):
-            self._core.evaluate_always()
 
     @property
     def configuration(self) -> Configuration:

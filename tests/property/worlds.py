@@ -28,7 +28,9 @@ def engine_of(
     evaluates_always: bool = False,
 ) -> Engine:
     """An engine with the objects of a scenario, in these batches if not all at once."""
-    engine = Engine(scenario.parsed_configuration(), evaluates_always=evaluates_always)
+    engine = Engine(scenario.parsed_configuration())
+    if evaluates_always:
+        engine._core._evaluate_always()
     for batch in batches or [list(scenario.objects)]:
         engine.apply(json.dumps(batch).encode(), now=START, trusted=trusted)
     return engine

@@ -126,7 +126,7 @@ def test_a_flag_of_numpy_is_a_flag() -> None:
     yes: Any = np.True_
     no: Any = np.bool_(False)
     assert Engine(keeps_journal=yes, models_readiness=no).save()["modelsReadiness"] is False
-    for name in ("models_readiness", "keeps_journal", "evaluates_always"):
+    for name in ("models_readiness", "keeps_journal"):
         refused(lambda: Engine(**{name: ONE}), f"^{name} must be a bool, not int")  # noqa: B023
 
 

@@ -146,8 +146,8 @@ impl Engine {
         Self { inner: Mutex::new(kept), keeps_calls }
     }
 
-    /// From now on every head of every cycle is evaluated, also where nothing has changed.
-    fn evaluate_always(&self, py: Python<'_>) -> PyResult<()> {
+    /// From now on every head of every cycle is evaluated, also where nothing has changed: tests compare.
+    fn _evaluate_always(&self, py: Python<'_>) -> PyResult<()> {
         self.read(py, |engine| engine.state.evaluates_always = true)
     }
 

@@ -97,7 +97,7 @@ def _engine_call(rng: Random) -> Call:
 
 def _loaded(rng: Random) -> Call:
     if rng.random() < 0.5:
-        gates = {"models_readiness": False, "keeps_journal": False, "evaluates_always": False}
+        gates = {"models_readiness": False, "keeps_journal": False}
         return Call("Engine", Engine, {"configuration": Configuration(), **gates})
     engine = _engine()
     return Call("settle", settle, {"engine": engine, "now": at(2), "max_cycles": 5}, engine_state(engine))
