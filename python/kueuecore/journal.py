@@ -189,5 +189,4 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "confirm": (_text, _text),
     "_take_written": (),
     "_flush": (),
-    "_update_in_cache": (_data,),
 }

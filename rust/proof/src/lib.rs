@@ -7,13 +7,16 @@
 mod assign;
 mod cache;
 mod candidates;
+mod cycles;
 mod fair_sharing;
 mod functions;
+mod live;
 mod pods;
 mod preempt;
 mod queue;
 mod queues;
 mod quota;
+mod runs;
 mod values;
 
 use kueuecore::engine::Engine;
@@ -52,16 +55,34 @@ mod _proof {
     use super::answer;
 }
 
-/// Answers a case, given without its `expect`; `None`: what it needs is not built yet.
+/// Answers a case, given without its `expect`; `None`: what it needs is not built yet. Ctrl-C ends a run.
 #[pyfunction]
 fn answer(py: Python<'_>, case: &[u8]) -> PyResult<Option<Vec<u8>>> {
-    py.detach(|| answered(case)).map_err(PyValueError::new_err)
+    let mut raised = None;
+    let answer = py.detach(|| {
+        answered(case, &mut || {
+            raised = Python::attach(|py| py.check_signals()).err();
+            raised.is_some()
+        })
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => answer.map_err(PyValueError::new_err),
+    }
 }
 
-fn answered(case: &[u8]) -> Result<Option<Vec<u8>>, String> {
+fn answered(case: &[u8], interrupted: &mut dyn FnMut() -> bool) -> Result<Option<Vec<u8>>, String> {
     let value: Value = serde_json::from_slice(case).map_err(|e| e.to_string())?;
-    let Some(answerer) = answerer(values::text(&value, "kind")?) else { return Ok(None) };
-    let answer = answerer(&Case::read(&value)?)?;
+    let answer = match values::text(&value, "kind")? {
+        "cycle" => cycles::cycle(&value),
+        "cycles" => cycles::cycles(&value),
+        "trace" => runs::trace(&value, interrupted),
+        "scale" => runs::scale(&value, interrupted),
+        kind => match answerer(kind) {
+            Some(answerer) => answerer(&Case::read(&value)?),
+            None => Ok(None),
+        },
+    }?;
     answer.map(|answer| serde_json::to_vec(&answer).map_err(|e| e.to_string())).transpose()
 }
 

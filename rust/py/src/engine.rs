@@ -8,7 +8,7 @@ use kueuecore::engine as core;
 use kueuecore::objects::{Object, Time};
 use kueuecore::simulate::{Options, simulate};
 use kueuecore::status::reasons::OF_DECISIONS;
-use kueuecore_wire::decode::{Decoded, Door, decode, decode_with};
+use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::intake::intake;
@@ -300,23 +300,6 @@ impl Engine {
         self.change_always(py, self.call(py, "_flush", ())?, now, |engine, at| {
             engine.state.now = at;
             engine.state.flush()
-        })
-    }
-
-    /// Takes over newer versions of ClusterQueues in what holds quota, without telling the queues.
-    fn _update_in_cache(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, now: Option<i64>) -> PyResult<()> {
-        let call = self.call(py, "_update_in_cache", (data,))?;
-        let data = data.as_bytes();
-        let decoded = py.detach(|| decode(data, Door::Trusted)).map_err(|r| manifest_error(py, &r))?;
-        self.change_always(py, call, now, |engine, at| {
-            engine.state.now = at;
-            for (object, _) in decoded.objects {
-                if let Object::ClusterQueue(queue) = object {
-                    let _ = engine.state.put_cluster_queue(queue);
-                }
-            }
-            let state = &mut engine.state;
-            state.forest.flush(&state.names);
         })
     }
 
