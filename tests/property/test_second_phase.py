@@ -16,8 +16,8 @@ from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review, W
 from kueuecore.provisioning import QueuedCapacity, Stock, VirtualProvisioning
 from kueuecore.testing import check_invariants
 from kueuecore.virtual import VirtualCluster
-from tests.differential.test_runs import random_run
 from tests.property.worlds import times
+from tests.random_runs import random_run
 
 SECOND = 1_000_000_000
 NAMES = ("a", "b", "dws")

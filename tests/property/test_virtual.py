@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kueuecore import Configuration, Run, simulate
 from kueuecore.virtual import VirtualCluster
-from tests.differential.test_runs import random_run
 from tests.property.worlds import times
+from tests.random_runs import random_run
 
 # Kueue's own timers are acted on when they are due, where the simulator lets the round of cycles end first.
 _TIMERS = ("waitForPodsReady", "maximumExecutionTimeSeconds")
