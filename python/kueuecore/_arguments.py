@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from kueuecore._text import shortened
 
-__all__ = ["cycles_of", "each", "flag", "instance", "mapping", "number", "one", "shown", "text"]
+__all__ = ["cycles_of", "each", "flag", "instance", "mapping", "number", "one", "shown", "text", "workload_key"]
 
 _K = TypeVar("_K")
 _T = TypeVar("_T")
@@ -30,6 +30,16 @@ def text(name: str, value: object) -> str:
         raise ValueError(f"{name}: unpaired surrogate at position {error.start}") from None
     # Of a class that is derived from str, the text.
     return str.__str__(value)
+
+
+def workload_key(namespace: str, name: str) -> tuple[str, str]:
+    """Namespace and name of a Workload or another namespaced object.
+
+    Raises:
+        TypeError: One of them is no text.
+        ValueError: One of them is no text that UTF-8 can hold.
+    """
+    return text("namespace", namespace), text("name", name)
 
 
 def flag(name: str, value: object) -> bool:

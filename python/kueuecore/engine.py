@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn, SupportsIndex, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, SupportsIndex
 
 import numpy.typing as npt
 
 from kueuecore import _core
-from kueuecore._arguments import flag, shown, text
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._arguments import flag, text, workload_key
+from kueuecore._json import JsonObject
 from kueuecore.configuration import Configuration
 from kueuecore.decision_tables import Names
 from kueuecore.decisions import Decision, Event, WhatIf
-from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.journal import check_digest, check_mapping, checked_calls, digest_of, plain_calls, replay
-from kueuecore.manifests import Manifest, ManifestLike, located, manifest_like, parse_manifests, to_json_lines
-from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
+from kueuecore.journal import EngineSave, replay
+from kueuecore.manifests import ManifestLike
+from kueuecore.object_batch import Applied, Batch, Objects, each_manifest
+from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, WorkloadState
 from kueuecore.submissions import encode
-from kueuecore.times import TimeLike, nanoseconds
-from kueuecore.version import version
+from kueuecore.times import TimeLike, nanoseconds, optional_ns
 
 __all__ = ["Applied", "Engine", "Objects"]
-
-_FORMAT = "kueuecore.engine/2"
-Objects: TypeAlias = str | bytes | bytearray | memoryview | ManifestLike | Iterable[ManifestLike]
-"""Objects for `Engine.apply`: YAML or JSON text, JSON bytes, one object or many in any form."""
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What `Engine.apply` has to say about a batch that it took.
-
-    Args:
-        warnings: Fields that nobody knows, with a suggestion where one is close.
-        foreign: Objects of kinds that the engine does not read, such as a Deployment.
-    """
-
-    warnings: tuple[Problem, ...]
-    foreign: tuple[ObjectRef, ...]
-
-
-_BYTES = (bytes, bytearray, memoryview)
-_NOTHING_TO_SAY = Applied((), ())
 
 
 class Engine:
@@ -73,10 +50,8 @@ class Engine:
         ...   - coveredResources: [cpu]
         ...     flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 9}]}]
         ... ---
-        ... apiVersion: kueue.x-k8s.io/v1beta2
-        ... kind: LocalQueue
-        ... metadata: {namespace: default, name: user-queue}
-        ... spec: {clusterQueue: cluster-queue}
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: default, name: user-queue},
+        ...  spec: {clusterQueue: cluster-queue}}
         ... ---
         ... {apiVersion: v1, kind: Namespace, metadata: {name: default}}
         ... ---
@@ -86,10 +61,7 @@ class Engine:
         ... spec:
         ...   queueName: user-queue
         ...   podSets:
-        ...   - name: main
-        ...     count: 3
-        ...     template:
-        ...       spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}], restartPolicy: Never}
+        ...   - {name: main, count: 3, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}
         ... ''')
         >>> decision = engine.cycle("2026-01-01T00:00:00Z")
         >>> decision.admissions[0].key, dict(decision.admissions[0].pod_sets[0].resource_usage)
@@ -99,11 +71,7 @@ class Engine:
     """
 
     def __init__(
-        self,
-        configuration: Configuration | None = None,
-        *,
-        models_readiness: bool = False,
-        keeps_journal: bool = False,
+        self, configuration: Configuration | None = None, *, models_readiness: bool = False, keeps_journal: bool = False
     ) -> None:
         if not isinstance(configuration, Configuration | None):
             raise TypeError(f"configuration must be a Configuration or None, not {type(configuration).__name__}")
@@ -147,26 +115,8 @@ class Engine:
         Returns:
             Warnings, and the objects that are none of Kueue's.
         """
-        manifests: tuple[ManifestLike, ...] = ()
-        if isinstance(objects, _BYTES):
-            data = bytes(objects)
-        else:
-            manifests = each_manifest(objects)
-            data = to_json_lines(manifests)
-        try:
-            warnings, foreign = self._core.apply(data, flag("trusted", trusted), _time(now))
-        except ManifestError as error:
-            raise located(error, manifests) from None
-        if not warnings and not foreign:
-            return _NOTHING_TO_SAY
-        problems = [
-            Problem(message, field=field, object=ObjectRef(kind, name, namespace), index=index)
-            for index, kind, namespace, name, field, message in warnings
-        ]
-        if problems:
-            problems = list(located(ManifestError(problems), manifests).problems)
-        refs = tuple(ObjectRef(kind, name, namespace) for _, _, kind, namespace, name in foreign)
-        return Applied(tuple(problems), refs)
+        batch = Batch.of(objects)
+        return batch.applied(*batch.given_to(self._core.apply, flag("trusted", trusted), optional_ns(now)))
 
     def submit(
         self,
@@ -221,7 +171,7 @@ class Engine:
             prefix=prefix,
             first=first,
         )
-        self._core.submit(*batch, _time(now))
+        self._core.submit(*batch, optional_ns(now))
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
         """Delete an object. What a deleted Workload held is free again.
@@ -239,7 +189,7 @@ class Engine:
             Was it there?
         """
         names = text("kind", kind), text("namespace", namespace), text("name", name)
-        return self._core.delete(*names, _time(now))
+        return self._core.delete(*names, optional_ns(now))
 
     # Scheduling.
 
@@ -272,26 +222,18 @@ class Engine:
         Example:
             >>> engine = Engine()
             >>> sample = {
-            ...     "apiVersion": "kueue.x-k8s.io/v1beta2",
-            ...     "kind": "Workload",
+            ...     "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
             ...     "metadata": {"namespace": "default", "name": "sample"},
-            ...     "spec": {
-            ...         "queueName": "user-queue",
-            ...         "podSets": [{"count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}],
-            ...     },
-            ... }
+            ...     "spec": {"queueName": "user-queue",
+            ...              "podSets": [{"count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}]}}
             >>> answer = engine.what_if(sample)
             >>> answer.outcome, answer.message
             (<Outcome.WAITS: 'Waits'>, "LocalQueue user-queue doesn't exist")
         """
-        manifests = each_manifest(workload, "workload")
+        batch = Batch.of_manifests(each_manifest(workload, "workload"))
         # A question does not move the time of the engine.
         at = self.now if now is None else nanoseconds(now)
-        try:
-            row = self._core.what_if(to_json_lines(manifests), flag("trusted", trusted), at)
-        except ManifestError as error:
-            raise located(error, manifests) from None
-        return WhatIf.of(row)
+        return WhatIf.of(batch.given_to(self._core.what_if, flag("trusted", trusted), at))
 
     def reconcile(self, now: TimeLike) -> tuple[Event, ...]:
         """Write what Kueue's workload controller writes outside of cycles (rules/07).
@@ -339,7 +281,7 @@ class Engine:
         Returns:
             False if it had finished before.
         """
-        key = _key(namespace, name)
+        key = workload_key(namespace, name)
         told = text("reason", reason), text("message", message)
         return self._core.finish(*key, *told, nanoseconds(now))
 
@@ -370,7 +312,7 @@ class Engine:
         Returns:
             False if it was evicted before.
         """
-        key, told = _key(namespace, name), (text("reason", reason), text("message", message))
+        key, told = workload_key(namespace, name), (text("reason", reason), text("message", message))
         return self._core.evict(*key, *told, flag("stopped", stopped), nanoseconds(now))
 
     def release(self, name: str, *, namespace: str, now: TimeLike) -> bool:
@@ -379,7 +321,7 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such Workload.
         """
-        return self._core.release(*_key(namespace, name), nanoseconds(now))
+        return self._core.release(*workload_key(namespace, name), nanoseconds(now))
 
     def note_readiness(self, name: str, *, namespace: str, now: TimeLike, are_ready: bool) -> bool:
         """The pods of a workload's job are all ready, or not any more: condition PodsReady (rules/07 §6).
@@ -390,7 +332,7 @@ class Engine:
         Returns:
             False if that says nothing new.
         """
-        return self._core.note_readiness(*_key(namespace, name), flag("are_ready", are_ready), nanoseconds(now))
+        return self._core.note_readiness(*workload_key(namespace, name), flag("are_ready", are_ready), nanoseconds(now))
 
     def take_written(self) -> tuple[WorkloadState, ...]:
         """The workloads to which something may have been written since the last call, by namespace and name.
@@ -402,7 +344,7 @@ class Engine:
             >>> Engine().take_written()
             ()
         """
-        return tuple(_workload(row) for row in self._core._take_written(None))
+        return tuple(WorkloadState.of(row) for row in self._core._take_written(None))
 
     def confirm(self, name: str, *, namespace: str) -> bool:
         """A reservation was written: it can no longer be taken back with `forget`.
@@ -413,7 +355,7 @@ class Engine:
         Returns:
             False if none was open.
         """
-        return self._core.confirm(*_key(namespace, name), None)
+        return self._core.confirm(*workload_key(namespace, name), None)
 
     def forget(self, name: str, *, namespace: str, now: TimeLike, gone: bool = False) -> bool:
         """A reservation of the last cycle could not be written: the workload is as it was before that cycle.
@@ -432,7 +374,7 @@ class Engine:
         Returns:
             False if the last cycle reserved nothing for it.
         """
-        return self._core.forget(*_key(namespace, name), flag("gone", gone), nanoseconds(now))
+        return self._core.forget(*workload_key(namespace, name), flag("gone", gone), nanoseconds(now))
 
     def fork(self) -> Engine:
         """A copy that shares nothing that changes: what happens to one is not seen by the other."""
@@ -463,15 +405,7 @@ class Engine:
         now, calls = self._core.told()
         if calls is None:
             raise ValueError("this engine remembers no calls: make it with keeps_journal=True")
-        saved: JsonObject = {
-            "format": _FORMAT,
-            "version": version(),
-            "configuration": self._configuration.to_dict(),
-            "modelsReadiness": self._models_readiness,
-            "now": now,
-            "calls": plain_calls(calls),
-        }
-        return {**saved, "digest": digest_of(saved)}
+        return EngineSave(self._configuration.to_dict(), self._models_readiness, now, calls).to_json()
 
     @classmethod
     def load(cls, saved: JsonObject, *, configuration: Configuration | None = None) -> Engine:
@@ -485,24 +419,11 @@ class Engine:
             ValueError: It was saved in another format or by another version, is not what was saved, or the
                 Configuration is another.
         """
-        check_mapping(saved)
-        if text_at(saved, "format") != _FORMAT:
-            found = shown(object_at(saved).get("format"))
-            raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
-        if text_at(saved, "version") != version():
-            other = text_at(saved, "version")
-            by = f"kueuecore {other}" if other else "no version of kueuecore"
-            raise ValueError(f"this was saved by {by}, but this is {version()}: load it with the version that saved it")
-        check_digest(saved)
-        if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
-            raise ValueError("this is not a valid save: modelsReadiness must be true or false")
-        calls = checked_calls(saved)
-        engine = cls(configuration, models_readiness=models_readiness, keeps_journal=True)
-        if saved.get("configuration") != engine._configuration.to_dict():
+        read = EngineSave.read(saved)
+        engine = cls(configuration, models_readiness=read.models_readiness, keeps_journal=True)
+        if read.configuration != engine._configuration.to_dict():
             raise ValueError("the engine that was saved had another Configuration: give that one")
-        replay(engine._core, calls)
-        if saved.get("now") != engine.now:
-            raise ValueError("this is not a valid save: now is not the time of the last call")
+        replay(engine._core, read)
         return engine
 
     # What it holds.
@@ -513,11 +434,11 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such Workload.
         """
-        return _workload(self._core.workload(*_key(namespace, name)))
+        return WorkloadState.of(self._core.workload(*workload_key(namespace, name)))
 
     def workloads(self) -> tuple[WorkloadState, ...]:
         """All workloads, by namespace and name."""
-        return tuple(_workload(row) for row in self._core.workloads())
+        return tuple(WorkloadState.of(row) for row in self._core.workloads())
 
     def names(self) -> Names:
         """The names of ClusterQueues, flavors, resources and reasons by number, for the tables of decisions.
@@ -551,18 +472,7 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
         """
-        return tuple(
-            PendingWorkload(
-                row["namespace"],
-                row["name"],
-                row["priority"],
-                row["localQueue"],
-                row["positionInClusterQueue"],
-                row["positionInLocalQueue"],
-                row["place"],
-            )
-            for row in self._core.pending(text("cluster_queue", cluster_queue))
-        )
+        return tuple(map(PendingWorkload.of, self._core.pending(text("cluster_queue", cluster_queue))))
 
     def cluster_queues(self) -> tuple[str, ...]:
         """The names of the ClusterQueues, sorted."""
@@ -574,18 +484,7 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
         """
-        status = self._core.cluster_queue_status(text("name", name))
-        active: dict[str, Any] = next(iter(status.get("conditions", ())), {})
-        return ClusterQueueState(
-            name,
-            active.get("status") == "True",
-            active.get("reason", ""),
-            active.get("message", ""),
-            status["pendingWorkloads"],
-            status["reservingWorkloads"],
-            status["admittedWorkloads"],
-            status,
-        )
+        return ClusterQueueState.of(name, self._core.cluster_queue_status(text("name", name)))
 
     def local_queue(self, name: str, *, namespace: str) -> LocalQueueState:
         """Status of a LocalQueue.
@@ -593,78 +492,8 @@ class Engine:
         Raises:
             UnknownObjectError: There is no such LocalQueue.
         """
-        status = self._core.local_queue_status(*_key(namespace, name))
-        return LocalQueueState(
-            namespace,
-            name,
-            status["pendingWorkloads"],
-            status["reservingWorkloads"],
-            status["admittedWorkloads"],
-            status,
-        )
+        return LocalQueueState.of(namespace, name, self._core.local_queue_status(*workload_key(namespace, name)))
 
     def quota(self) -> tuple[QuotaRow, ...]:
         """Quota and usage of every ClusterQueue and Cohort, per flavor and resource (rules/02 §2)."""
-        return tuple(
-            QuotaRow(
-                row["kind"],
-                row["name"],
-                row["parent"],
-                row["flavor"],
-                row["resource"],
-                row["nominal"],
-                row["borrowingLimit"],
-                row["lendingLimit"],
-                row["subtreeQuota"],
-                row["usage"],
-                row["available"],
-                row["potentialAvailable"],
-                row["borrowed"],
-            )
-            for row in self._core.quota()
-        )
-
-
-def _time(now: TimeLike | None) -> int | None:
-    """A time that may be left out: it is then the latest that any call named."""
-    return None if now is None else nanoseconds(now)
-
-
-def _key(namespace: str, name: str) -> tuple[str, str]:
-    return text("namespace", namespace), text("name", name)
-
-
-def each_manifest(
-    objects: str | ManifestLike | Iterable[ManifestLike], name: str = "objects"
-) -> tuple[ManifestLike, ...]:
-    """Objects in any form but bytes, one by one.
-
-    Raises:
-        ManifestError: A text can not be read.
-        TypeError: `objects` is not an object, or one of its items is not.
-    """
-    if isinstance(objects, str):
-        return parse_manifests(objects)
-    if isinstance(objects, Manifest | Mapping) or not isinstance(objects, Iterable):
-        return (manifest_like(objects, name),)
-    try:
-        each = iter(objects)
-    except TypeError:  # an array without a dimension, say
-        return (manifest_like(objects, name),)
-    return tuple(manifest_like(it, f"{name}[{index}]") for index, it in enumerate(each))
-
-
-def _workload(row: Mapping[str, Any]) -> WorkloadState:
-    return WorkloadState(
-        row["namespace"],
-        row["name"],
-        Stage(row["stage"]),
-        row["localQueue"],
-        row["clusterQueue"],
-        row["priority"],
-        row["reason"],
-        row["message"],
-        row["place"],
-        row["status"],
-        row["isActive"],
-    )
+        return tuple(map(QuotaRow.of, self._core.quota()))

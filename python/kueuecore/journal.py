@@ -9,50 +9,91 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeAlias
 
 from kueuecore import _core
 from kueuecore._arguments import shown
-from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.errors import ManifestError, UnknownObjectError
+from kueuecore.version import version
 
-__all__ = ["CallRow", "check_digest", "check_mapping", "checked_calls", "digest_of", "plain_calls", "replay"]
+__all__ = ["CallRow", "EngineSave", "check_digest", "check_mapping", "digest_of", "replay"]
 
 CallRow: TypeAlias = tuple[str, tuple[object, ...], int]
 """A call as the extension has it: its name, its arguments but the last, and the last, which is the time."""
 
+_FORMAT = "kueuecore.engine/2"
 _NOT_SAVED = "this is not a valid save"
 
 
-def plain_calls(calls: Iterable[CallRow]) -> list[JsonValue]:
-    """Calls as plain data: name, time, arguments."""
-    return [[name, now, *map(_to_json, arguments)] for name, arguments, now in calls]
+@dataclass(frozen=True, slots=True)
+class EngineSave:
+    """An engine as plain data: what it was made with, and the calls that it received.
+
+    Args:
+        configuration: Its Configuration.
+        models_readiness: Do pods become ready?
+        now: The time of its last call; what was read may be anything.
+        calls: The calls in their order.
+    """
+
+    configuration: JsonValue
+    models_readiness: bool
+    now: JsonValue
+    calls: Sequence[CallRow]
+
+    def to_json(self) -> JsonObject:
+        """As plain data, signed with its digest."""
+        saved: JsonObject = {
+            "format": _FORMAT,
+            "version": version(),
+            "configuration": self.configuration,
+            "modelsReadiness": self.models_readiness,
+            "now": self.now,
+            "calls": [[name, now, *map(_to_json, arguments)] for name, arguments, now in self.calls],
+        }
+        return {**saved, "digest": digest_of(saved)}
+
+    @classmethod
+    def read(cls, saved: JsonObject) -> Self:
+        """What `to_json` gave; no call has been done then.
+
+        Raises:
+            ValueError: It was saved in another format or by another version, or is not what was saved.
+        """
+        check_mapping(saved)
+        if text_at(saved, "format") != _FORMAT:
+            found = shown(object_at(saved).get("format"))
+            raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
+        if text_at(saved, "version") != version():
+            other = text_at(saved, "version")
+            by = f"kueuecore {other}" if other else "no version of kueuecore"
+            raise ValueError(f"this was saved by {by}, but this is {version()}: load it with the version that saved it")
+        check_digest(saved)
+        if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
+            raise ValueError(f"{_NOT_SAVED}: modelsReadiness must be true or false")
+        calls = saved.get("calls")
+        if not isinstance(calls, list):
+            raise ValueError(f"{_NOT_SAVED}: calls must be a list")
+        rows = [_call(call, f"{_NOT_SAVED}: calls[{index}]") for index, call in enumerate(calls)]
+        return cls(saved.get("configuration"), models_readiness, saved.get("now"), rows)
 
 
-def checked_calls(saved: JsonObject) -> list[CallRow]:
-    """The `calls` of what was saved.
+def replay(core: _core.Engine, saved: EngineSave) -> None:
+    """Replay the calls of an engine on a new one.
 
     Raises:
-        ValueError: One of them is none that an engine could have had. None has been done then.
+        ValueError: The new one refuses a call that the other had done, or is at another time in the end.
     """
-    calls = saved.get("calls")
-    if not isinstance(calls, list):
-        raise ValueError(f"{_NOT_SAVED}: calls must be a list")
-    return [_call(call, f"{_NOT_SAVED}: calls[{index}]") for index, call in enumerate(calls)]
-
-
-def replay(core: _core.Engine, calls: Iterable[CallRow]) -> None:
-    """Replay calls on a new engine.
-
-    Raises:
-        ValueError: The engine refuses a call, which the one that was saved had done.
-    """
-    for index, (name, arguments, now) in enumerate(calls):
+    for index, (name, arguments, now) in enumerate(saved.calls):
         try:
             getattr(core, name)(*arguments, now)
         except (ManifestError, UnknownObjectError, ValueError) as error:
             raise ValueError(f"{_NOT_SAVED}: calls[{index}], {name}, is refused: {error}") from None
+    if saved.now != core.now():
+        raise ValueError(f"{_NOT_SAVED}: now is not the time of the last call")
 
 
 def digest_of(saved: JsonObject) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from kueuecore._keyed import Keyed
 
@@ -51,6 +51,23 @@ class WorkloadState(Keyed):
     status: Mapping[str, Any] = field(repr=False)
     is_active: bool = True
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """From a row of the extension."""
+        return cls(
+            row["namespace"],
+            row["name"],
+            Stage(row["stage"]),
+            row["localQueue"],
+            row["clusterQueue"],
+            row["priority"],
+            row["reason"],
+            row["message"],
+            row["place"],
+            row["status"],
+            row["isActive"],
+        )
+
     @property
     def flavors(self) -> dict[str, dict[str, str]]:
         """Pod set to resource to flavor, once quota is reserved."""
@@ -79,6 +96,19 @@ class PendingWorkload(Keyed):
     position_in_cluster_queue: int
     position_in_local_queue: int
     place: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """From a row of the extension."""
+        return cls(
+            row["namespace"],
+            row["name"],
+            row["priority"],
+            row["localQueue"],
+            row["positionInClusterQueue"],
+            row["positionInLocalQueue"],
+            row["place"],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +147,25 @@ class QuotaRow:
     potential_available: str | None
     borrowed: str
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """From a row of the extension."""
+        return cls(
+            row["kind"],
+            row["name"],
+            row["parent"],
+            row["flavor"],
+            row["resource"],
+            row["nominal"],
+            row["borrowingLimit"],
+            row["lendingLimit"],
+            row["subtreeQuota"],
+            row["usage"],
+            row["available"],
+            row["potentialAvailable"],
+            row["borrowed"],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueueState:
@@ -142,6 +191,21 @@ class ClusterQueueState:
     admitted_workloads: int
     status: Mapping[str, Any] = field(repr=False)
 
+    @classmethod
+    def of(cls, name: str, status: Mapping[str, Any]) -> Self:
+        """From its status."""
+        active: Mapping[str, Any] = next(iter(status.get("conditions", ())), {})
+        return cls(
+            name,
+            active.get("status") == "True",
+            active.get("reason", ""),
+            active.get("message", ""),
+            status["pendingWorkloads"],
+            status["reservingWorkloads"],
+            status["admittedWorkloads"],
+            status,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LocalQueueState:
@@ -153,3 +217,9 @@ class LocalQueueState:
     reserving_workloads: int
     admitted_workloads: int
     status: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, namespace: str, name: str, status: Mapping[str, Any]) -> Self:
+        """From its status."""
+        counts = status["pendingWorkloads"], status["reservingWorkloads"], status["admittedWorkloads"]
+        return cls(namespace, name, *counts, status)

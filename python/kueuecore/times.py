@@ -88,6 +88,11 @@ def nanoseconds(time: TimeLike) -> int:
     return result
 
 
+def optional_ns(time: TimeLike | None) -> int | None:
+    """A time that may be left out, in nanoseconds since 1970."""
+    return None if time is None else nanoseconds(time)
+
+
 def beginning_ns(now: TimeLike) -> int:
     """The time at which a run through virtual time begins, in nanoseconds since 1970.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
-from kueuecore.engine import Engine, Objects, each_manifest
+from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import Manifest, object_ref, parse_manifests, plain_object
+from kueuecore.object_batch import Objects, each_manifest
 from kueuecore.states import WorkloadState
 from kueuecore.times import format_time
 

@@ -1,0 +1,112 @@
+"""Objects on their way into an engine: in any form that people have them, and what there is to say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.manifests import Manifest, ManifestLike, located, manifest_like, parse_manifests, to_json_lines
+
+__all__ = ["Applied", "Batch", "Objects", "each_manifest"]
+
+Objects: TypeAlias = str | bytes | bytearray | memoryview | ManifestLike | Iterable[ManifestLike]
+"""Objects for `Engine.apply`: YAML or JSON text, JSON bytes, one object or many in any form."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_BYTES = (bytes, bytearray, memoryview)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What `Engine.apply` has to say about a batch that it took.
+
+    Args:
+        warnings: Fields that nobody knows, with a suggestion where one is close.
+        foreign: Objects of kinds that the engine does not read, such as a Deployment.
+    """
+
+    warnings: tuple[Problem, ...]
+    foreign: tuple[ObjectRef, ...]
+
+
+_NOTHING_TO_SAY = Applied((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Objects as the extension reads them, and as they were given.
+
+    Args:
+        data: JSON, one object a line; or as the caller gave it.
+        manifests: The objects, to say where they stand; empty if they came as bytes.
+    """
+
+    data: bytes
+    manifests: tuple[ManifestLike, ...] = ()
+
+    @classmethod
+    def of(cls, objects: Objects) -> Batch:
+        """Objects in any form.
+
+        Raises:
+            ManifestError: A text can not be read.
+            TypeError: `objects` is not an object, or one of its items is not.
+        """
+        return cls(bytes(objects)) if isinstance(objects, _BYTES) else cls.of_manifests(each_manifest(objects))
+
+    @classmethod
+    def of_manifests(cls, manifests: tuple[ManifestLike, ...]) -> Batch:
+        """Objects one by one."""
+        return cls(to_json_lines(manifests), manifests)
+
+    def given_to(self, call: Callable[Concatenate[bytes, _P], _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+        """Give the objects to a call of the extension; its errors get file and line, where they are known."""
+        try:
+            return call(self.data, *arguments, **named)
+        except ManifestError as error:
+            raise located(error, self.manifests) from None
+
+    def applied(
+        self,
+        warnings: Iterable[tuple[int, str, str, str, str, str]],
+        foreign: Iterable[tuple[int, str, str, str, str]],
+    ) -> Applied:
+        """What the extension has to say, by name and with file and line.
+
+        Args:
+            warnings: Index, kind, namespace, name, field and message of each.
+            foreign: Index, apiVersion, kind, namespace and name of each.
+        """
+        if not warnings and not foreign:
+            return _NOTHING_TO_SAY
+        problems = [
+            Problem(message, field=field, object=ObjectRef(kind, name, namespace), index=index)
+            for index, kind, namespace, name, field, message in warnings
+        ]
+        if problems:
+            problems = list(located(ManifestError(problems), self.manifests).problems)
+        refs = tuple(ObjectRef(kind, name, namespace) for _, _, kind, namespace, name in foreign)
+        return Applied(tuple(problems), refs)
+
+
+def each_manifest(
+    objects: str | ManifestLike | Iterable[ManifestLike], name: str = "objects"
+) -> tuple[ManifestLike, ...]:
+    """Objects in any form but bytes, one by one.
+
+    Raises:
+        ManifestError: A text can not be read.
+        TypeError: `objects` is not an object, or one of its items is not.
+    """
+    if isinstance(objects, str):
+        return parse_manifests(objects)
+    if isinstance(objects, Manifest | Mapping) or not isinstance(objects, Iterable):
+        return (manifest_like(objects, name),)
+    try:
+        each = iter(objects)
+    except TypeError:  # an array without a dimension, say
+        return (manifest_like(objects, name),)
+    return tuple(manifest_like(it, f"{name}[{index}]") for index, it in enumerate(each))
