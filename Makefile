@@ -192,6 +192,7 @@ lock: $(STAMPS)/tools ## write requirements/*.lock again from pyproject.toml, wi
 	$(PY) -m pip install --quiet 'uv>=0.13,<0.14'
 	$(LOCK) --output-file requirements/runtime.lock
 	$(LOCK) --group dev --output-file requirements/dev.lock
+	$(LOCK) --group test --constraint requirements/dev.lock --output-file requirements/test.lock
 
 LOCK = $(VENV)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command 'make lock'

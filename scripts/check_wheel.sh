@@ -1,18 +1,34 @@
 #!/bin/sh
-# Install the wheel of dist/ into an empty environment outside the checkout and run the README's examples there.
+# Install the wheel of dist/ into an empty environment outside the checkout, run the README's examples there, and then
+# every Python test that needs no proof (tests/conftest.py knows which do).
 set -eu
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+# Nothing of the checkout may stand in for what is installed.
+unset PYTHONPATH
 
 set -- "$checkout"/dist/*.whl
 [ -f "$1" ] || { echo "no wheel in dist/: make wheel" >&2; exit 1; }
 
 "$(sh "$checkout/scripts/find_python.sh")" -m venv env
-env/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$checkout/requirements/runtime.lock"
+python="$folder/env/bin/python"
+install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
+
+if "$python" -m zipfile --list "$1" | grep -E '^kueuecore/(_proof|conformance/|reference/|trials/)'; then
+    echo "the wheel has proof in it: see exclude in pyproject.toml" >&2
+    exit 1
+fi
+install --require-hashes --requirement "$checkout/requirements/runtime.lock"
 # No index: what the wheel asks for must be there now.
-env/bin/python -m pip install --quiet --disable-pip-version-check --no-index "$1"
-env/bin/python -m pip check
-env/bin/python -I -c 'import kueuecore, sys; print(kueuecore.__file__); assert kueuecore.__file__.startswith(sys.prefix)'
-env/bin/python -I "$checkout/scripts/readme_example.py" "$checkout/README.md"
+install --no-index "$1"
+"$python" -m pip check
+"$python" -I "$checkout/scripts/readme_example.py" "$checkout/README.md"
+
+install --require-hashes --requirement "$checkout/requirements/test.lock"
+cd "$checkout"
+"$python" -P -c 'import kueuecore, sys; print(kueuecore.__file__); assert kueuecore.__file__.startswith(sys.prefix)'
+# `python -P` and this working directory: the tests import each other and scripts/, but not python/kueuecore.
+"$python" -P -m pytest --quiet --numprocesses 2 --override-ini addopts=--import-mode=importlib -p no:cacheprovider \
+    --ignore tests/api/test_doctests.py tests

@@ -7,11 +7,22 @@ from collections import Counter
 import pytest
 
 from kueuecore.controller.versions import Versions
-from kueuecore.multikueue import Command, Create, Delete, Manager, ManagerTurn, object_store, workload_reconciler
+from kueuecore.multikueue import (
+    AllAtOnce,
+    Command,
+    Create,
+    Delete,
+    Manager,
+    ManagerTurn,
+    object_store,
+    workload_reconciler,
+)
+from kueuecore.multikueue.policies import Scored, TakingBack, by_free_quota
 from kueuecore.multikueue.workload_group import Group, Result
 from kueuecore.testing.fleet_invariants import Invariant, InvariantError
 from kueuecore.times import TimeLike
 from kueuecore.trials.fleet_histories import FleetHistory
+from tests.unit.multikueue.scenarios import MINUTE_NS
 
 SEEDS = range(30)
 
@@ -30,6 +41,14 @@ def test_the_same_seed_gives_the_same_history() -> None:
     assert first.play() == second.play()
     histories = [[node.api.history for node in it.fleet.nodes.values()] for it in (first, second)]
     assert histories[0] == histories[1]
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_taking_back_comes_to_rest_whatever_goes_wrong(seed: int) -> None:
+    inner = (AllAtOnce(), Scored(score=by_free_quota("cpu"), prefers_room=True, round_ns=MINUTE_NS))[seed % 2]
+    policy = TakingBack(inner=inner, admit_ns=5 * 10**9, start_ns=10**9, exclude_ns=MINUTE_NS)
+    # A second is too short for most jobs to start: they are taken back all the time.
+    FleetHistory(seed, make=lambda settings, _: Manager(settings=settings, dispatcher=policy)).play()
 
 
 def first_seen() -> Invariant | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatch, Dispatcher, KnownCluster, Manager
+from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatch, Dispatcher, KnownCluster
 from kueuecore.multikueue.policies import (
     COST,
     DATA,
@@ -24,7 +24,6 @@ from kueuecore.multikueue.policies import (
     cannot_hold,
     not_allowed,
 )
-from kueuecore.trials.fleet_histories import FleetHistory
 from tests.unit.multikueue.scenarios import MINUTE_NS, places, run
 from tests.unit.multikueue.worlds import fleet_of, job
 
@@ -205,14 +204,6 @@ def test_h4_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
     assert given_up.message == (
         'Given up after 3 attempts: west (Recalled), east (Recalled), west (Recalled), Previously: "Pending"'
     )
-
-
-@pytest.mark.parametrize("seed", [0, 2, 3])
-def test_h4_taking_back_comes_to_rest_whatever_goes_wrong(seed: int) -> None:
-    inner = (AllAtOnce(), Scored(score=by_free_quota("cpu"), prefers_room=True, round_ns=MINUTE_NS))[seed % 2]
-    policy = TakingBack(inner=inner, admit_ns=5 * 10**9, start_ns=10**9, exclude_ns=MINUTE_NS)
-    # A second is too short for most jobs to start: they are taken back all the time.
-    FleetHistory(seed, make=lambda settings, _: Manager(settings=settings, dispatcher=policy)).play()
 
 
 # H5: what is otherwise on one worker.
