@@ -335,7 +335,6 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
         (lambda: NodeSettings(configuration=5), TypeError, "configuration must be a Configuration"),  # type: ignore[arg-type]
         (lambda: NodeSettings(capacity=5), TypeError, "capacity must be a CapacityProvider"),  # type: ignore[arg-type]
         (lambda: NodeSettings(starts_pods=5), TypeError, "starts_pods must be True or False"),  # type: ignore[arg-type]
-        (lambda: Fleet(["west"], now=START, manager=lambda: 5), TypeError, "manager must return a Manager"),  # type: ignore[arg-type,return-value]
         (lambda: Overflow({"a": "b"}, patience_ns=0.5), TypeError, "patience_ns must be a number"),  # type: ignore[arg-type]
         (lambda: Overflow({"a": "b"}, patience_ns=-1), ValueError, "patience_ns is -1"),
         (lambda: Fleet(["west"], now=START).cut("east"), ValueError, "there is no worker 'east'"),

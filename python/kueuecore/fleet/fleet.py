@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -63,7 +64,6 @@ class Fleet:
         dispatcher: Who gets copies; by default the one that the Configuration names.
         overflow: Which jobs that wait for quota of the manager itself go on to its workers.
         links: How good the ways are; by default short and without losses.
-        manager: Makes the state machine of a process that begins.
         watch: Is shown the fleet after everything that happens: for invariants.
 
     Raises:
@@ -89,7 +89,6 @@ class Fleet:
         dispatcher: Dispatcher | None = None,
         overflow: OverflowPolicy | None = None,
         links: Mapping[str, LinkSettings] | None = None,
-        manager: Callable[[], Manager] | None = None,
         watch: Observer | None = None,
     ) -> None:
         self.now = beginning_ns(now)
@@ -107,10 +106,9 @@ class Fleet:
         self.links = {name: Link(ways.get(name, LinkSettings()), self.random) for name in names}
         """The ways to the workers, by name."""
         configuration = given[MANAGER].configuration
-        self._make = manager or (
-            lambda: Manager(configuration, settings=settings, dispatcher=dispatcher, overflow=overflow)
-        )
-        self.manager = self._made()
+        # A process that begins.
+        self._make = partial(Manager, configuration, settings=settings, dispatcher=dispatcher, overflow=overflow)
+        self.manager = self._make()
         """The state machine of MultiKueue of the process that runs now."""
         self.problems: list[str] = []
         """What the manager could not do at once, in the order in which it told it."""
@@ -210,7 +208,7 @@ class Fleet:
         """Another process begins: it lists what there is."""
         self._process += 1
         self.nodes[MANAGER].restart()
-        self.manager = self._made()
+        self.manager = self._make()
         api = self.nodes[MANAGER].api
         for kind in self.manager.manager_kinds:
             objects, version = api.list(kind)
@@ -316,12 +314,6 @@ class Fleet:
             if is_quiet:
                 return
         raise self._unsettled("the fleet never settles")
-
-    def _made(self) -> Manager:
-        made: object = self._make()
-        if not isinstance(made, Manager):
-            raise TypeError(f"manager must return a Manager, not {type(made).__name__}")
-        return made
 
     def _unsettled(self, what: str) -> UnsettledError:
         return UnsettledError(f"{what} at {format_time(self.now)}: every change triggers another")

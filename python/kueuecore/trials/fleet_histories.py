@@ -7,7 +7,6 @@ and the workers restart, jobs of all kinds are deleted and preempted. `FleetInva
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -17,7 +16,7 @@ from kueuecore.errors import ObjectRef
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.fleet.links import LinkSettings
 from kueuecore.manifests import object_ref
-from kueuecore.multikueue import MANAGER, AllAtOnce, Incremental, Manager, MultiKueueSettings
+from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatcher, Incremental, MultiKueueSettings
 from kueuecore.multikueue.settings import ORIGIN_LABEL
 from kueuecore.testing.fleet_invariants import FleetInvariants
 from kueuecore.trials.drawn_jobs import DRAWN, drawn_job
@@ -32,19 +31,13 @@ _CHECK = "multikueue"
 # Half of the jobs are Jobs.
 _KINDS = (*DRAWN, *["Job"] * (len(DRAWN) - 2))
 
-MakeManager = Callable[[MultiKueueSettings, Any], Manager]
-
-
-def _manager(settings: MultiKueueSettings, dispatcher: Any) -> Manager:
-    return Manager(settings=settings, dispatcher=dispatcher)
-
 
 class FleetHistory:
     """A fleet and what goes wrong in it.
 
     Args:
         seed: Everything follows from it.
-        make: Makes the state machine of a process that begins, of settings and a dispatcher.
+        dispatcher: Who gets copies; by default one of Kueue's.
         n_steps: How many things happen before all is well again.
 
     Example:
@@ -53,7 +46,7 @@ class FleetHistory:
         True
     """
 
-    def __init__(self, seed: int, *, make: MakeManager = _manager, n_steps: int = 14) -> None:
+    def __init__(self, seed: int, *, dispatcher: Dispatcher | None = None, n_steps: int = 14) -> None:
         self.random = Random(seed)
         self.n_steps = n_steps
         self.happened: Counter[str] = Counter()
@@ -61,14 +54,15 @@ class FleetHistory:
         self._made: dict[str, list[ObjectRef]] = {}
         self.workers = ["west", "east", "north"][: self.random.choice((2, 2, 3))]
         settings = MultiKueueSettings(worker_lost_timeout_ns=self.random.choice((60, 900)) * 10**9)
-        dispatcher = self.random.choice((AllAtOnce(), AllAtOnce(), Incremental(step_size=1, round_ns=30 * 10**9)))
+        of_kueue = self.random.choice((AllAtOnce(), AllAtOnce(), Incremental(step_size=1, round_ns=30 * 10**9)))
         self.invariants = FleetInvariants(grace_seconds=120)
         self.fleet = Fleet(
             self.workers,
             now=_START,
             seed=self.random.randrange(2**32),
             links={name: self._way() for name in self.workers},
-            manager=lambda: make(settings, dispatcher),
+            settings=settings,
+            dispatcher=dispatcher or of_kueue,
             watch=self.invariants,
         )
         self._create_queues()

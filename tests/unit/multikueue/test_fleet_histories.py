@@ -48,7 +48,7 @@ def test_taking_back_comes_to_rest_whatever_goes_wrong(seed: int) -> None:
     inner = (AllAtOnce(), Scored(score=by_free_quota("cpu"), prefers_room=True, round_ns=MINUTE_NS))[seed % 2]
     policy = TakingBack(inner=inner, admit_ns=5 * 10**9, start_ns=10**9, exclude_ns=MINUTE_NS)
     # A second is too short for most jobs to start: they are taken back all the time.
-    FleetHistory(seed, make=lambda settings, _: Manager(settings=settings, dispatcher=policy)).play()
+    FleetHistory(seed, dispatcher=policy).play()
 
 
 def first_seen() -> Invariant | None:
