@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
-from kueuecore.conformance.statuses import recorded_status
 from kueuecore.reference import quantity, times
 from kueuecore.reference.admission_fair_sharing import Account
 from kueuecore.reference.cycle import Cycle
@@ -171,7 +171,7 @@ def _final(run: Run) -> Json:
         "cohortUsage": usage["Cohort"],
         **_places(world),
         "statuses": {
-            name: recorded_status(w.get("status", {}), lambda time: _seconds(run, times.moment(time)))
+            name: _recorded_status(w.get("status", {}), lambda time: _seconds(run, times.moment(time)))
             for name, w in sorted(world.kind("Workload").items())
         },
     }
@@ -187,6 +187,27 @@ def _final(run: Run) -> Json:
             for name, account in world.ledger.accounts.items()
         }
     return final
+
+
+def _recorded_status(status: Mapping[str, Any], seconds: Callable[[str], float]) -> dict[str, Any]:
+    """What a recording keeps of a status; `seconds` counts a time from the beginning of the run."""
+    told = [{name: c[name] for name in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
+    finished = [c for c in told if c["type"] == "Finished" and c["status"] == "True"]
+    result = {
+        "conditions": finished or sorted(told, key=lambda c: str(c["type"])),
+        "evictions": status.get("schedulingStats", {}).get("evictions", []),
+    }
+    if finished:
+        return result
+    requeue = status.get("requeueState", {})
+    if "requeueAt" in requeue:
+        result["requeueAt"] = seconds(requeue["requeueAt"])
+    if "count" in requeue:
+        result["requeueCount"] = requeue["count"]
+    checks = status.get("admissionChecks", ())
+    result["admissionChecks"] = [{"name": c["name"], "state": c["state"]} for c in checks]
+    result["resourceRequests"] = status.get("resourceRequests", [])
+    return result
 
 
 def _exact(resources: Mapping[str, Fraction]) -> Json:
