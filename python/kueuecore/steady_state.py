@@ -13,7 +13,7 @@ from kueuecore.engine import Engine
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["Ending", "PreemptionLoop", "Settled", "find_preemption_loop", "settle"]
+__all__ = ["Ending", "PreemptionLoop", "Settled", "find_preemption_loop", "most_flavors", "settle"]
 
 
 class Ending(StrEnum):
@@ -108,7 +108,7 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000)
     if _release(engine, [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)], at):
         _reconcile(engine, log, at)
     # A head with flavors that it has not tried yet changes nothing until it has tried them all.
-    patience = 1 + _most_flavors(engine)
+    patience = 1 + most_flavors(engine)
     idle = 0
     ending = Ending.SETTLED
     while idle < patience:
@@ -155,6 +155,15 @@ def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int | Non
     return settle(engine.fork(), now=now, max_cycles=max_cycles).loop
 
 
+def most_flavors(engine: Engine) -> int:
+    """An upper bound of the flavors in a resource group: the most flavors that any ClusterQueue has."""
+    flavors: dict[str, set[str]] = {}
+    for row in engine.quota():
+        if row.kind == "ClusterQueue":
+            flavors.setdefault(row.name, set()).add(row.flavor)
+    return max(map(len, flavors.values()), default=0)
+
+
 def _events(entry: tuple[Event, ...] | Decision) -> tuple[Event, ...]:
     return entry.events if isinstance(entry, Decision) else entry
 
@@ -191,15 +200,6 @@ def _condition_time(workload: WorkloadState, kind: str) -> str | None:
         if condition["type"] == kind and condition["status"] == "True":
             return str(condition.get("lastTransitionTime", ""))
     return None
-
-
-def _most_flavors(engine: Engine) -> int:
-    """An upper bound of the flavors in a resource group: the most flavors that any ClusterQueue has."""
-    flavors: dict[str, set[str]] = {}
-    for row in engine.quota():
-        if row.kind == "ClusterQueue":
-            flavors.setdefault(row.name, set()).add(row.flavor)
-    return max(map(len, flavors.values()), default=0)
 
 
 def _fingerprint(engine: Engine) -> Hashable:

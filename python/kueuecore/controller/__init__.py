@@ -5,8 +5,9 @@ told of its own writes, and of everything else, may come late, twice, out of ord
 """
 
 from kueuecore.controller.cycle_report import Considered, Verdict
-from kueuecore.controller.loop import Controller, WatchError
+from kueuecore.controller.loop import Controller
 from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.validation import WatchError
 from kueuecore.controller.watched_kinds import WATCHED
 from kueuecore.controller.writes import Turn, WorkloadWrite
 

@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.check_controllers import CheckControllers, with_activity
-from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind, Review, WorkloadKey
+from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind, Review, WorkloadKey, applied_review
+from kueuecore.controller.workload_records import WorkloadRecords
+from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef
+from kueuecore.manifests import to_json_lines
 from kueuecore.times import format_time
 
 __all__ = ["CheckReviews"]
@@ -24,8 +27,8 @@ class CheckReviews:
     """
 
     def __init__(self, controllers: Sequence[CheckController]) -> None:
-        self._checking = CheckControllers(controllers)
-        self.controllers = self._checking.controllers
+        self._controllers = CheckControllers(controllers)
+        self.controllers = self._controllers.controllers
         self._checks: dict[str, JsonObject] = {}
         # The version of each AdmissionCheck whose status is being written.
         self._written: dict[str, JsonObject] = {}
@@ -42,7 +45,7 @@ class CheckReviews:
     @property
     def open(self) -> tuple[WorkloadKey, ...]:
         """The workloads to look at."""
-        self._open |= dict.fromkeys(self._checking.take_asked())
+        self._open |= dict.fromkeys(self._controllers.take_asked())
         return tuple(self._open)
 
     def observe(self, manifest: JsonObject, *, now: int) -> None:
@@ -57,13 +60,13 @@ class CheckReviews:
         if text_at(manifest, "kind") == "Workload":
             self._open[text_at(metadata, "namespace"), text_at(metadata, "name")] = None
             return
-        self._checking.observe(manifest, now=now)
+        self._controllers.observe(manifest, now=now)
         if text_at(manifest, "kind") == "AdmissionCheck":
             self._checks[text_at(metadata, "name")] = manifest
 
     def forget(self, ref: ObjectRef, *, now: int) -> None:
         """An object has gone."""
-        self._checking.forget(ref, now=now)
+        self._controllers.forget(ref, now=now)
         if ref.kind == "AdmissionCheck":
             self._checks.pop(ref.name, None)
             self._written.pop(ref.name, None)
@@ -73,9 +76,9 @@ class CheckReviews:
 
     def wake(self, now: int) -> None:
         """Time has come up to `now`; AdmissionChecks say whether they are active."""
-        self._checking.wake(now)
+        self._controllers.wake(now)
         for name, check in self._checks.items():
-            activity = self._checking.activity(check, now=now)
+            activity = self._controllers.activity(check, now=now)
             time = format_time(now // _SECOND_NS * _SECOND_NS)
             changed = None if activity is None else with_activity(check, activity, now=time)
             if changed is not None and self._written.get(name) is not check:
@@ -87,16 +90,30 @@ class CheckReviews:
         metadata = object_at(workload, "metadata")
         key = text_at(metadata, "namespace"), text_at(metadata, "name")
         self._open.pop(key, None)
-        review = self._held.pop(key, None) or self._checking.review(workload, now=now) or Review()
+        review = self._held.pop(key, None) or self._controllers.review(workload, now=now) or Review()
         self._writes += review.writes
         return replace(review, writes=())
+
+    def review_settled(self, engine: Engine, workloads: WorkloadRecords, at: int) -> None:
+        """Say what there is to say about the open Workloads that are as they are stored."""
+        self.wake(at)
+        for key in self.open:
+            record = workloads.get(key)
+            if record is None or not workloads.is_settled(key):
+                continue
+            review = self.review(record.data, now=at)
+            status = object_at(record.data, "status")
+            after = applied_review(status, review, now=format_time(at // _SECOND_NS * _SECOND_NS))
+            if after is not status:
+                engine.apply(to_json_lines([{**record.data, "status": after}]), now=at, trusted=True)
+            workloads.hold(review.events)
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
         """A write of an object was refused."""
         if write.kind is ObjectWriteKind.PATCH_STATUS:
             self._written.pop(write.object.name, None)
             return
-        review = self._checking.refused(write, error, is_there=is_there, now=now)
+        review = self._controllers.refused(write, error, is_there=is_there, now=now)
         if review:
             self._held[write.workload] = review
         self._open[write.workload] = None
@@ -108,4 +125,4 @@ class CheckReviews:
 
     def next_wake(self, *, after: int) -> int | None:
         """When time alone gives anybody something to say."""
-        return self._checking.next_wake(after=after)
+        return self._controllers.next_wake(after=after)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from kueuecore._arguments import shown
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._arguments import each, shown
+from kueuecore._json import JsonObject, int_at, object_at, text_at
 from kueuecore._text import quoted
-from kueuecore.controller.versions import Key, key_of
+from kueuecore.controller.versions import Key, Version, key_of
 from kueuecore.engine import Engine
-from kueuecore.errors import ManifestError, Problem
+from kueuecore.errors import KueuecoreError, ManifestError, Problem
 from kueuecore.jobs.context import group_of
 from kueuecore.manifests import object_ref, to_json_lines
 
 _LONGEST_VERSION = 253
 _EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+
+
+class WatchError(KueuecoreError):
+    """A watch ended with an error, most often 410 Gone: list again (`Controller.resync`), and watch from there.
+
+    Args:
+        code: The code of the API server's status.
+        message: Its message.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(f"the watch ended with {code}: {message}")
 
 
 def plain_object(manifest: object, name: str = "an object") -> JsonObject:
@@ -31,6 +45,7 @@ def event_of(event: object) -> tuple[object, JsonObject]:
     """Type and object of a watch event.
 
     Raises:
+        WatchError: The event is an error.
         ManifestError: It lacks one of them.
         TypeError: It is no plain data.
         ValueError: There is no such type.
@@ -43,7 +58,27 @@ def event_of(event: object) -> tuple[object, JsonObject]:
     kind = event["type"]
     if kind is not None and (not isinstance(kind, str) or kind not in _EVENT_TYPES):
         raise ValueError(f"a watch event's type is one of {', '.join(_EVENT_TYPES)} or None, not {shown(kind)}")
-    return kind, plain_object(event["object"], "the object of the event")
+    manifest = plain_object(event["object"], "the object of the event")
+    if kind == "ERROR":
+        raise WatchError(int_at(manifest, "code", default=500), text_at(manifest, "message"))
+    return kind, manifest
+
+
+def listed_objects(kind: str, api_version: str, objects: Iterable[object]) -> dict[Key, tuple[JsonObject, int]]:
+    """The objects of a list with their positions, and with the kind that an API server leaves out.
+
+    Raises:
+        TypeError: An object is no plain data.
+        ValueError: An object is of another kind.
+    """
+    listed: dict[Key, tuple[JsonObject, int]] = {}
+    for index, it in enumerate(each("objects", objects)):
+        plain = plain_object(it, f"objects[{index}]")
+        whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
+        if whole["kind"] != kind:
+            raise ValueError(f"in a list of {kind} there is a {whole['kind']}: {'/'.join(key_of(whole)[1:])}")
+        listed[key_of(whole)] = whole, index
+    return listed
 
 
 def check_version(manifest: JsonObject) -> None:
@@ -70,6 +105,17 @@ def checked_answer(name: str, answer: JsonObject, stored: JsonObject, at: int) -
         raise ManifestError([Problem(message, field="apiVersion", remedy=remedy, object=object_ref(answer))])
     check(answer, at)
     return answer
+
+
+def confirmed_answer(key: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
+    """What the API server said of a Workload that it has written; `key` names it in errors."""
+    after = checked_answer("answer", answer, stored, at)
+    version, before = Version.of(after), Version.of(stored)
+    if not version.is_same_object(before):
+        raise ValueError(f"{key}: the answer is another Workload of that name")
+    if before.is_newer_than(version) and version.number is not None:
+        raise ValueError(f"{key}: the answer is older than what was written to")
+    return after
 
 
 def check_key(name: str, answer: JsonObject, expected: Key) -> None:

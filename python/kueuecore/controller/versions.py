@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, text_at
 
-__all__ = ["Key", "Version", "Versions", "key_of"]
+__all__ = ["Key", "Version", "Versions", "key_of", "newest_of"]
 
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -48,6 +48,14 @@ class Version(NamedTuple):
         if self.number is not None and other.number is not None:
             return self.number > other.number
         return self != other or not self.text
+
+
+def newest_of(manifest: JsonObject, *others: JsonObject | None) -> JsonObject:
+    """The newest version of an object among those that there are."""
+    for other in others:
+        if other is not None and Version.of(other).is_newer_than(Version.of(manifest)):
+            manifest = other
+    return manifest
 
 
 class Versions:

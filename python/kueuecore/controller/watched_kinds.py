@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["SOMETIMES_WATCHED", "WATCHED"]
+from kueuecore._json import JsonObject, text_at
+from kueuecore.jobs.context import group_of
+
+__all__ = ["SOMETIMES_WATCHED", "WATCHED", "is_of_another_group"]
 
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 WATCHED: Mapping[str, tuple[str, str]] = {
@@ -26,3 +29,9 @@ SOMETIMES_WATCHED: Mapping[str, tuple[str, str]] = {
     "Topology": (_KUEUE, "topologies"),
 }
 """What else is taken in: it matters where pods claim devices, and where flavors name a topology."""
+
+
+def is_of_another_group(manifest: JsonObject, kinds: Mapping[str, tuple[str, str]]) -> bool:
+    """Is it of a kind of the same name in another API group?"""
+    api_version, _ = kinds.get(text_at(manifest, "kind"), ("", ""))
+    return bool(api_version) and group_of(text_at(manifest, "apiVersion") or api_version) != group_of(api_version)

@@ -1,0 +1,76 @@
+"""A controller as plain data: what it has seen, and what jobs have done that is not written yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from kueuecore._arguments import shown
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.controller.job_report import JobReport
+from kueuecore.journal import check_digest, check_mapping, digest_of
+
+__all__ = ["REPORT_PROBLEM", "ControllerSave"]
+
+_FORMAT = "kueuecore.controller/1"
+REPORT_PROBLEM = "each entry of told must be the namespace and name of a saved Workload, and what its job did"
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSave:
+    """What a controller saves.
+
+    Args:
+        objects: All objects in their newest version.
+        versions: What `Versions` remembers beside them.
+        told: What jobs have done and is not written yet: namespace and name of the Workload, and the report.
+    """
+
+    objects: Sequence[JsonValue]
+    versions: JsonObject
+    told: Sequence[JsonValue]
+
+    def to_json(self) -> JsonObject:
+        """As plain data, signed with its digest."""
+        saved: JsonObject = {
+            "format": _FORMAT,
+            "objects": [*self.objects],
+            "versions": self.versions,
+            "told": [*self.told],
+        }
+        # Nothing in it is an object of its own, nor a key that a file would have as a text.
+        plain: JsonObject = json.loads(json.dumps(saved))
+        return {**plain, "digest": digest_of(plain)}
+
+    @classmethod
+    def read(cls, saved: JsonObject) -> Self:
+        """What `to_json` gave.
+
+        Raises:
+            ValueError: It was saved in another format, or is not what was saved.
+        """
+        check_mapping(saved)
+        if text_at(saved, "format") != _FORMAT:
+            found = shown(object_at(saved).get("format"))
+            raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
+        check_digest(saved, "list all objects anew instead")
+        objects, versions, told = (saved.get(name) for name in ("objects", "versions", "told"))
+        if not (isinstance(objects, list) and isinstance(versions, dict) and isinstance(told, list)):
+            raise ValueError("this is not a valid save: it must have objects, versions and told")
+        return cls(objects, versions, told)
+
+    def reports(self) -> Iterator[tuple[WorkloadKey, JobReport]]:
+        """What the job of each Workload has done.
+
+        Raises:
+            ValueError: An entry is something else.
+        """
+        for entry in self.told:
+            match entry:
+                case [str(namespace), str(name), dict(told)]:
+                    yield (namespace, name), JobReport.from_json(told)
+                case _:
+                    raise ValueError(REPORT_PROBLEM)

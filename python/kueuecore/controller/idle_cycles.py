@@ -1,0 +1,42 @@
+"""Whether another cycle may come to something, or so many came to nothing that none will."""
+
+from __future__ import annotations
+
+from kueuecore.decisions import Decision
+from kueuecore.engine import Engine
+from kueuecore.steady_state import most_flavors
+
+__all__ = ["IdleCycles"]
+
+
+class IdleCycles:
+    """How many cycles in a row came to nothing.
+
+    Args:
+        engine: Whose cycles.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._n_idle = 0
+        self._n_flavors: int | None = None
+
+    def note(self, decision: Decision) -> None:
+        """A cycle has decided."""
+        has_come_to_something = decision.has_changed_something and not decision.waits_for_pods
+        self._n_idle = 0 if has_come_to_something else self._n_idle + 1
+
+    def end(self) -> None:
+        """Something has happened, after which cycles may come to something again."""
+        self._n_idle = 0
+
+    def flavors_changed(self) -> None:
+        """A ClusterQueue may have more flavors than before."""
+        self._n_flavors = None
+
+    @property
+    def are_enough(self) -> bool:
+        """Will the next come to nothing, too? A head tries one flavor after the other."""
+        if self._n_flavors is None:
+            self._n_flavors = most_flavors(self._engine)
+        return self._n_idle > self._n_flavors

@@ -1,0 +1,102 @@
+"""What has come of all objects, into the engine, the check controllers and the metrics: old news changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kueuecore._json import JsonObject
+from kueuecore.controller.check_reviews import CheckReviews
+from kueuecore.controller.idle_cycles import IdleCycles
+from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.validation import check
+from kueuecore.controller.versions import Key, Version, Versions
+from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED
+from kueuecore.controller.workload_records import WorkloadRecords
+from kueuecore.engine import Engine
+from kueuecore.errors import ObjectRef
+from kueuecore.manifests import to_json_lines
+
+__all__ = ["ObjectIntake"]
+
+
+class ObjectIntake:
+    """The objects of a cluster as far as a controller has seen them.
+
+    Args:
+        engine: Gets the objects.
+        workloads: Gets the Workloads.
+        check_reviews: Gets what check controllers look at.
+        idle_cycles: Ends with each change.
+        metrics: Gets queues and cohorts.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        workloads: WorkloadRecords,
+        check_reviews: CheckReviews,
+        idle_cycles: IdleCycles,
+        metrics: Metrics | None,
+    ) -> None:
+        self._engine = engine
+        self._workloads = workloads
+        self._check_reviews = check_reviews
+        self._idle_cycles = idle_cycles
+        self._metrics = metrics
+        self.versions = Versions()
+        # All but the Workloads, to save them.
+        self.others: dict[Key, JsonObject] = {}
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[str, str]]:
+        """All that are looked at: apiVersion and plural by kind."""
+        return {**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED}
+
+    def is_news(self, key: Key, version: Version) -> bool:
+        """Does a version of an object that exists say anything new?"""
+        return self.versions.is_news(key, version)
+
+    def take(self, key: Key, version: Version, manifest: JsonObject, at: int) -> None:
+        """This is how an object is now."""
+        is_workload = key[0] == "Workload"
+        if self._check_reviews.controllers and not is_workload:
+            # A check controller may refuse it, and is to see nothing that the engine refuses.
+            check(manifest, at)
+            self._check_reviews.observe(manifest, now=at)
+        self._engine.apply(to_json_lines([manifest]), now=at, trusted=True)
+        if is_workload:
+            self._check_reviews.observe(manifest, now=at)
+        self.versions.put(key, version)
+        self._idle_cycles.end()
+        if key[0] == "ClusterQueue":
+            self._idle_cycles.flavors_changed()
+        if is_workload:
+            self._workloads.put(key[1:], manifest)
+            return
+        self.others[key] = manifest
+        if self._metrics is not None:
+            self._metrics.note(key, manifest)
+
+    def observe_deletion(self, key: Key, version: Version, at: int) -> bool:
+        """A watch says that an object has gone; is that news?"""
+        if not self.versions.is_gone(key, version):
+            if self.versions[key] is None:
+                self.versions.drop(key, version)
+            return False
+        self.delete(key, version, at)
+        return True
+
+    def delete(self, key: Key, version: Version, at: int) -> None:
+        """An object has gone."""
+        # A check controller may raise: nothing has changed then.
+        self._check_reviews.forget(ObjectRef(key[0], key[2], key[1]), now=at)
+        seen = self.versions[key]
+        self.versions.drop(key, Version(seen.uid if seen is not None else version.uid, version.text))
+        self._idle_cycles.end()
+        if key[0] == "Workload":
+            self._workloads.drop(key[1:])
+        self.others.pop(key, None)
+        if self._metrics is not None:
+            self._metrics.note(key, None)
+        if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:
+            self._engine.delete(key[0], key[2], namespace=key[1], now=at)

@@ -1,0 +1,73 @@
+"""Which writes to open: one at most for each Workload that is not as it is stored."""
+
+from __future__ import annotations
+
+from kueuecore.checks import WorkloadKey
+from kueuecore.controller.job_report import NOTHING
+from kueuecore.controller.versions import key_of
+from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
+from kueuecore.controller.workload_writer import Writer
+from kueuecore.controller.writes import WorkloadWrite
+from kueuecore.decisions import Event
+from kueuecore.engine import Engine
+from kueuecore.states import WorkloadState
+
+__all__ = ["OpenWrites"]
+
+
+class OpenWrites:
+    """From what an engine has decided to writes, beside what is stored.
+
+    Args:
+        engine: What it holds is to be stored.
+        records: The Workloads as they are stored. A write is open in its record.
+    """
+
+    def __init__(self, engine: Engine, records: WorkloadRecords) -> None:
+        self._engine = engine
+        self._records = records
+        self._writer = Writer(engine.configuration)
+        self._loose_events: list[Event] = []
+        engine.take_written()
+
+    def mark_changed(self) -> dict[WorkloadKey, WorkloadState]:
+        """The Workloads that the engine has changed since the last call may have to be written."""
+        states = {(state.namespace, state.name): state for state in self._engine.take_written()}
+        self._records.mark(*states)
+        return states
+
+    def open(self, at: int) -> tuple[WorkloadWrite, ...]:
+        """The writes of all Workloads that are not as stored, and for which none is open."""
+        states = self.mark_changed()
+        writes: list[WorkloadWrite] = []
+        for key, record in self._records.take_due():
+            state = states.get(key) or self._engine.workload(key[1], namespace=key[0])
+            write = None if record.told.finished else self._write(record, state)
+            if write is not None:
+                # What else there is follows once that is written: its status, or what its job has done.
+                if not write.subresource or record.told != NOTHING:
+                    self._records.mark(key)
+            elif record.told != NOTHING:
+                write = self._write(record, self._writer.after_job(record.data, record.told, at))
+                record.told, record.telling = NOTHING, NOTHING if write is None else record.told
+            if write is not None:
+                record.write = write
+                writes.append(write)
+            else:
+                self._loose_events += record.events
+            if write is None or write.subresource:
+                record.events = []
+        return tuple(writes)
+
+    def is_stored(self, record: WorkloadRecord) -> bool:
+        """Is a Workload stored as the engine has it?"""
+        _, namespace, name = key_of(record.data)
+        return self._write(record, self._engine.workload(name, namespace=namespace)) is None
+
+    def take_loose_events(self) -> tuple[Event, ...]:
+        """Events that go with no write."""
+        events, self._loose_events = tuple(self._loose_events), []
+        return events
+
+    def _write(self, record: WorkloadRecord, state: WorkloadState) -> WorkloadWrite | None:
+        return self._writer.write(record.data, state, record.events)

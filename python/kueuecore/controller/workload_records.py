@@ -1,0 +1,140 @@
+"""The Workloads of a controller: as the API server has them, what is on its way, and which may have to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.checks import WorkloadKey
+from kueuecore.controller.job_report import NOTHING, JobReport
+from kueuecore.controller.writes import WorkloadWrite
+from kueuecore.decisions import Event, ReplacedSlice
+
+__all__ = ["WorkloadRecord", "WorkloadRecords"]
+
+
+@dataclass(slots=True)
+class WorkloadRecord:
+    """A Workload as the API server has it, and what is on its way.
+
+    Args:
+        data: The newest version that is not put off.
+        write: The write that is open.
+        telling: What of its job the open write tells.
+        newer: What came while it was open.
+        told: What else is to be told of its job.
+        events: Events that go with its next write.
+    """
+
+    data: JsonObject
+    write: WorkloadWrite | None = None
+    telling: JobReport = NOTHING
+    newer: JsonObject | None = None
+    told: JobReport = NOTHING
+    events: list[Event] = field(default_factory=list)
+
+
+class WorkloadRecords:
+    """The record of every Workload, and the order in which they are written."""
+
+    def __init__(self) -> None:
+        self._records: dict[WorkloadKey, WorkloadRecord] = {}
+        # What may have to be written, in the order in which it came up.
+        self._unwritten: dict[WorkloadKey, None] = {}
+        # Old slices by new ones: their end is written after the quota of the new one.
+        self._successors: dict[WorkloadKey, WorkloadKey] = {}
+
+    def __iter__(self) -> Iterator[tuple[WorkloadKey, WorkloadRecord]]:
+        """All of them, in the order in which they came."""
+        return iter(self._records.items())
+
+    def get(self, key: WorkloadKey) -> WorkloadRecord | None:
+        """The record of a Workload that is there."""
+        return self._records.get(key)
+
+    def put(self, key: WorkloadKey, manifest: JsonObject) -> None:
+        """The API server has this version of a Workload."""
+        self._records.setdefault(key, WorkloadRecord(manifest)).data = manifest
+
+    def drop(self, key: WorkloadKey) -> None:
+        """A Workload has gone."""
+        self._records.pop(key, None)
+        self._unwritten.pop(key, None)
+
+    def mark(self, *keys: WorkloadKey) -> None:
+        """Workloads may have to be written, if they are there."""
+        self._unwritten |= dict.fromkeys(key for key in keys if key in self._records)
+
+    def is_marked(self, key: WorkloadKey) -> bool:
+        """May a Workload have to be written?"""
+        return key in self._unwritten
+
+    def tell(self, key: WorkloadKey, report: JobReport) -> bool:
+        """The job of a Workload has done something; False if there is none."""
+        record = self._records.get(key)
+        if record is not None:
+            record.told = record.told.then(report)
+            self._unwritten[key] = None
+        return record is not None
+
+    def tell_again(self, key: WorkloadKey) -> None:
+        """What the write of a Workload told is to be told with another one."""
+        record = self._records[key]
+        record.told, record.telling = record.telling.then(record.told), NOTHING
+        self._unwritten[key] = None
+
+    def hold(self, events: Iterable[Event]) -> None:
+        """Events go with the next write of their Workload."""
+        for event in events:
+            key = event.namespace, event.name
+            if (record := self._records.get(key)) is not None:
+                record.events.append(event)
+                self._unwritten[key] = None
+
+    def note_replaced(self, slices: Iterable[ReplacedSlice]) -> None:
+        """These slices end once the new ones are written."""
+        for replaced in slices:
+            namespace, _, name = replaced.successor.partition("/")
+            self._successors[replaced.namespace, replaced.name] = namespace, name
+
+    def is_settled(self, key: WorkloadKey) -> bool:
+        """Is a Workload as it is stored, so that others may go by that?"""
+        record = self._records.get(key)
+        return record is not None and record.write is None and key not in self._unwritten and record.told == NOTHING
+
+    @property
+    def has_due(self) -> bool:
+        """May something be written at once?"""
+        return any(self._records[key].write is None and not self._waits(key) for key in self._unwritten)
+
+    def take_due(self) -> Iterator[tuple[WorkloadKey, WorkloadRecord]]:
+        """What may be written at once, one after the other: whoever marks it again gets it the next time."""
+        for key in list(self._unwritten):
+            record = self._records[key]
+            if record.write is None and not self._waits(key):
+                del self._unwritten[key]
+                yield key, record
+
+    def newest(self) -> list[JsonObject]:
+        """The newest version of each Workload that has come, put off or not."""
+        return [record.newer or record.data for record in self._records.values()]
+
+    def reports(self) -> list[JsonValue]:
+        """What jobs have done that is not written yet, as plain data: namespace, name, report."""
+        return [
+            [*key, record.telling.then(record.told).to_json()]
+            for key, record in self._records.items()
+            if (record.telling, record.told) != (NOTHING, NOTHING)
+        ]
+
+    def _waits(self, key: WorkloadKey) -> bool:
+        """Is its successor still to be written?"""
+        successor = self._successors.get(key)
+        if successor is None:
+            return False
+        record = self._records.get(successor)
+        if record is not None and (successor in self._unwritten or record.write is not None):
+            return True
+        del self._successors[key]
+        return False
