@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kueuecore._arguments import each, flag, instance, mapping, shown, text
-from kueuecore._json import JsonObject, int_at, text_at
+from kueuecore._arguments import flag, instance, mapping, text
+from kueuecore._json import JsonObject
 from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
-from kueuecore.controller import Metrics, WatchError
-from kueuecore.controller.validation import check_key, check_version, event_of, plain_object
-from kueuecore.jobs.context import group_of
+from kueuecore.controller import Metrics
+from kueuecore.controller.validation import check_key, check_version, event_of
 from kueuecore.multikueue.active_checks import ActiveChecks
-from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text
+from kueuecore.multikueue.adapters import Adapter
 from kueuecore.multikueue.affected_workloads import Affected, key_of
 from kueuecore.multikueue.attempts import attempts_of
+from kueuecore.multikueue.command_counts import CommandCounts
 from kueuecore.multikueue.commands import (
     MANAGER,
     Command,
@@ -29,13 +28,6 @@ from kueuecore.multikueue.commands import (
     ObjectCommand,
     Patch,
     Read,
-)
-from kueuecore.multikueue.conditions import check_state, has_quota, with_check_state
-from kueuecore.multikueue.configs import (
-    ConfigError,
-    clusters_of,
-    config_of_check,
-    multikueue_check,
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatcher_protocol import Attempt, Dispatcher, OverflowPolicy
@@ -49,17 +41,14 @@ from kueuecore.multikueue.open_commands import Ledger
 from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.triggers import Triggers
+from kueuecore.multikueue.watched_kinds import WatchedKinds
 from kueuecore.multikueue.work_queue import WorkQueue
 from kueuecore.multikueue.worker_connections import Links
-from kueuecore.multikueue.workload_group import Result, status_patch
-from kueuecore.multikueue.workload_reconciler import reconcile
+from kueuecore.multikueue.workload_group import Result
+from kueuecore.multikueue.workload_looks import Looks, WorkloadMemory
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Manager"]
-
-_KUEUE = "kueue.x-k8s.io/v1beta2"
-_MANAGER_KINDS = ("MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck", "ClusterQueue", "LocalQueue", "Workload")
-_WORKER_KINDS = ("ClusterQueue", "LocalQueue", "Workload")
 
 
 class Manager:
@@ -111,44 +100,33 @@ class Manager:
         self.adapters = dict(adapters_of(self.settings) if adapters is None else mapping("adapters", adapters))
         _check_parts(self.dispatcher, self.adapters, overflow, metrics)
         self._stores: dict[str, Store] = {MANAGER: Store()}
-        jobs = {it.kind: it.api_version for it in self.adapters.values()}
-        self._manager_kinds = {**dict.fromkeys(_MANAGER_KINDS, _KUEUE), **jobs}
-        self._moves: Moves | None = None
-        if overflow is not None:
-            self._manager_kinds["ConfigMap"] = "v1"
-            self._moves = Moves(self._stores[MANAGER], self.adapters, overflow, self.settings)
-        self._worker_kinds = {**dict.fromkeys(_WORKER_KINDS, _KUEUE), **jobs}
+        self._kinds = WatchedKinds(self.adapters.values(), overflows=overflow is not None)
         self._links = Links(self._stores[MANAGER], self.settings)
         self._quota = QuotaAutomation(self._stores, self._links.connections, self.settings)
         self._checks = ActiveChecks(self._stores[MANAGER])
         self._garbage = Garbage(self._stores, self._links.connections, self.adapters, self.settings)
-        self._views = Views(self._stores, self._links.connections, self.settings, self.dispatcher)
+        views = Views(self._stores, self._links.connections, self.settings, self.dispatcher)
+        moves = None
+        if overflow is not None:
+            moves = Moves(self._stores[MANAGER], self.adapters, overflow, self.settings)
+        self._memory = WorkloadMemory()
+        self._looks = Looks(self._stores[MANAGER], views, self.adapters, self.settings, self._memory, moves)
         self._workloads: WorkQueue[WorkloadKey] = WorkQueue()
         self._affected = Affected(self._stores[MANAGER], self.adapters, self._workloads)
-        # Workloads that have gone, as they were last, until nothing is left of them on the workers.
-        self._gone: dict[WorkloadKey, JsonObject] = {}
-        # Those that may have it again by the next look, and copies of before.
-        self._lost_quota: set[WorkloadKey] = set()
         self._triggers = Triggers(
             settings=self.settings,
             adapters={adapter.kind: adapter for adapter in self.adapters.values()},
             workloads=self._workloads,
             affected=self._affected,
-            gone=self._gone,
-            lost_quota=self._lost_quota,
+            memory=self._memory,
             links=self._links,
             checks=self._checks,
             quota=self._quota,
             asks_about_workers=not is_kueues(self.dispatcher),
         )
-        self._nominated_at: dict[WorkloadKey, int] = {}
-        # Of a copy whose jobs were read, the worker and its version.
-        self._read: dict[WorkloadKey, tuple[str, str]] = {}
         self._ledger = Ledger()
         self._nominations: set[int] = set()
-        # What commands count as once they are carried out, by their numbers.
-        self._metrics = metrics
-        self._counts: dict[int, Callable[[], None]] = {}
+        self._counts = CommandCounts(metrics)
 
     # What is watched.
 
@@ -158,7 +136,7 @@ class Manager:
 
         With overflow ConfigMaps are among them; those with the label `multikueue.kueuecore/moving` are enough.
         """
-        return dict(self._manager_kinds)
+        return dict(self._kinds.manager)
 
     @property
     def worker_kinds(self) -> dict[str, str]:
@@ -166,7 +144,7 @@ class Manager:
 
         Of Workloads and jobs those with the label `kueue.x-k8s.io/multikueue-origin` are enough.
         """
-        return dict(self._worker_kinds)
+        return dict(self._kinds.worker)
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike, cluster: str = MANAGER) -> bool:
         """Take in a watch event, in any order, as often as it comes.
@@ -188,10 +166,8 @@ class Manager:
         """
         at, cluster = nanoseconds(now), text("cluster", cluster)
         kind, manifest = event_of(event)
-        if kind == "ERROR":
-            raise WatchError(int_at(manifest, "code", default=500), text_at(manifest, "message"))
         check_version(manifest)
-        if kind == "BOOKMARK" or not self._is_watched(cluster, manifest):
+        if kind == "BOOKMARK" or not self._kinds.are_watched(cluster, manifest):
             return False
         before = self._store(cluster).observe(event)
         if before is None:
@@ -224,16 +200,8 @@ class Manager:
         """
         at, cluster, kind = nanoseconds(now), text("cluster", cluster), text("kind", kind)
         resource_version = text("resource_version", resource_version)
-        kinds = self._manager_kinds if cluster == MANAGER else self._worker_kinds
-        if kind not in kinds:
-            raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(kinds)}")
-        listed: list[JsonObject] = []
-        for index, it in enumerate(each("objects", objects)):
-            listed.append({"kind": kind, "apiVersion": kinds[kind], **plain_object(it, f"objects[{index}]")})
-            check_version(listed[-1])
-        store = self._store(cluster)
-        watched = [it for it in listed if self._is_watched(cluster, it)]
-        for before, after in store.resync(kind, watched, resource_version):
+        watched = self._kinds.listed(cluster, kind, objects)
+        for before, after in self._store(cluster).resync(kind, watched, resource_version):
             self._note(cluster, before, after, at)
 
     # How connections went.
@@ -305,7 +273,7 @@ class Manager:
         for key in self._workloads.take(at):
             # One with commands that are not answered is looked at again once they are.
             if not self._ledger.is_busy(key):
-                result = self._look(key, at)
+                result = self._looks.look(key, at)
                 problems += [ManagerProblem("/".join(key), result.problem)] if result.problem else []
                 commands += self._noted(key, result, at)
         commands += self._opened(self._checks.commands(at), None, at)
@@ -352,8 +320,7 @@ class Manager:
             answer = self._expected(command) if answer is None else answer
         if answer is not None:
             store.put(answer)
-        if (count := self._counts.get(command.number)) is not None:
-            count()
+        self._counts.count(command)
         self._close(command, at)
         return True
 
@@ -404,59 +371,7 @@ class Manager:
         key = text("namespace", namespace), text("name", name)
         return attempts_of(self._stores[MANAGER].get("Workload", key[1], namespace=key[0]))
 
-    # One look at a Workload.
-
-    def _look(self, key: WorkloadKey, at: int) -> Result:
-        """What to do about a Workload (rules/06 §4.1)."""
-        if self._moves is not None and (moved := self._moves.look(key, at)) is not None:
-            return moved
-        store = self._stores[MANAGER]
-        stored = store.get("Workload", key[1], namespace=key[0])
-        local = stored or self._gone.get(key)
-        if local is None:
-            return Result()
-        is_deleted = stored is None or bool(text_at(local, "metadata", "deletionTimestamp"))
-        checks = store.named("AdmissionCheck")
-        name = multikueue_check(local, checks)
-        if not name or text_at(check_state(local, name), "state") == "Rejected":
-            self._gone.pop(key, None)
-            return Result()
-        adapter, owner = adapter_for(local, self.adapters)
-        if adapter is None or owner is None:
-            reason = "No multikueue adapter found"
-            if owner is not None:
-                reason += f' for owner kind "{gvk_text(text_at(owner, "apiVersion"), text_at(owner, "kind"))}"'
-            return Result() if is_deleted else _rejection(local, name, reason, at)
-        try:
-            clusters = clusters_of(config_of_check(checks[name], store.named("MultiKueueConfig")))
-            problem = ""
-        except ConfigError as error:
-            clusters, problem = (), f'admission check "{name}": {error}'
-        group = self._views.group(
-            local,
-            name,
-            adapter,
-            text_at(owner, "name"),
-            clusters,
-            at,
-            nominated_at=None if key in self._lost_quota else self._nominated_at.get(key),
-            has_lost_quota=key in self._lost_quota,
-            read=self._read.get(key),
-        )
-        if key in self._lost_quota and has_quota(local) and not group.is_left_over:
-            self._lost_quota.discard(key)
-            self._nominated_at.pop(key, None)
-        if is_deleted:
-            # What is on workers that are away is left to the collection of garbage.
-            commands = group.removals()
-            if not commands and not problem:
-                self._forget(key)
-            return Result(commands, problem=problem)
-        if not group.jobs:
-            return Result(problem=f'{adapter.kind} "{text_at(owner, "name")}" not found')
-        if reason := adapter.why_unmanaged(group.jobs[0], self.settings):
-            return _rejection(local, name, f"The owner is not managed by Kueue: {reason}", at)
-        return Result(problem=problem) if problem else reconcile(group)
+    # What came of a look at a Workload.
 
     def _noted(self, key: WorkloadKey, result: Result, at: int) -> list[Command]:
         """The commands of a look; what it says besides is noted."""
@@ -468,46 +383,22 @@ class Manager:
         if result.wake_in_ns is not None:
             self._workloads.add(key, at + result.wake_in_ns)
         if result.forgets_round:
-            self._nominated_at.pop(key, None)
+            self._memory.nominated_at.pop(key, None)
         if result.reads is not None:
-            self._read[key] = result.reads
+            self._memory.read[key] = result.reads
         commands = self._opened(result.commands, key, at)
         if result.nominates and commands:
             self._nominations.add(commands[0].number)
-        if self._metrics is not None:
-            self._note_counts(self._metrics, key, commands, result)
+        stored = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
+        self._counts.note(stored, commands, result)
         if result.wakes_components:
-            stored = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
             self._affected.by_sibling(stored, at + self.settings.batch_period_ns)
         return commands
-
-    def _note_counts(self, metrics: Metrics, key: WorkloadKey, commands: list[Command], result: Result) -> None:
-        """Copies and admissions count once they are there (rules/06 §12)."""
-        local = self._stores[MANAGER].get("Workload", key[1], namespace=key[0])
-        queue = text_at(local, "status", "admission", "clusterQueue")
-        for command in commands:
-            if isinstance(command, Create) and command.kind == "Workload":
-                self._counts[command.number] = partial(metrics.count_dispatched, queue, command.cluster)
-        last = commands[-1] if commands else None
-        if result.admits and isinstance(last, Patch) and last.kind == "Workload":
-            self._counts[last.number] = partial(metrics.count_admitted_on_worker, queue, result.admits)
-
-    def _forget(self, key: WorkloadKey) -> None:
-        self._gone.pop(key, None)
-        self._nominated_at.pop(key, None)
-        self._read.pop(key, None)
 
     # What has come.
 
     def _store(self, cluster: str) -> Store:
         return self._stores.setdefault(cluster, Store())
-
-    def _is_watched(self, cluster: str, manifest: JsonObject) -> bool:
-        kinds = self._manager_kinds if cluster == MANAGER else self._worker_kinds
-        wanted = kinds.get(text_at(manifest, "kind"))
-        found = text_at(manifest, "apiVersion")
-        # Others have kinds of these names, too.
-        return wanted is not None and (not found or group_of(found) == group_of(wanted))
 
     def _note(self, cluster: str, before: JsonObject, after: JsonObject | None, at: int) -> None:
         """Something has changed: what is to be looked at because of it (rules/06 §4.7)?"""
@@ -535,15 +426,15 @@ class Manager:
         about = self._ledger.close(command)
         was_nomination = command.number in self._nominations
         self._nominations.discard(command.number)
-        self._counts.pop(command.number, None)
+        self._counts.drop(command)
         if about is None:
             self._triggers.written(command, at)
         elif has_failed:
-            self._read.pop(about, None)
+            self._memory.read.pop(about, None)
             self._workloads.failed(about, at)
         else:
             if was_nomination:
-                self._nominated_at[about] = at
+                self._memory.nominated_at[about] = at
             self._workloads.add(about, at)
 
     def _drop_commands(self, cluster: str, at: int) -> None:
@@ -572,10 +463,3 @@ def _check_parts(
         instance(f"adapters[{key!r}]", adapter, Adapter)
     if metrics is not None:
         instance("metrics", metrics, Metrics)
-
-
-def _rejection(local: JsonObject, check: str, reason: str, at: int) -> Result:
-    before = text_at(check_state(local, check), "state")
-    status = with_check_state(local, check, "Rejected", f'{reason}, Previously: "{before}"', at)
-    patch = status_patch(MANAGER, local, status)
-    return Result([patch] if patch is not None else [])

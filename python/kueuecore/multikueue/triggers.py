@@ -18,6 +18,7 @@ from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.work_queue import WorkQueue
 from kueuecore.multikueue.worker_connections import Links
+from kueuecore.multikueue.workload_looks import WorkloadMemory
 
 __all__ = ["Triggers"]
 
@@ -31,8 +32,7 @@ class Triggers:
         adapters: Adapters by kind.
         workloads: The queue of Workloads.
         affected: Which of them something concerns.
-        gone: Workloads that have gone, as they were last.
-        lost_quota: Workloads that have lost their quota and are not cleaned up yet.
+        memory: Which Workloads have gone, and which have lost their quota and are not cleaned up yet.
         links: The connections to workers.
         checks: The AdmissionChecks.
         quota: The ClusterQueues whose quota is kept.
@@ -43,8 +43,7 @@ class Triggers:
     adapters: Mapping[str, Adapter]
     workloads: WorkQueue[WorkloadKey]
     affected: Affected
-    gone: dict[WorkloadKey, JsonObject]
-    lost_quota: set[WorkloadKey]
+    memory: WorkloadMemory
     links: Links
     checks: ActiveChecks
     quota: QuotaAutomation
@@ -58,12 +57,12 @@ class Triggers:
             case "Workload":
                 self.affected.note(before, after)
                 if after is not None and has_quota(before) and not has_quota(after):
-                    self.lost_quota.add(key_of(after))
+                    self.memory.lost_quota.add(key_of(after))
                 if after is None:
-                    self.gone[key_of(before)] = before
-                    self.lost_quota.discard(key_of(before))
+                    self.memory.gone[key_of(before)] = before
+                    self.memory.lost_quota.discard(key_of(before))
                 else:
-                    self.gone.pop(key_of(after), None)
+                    self.memory.gone.pop(key_of(after), None)
                 self.workloads.add(key_of(manifest), at)
                 if not before:
                     # The first of several Workloads of one job waits for the others.

@@ -1,0 +1,47 @@
+"""What commands count as in the metrics once they are carried out (rules/06 §12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.controller import Metrics
+from kueuecore.multikueue.commands import Command, Create, ObjectCommand, Patch
+from kueuecore.multikueue.workload_group import Result
+
+__all__ = ["CommandCounts"]
+
+
+class CommandCounts:
+    """Counts copies and admissions once they are there.
+
+    Args:
+        metrics: Where they count; nowhere if absent.
+    """
+
+    def __init__(self, metrics: Metrics | None) -> None:
+        self._metrics = metrics
+        # By the number of the command.
+        self._counts: dict[int, Callable[[], None]] = {}
+
+    def note(self, workload: JsonObject | None, commands: Sequence[Command], result: Result) -> None:
+        """These commands came of a look at a Workload."""
+        if self._metrics is None:
+            return
+        queue = text_at(workload, "status", "admission", "clusterQueue")
+        for command in commands:
+            if isinstance(command, Create) and command.kind == "Workload":
+                self._counts[command.number] = partial(self._metrics.count_dispatched, queue, command.cluster)
+        last = commands[-1] if commands else None
+        if result.admits and isinstance(last, Patch) and last.kind == "Workload":
+            self._counts[last.number] = partial(self._metrics.count_admitted_on_worker, queue, result.admits)
+
+    def count(self, command: ObjectCommand) -> None:
+        """A command was carried out."""
+        if (count := self._counts.get(command.number)) is not None:
+            count()
+
+    def drop(self, command: ObjectCommand) -> None:
+        """A command is through, one way or the other."""
+        self._counts.pop(command.number, None)
