@@ -3,6 +3,7 @@
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine::Engine;
 use kueuecore::objects::Time;
+use kueuecore::schedule::decision::Decision;
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::intake::intake;
@@ -19,7 +20,7 @@ pub(super) struct Live {
     pub(super) now: Time,
 }
 
-/// A queue by its name, with the keys of workloads.
+/// Keys of workloads by ClusterQueue.
 type Places = Map<String, Value>;
 
 impl Live {
@@ -119,7 +120,7 @@ pub(super) fn without(object: &Value, field: &str) -> Value {
 }
 
 /// The events of a decision.
-pub(super) fn events(decision: &kueuecore::schedule::decision::Decision) -> impl Iterator<Item = Value> {
+pub(super) fn events(decision: &Decision) -> impl Iterator<Item = Value> {
     decision.events.iter().map(
         |it| json!({"type": it.kind, "reason": it.reason, "key": it.key.to_string(), "message": it.message.as_str()}),
     )
