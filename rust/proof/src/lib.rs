@@ -14,9 +14,9 @@ mod live;
 mod pods;
 mod preempt;
 mod queue;
-mod queues;
 mod quota;
 mod runs;
+mod statuses;
 mod values;
 
 use kueuecore::engine::Engine;
@@ -112,11 +112,11 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
         "preemption_policy" => candidates::preemption_policy,
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,
-        "readiness" => queues::readiness,
-        "usage" => queues::usage,
-        "admission_checks" => queues::admission_checks,
-        "queue_order_timestamp" => queues::queue_order_timestamp,
-        "sync_admitted" => queues::sync_admitted,
+        "readiness" => statuses::readiness,
+        "usage" => statuses::usage,
+        "admission_checks" => statuses::admission_checks,
+        "queue_order_timestamp" => statuses::queue_order_timestamp,
+        "sync_admitted" => statuses::sync_admitted,
         "adjust_resources" => pods::adjust_resources,
         "limit_range_summary" => pods::limit_range_summary,
         "limit_range_validation" => pods::limit_range_validation,
