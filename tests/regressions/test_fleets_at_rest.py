@@ -22,8 +22,8 @@ from kueuecore.multikueue import (
     Overflowing,
     Override,
 )
-from kueuecore.multikueue.garbage_collection import Garbage
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.garbage_collection import GarbageCollection
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.policies import JsonPatchError, Overflow, Overridden, TakingBack
 from kueuecore.scenarios import (
     JobOutcome,
@@ -165,9 +165,9 @@ def test_a_request_that_is_never_answered_is_tried_less_and_less_often() -> None
 
 
 def test_an_empty_worker_is_not_looked_through_for_garbage_again_and_again() -> None:
-    stores = {"": Store(), "west": Store()}
+    stores = {"": ObjectStore(), "west": ObjectStore()}
     settings = MultiKueueSettings(gc_interval_ns=60)
-    garbage = Garbage(stores, {}, {}, settings)
+    garbage = GarbageCollection(stores, {}, {}, settings)
     assert (garbage.commands(0), garbage.next) == ([], 60)
     assert (garbage.commands(60), garbage.next) == ([], None)
     # Something new is looked at when the interval in which it came is over.

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from kueuecore._json import object_at
 from kueuecore._quantities import number
-from kueuecore.controller.metric_queues import Queues
+from kueuecore.controller.metric_queues import MetricQueues
 from kueuecore.engine import Engine
 from kueuecore.states import QuotaRow, Stage
 
@@ -16,7 +16,7 @@ __all__ = ["gauges_of"]
 _Gauges: TypeAlias = dict[str, dict[tuple[str, ...], float]]
 
 
-def gauges_of(engine: Engine, queues: Queues) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+def gauges_of(engine: Engine, queues: MetricQueues) -> Mapping[str, Mapping[tuple[str, ...], float]]:
     """How things stand: family to labels to value.
 
     Args:
@@ -78,7 +78,7 @@ def gauges_of(engine: Engine, queues: Queues) -> Mapping[str, Mapping[tuple[str,
     return gauges
 
 
-def _put_local_queues(gauges: _Gauges, engine: Engine, queues: Queues) -> None:
+def _put_local_queues(gauges: _Gauges, engine: Engine, queues: MetricQueues) -> None:
     there = set(engine.cluster_queues())
     for name, namespace, queue, is_stopped in queues.local_queues():
         state = engine.local_queue(name, namespace=namespace)
@@ -94,7 +94,7 @@ def _put_local_queues(gauges: _Gauges, engine: Engine, queues: Queues) -> None:
                 gauges.setdefault(f"local_queue_resource_{family}", {})[*own, flavor, resource] = value
 
 
-def _put_workloads(gauges: _Gauges, engine: Engine, queues: Queues) -> None:
+def _put_workloads(gauges: _Gauges, engine: Engine, queues: MetricQueues) -> None:
     """Workloads that have finished, and why others are not admitted."""
     known = {(name, namespace) for name, namespace, _, _ in queues.local_queues()}
     for queue in engine.cluster_queues():

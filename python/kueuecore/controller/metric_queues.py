@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from kueuecore._json import JsonObject, text_at
 from kueuecore.controller.versions import Key
 
-__all__ = ["Queues"]
+__all__ = ["MetricQueues"]
 
 _KINDS = ("LocalQueue", "ClusterQueue", "Cohort")
 
 
-class Queues:
+class MetricQueues:
     """LocalQueues, ClusterQueues and Cohorts, as a controller has them."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.controller.metric_families import FAMILIES, bounds_of, full_name
 from kueuecore.controller.metric_gauges import gauges_of
-from kueuecore.controller.metric_queues import Queues
+from kueuecore.controller.metric_queues import MetricQueues
 from kueuecore.controller.versions import Key
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision
@@ -39,7 +39,7 @@ class Metrics:
         self._counted: dict[str, dict[tuple[str, ...], float]] = {}
         # Sum and counts by bucket, the last without bound.
         self._timed: dict[str, dict[tuple[str, ...], tuple[float, list[int]]]] = {}
-        self._queues = Queues()
+        self._queues = MetricQueues()
 
     # What a controller tells.
 

@@ -6,7 +6,7 @@ from kueuecore.checks import WorkloadKey
 from kueuecore.controller.job_report import NOTHING
 from kueuecore.controller.versions import key_of
 from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
-from kueuecore.controller.workload_writer import Writer
+from kueuecore.controller.workload_writer import WorkloadWriter
 from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine
@@ -26,7 +26,7 @@ class OpenWrites:
     def __init__(self, engine: Engine, records: WorkloadRecords) -> None:
         self._engine = engine
         self._records = records
-        self._writer = Writer(engine.configuration)
+        self._writer = WorkloadWriter(engine.configuration)
         self._loose_events: list[Event] = []
         engine.take_written()
 

@@ -16,10 +16,10 @@ from kueuecore.decisions import Event
 from kueuecore.engine import Engine
 from kueuecore.states import WorkloadState
 
-__all__ = ["Writer"]
+__all__ = ["WorkloadWriter"]
 
 
-class Writer:
+class WorkloadWriter:
     """Makes writes, and numbers them.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kueuecore.multikueue.commands import MANAGER, Patch
 from kueuecore.multikueue.configs import check_status, is_of_multikueue
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.workload_group import status_patch
 
 __all__ = ["ActiveChecks"]
@@ -17,7 +17,7 @@ class ActiveChecks:
         store: What was seen of the manager.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._store = store
         self.next: int | None = None
         """When to look at the checks; None: nothing has happened to them."""

@@ -9,13 +9,13 @@ from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for
 from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import parameters_of
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.work_queue import WorkQueue
 
-__all__ = ["Affected", "key_of"]
+__all__ = ["AffectedWorkloads", "key_of"]
 
 
-class Affected:
+class AffectedWorkloads:
     """Puts Workloads into the queue of a manager.
 
     Args:
@@ -24,7 +24,7 @@ class Affected:
         queue: The queue.
     """
 
-    def __init__(self, store: Store, adapters: Mapping[str, Adapter], queue: WorkQueue[WorkloadKey]) -> None:
+    def __init__(self, store: ObjectStore, adapters: Mapping[str, Adapter], queue: WorkQueue[WorkloadKey]) -> None:
         self._store = store
         self._adapters = adapters
         self._queue = queue

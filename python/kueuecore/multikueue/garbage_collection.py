@@ -9,16 +9,16 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.adapters import Adapter, gvk_text, is_owned, owner_of, prebuilt_name
 from kueuecore.multikueue.commands import MANAGER, Delete
 from kueuecore.multikueue.connections import Connection
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.workload_group import delete
 
-__all__ = ["Garbage"]
+__all__ = ["GarbageCollection"]
 
-_Seen: TypeAlias = tuple[dict[str, tuple[Store, int]], frozenset[str]]
+_Seen: TypeAlias = tuple[dict[str, tuple[ObjectStore, int]], frozenset[str]]
 
 
-class Garbage:
+class GarbageCollection:
     """Looks every so often for what can go.
 
     Args:
@@ -30,7 +30,7 @@ class Garbage:
 
     def __init__(
         self,
-        stores: Mapping[str, Store],
+        stores: Mapping[str, ObjectStore],
         connections: Mapping[str, Connection],
         adapters: Mapping[str, Adapter],
         settings: MultiKueueSettings,

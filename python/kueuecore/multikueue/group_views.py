@@ -10,14 +10,14 @@ from kueuecore.multikueue.attempts import attempts_of
 from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.connections import Connection
 from kueuecore.multikueue.dispatcher_protocol import Dispatch, Dispatcher, KnownCluster
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.workload_group import Group, Worker
 
-__all__ = ["Views"]
+__all__ = ["GroupViews"]
 
 
-class Views:
+class GroupViews:
     """Reads groups out of the stores of all clusters.
 
     Args:
@@ -29,7 +29,7 @@ class Views:
 
     def __init__(
         self,
-        stores: Mapping[str, Store],
+        stores: Mapping[str, ObjectStore],
         connections: Mapping[str, Connection],
         settings: MultiKueueSettings,
         dispatcher: Dispatcher,

@@ -16,18 +16,18 @@ from kueuecore.jobs.field_paths import without_value
 from kueuecore.multikueue.adapters import Adapter, adapter_for, clone_metadata, gvk_text, prebuilt_name, with_text
 from kueuecore.multikueue.commands import MANAGER, Create
 from kueuecore.multikueue.dispatcher_protocol import OverflowPolicy
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.workload_group import Result, delete
 
-__all__ = ["MOVING_LABEL", "Moves", "moved_workload"]
+__all__ = ["MOVING_LABEL", "JobMoves", "moved_workload"]
 
 MOVING_LABEL = "multikueue.kueuecore/moving"
 """The label of the ConfigMaps in which jobs are written down that are under way."""
 _QUEUE = "kueue.x-k8s.io/queue-name"
 
 
-class Moves:
+class JobMoves:
     """Carries jobs on for which an overflow policy says so, a step at a time.
 
     A job stays if it belongs to another object, which would make it again; if it names a Workload that somebody else
@@ -41,7 +41,7 @@ class Moves:
     """
 
     def __init__(
-        self, store: Store, adapters: dict[str, Adapter], policy: OverflowPolicy, settings: MultiKueueSettings
+        self, store: ObjectStore, adapters: dict[str, Adapter], policy: OverflowPolicy, settings: MultiKueueSettings
     ) -> None:
         self._store = store
         self._adapters = adapters

@@ -14,7 +14,7 @@ from kueuecore.controller import Metrics
 from kueuecore.controller.validation import check_key, check_version, event_of
 from kueuecore.multikueue.active_checks import ActiveChecks
 from kueuecore.multikueue.adapters import Adapter
-from kueuecore.multikueue.affected_workloads import Affected, key_of
+from kueuecore.multikueue.affected_workloads import AffectedWorkloads, key_of
 from kueuecore.multikueue.attempts import attempts_of
 from kueuecore.multikueue.command_counts import CommandCounts
 from kueuecore.multikueue.commands import (
@@ -31,21 +31,21 @@ from kueuecore.multikueue.commands import (
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatcher_protocol import Attempt, Dispatcher, OverflowPolicy
-from kueuecore.multikueue.garbage_collection import Garbage
-from kueuecore.multikueue.group_views import Views
-from kueuecore.multikueue.job_moves import Moves
+from kueuecore.multikueue.garbage_collection import GarbageCollection
+from kueuecore.multikueue.group_views import GroupViews
+from kueuecore.multikueue.job_moves import JobMoves
 from kueuecore.multikueue.kind_adapters import adapters_of
 from kueuecore.multikueue.kueue_dispatchers import dispatcher_of, is_kueues
-from kueuecore.multikueue.object_store import Store
-from kueuecore.multikueue.open_commands import Ledger
+from kueuecore.multikueue.object_store import ObjectStore
+from kueuecore.multikueue.open_commands import OpenCommands
 from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.triggers import Triggers
 from kueuecore.multikueue.watched_kinds import WatchedKinds
 from kueuecore.multikueue.work_queue import WorkQueue
-from kueuecore.multikueue.worker_connections import Links
+from kueuecore.multikueue.worker_connections import WorkerConnections
 from kueuecore.multikueue.workload_group import Result
-from kueuecore.multikueue.workload_looks import Looks, WorkloadMemory
+from kueuecore.multikueue.workload_looks import WorkloadLooks, WorkloadMemory
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Manager"]
@@ -99,20 +99,20 @@ class Manager:
         self.dispatcher = dispatcher_of(self.settings) if dispatcher is None else dispatcher
         self.adapters = dict(adapters_of(self.settings) if adapters is None else mapping("adapters", adapters))
         _check_parts(self.dispatcher, self.adapters, overflow, metrics)
-        self._stores: dict[str, Store] = {MANAGER: Store()}
+        self._stores: dict[str, ObjectStore] = {MANAGER: ObjectStore()}
         self._kinds = WatchedKinds(self.adapters.values(), overflows=overflow is not None)
-        self._links = Links(self._stores[MANAGER], self.settings)
+        self._links = WorkerConnections(self._stores[MANAGER], self.settings)
         self._quota = QuotaAutomation(self._stores, self._links.connections, self.settings)
         self._checks = ActiveChecks(self._stores[MANAGER])
-        self._garbage = Garbage(self._stores, self._links.connections, self.adapters, self.settings)
-        views = Views(self._stores, self._links.connections, self.settings, self.dispatcher)
+        self._garbage = GarbageCollection(self._stores, self._links.connections, self.adapters, self.settings)
+        views = GroupViews(self._stores, self._links.connections, self.settings, self.dispatcher)
         moves = None
         if overflow is not None:
-            moves = Moves(self._stores[MANAGER], self.adapters, overflow, self.settings)
+            moves = JobMoves(self._stores[MANAGER], self.adapters, overflow, self.settings)
         self._memory = WorkloadMemory()
-        self._looks = Looks(self._stores[MANAGER], views, self.adapters, self.settings, self._memory, moves)
+        self._looks = WorkloadLooks(self._stores[MANAGER], views, self.adapters, self.settings, self._memory, moves)
         self._workloads: WorkQueue[WorkloadKey] = WorkQueue()
-        self._affected = Affected(self._stores[MANAGER], self.adapters, self._workloads)
+        self._affected = AffectedWorkloads(self._stores[MANAGER], self.adapters, self._workloads)
         self._triggers = Triggers(
             settings=self.settings,
             adapters={adapter.kind: adapter for adapter in self.adapters.values()},
@@ -124,7 +124,7 @@ class Manager:
             quota=self._quota,
             asks_about_workers=not is_kueues(self.dispatcher),
         )
-        self._ledger = Ledger()
+        self._ledger = OpenCommands()
         self._nominations: set[int] = set()
         self._counts = CommandCounts(metrics)
 
@@ -268,7 +268,7 @@ class Manager:
             commands += self._opened([command], None, at)
             if isinstance(command, Connect):
                 # What was seen of it before may be of another cluster by now.
-                self._stores[command.cluster] = Store()
+                self._stores[command.cluster] = ObjectStore()
         commands += self._opened(self._garbage.commands(at), None, at)
         for key in self._workloads.take(at):
             # One with commands that are not answered is looked at again once they are.
@@ -397,8 +397,8 @@ class Manager:
 
     # What has come.
 
-    def _store(self, cluster: str) -> Store:
-        return self._stores.setdefault(cluster, Store())
+    def _store(self, cluster: str) -> ObjectStore:
+        return self._stores.setdefault(cluster, ObjectStore())
 
     def _note(self, cluster: str, before: JsonObject, after: JsonObject | None, at: int) -> None:
         """Something has changed: what is to be looked at because of it (rules/06 §4.7)?"""

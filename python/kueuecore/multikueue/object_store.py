@@ -8,10 +8,10 @@ from typing import Any
 from kueuecore._json import JsonObject
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 
-__all__ = ["Store"]
+__all__ = ["ObjectStore"]
 
 
-class Store:
+class ObjectStore:
     """The newest version that was seen of every object of one cluster."""
 
     def __init__(self) -> None:

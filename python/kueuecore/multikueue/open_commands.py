@@ -8,10 +8,10 @@ from dataclasses import replace
 from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.commands import Command, Connect, ObjectCommand, ObjectKey
 
-__all__ = ["Ledger"]
+__all__ = ["OpenCommands"]
 
 
-class Ledger:
+class OpenCommands:
     """The commands of which nobody has said yet how they went. Connecting is none of them."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from kueuecore.multikueue.commands import MANAGER, Patch
 from kueuecore.multikueue.conditions import condition, with_condition
 from kueuecore.multikueue.configs import ConfigError, clusters_of, config_of_check, is_of_multikueue
 from kueuecore.multikueue.connections import Connection
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.workload_group import patch_of, status_patch
 
@@ -29,7 +29,7 @@ class QuotaAutomation:
     """
 
     def __init__(
-        self, stores: Mapping[str, Store], connections: Mapping[str, Connection], settings: MultiKueueSettings
+        self, stores: Mapping[str, ObjectStore], connections: Mapping[str, Connection], settings: MultiKueueSettings
     ) -> None:
         self._stores = stores
         self._connections = connections
@@ -54,7 +54,7 @@ class QuotaAutomation:
             commands += [command] if command is not None else []
         return commands
 
-    def _command(self, cluster_queue: JsonObject, store: Store, now: int) -> Patch | None:
+    def _command(self, cluster_queue: JsonObject, store: ObjectStore, now: int) -> Patch | None:
         strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
         names = {text_at(it, "name") for it in strategy}
         checks = (it for it in store.of_kind("AdmissionCheck") if is_of_multikueue(it))

@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.active_checks import ActiveChecks
 from kueuecore.multikueue.adapters import Adapter, prebuilt_name
-from kueuecore.multikueue.affected_workloads import Affected, key_of
+from kueuecore.multikueue.affected_workloads import AffectedWorkloads, key_of
 from kueuecore.multikueue.commands import ObjectCommand
 from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import clusters_of, parameters_of
@@ -17,7 +17,7 @@ from kueuecore.multikueue.job_moves import moved_workload
 from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.work_queue import WorkQueue
-from kueuecore.multikueue.worker_connections import Links
+from kueuecore.multikueue.worker_connections import WorkerConnections
 from kueuecore.multikueue.workload_looks import WorkloadMemory
 
 __all__ = ["Triggers"]
@@ -42,9 +42,9 @@ class Triggers:
     settings: MultiKueueSettings
     adapters: Mapping[str, Adapter]
     workloads: WorkQueue[WorkloadKey]
-    affected: Affected
+    affected: AffectedWorkloads
     memory: WorkloadMemory
-    links: Links
+    links: WorkerConnections
     checks: ActiveChecks
     quota: QuotaAutomation
     asks_about_workers: bool

@@ -5,15 +5,15 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.multikueue.commands import MANAGER, Connect, Patch
 from kueuecore.multikueue.connections import Connection, ConnectionReason, establish_timeout_ns
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.work_queue import WorkQueue
 from kueuecore.multikueue.workload_group import status_patch
 
-__all__ = ["Links"]
+__all__ = ["WorkerConnections"]
 
 
-class Links:
+class WorkerConnections:
     """Keeps a connection to every MultiKueueCluster.
 
     Args:
@@ -21,7 +21,7 @@ class Links:
         settings: The settings of the manager.
     """
 
-    def __init__(self, store: Store, settings: MultiKueueSettings) -> None:
+    def __init__(self, store: ObjectStore, settings: MultiKueueSettings) -> None:
         self.connections: dict[str, Connection] = {}
         self._store = store
         self._settings = settings

@@ -11,14 +11,14 @@ from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text
 from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.conditions import check_state, has_quota, with_check_state
 from kueuecore.multikueue.configs import ConfigError, clusters_of, config_of_check, multikueue_check
-from kueuecore.multikueue.group_views import Views
-from kueuecore.multikueue.job_moves import Moves
-from kueuecore.multikueue.object_store import Store
+from kueuecore.multikueue.group_views import GroupViews
+from kueuecore.multikueue.job_moves import JobMoves
+from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.workload_group import Result, status_patch
 from kueuecore.multikueue.workload_reconciler import reconcile
 
-__all__ = ["Looks", "WorkloadMemory"]
+__all__ = ["WorkloadLooks", "WorkloadMemory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class WorkloadMemory:
         self.read.pop(key, None)
 
 
-class Looks:
+class WorkloadLooks:
     """Looks at Workloads, one at a time.
 
     Args:
@@ -58,12 +58,12 @@ class Looks:
 
     def __init__(
         self,
-        store: Store,
-        views: Views,
+        store: ObjectStore,
+        views: GroupViews,
         adapters: Mapping[str, Adapter],
         settings: MultiKueueSettings,
         memory: WorkloadMemory,
-        moves: Moves | None,
+        moves: JobMoves | None,
     ) -> None:
         self._store = store
         self._views = views
