@@ -95,6 +95,7 @@ def random_run(seed: int) -> dict[str, Any]:
                 events.append({"at": at, "op": "update", "object": changed})
     config |= {"now": format_time(START), "cycleStepMs": 1000, "maxCycles": 200}
     config |= {"quietCycles": chance.one(None, 1, 2, 3), "evictionSeconds": chance.one(0, 0, 1, 3, 10, 30)}
+    config["timers"] = chance.one("WhenDue", "AfterRound")
     return {
         "kind": "trace",
         "id": f"run/{seed}",

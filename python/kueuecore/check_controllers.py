@@ -8,9 +8,7 @@ from kueuecore._arguments import each
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.checks import (
     Activity,
-    CheckAnswer,
     CheckController,
-    CheckState,
     ObjectWrite,
     Review,
     WorkloadKey,
@@ -20,8 +18,6 @@ from kueuecore.errors import ObjectRef
 from kueuecore.manifests import object_ref
 
 __all__ = ["CheckControllers", "with_activity"]
-
-AT_ONCE = "Ready at once"
 
 
 class CheckControllers:
@@ -49,6 +45,11 @@ class CheckControllers:
         # Who decides on each AdmissionCheck.
         self._decides: dict[str, CheckController] = {}
         self._asked: dict[WorkloadKey, None] = {}
+
+    @property
+    def has_asked(self) -> bool:
+        """Has anybody something new to say?"""
+        return bool(self._asked)
 
     def take_asked(self) -> tuple[WorkloadKey, ...]:
         """The workloads about which somebody may have something new to say."""
@@ -99,16 +100,6 @@ class CheckControllers:
         """What to tell of a write that was refused."""
         controller = self._decides.get(write.check)
         return Review() if controller is None else controller.refused(write, error, is_there=is_there, now=now)
-
-    def at_once(self, status: JsonObject) -> Review:
-        """The answer to all checks that wait, and on which nobody here decides."""
-        entries = [it for it in list_at(status, "admissionChecks") if isinstance(it, dict)]
-        answers = [
-            CheckAnswer(name, CheckState.READY, AT_ONCE)
-            for it in entries
-            if text_at(it, "state") == CheckState.PENDING and (name := text_at(it, "name")) not in self._decides
-        ]
-        return Review(answers=tuple(answers))
 
     def next_wake(self, *, after: int) -> int | None:
         """When time alone gives anybody something to say."""

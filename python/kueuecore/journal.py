@@ -229,5 +229,4 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "note_readiness": (_text, _text, _flag),
     "confirm": (_text, _text),
     "_take_written": (),
-    "_flush": (),
 }

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,39 +16,7 @@ from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
 from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
 
-__all__ = ["Happening", "Operation", "Run", "RunEnding", "RunRecord", "SimulatedCycle", "Step", "StepKind"]
-
-
-class RunRecord(Protocol):
-    """What a run is told by: the record of the extension, or one that is kept in Python."""
-
-    def n_told(self) -> int:
-        """Number of cycles that are told."""
-        ...
-
-    def cycle(self, index: int) -> tuple[int, int, _core.Decision, int, list[str]]:
-        """A cycle that is told: number, time, decision, how many workloads it parked, and their keys."""
-        ...
-
-    def step_columns(self) -> tuple[bytes, bytes, bytes]:
-        """Times (i64), kinds (u8) and workloads (u32) of the steps."""
-        ...
-
-    def cycle_columns(self) -> bytes:
-        """Number, time, admissions, preemptions and parked workloads of the told cycles, row by row (i64)."""
-        ...
-
-    def n_workloads(self) -> int:
-        """How many workloads have a number."""
-        ...
-
-    def keys(self) -> list[str | None]:
-        """`namespace/name` by number; `None`: it never appeared."""
-        ...
-
-    def steps(self) -> tuple[list[int], list[str], list[str]]:
-        """Times, kinds and keys of the steps."""
-        ...
+__all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind"]
 
 
 class Operation(StrEnum):
@@ -168,7 +135,7 @@ class Run:
     start: int
     end: int
     n_cycles: int
-    _core: RunRecord = field(repr=False)
+    _core: _core.Record = field(repr=False)
 
     @cached_property
     def cycles(self) -> tuple[SimulatedCycle, ...]:

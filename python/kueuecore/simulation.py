@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 
-from kueuecore._arguments import cycles_of, each, flag, text
-from kueuecore.check_controllers import CheckControllers
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
-from kueuecore.engine import Engine, Objects
-from kueuecore.errors import ManifestError, OutOfTimeError
-from kueuecore.manifests import to_json_lines
+from kueuecore.engine import Objects
 from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
-from kueuecore.submissions import Submissions, check_names, encode_submissions
-from kueuecore.times import TimeLike, beginning_ns, span_ns
-from kueuecore.virtual import VirtualCluster
-from kueuecore.virtual.happenings import checked_ready_seconds, submitted
-from kueuecore.virtual.sampling import check_sampling
+from kueuecore.submissions import Submissions
+from kueuecore.times import TimeLike
+from kueuecore.virtual.stepper import Stepper
 
 __all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
-
-_OUT_OF_TIME = "OutOfTime"
 
 
 def simulate(
@@ -65,8 +54,8 @@ def simulate(
         max_cycles: Stop after this many cycles; `None`: never.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
         messages: Keep the events and messages of every cycle, too, and whom it set aside.
-        checks: Who decides on AdmissionChecks; those of others are ready at once. With any the run is many times as
-            slow, for it goes through Python step by step: see `kueuecore.virtual.VirtualCluster`.
+        checks: Who decides on AdmissionChecks; those of others are ready at once. They are asked after every change of
+            a workload, in Python.
 
     Raises:
         ManifestError: Everything that is wrong with the objects, or with those of the events.
@@ -126,80 +115,18 @@ def simulate(
         >>> ((table["admitted"] - table["created"]) // 10**9).tolist()
         [0, 55]
     """
-    start = beginning_ns(now)
-    given: list[Submissions] = []
-    batches = []
-    for rows in each("submissions", submissions):
-        batches.append(encode_submissions(rows, start=start))
-        given.append(rows)
-    checks = CheckControllers(checks).controllers
-    if checks:
-        cluster = VirtualCluster(
-            objects,
-            configuration=configuration,
-            now=start,
-            checks=checks,
-            trusted=trusted,
-            cycle_seconds=cycle_seconds,
-            quiet_cycles=quiet_cycles,
-            max_cycles=max_cycles,
-            eviction_seconds=eviction_seconds,
-            messages=messages,
-        )
-        check_names(batches, cluster.engine.workload_keys())
-        rows_one_by_one = (it for rows in given for it in submitted(rows, start=start))
-        cluster.schedule(chain(rows_one_by_one, each("events", events)))
-        cluster.advance()
-        return cluster.run()
-    engine = Engine(configuration)
-    check_sampling(engine.configuration)
-    engine.apply(objects, now=start, trusted=trusted)
-    options = (
-        span_ns(cycle_seconds, "cycle_seconds"),
-        cycles_of(quiet_cycles, "quiet_cycles"),
-        cycles_of(max_cycles, "max_cycles"),
-        span_ns(eviction_seconds, "eviction_seconds"),
-        flag("messages", messages),
+    stepper = Stepper(
+        objects,
+        configuration=configuration,
+        now=now,
+        checks=checks,
+        trusted=trusted,
+        cycle_seconds=cycle_seconds,
+        quiet_cycles=quiet_cycles,
+        max_cycles=max_cycles,
+        eviction_seconds=eviction_seconds,
+        messages=messages,
     )
-    check_names(batches, engine.workload_keys())
-    lines = b"\n".join(map(_line, each("events", events)))
-    core = engine._core.simulate(batches, lines, flag("trusted", trusted), start, options)
-    if core.ending == _OUT_OF_TIME:
-        raise OutOfTimeError("what happens next leads")
-    return Run(engine, RunEnding(core.ending), start, core.end, core.n_cycles, core)
-
-
-def _line(event: Happening | Mapping[str, object]) -> bytes:
-    if not isinstance(event, Happening):
-        return _dumped(event)
-    head = {
-        "at": event.at,
-        "op": text("op", event.op),
-        "key": event.key,
-        "runSeconds": event.run_seconds,
-        "readySeconds": checked_ready_seconds(event.ready_seconds),
-        "failSeconds": event.fail_seconds,
-        "recoverSeconds": event.recover_seconds,
-    }
-    line = _dumped(head)
-    if event.object is None:
-        return line
-    return line[:-1] + b', "object": ' + to_json_lines((event.object,)).strip() + b"}"
-
-
-def _dumped(event: Mapping[str, object]) -> bytes:
-    remedy = "give events as in the documentation"
-    if not isinstance(event, Mapping):
-        raise TypeError(f"an event must be a Happening or a dict, not {type(event).__name__}")
-    try:
-        return json.dumps(dict(event), allow_nan=False).encode()
-    except RecursionError:
-        raise ManifestError.of("an event is nested too deeply", remedy=remedy) from None
-    except (TypeError, ValueError) as error:
-        odd = next((name for name, it in event.items() if _is_no_number(it)), "")
-        raise ManifestError.of(f"an event is no JSON: {error}", field=odd, remedy=remedy) from None
-
-
-def _is_no_number(value: object) -> bool:
-    values = value if isinstance(value, list) else [value]
-    return any(isinstance(it, float) and not math.isfinite(it) for it in values)
+    stepper.schedule(events, submissions=submissions)
+    stepper.advance()
+    return stepper.run()

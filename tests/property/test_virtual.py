@@ -1,57 +1,88 @@
-"""A virtual cluster without check controllers tells the same as the simulator of the extension."""
+"""One clock: who looks on, and whether it goes step by step, makes no difference to a run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kueuecore import Configuration, Run, simulate
+from kueuecore._json import JsonObject
+from kueuecore.checks import CheckController, Review
 from kueuecore.virtual import VirtualCluster
 from tests.property.worlds import times
 from tests.random_runs import random_run
 
-# Kueue's own timers are acted on when they are due, where the simulator lets the round of cycles end first.
-_TIMERS = ("waitForPodsReady", "maximumExecutionTimeSeconds")
-# Without this gate a head that is written to begins with its first flavor again, which nobody outside can see.
-_GATE = "FlavorFungibilityPreserveScanProgress"
+SEEDS = st.integers(min_value=0, max_value=2**40)
+
+
+class Onlooker(CheckController):
+    """Decides on AdmissionChecks that nobody has, and has nothing to say."""
+
+    controller_name = "example.com/onlooker"
+
+    def __init__(self) -> None:
+        self.n_asked = 0
+
+    def review(self, workload: JsonObject, checks: Sequence[str], *, now: int) -> Review:
+        self.n_asked += 1
+        assert not checks, "the checks are others'"
+        assert workload["kind"] == "Workload"
+        return Review()
 
 
 def told(run: Run) -> dict[str, Any]:
-    tables = {name: getattr(run, name).tolist() for name in ("step_table", "cycle_table", "outcome_table")}
-    decisions = [(it.number, it.decision.admissions, it.decision.preemptions, it.parked) for it in run.cycles]
+    tables = {name: getattr(run, name).tobytes() for name in ("step_table", "cycle_table", "outcome_table")}
+    decisions = [
+        (it.number, it.time, it.decision.admissions, it.decision.preemptions, it.decision.events, it.parked)
+        for it in run.cycles
+    ]
     return {
         **tables,
         "keys": run.workload_keys,
         "decisions": decisions,
         "end": (run.ending, run.start, run.end, run.n_cycles),
-        "stages": [(it.key, it.stage, it.flavors) for it in run.engine.workloads()],
+        "workloads": [(it.key, it.stage, it.flavors, it.status) for it in run.engine.workloads()],
     }
+
+
+def arguments(case: dict[str, Any]) -> tuple[list[JsonObject], list[JsonObject], dict[str, Any]]:
+    """Objects, events and the rest of what `simulate` takes."""
+    config = case["config"]
+    names = ("now", "cycleStepMs", "quietCycles", "maxCycles", "evictionSeconds", "timers")
+    settings = {name: value for name, value in config.items() if name not in names}
+    return (
+        case["objects"],
+        case["input"]["events"],
+        {
+            "configuration": Configuration.trusted(settings, feature_gates=case["featureGates"]),
+            "now": config["now"],
+            "quiet_cycles": config["quietCycles"],
+            "max_cycles": 60,
+            "eviction_seconds": config["evictionSeconds"],
+            "messages": True,
+        },
+    )
 
 
 @times(1)
-@given(st.integers(min_value=0, max_value=2**40))
-def test_a_virtual_cluster_tells_what_the_simulator_tells(seed: int) -> None:
-    case = random_run(seed)
-    objects, events = case["objects"], case["input"]["events"]
-    for thing in (it["object"] for it in events if "object" in it):
-        if thing["kind"] == "Workload":
-            thing["spec"].pop("maximumExecutionTimeSeconds", None)
-    names = ("now", "cycleStepMs", "quietCycles", "maxCycles", "evictionSeconds", *_TIMERS)
-    settings = {name: value for name, value in case["config"].items() if name not in names}
-    gates = {name: is_on for name, is_on in case["featureGates"].items() if name != _GATE}
-    configuration = Configuration.trusted(settings, feature_gates=gates)
-    options: dict[str, Any] = {
-        "configuration": configuration,
-        "now": case["config"]["now"],
-        "quiet_cycles": case["config"]["quietCycles"],
-        "max_cycles": 60,
-        "eviction_seconds": case["config"]["evictionSeconds"],
-        "messages": True,
-    }
-    expected = simulate(objects, events, **options)
+@given(SEEDS)
+def test_an_unrelated_check_controller_changes_nothing(seed: int) -> None:
+    objects, events, options = arguments(random_run(seed))
+    onlooker = Onlooker()
+    with_one, without = simulate(objects, events, checks=[onlooker], **options), simulate(objects, events, **options)
+    assert told(with_one) == told(without)
+    assert onlooker.n_asked, "it was asked about every workload"
+
+
+@times(1)
+@given(SEEDS)
+def test_a_virtual_cluster_goes_step_by_step_as_a_run_goes_at_once(seed: int) -> None:
+    objects, events, options = arguments(random_run(seed))
     cluster = VirtualCluster(objects, **options)
     cluster.schedule(events)
-    cluster.advance()
-    assert told(cluster.run()) == told(expected)
+    while cluster.next_event_time is not None:
+        assert cluster.step()
+    assert told(cluster.run()) == told(simulate(objects, events, **options))

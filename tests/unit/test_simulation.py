@@ -84,7 +84,7 @@ def test_happenings_and_dicts_say_the_same() -> None:
     assert told(runs[0].steps, runs[0].start) == [
         (1, "Created", "ns/a"),
         (1, "Admitted", "ns/a"),
-        (2, "Finished", "ns/a"),
+        (1.5, "Finished", "ns/a"),
         (2, "Created", "ns/b"),
         (2, "Admitted", "ns/b"),
         (3, "Finished", "ns/b"),

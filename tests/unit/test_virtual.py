@@ -145,7 +145,7 @@ def test_a_job_that_gets_no_workload_is_refused_with_the_reason() -> None:
     [
         ({"at": 1, "op": "finish", "key": "w"}, "finish or delete with the key"),
         ({"at": 1, "op": "create", "key": "ns/w"}, "create or update with an object"),
-        ({"at": 1, "op": "stop", "key": "ns/w"}, "'stop' is not a valid Operation"),
+        ({"at": 1, "op": "stop", "key": "ns/w"}, "op: Invalid value: must be create or update"),
         ({"at": 1, "op": "finish", "key": "ns/w", "runFor": 1}, "runFor"),
         ({"op": "finish", "key": "ns/w"}, "at"),
     ],

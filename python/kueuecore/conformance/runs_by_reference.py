@@ -105,6 +105,7 @@ def trace(case: Json) -> Json:
         quiet_cycles=config["quietCycles"],
         max_cycles=config["maxCycles"],
         eviction_seconds=config.get("evictionSeconds", 0),
+        after_rounds=config.get("timers") != "WhenDue",
     )
     told: list[Json] = []
     quiet: list[Json] = []

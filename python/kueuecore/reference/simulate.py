@@ -1,5 +1,9 @@
 """Whole runs through virtual time: workloads come, run and end, and cycle follows cycle.
 
+Whatever is due acts when it is due: a cycle takes its time, what is due until then happens first, each at its own
+moment, and only then does the next cycle begin. Kueue's runs were recorded by another rule: there it waits for the end
+of a round of cycles.
+
 Around the scheduler stands what a cluster has: jobs that run as long as they are said to, that stop when they are
 evicted, and admission checks that are ready at once.
 """
@@ -52,6 +56,7 @@ def simulate(
     quiet_cycles: int | None = None,
     max_cycles: int | None = 1_000_000,
     eviction_seconds: float = 0.0,
+    after_rounds: bool = False,
 ) -> Run:
     """Run until nothing is left to happen.
 
@@ -69,9 +74,11 @@ def simulate(
             any resource group.
         max_cycles: Stop after this many.
         eviction_seconds: How long the job of an evicted workload takes to stop.
+        after_rounds: What is due waits for the end of a round of cycles, as in Kueue's recorded runs.
     """
     world = World((), configuration=configuration, now=now, trusted=trusted)
     simulation = _Simulation(world, trusted, int(cycle_seconds * times.SECOND), int(eviction_seconds * times.SECOND))
+    simulation.after_rounds = after_rounds
     for manifest in objects:
         world.apply([manifest], trusted=trusted)
         if manifest["kind"] == "LocalQueue":
@@ -94,23 +101,35 @@ class _Simulation:
         self.n_starts: dict[str, int] = {}
         self.happenings: list[tuple[int, Json]] = []
         self.result = Run(world, world.now)
+        self.after_rounds = False
+        # When the scheduler is free for the next cycle.
+        self.free_at = world.now
 
     def run(self, events: list[Json], quiet_cycles: int | None, max_cycles: int | None) -> None:
         """Go from moment to moment: what happens, what is due, then cycles."""
         self.happenings = [(self.world.now + int(event["at"] * times.SECOND), event) for event in events]
-        while self._moment():
+        while self._comes_more():
+            self._moment()
             self.world.flush()
             if self._round(quiet_cycles, max_cycles):
-                return
+                break
+        self.world.now = max(self.world.now, self.free_at)
 
-    def _moment(self) -> bool:
-        """What happens next, and what is due then. Says whether there was anything but samples."""
+    def _comes_more(self) -> bool:
+        """Is anything to happen but samples?"""
+        return bool(self.happenings) or any(kind != _SAMPLE for kind, _ in self.timers)
+
+    def _next(self) -> int | None:
+        """When something is due."""
+        return min([time for time, _ in self.happenings[:1]] + list(self.timers.values()), default=None)
+
+    def _moment(self) -> None:
+        """What happens next, and what is due then."""
         world, happenings = self.world, self.happenings
-        if not happenings and all(kind == _SAMPLE for kind, _ in self.timers):
-            return False
         fire = {_STOPPED: self._release, _DONE: self._end, _LOOK: self._look, _SAMPLE: self.sample}
         fire |= {_READY: self._pods_ready, _FAILED: self._pod_failed}
-        moment = min([time for time, _ in happenings[:1]] + list(self.timers.values()))
+        moment = self._next()
+        assert moment is not None, "something is due"
         world.now = max(world.now, moment)
         while happenings and happenings[0][0] == moment:
             self._happen(happenings.pop(0)[1])
@@ -120,26 +139,32 @@ class _Simulation:
             kind, name = min(due)
             fire[kind](name)
             world.settle(self.play)
-        return True
 
     def _wait(self) -> None:
         """A scheduler sleeps until all pods are ready; what it did itself before does not wake it (rules/07 §6)."""
         self.world.settle(self.play)
-        while self._moment():
+        while self._comes_more():
+            self._moment()
             if self.world.cache.are_pods_ready():
                 return
 
     def _round(self, quiet_cycles: int | None, max_cycles: int | None) -> bool:
         """Cycles, until they change nothing any more. Says whether there were too many."""
         world, n_quiet = self.world, 0
-        groups = [g for queue in world.kind("ClusterQueue").values() for g in queue["spec"].get("resourceGroups") or ()]
-        limit = quiet_cycles or 1 + max((len(group.get("flavors") or ()) for group in groups), default=0)
+        limit = self._patience(quiet_cycles)
         while n_quiet < limit and any(
             queue.active for name, queue in world.queues.items() if world.cache.is_active(name)
         ):
+            due = self._next()
+            if not self.after_rounds and due is not None and due <= max(world.now, self.free_at):
+                self._moment()
+                world.flush()
+                n_quiet, limit = 0, self._patience(quiet_cycles)
+                continue
             if self.result.n_cycles == max_cycles:
                 self.result.is_cut = True
                 return True
+            world.now = max(world.now, self.free_at)
             before, time = self._waiting(), world.now
             decision = Cycle(world, wait=self._wait).run()
             self.result.n_cycles += 1
@@ -149,8 +174,17 @@ class _Simulation:
             is_quiet = not decision.admissions and not decision.preemptions and before == self._waiting()
             n_quiet = n_quiet + 1 if is_quiet else 0
             world.flush()
-            world.now += self.cycle_ns
+            self.free_at = world.now + self.cycle_ns
+            if self.after_rounds:
+                world.now = self.free_at
         return False
+
+    def _patience(self, quiet_cycles: int | None) -> int:
+        """How many cycles without a visible change end a round."""
+        groups = [
+            g for queue in self.world.kind("ClusterQueue").values() for g in queue["spec"].get("resourceGroups") or ()
+        ]
+        return quiet_cycles or 1 + max((len(group.get("flavors") or ()) for group in groups), default=0)
 
     def _waiting(self) -> list[tuple[set[str], set[str]]]:
         """What is in each heap, and what is parked."""

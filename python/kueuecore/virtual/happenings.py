@@ -1,73 +1,85 @@
-"""What happens from outside in virtual time, as people write it."""
+"""What is to happen in virtual time, as people write it and as the extension takes it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from kueuecore._arguments import text
 from kueuecore._json import JsonObject
-from kueuecore.errors import ManifestError
-from kueuecore.manifests import manifest_like
+from kueuecore.errors import ManifestError, ObjectRef
+from kueuecore.manifests import Manifest, to_json_lines
 from kueuecore.runs import Happening, Operation
-from kueuecore.submissions import Submissions, encode_submissions
+from kueuecore.submissions import TimedBatch
 from kueuecore.times import format_time, later
-from kueuecore.virtual.jobs import JobPlan
 
-__all__ = ["checked_ready_seconds", "happening_of", "job_plan", "submitted"]
+__all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan"]
 
-_SECOND_NS = 1_000_000_000
-_NAMES = {
-    "runSeconds": "run_seconds",
-    "readySeconds": "ready_seconds",
-    "failSeconds": "fail_seconds",
-    "recoverSeconds": "recover_seconds",
-}
+JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None]
+"""What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, and
+when all are ready again."""
 
 
-def happening_of(event: Happening | Mapping[str, object], *, start: int) -> tuple[int, Happening]:
-    """A happening that may be a dict, and its time in nanoseconds since 1970.
-
-    Args:
-        event: The happening.
-        start: The time from which its own counts, in nanoseconds since 1970.
+def event_line(event: Happening | Mapping[str, object]) -> bytes:
+    """A happening as a line of JSON, which the extension checks.
 
     Raises:
-        ManifestError: It is none.
-        TypeError: It is neither, or a time or a span is no number.
-        ValueError: An invalid time or duration, or one that goes past April 2262.
+        TypeError: It is neither a Happening nor a dict, or one of its values is of another type.
+        ManifestError: It is no JSON.
     """
-    remedy = "give events as in the documentation"
     if not isinstance(event, Happening):
-        if not isinstance(event, Mapping):
-            raise TypeError(f"an event must be a Happening or a dict, not {type(event).__name__}")
-        fields: dict[str, Any] = {_NAMES.get(name, name): value for name, value in event.items()}
-        try:
-            event = Happening(**{**fields, "op": Operation(str(fields.get("op")))})
-        except (TypeError, ValueError) as error:
-            raise ManifestError.of(f"an event is none: {error}", remedy=remedy) from None
-    if event.object is not None:
-        manifest_like(event.object, "object")
-    op: object = event.op
-    is_known = isinstance(op, str) and op in tuple(Operation)
-    needs_object = is_known and op in (Operation.CREATE, Operation.UPDATE)
-    is_key = isinstance(event.key, str) and "/" in event.key
-    fits = event.object is not None and event.key is None if needs_object else event.object is None and is_key
-    if not (is_known and fits):
-        detail = "must be create or update with an object, finish or delete with the key of a Workload"
-        raise ManifestError.of(detail, field="op", remedy=remedy)
-    at = later(start, event.at, "at")
-    job_plan(event, waits_for_pods=True, at=at)
-    return at, event
+        return _dumped(event)
+    head = {
+        "at": event.at,
+        "op": text("op", event.op),
+        "key": event.key,
+        "runSeconds": event.run_seconds,
+        "readySeconds": _checked_ready_seconds(event.ready_seconds),
+        "failSeconds": event.fail_seconds,
+        "recoverSeconds": event.recover_seconds,
+    }
+    line = _dumped(head)
+    if event.object is None:
+        return line
+    return line[:-1] + b', "object": ' + to_json_lines((event.object,)).strip() + b"}"
 
 
-def job_plan(happening: Happening, *, waits_for_pods: bool, at: int) -> JobPlan:
+def _dumped(event: Mapping[str, object]) -> bytes:
+    remedy = "give events as in the documentation"
+    if not isinstance(event, Mapping):
+        raise TypeError(f"an event must be a Happening or a dict, not {type(event).__name__}")
+    try:
+        return json.dumps(dict(event), allow_nan=False).encode()
+    except RecursionError:
+        raise ManifestError.of("an event is nested too deeply", remedy=remedy) from None
+    except (TypeError, ValueError) as error:
+        odd = next((name for name, it in event.items() if _is_no_number(it)), "")
+        raise ManifestError.of(f"an event is no JSON: {error}", field=odd, remedy=remedy) from None
+
+
+def _is_no_number(value: object) -> bool:
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(it, float) and not math.isfinite(it) for it in values)
+
+
+def _checked_ready_seconds(ready: object) -> Sequence[object] | None:
+    if ready is not None and not isinstance(ready, list | tuple):
+        raise TypeError(f"ready_seconds must be a list of numbers of seconds, not {type(ready).__name__}")
+    return ready
+
+
+def job_plan(happening: Happening, *, at: int) -> JobPlan:
     """What the job of a Workload that appears does.
 
     Args:
         happening: How it appears.
-        waits_for_pods: Does anybody wait for pods to be ready?
         at: The earliest time at which the job may begin, in nanoseconds since 1970.
 
     Raises:
@@ -78,62 +90,104 @@ def job_plan(happening: Happening, *, waits_for_pods: bool, at: int) -> JobPlan:
     def span(seconds: object, name: str) -> int | None:
         return None if seconds is None else later(at, seconds, name) - at
 
-    run = span(happening.run_seconds, "run_seconds")
-    fails, recovers = span(happening.fail_seconds, "fail_seconds"), span(happening.recover_seconds, "recover_seconds")
-    ready = checked_ready_seconds(happening.ready_seconds)
-    spans = None if ready is None else [span(it, "ready_seconds") for it in ready]
-    return JobPlan(run) if spans is None or not waits_for_pods else JobPlan(run, spans, fails, recovers)
+    ready = _checked_ready_seconds(happening.ready_seconds)
+    return (
+        span(happening.run_seconds, "run_seconds"),
+        None if ready is None else [span(it, "ready_seconds") for it in ready],
+        span(happening.fail_seconds, "fail_seconds"),
+        span(happening.recover_seconds, "recover_seconds"),
+    )
 
 
-def checked_ready_seconds(ready: object) -> Sequence[object] | None:
-    """When pods are ready after each admission, as a list.
-
-    Raises:
-        TypeError: It is none.
-    """
-    if ready is not None and not isinstance(ready, list | tuple):
-        raise TypeError(f"ready_seconds must be a list of numbers of seconds, not {type(ready).__name__}")
-    return ready
-
-
-def submitted(rows: Submissions, *, start: int) -> Iterator[Happening]:
-    """Submissions one by one, in the order of their rows.
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something scheduled that has happened to an object.
 
     Args:
-        rows: The submissions.
-        start: The time from which theirs count, in nanoseconds since 1970.
-
-    Raises:
-        ValueError: Columns that do not fit together, or values that no workload can have.
+        manifest: The object that was created or updated.
+        is_update: Was it updated?
+        deleted: The Workload that was deleted.
     """
-    namespace, prefix, first, columns, at_bytes, run_bytes = encode_submissions(rows, start=start)
-    local_queues, queue, priority, _, count, resources, amounts = columns
-    at, run = np.frombuffer(at_bytes, "<i8").tolist(), np.frombuffer(run_bytes, "<i8").tolist()
-    queues, priorities = np.frombuffer(queue, "<u4").tolist(), np.frombuffer(priority, "<i4").tolist()
-    counts = np.frombuffer(count, "<i4").tolist()
-    requested = np.frombuffer(amounts, "<i8").reshape(len(at), len(resources)).tolist()
-    for row, time in enumerate(at):
+
+    manifest: Manifest | None = None
+    is_update: bool = False
+    deleted: ObjectRef | None = None
+
+
+class Coming:
+    """What was scheduled, to look up what it did to objects once it has happened; read when somebody asks."""
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._parts: list[_Rows | list[bytes]] = []
+        self._n = 0
+
+    def add(self, batches: Sequence[TimedBatch], lines: list[bytes]) -> None:
+        """Things were scheduled, the rows of the batches before the lines."""
+        parts: list[_Rows | list[bytes]] = [_Rows(batch) for batch in batches]
+        for part in (*parts, lines):
+            self._firsts.append(self._n)
+            self._parts.append(part)
+            self._n += len(part)
+
+    def take(self, number: int) -> Happened:
+        """What was scheduled under a number, counted from the first; it is forgotten."""
+        # Parts without a row share their number with the next one.
+        place = bisect_right(self._firsts, number) - 1
+        part, row = self._parts[place], number - self._firsts[place]
+        if isinstance(part, _Rows):
+            return Happened(part.manifest(row))
+        event = json.loads(part[row])
+        part[row] = b""
+        match event["op"]:
+            case Operation.CREATE | Operation.UPDATE as op:
+                return Happened(Manifest(event["object"]), op == Operation.UPDATE)
+            case Operation.DELETE:
+                namespace, _, name = event["key"].partition("/")
+                return Happened(deleted=ObjectRef("Workload", name, namespace))
+        return Happened()
+
+
+class _Rows:
+    """Workloads that are rows of columns."""
+
+    def __init__(self, batch: TimedBatch) -> None:
+        self._namespace, self._prefix, self._first, columns, at, _ = batch
+        self._local_queues, queue, priority, _, count, self._resources, amounts = columns
+        self._at: npt.NDArray[np.int64] = np.frombuffer(at, "<i8")
+        self._queue, self._priority = np.frombuffer(queue, "<u4"), np.frombuffer(priority, "<i4")
+        self._count = np.frombuffer(count, "<i4")
+        self._amounts = np.frombuffer(amounts, "<i8").reshape(len(self._at), len(self._resources))
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def manifest(self, row: int) -> Manifest:
+        """The Workload of a row, as the extension makes it."""
         requests: JsonObject = {
             resource: f"{amount}m" if resource == "cpu" else amount
-            for resource, amount in zip(resources, requested[row], strict=True)
+            for resource, amount in zip(self._resources, self._amounts[row].tolist(), strict=True)
             if amount
         }
-        if not 0 <= queues[row] < len(local_queues):
-            raise ValueError(f"queue[{row}] is {queues[row]}; there are {len(local_queues)} local_queues")
         container: JsonObject = {"name": "main", "resources": {"requests": requests}}
-        pods: JsonObject = {"name": "main", "count": counts[row], "template": {"spec": {"containers": [container]}}}
-        name = f"{prefix}{first + row}"
-        workload: JsonObject = {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "Workload",
-            "metadata": {
-                "namespace": namespace,
-                "name": name,
-                "uid": name,
-                "creationTimestamp": format_time(time),
-                "generation": 1,
-            },
-            "spec": {"queueName": local_queues[queues[row]], "priority": priorities[row], "podSets": [pods]},
-        }
-        seconds = None if run[row] < 0 else run[row] / _SECOND_NS
-        yield Happening(at=(time - start) / _SECOND_NS, op=Operation.CREATE, object=workload, run_seconds=seconds)
+        count = int(self._count[row])
+        pods: JsonObject = {"name": "main", "count": count, "template": {"spec": {"containers": [container]}}}
+        name = f"{self._prefix}{self._first + row}"
+        return Manifest(
+            {
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "Workload",
+                "metadata": {
+                    "namespace": self._namespace,
+                    "name": name,
+                    "uid": name,
+                    "creationTimestamp": format_time(int(self._at[row])),
+                    "generation": 1,
+                },
+                "spec": {
+                    "queueName": self._local_queues[self._queue[row]],
+                    "priority": int(self._priority[row]),
+                    "podSets": [pods],
+                },
+            }
+        )

@@ -12,73 +12,106 @@ from kueuecore.object_batch import Objects, each_manifest
 from kueuecore.states import WorkloadState
 from kueuecore.times import format_time
 
-__all__ = ["Stored", "manifests_of"]
+__all__ = ["Stored", "given_objects"]
 
 _SECOND_NS = 1_000_000_000
 
 
-def manifests_of(objects: Objects) -> tuple[Manifest, ...]:
-    """Objects in any form that `Engine.apply` takes, one by one."""
+def given_objects(objects: Objects) -> bytes | str | tuple[Manifest, ...]:
+    """Objects in any form that `Engine.apply` takes, in one that can be read twice."""
     if isinstance(objects, bytes | bytearray | memoryview):
-        return parse_manifests(bytes(objects))
+        return bytes(objects)
+    if isinstance(objects, str):
+        return objects
     return tuple(it if isinstance(it, Manifest) else Manifest(plain_object(it)) for it in each_manifest(objects))
 
 
 class Stored:
-    """What was applied, by kind, namespace and name.
+    """The objects that the engine was given, by kind, namespace and name. They are read when somebody looks.
 
     Args:
         engine: The engine that has the statuses.
         trusted: Are objects taken as they are?
     """
 
+    KEPT_BY_ENGINE = frozenset(
+        {
+            "Namespace",
+            "ResourceFlavor",
+            "Topology",
+            "Cohort",
+            "ClusterQueue",
+            "LocalQueue",
+            "AdmissionCheck",
+            "WorkloadPriorityClass",
+            "LimitRange",
+            "RuntimeClass",
+            "ResourceClaimTemplate",
+            "DeviceClass",
+            "Workload",
+        }
+    )
+    """The kinds that an engine deletes."""
+
     def __init__(self, engine: Engine, *, trusted: bool) -> None:
         self._engine = engine
         self.trusted = trusted
         # By kind, so that many Workloads are in nobody's way.
         self._kinds: dict[str, dict[ObjectRef, JsonObject]] = {}
-        self._patience: int | None = None
+        self._unread: list[tuple[bytes | str | tuple[Manifest, ...], int]] = []
 
-    def apply(self, manifests: tuple[Manifest, ...], *, now: int) -> tuple[Manifest, ...]:
-        """Store objects, all or none; what came of each.
+    def ref(self, manifest: Manifest) -> ObjectRef:
+        """Kind, name and namespace of an object as it is stored."""
+        return object_ref(self._named(manifest.object))
 
-        Raises:
-            ManifestError: Everything that is wrong with them.
-        """
-        completed = tuple(self._completed(it, now) for it in manifests)
-        self._engine.apply(completed, now=now, trusted=self.trusted)
-        for manifest in completed:
-            ref = object_ref(manifest.object)
-            kept = _without_status(manifest.object) if ref.kind == "Workload" else manifest.object
-            self._kinds.setdefault(ref.kind, {})[ref] = kept
-            if ref.kind == "ClusterQueue":
-                self._patience = None
-        return completed
+    def add(self, given: bytes | str | tuple[Manifest, ...], *, now: int) -> None:
+        """The engine has taken these objects."""
+        self._unread.append((given, now))
 
-    def delete(self, ref: ObjectRef, *, now: int) -> bool:
-        """Delete an object; was it there?"""
-        if self._kinds.get(ref.kind, {}).pop(ref, None) is None:
-            return False
-        if ref.kind == "ClusterQueue":
-            self._patience = None
-        if ref.kind in _KEPT_BY_ENGINE:
-            self._engine.delete(ref.kind, ref.name, namespace=ref.namespace, now=now)
-        return True
+    def read(self) -> list[JsonObject]:
+        """Take in what was added since the last call; those objects as they are stored."""
+        found = []
+        unread, self._unread = self._unread, []
+        for given, now in unread:
+            for manifest in given if isinstance(given, tuple) else parse_manifests(given):
+                stored = self._completed(manifest.object, now)
+                ref = object_ref(stored)
+                self._kinds.setdefault(ref.kind, {})[ref] = (
+                    _without_status(stored) if ref.kind == "Workload" else stored
+                )
+                found.append(stored)
+        return found
+
+    def happen(self, manifest: Manifest, *, is_update: bool, now: int) -> None:
+        """The clock has let the engine create or update an object."""
+        self.read()
+        updated = self._updated(manifest.object) if is_update else manifest.object
+        if updated is not None:
+            self.add((replace(manifest, object=updated),), now=now)
+
+    def forget(self, ref: ObjectRef) -> bool:
+        """An object has gone; was it there?"""
+        self.read()
+        return self._kinds.get(ref.kind, {}).pop(ref, None) is not None
 
     def get(self, ref: ObjectRef) -> JsonObject | None:
         """An object; of a Workload without its status."""
+        self.read()
         return self._kinds.get(ref.kind, {}).get(ref)
 
     def of_kind(self, kind: str) -> tuple[JsonObject, ...]:
         """All objects of a kind, in the order in which they came."""
+        self.read()
         return tuple(self._kinds.get(kind, {}).values())
 
     def others(self) -> tuple[JsonObject, ...]:
         """All objects but the Workloads."""
+        self.read()
         return tuple(it for kind, of_kind in self._kinds.items() if kind != "Workload" for it in of_kind.values())
 
     def workload(self, state: WorkloadState) -> JsonObject:
         """A Workload with its status."""
+        self.read()
         ref = ObjectRef("Workload", state.name, state.namespace)
         stored = self._kinds["Workload"][ref]
         if not state.is_active and object_at(stored, "spec").get("active") is not False:
@@ -88,85 +121,48 @@ class Stored:
             self._kinds["Workload"][ref] = stored
         return {**stored, "status": dict(state.status)}
 
-    def write_status(self, state: WorkloadState, status: JsonObject, *, now: int) -> None:
-        """Somebody writes the status of a Workload."""
-        self._engine.apply({**self.workload(state), "status": status}, now=now, trusted=self.trusted)
-
-    def patience(self) -> int:
-        """After how many cycles without a change none will change anything: a head tries one flavor after the other."""
-        if self._patience is None:
-            groups = [
-                group for queue in self.of_kind("ClusterQueue") for group in list_at(queue, "spec", "resourceGroups")
-            ]
-            self._patience = 1 + max((len(list_at(group, "flavors")) for group in groups), default=0)
-        return self._patience
-
-    def updated(self, manifest: Manifest) -> Manifest | None:
+    def _updated(self, new: JsonObject) -> JsonObject | None:
         """An object as an update of the one that is there makes it; `None` if that changes nothing.
 
-        Of a Workload the spec changes, labels and annotations, and `status.reclaimablePods` if there are any.
+        Of a Workload the spec changes, and labels and annotations.
         """
-        manifest = self._named(manifest)
-        ref = object_ref(manifest.object)
+        new = self._named(new)
+        ref = object_ref(new)
         old = self.get(ref)
-        if ref.kind == "Workload":
-            return None if old is None else replace(manifest, object=self._updated_workload(ref, old, manifest.object))
-        is_same = old is not None and old.get("spec") == manifest.object.get("spec")
-        return None if is_same and ref.kind in ("ClusterQueue", "LocalQueue", "Cohort") else manifest
-
-    def _updated_workload(self, ref: ObjectRef, old: JsonObject, new: JsonObject) -> JsonObject:
-        state = self._engine.workload(ref.name, namespace=ref.namespace)
+        if ref.kind != "Workload":
+            is_same = old is not None and old.get("spec") == new.get("spec")
+            return None if is_same and ref.kind in ("ClusterQueue", "LocalQueue", "Cohort") else new
+        if old is None:
+            return None
         metadata: JsonObject = {**object_at(old, "metadata")}
         for name in ("labels", "annotations"):
             given: JsonObject = dict(texts_at(new, "metadata", name))
             metadata[name] = given
         spec = _with_defaults(new).get("spec")
-        metadata["generation"] = int_at(metadata, "generation") + (spec != self.workload(state).get("spec"))
-        status: JsonObject = dict(state.status)
-        if reclaimable := list_at(new, "status", "reclaimablePods"):
-            status["reclaimablePods"] = reclaimable
-        return {**new, "metadata": metadata, "spec": spec, "status": status}
+        metadata["generation"] = int_at(metadata, "generation") + (spec != old.get("spec"))
+        return {**new, "metadata": metadata, "spec": spec}
 
-    def _named(self, manifest: Manifest) -> Manifest:
+    def _named(self, plain: JsonObject) -> JsonObject:
         """With the namespace that the engine takes where there is none, so that both call the object the same."""
-        plain = manifest.object
         metadata = object_at(plain, "metadata")
         if self.trusted or text_at(plain, "kind") not in _NAMESPACED or text_at(metadata, "namespace"):
-            return manifest
-        return replace(manifest, object={**plain, "metadata": {**metadata, "namespace": "default"}})
+            return plain
+        return {**plain, "metadata": {**metadata, "namespace": "default"}}
 
-    def _completed(self, manifest: Manifest, now: int) -> Manifest:
+    def _completed(self, plain: JsonObject, now: int) -> JsonObject:
         """What an API server fills in when it stores a Workload, so that it can be written to later."""
-        manifest = self._named(manifest)
-        plain = manifest.object
+        plain = self._named(plain)
         if text_at(plain, "kind") != "Workload" or self.trusted:
-            return manifest
+            return plain
         metadata: JsonObject = {
             "creationTimestamp": format_time(now // _SECOND_NS * _SECOND_NS),
             "generation": 1,
             **{name: it for name, it in object_at(plain, "metadata").items() if it is not None},
         }
-        return replace(manifest, object={**_with_defaults(plain), "metadata": metadata})
+        return {**_with_defaults(plain), "metadata": metadata}
 
 
 _NAMESPACED = frozenset({"LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate"})
-_KEPT_BY_ENGINE = frozenset(
-    {
-        "Namespace",
-        "ResourceFlavor",
-        "Topology",
-        "Cohort",
-        "ClusterQueue",
-        "LocalQueue",
-        "AdmissionCheck",
-        "WorkloadPriorityClass",
-        "LimitRange",
-        "RuntimeClass",
-        "ResourceClaimTemplate",
-        "DeviceClass",
-        "Workload",
-    }
-)
 
 
 def _without_status(workload: JsonObject) -> JsonObject:

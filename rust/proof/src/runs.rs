@@ -1,7 +1,7 @@
 //! Whole runs through virtual time, as Kueue's were recorded.
 
 use kueuecore::objects::Time;
-use kueuecore::simulate::{Cycle, Ending, Options, Run, Step, simulate};
+use kueuecore::simulate::{Cycle, Ending, Options, Run, Step, Timers, simulate};
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::scenario::happenings;
 use kueuecore_wire::time::parse_time;
@@ -25,7 +25,7 @@ struct Played {
 pub(super) fn trace(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answer {
     let Some(played) = play(case, true, interrupted)? else { return Ok(None) };
     let (mut cycles, mut quiet) = (Vec::new(), Vec::new());
-    for cycle in &played.run.cycles {
+    for cycle in &played.run.log.cycles {
         let mut entry = played.shown(cycle);
         entry["messages"] = events(&cycle.decision).collect();
         let admitted = cycle.decision.admissions.iter().map(|it| {
@@ -56,7 +56,7 @@ pub(super) fn scale(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answ
     let Some(played) = play(case, false, interrupted)? else { return Ok(None) };
     let run = &played.run;
     let mut cycles = Vec::new();
-    for cycle in &run.cycles {
+    for cycle in &run.log.cycles {
         let mut entry = played.shown(cycle);
         let mut admitted: Vec<String> = cycle.decision.admissions.iter().map(|it| it.key.to_string()).collect();
         admitted.sort();
@@ -64,7 +64,7 @@ pub(super) fn scale(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answ
         entry["newlyInadmissible"] = json!(cycle.n_parked);
         cycles.push(entry);
     }
-    let count = |of: fn(&Cycle) -> usize| run.cycles.iter().map(of).sum::<usize>();
+    let count = |of: fn(&Cycle) -> usize| run.log.cycles.iter().map(of).sum::<usize>();
     Ok(Some(json!({
         "cycles": cycles,
         "final": {
@@ -72,7 +72,7 @@ pub(super) fn scale(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answ
             "cycles": run.n_cycles,
             "admissions": count(|it| it.decision.admissions.len()),
             "preemptions": count(|it| it.decision.preemptions.len()),
-            "finished": run.steps.iter().filter(|(_, step, _)| *step == Step::Finished).count(),
+            "finished": run.log.steps.iter().filter(|(_, step, _)| *step == Step::Finished).count(),
         },
     })))
 }
@@ -90,6 +90,8 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
         max_cycles: config["maxCycles"].as_u64(),
         eviction_ns: config["evictionSeconds"].as_i64().unwrap_or_default() * SECOND_NS,
         keeps_messages,
+        // The product has the other rule; cases that are drawn ask for it.
+        timers: if config["timers"] == "WhenDue" { Timers::WhenDue } else { Timers::AfterRound },
     };
     let text: String = items(&case["input"]["events"]).iter().map(|event| format!("{event}\n")).collect();
     let gates = live.engine.state.config.gates;

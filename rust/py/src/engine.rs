@@ -6,26 +6,23 @@ use std::sync::Mutex;
 use kueuecore::base::ids::{Id, WorkloadId};
 use kueuecore::engine as core;
 use kueuecore::objects::{Object, Time};
-use kueuecore::simulate::{Options, simulate};
 use kueuecore::status::reasons::OF_DECISIONS;
 use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::intake::intake;
-use kueuecore_wire::scenario::happenings;
 use kueuecore_wire::{encode, report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::columns::{SubmissionBytes, columns_error, decode_columns, decode_submissions};
+use crate::columns::{columns_error, decode_columns};
 use crate::configuration::Configuration;
 use crate::convert::to_python;
 use crate::decision::{Decision, EventRow, PreemptionRow, event_row, preemption_row};
 use crate::errors::{manifest_error, unknown_object};
 use crate::journal::{Call, CallRow, Journal};
 use crate::run::{Kept, read_journal, run};
-use crate::simulation::Simulation;
 
 /// A scheduler that decides and does nothing.
 #[pyclass(frozen, module = "kueuecore._core")]
@@ -50,7 +47,7 @@ fn report_of(decoded: &Decoded) -> Report {
     (warnings.collect(), foreign.collect())
 }
 
-fn door(trusted: bool) -> Door {
+pub fn door(trusted: bool) -> Door {
     if trusted { Door::Trusted } else { Door::People }
 }
 
@@ -83,6 +80,15 @@ impl Engine {
     {
         let arguments = self.keeps_calls.then(|| arguments.into_pyobject(py)).transpose().map_err(Into::into)?;
         Ok(Call { name, arguments: arguments.map(Bound::unbind) })
+    }
+
+    /// Work on the engine that is not written down.
+    pub fn run<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut core::Engine, &mut Journal) -> R + Send,
+    ) -> PyResult<R> {
+        run(py, &self.inner, work)
     }
 
     fn read<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut core::Engine) -> R + Send) -> PyResult<R> {
@@ -295,54 +301,9 @@ impl Engine {
         Ok(events.iter().map(event_row).collect())
     }
 
-    /// Does what was asked for: parked workloads go back to their heaps.
-    fn _flush(&self, py: Python<'_>, now: Option<i64>) -> PyResult<usize> {
-        self.change_always(py, self.call(py, "_flush", ())?, now, |engine, at| {
-            engine.state.now = at;
-            engine.state.flush()
-        })
-    }
-
     /// When time alone will change something, in nanoseconds since 1970.
     fn next_wake(&self, py: Python<'_>, now: i64) -> PyResult<Option<i64>> {
         self.read(py, |engine| engine.state.next_wake(Time(now)).map(|time| time.0))
-    }
-
-    /// Runs through time from `now` (nanoseconds since 1970) until nothing is left to happen. `events`: JSON, one a
-    /// line; they come after the `submissions`. `options`: nanoseconds of a cycle, quiet cycles that end a round, most cycles, nanoseconds of an eviction,
-    /// whether messages are kept.
-    fn simulate(
-        &self,
-        py: Python<'_>,
-        submissions: Vec<SubmissionBytes>,
-        events: &[u8],
-        trusted: bool,
-        now: i64,
-        options: (i64, Option<usize>, Option<u64>, i64, bool),
-    ) -> PyResult<Simulation> {
-        let (cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages) = options;
-        let options = Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages };
-        let mut submitted = Vec::new();
-        for rows in submissions {
-            submitted.extend(decode_submissions(rows).happenings().map_err(|error| columns_error(&error))?);
-        }
-        let mut raised = None;
-        let simulated = run(py, &self.inner, |engine, journal| {
-            let gates = engine.state.config.gates;
-            submitted.extend(happenings(events, door(trusted), &gates, Time(now))?);
-            let done = simulate(engine, submitted, options, Time(now), || {
-                // Ctrl-C ends the run between two cycles.
-                raised = Python::attach(|py| py.check_signals()).err();
-                raised.is_some()
-            });
-            journal.now = done.end.0;
-            Ok::<_, Vec<Rejection>>(done)
-        })?;
-        match (simulated, raised) {
-            (_, Some(error)) => Err(error),
-            (Ok(inner), None) => Ok(Simulation { inner }),
-            (Err(rejections), None) => Err(manifest_error(py, &rejections)),
-        }
     }
 
     /// What would become of a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,

@@ -8,6 +8,7 @@ mod decision;
 mod engine;
 mod errors;
 mod journal;
+mod record;
 mod run;
 mod simulation;
 mod tables;
@@ -29,6 +30,8 @@ mod _core {
     use super::engine::Engine;
     #[pymodule_export]
     use super::gates;
+    #[pymodule_export]
+    use super::record::Record;
     #[pymodule_export]
     use super::simulation::Simulation;
 }

@@ -1,93 +1,267 @@
-//! What came of a run through time; cycles are converted when somebody looks.
+//! A run through virtual time, as far as it is told to go.
 
-use kueuecore::base::key::Key;
-use kueuecore::simulate::{Cycle, Run};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kueuecore::base::ids::WorkloadId;
+use kueuecore::engine as core;
+use kueuecore::objects::Time;
+use kueuecore::simulate::{self, JobPlan, Options, PodsPlan, Timers, Turn};
+use kueuecore_wire::field_error::Rejection;
+use kueuecore_wire::scenario::happenings;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::decision::Decision;
+use crate::columns::{SubmissionBytes, columns_error, decode_submissions};
+use crate::decision::{EventRow, event_row};
+use crate::engine::{Engine, door};
+use crate::errors::{manifest_error, unknown_object};
+use crate::record::Record;
 
-/// A run that is over.
+/// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, and
+/// when all are ready again.
+type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>);
+
+/// What a step was (`Cycle`, `Instant`, `Ask`, or why there was none), and the workloads about which to ask.
+type TurnRow = (&'static str, Vec<(String, String)>);
+
+/// The clock of a run. The engine is an argument of whatever looks at it.
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Simulation {
-    pub inner: Run,
+    inner: Mutex<simulate::Simulation>,
+    start: Time,
 }
 
-fn text(key: &Key) -> String {
-    key.to_string()
+impl Simulation {
+    /// Nobody waits for the lock with the interpreter's: a run may hold the first and ask for the second.
+    fn look<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut simulate::Simulation) -> R + Send) -> R {
+        py.detach(|| work(&mut self.lock()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, simulate::Simulation> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `work` on both, and brings the time of the engine up to that of the run.
+    fn run<R: Send>(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        work: impl FnOnce(&mut simulate::Simulation, &mut core::Engine) -> R + Send,
+    ) -> PyResult<R> {
+        engine.run(py, |engine, journal| {
+            let mut simulation = self.lock();
+            let result = work(&mut simulation, engine);
+            journal.now = journal.now.max(simulation.now().0);
+            result
+        })
+    }
+
+    fn run_on_workload<R: Send>(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        (namespace, name): (&str, &str),
+        work: impl FnOnce(&mut simulate::Simulation, &mut core::Engine, WorkloadId) -> R + Send,
+    ) -> PyResult<Option<R>> {
+        self.run(py, engine, |simulation, engine| {
+            let id = engine.state.workloads.find(namespace, name)?;
+            Some(work(simulation, engine, id))
+        })
+    }
+}
+
+fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
+    let key = |id: WorkloadId| {
+        let key = engine.state.workloads.get(id).key();
+        (key.namespace().to_owned(), key.name().to_owned())
+    };
+    match turn {
+        Turn::Cycle => ("Cycle", Vec::new()),
+        Turn::Instant => ("Instant", Vec::new()),
+        Turn::Ask(asked) => ("Ask", asked.into_iter().map(key).collect()),
+        Turn::Done(ending) => (ending.name(), Vec::new()),
+    }
 }
 
 #[pymethods]
 impl Simulation {
-    /// Why it ended.
+    /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, quiet cycles that end a round, most
+    /// cycles, nanoseconds of an eviction, whether messages are kept. `controllers`: who decides on AdmissionChecks and
+    /// is asked; `None`: nobody. `after_rounds`: timers wait for the end of a round, as in Kueue's recorded runs.
+    #[new]
+    #[pyo3(signature = (now, options, controllers, *, after_rounds = false))]
+    fn new(
+        now: i64,
+        options: (i64, Option<usize>, Option<u64>, i64, bool),
+        controllers: Option<Vec<String>>,
+        after_rounds: bool,
+    ) -> Self {
+        let (cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages) = options;
+        let timers = if after_rounds { Timers::AfterRound } else { Timers::WhenDue };
+        let options = Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages, timers };
+        let mut inner = simulate::Simulation::new(options, Time(now));
+        if let Some(controllers) = controllers {
+            inner.ask(controllers);
+        }
+        Self { inner: Mutex::new(inner), start: Time(now) }
+    }
+
+    /// Things will happen. `events`: JSON, one a line; they come after the `submissions`. All or nothing.
+    fn schedule(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        submissions: Vec<SubmissionBytes>,
+        events: &[u8],
+        trusted: bool,
+    ) -> PyResult<()> {
+        let mut scheduled = Vec::new();
+        for rows in submissions {
+            scheduled.extend(decode_submissions(rows).happenings().map_err(|error| columns_error(&error))?);
+        }
+        let refused = self.run(py, engine, |simulation, engine| {
+            scheduled.extend(happenings(events, door(trusted), &engine.state.config.gates, self.start)?);
+            simulation.schedule(scheduled);
+            Ok(())
+        })?;
+        refused.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
+    }
+
+    /// The engine was changed from outside: something may follow.
+    fn happened(&self, py: Python<'_>, engine: &Engine) -> PyResult<()> {
+        self.run(py, engine, simulate::Simulation::happened)
+    }
+
+    /// What follows from what has happened, and nothing new: `Instant`, or `Ask`.
+    fn follow(&self, py: Python<'_>, engine: &Engine) -> PyResult<TurnRow> {
+        self.run(py, engine, |simulation, engine| {
+            let turn = simulation.follow(engine).map_or(Turn::Instant, Turn::Ask);
+            row(engine, turn)
+        })
+    }
+
+    /// The next thing: a cycle, or all that happens at one instant.
+    fn step(&self, py: Python<'_>, engine: &Engine) -> PyResult<TurnRow> {
+        self.run(py, engine, |simulation, engine| {
+            let turn = simulation.step(engine);
+            row(engine, turn)
+        })
+    }
+
+    /// Step after step up to a time, or until somebody is to be asked.
+    fn advance(&self, py: Python<'_>, engine: &Engine, until: Option<i64>) -> PyResult<TurnRow> {
+        let mut raised = None;
+        let turn = self.run(py, engine, |simulation, engine| {
+            let turn = simulation.advance(engine, until.map(Time), || {
+                // Ctrl-C ends the run between two steps.
+                raised = Python::attach(|py| py.check_signals()).err();
+                raised.is_some()
+            });
+            row(engine, turn)
+        })?;
+        raised.map_or(Ok(turn), Err)
+    }
+
+    /// Whoever was asked has answered; when time alone gives them something to say, and whether they have more to say.
+    fn answered(&self, py: Python<'_>, wake: Option<i64>, again: bool) {
+        self.look(py, |simulation| simulation.answered(wake.map(Time), again));
+    }
+
+    /// The time, in nanoseconds since 1970.
     #[getter]
-    fn ending(&self) -> &'static str {
-        self.inner.ending.name()
+    fn now(&self, py: Python<'_>) -> i64 {
+        self.look(py, |simulation| simulation.now().0)
     }
 
-    /// The time at its end, in nanoseconds since 1970.
+    /// Time has come to `now` outside; it never goes back.
+    fn go_to(&self, py: Python<'_>, now: i64) {
+        self.look(py, |simulation| simulation.go_to(Time(now)));
+    }
+
+    /// When a step does something; `None`: nothing is left to do.
+    fn next_time(&self, py: Python<'_>, engine: &Engine) -> PyResult<Option<i64>> {
+        self.run(py, engine, |simulation, engine| simulation.next_time(engine).map(|time| time.0))
+    }
+
+    /// Has it come to its limit of cycles?
+    fn is_cut(&self, py: Python<'_>, engine: &Engine) -> PyResult<bool> {
+        self.run(py, engine, |simulation, engine| simulation.is_cut(engine))
+    }
+
+    /// Number of cycles so far.
     #[getter]
-    fn end(&self) -> i64 {
-        self.inner.end.0
+    fn n_cycles(&self, py: Python<'_>) -> u64 {
+        self.look(py, |simulation| simulation.n_cycles())
     }
 
-    /// Number of cycles, told or not.
+    /// Which of the scheduled things have happened since the last call, by number in the order in which they were given.
+    fn take_happened(&self, py: Python<'_>) -> Vec<u32> {
+        self.look(py, simulate::Simulation::take_happened)
+    }
+
+    /// A workload that has just appeared has a job that goes like this.
+    fn created(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str, plan: Plan) -> PyResult<()> {
+        let (run_ns, ready_ns, fails_ns, recovers_ns) = plan;
+        let pods = ready_ns.map(|ready_ns| Box::new(PodsPlan { ready_ns, fails_ns, recovers_ns }));
+        let found = self.run_on_workload(py, engine, (namespace, name), |simulation, engine, id| {
+            simulation.created(engine, id, JobPlan { run_ns, pods });
+        })?;
+        found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
+    }
+
+    /// A workload and its job go; `False` if there is none.
+    fn delete(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str) -> PyResult<bool> {
+        let found = self.run_on_workload(py, engine, (namespace, name), simulate::Simulation::delete)?;
+        Ok(found.is_some())
+    }
+
+    /// The job of a workload ends; `False` if it had ended before, or there is none.
+    fn finish(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        namespace: &str,
+        name: &str,
+        reason: &str,
+        message: &str,
+    ) -> PyResult<bool> {
+        let ended = self.run_on_workload(py, engine, (namespace, name), |simulation, engine, id| {
+            simulation.finish(engine, id, reason, message)
+        })?;
+        Ok(ended.unwrap_or_default())
+    }
+
+    /// May the job of a workload run?
+    fn is_running(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str) -> PyResult<bool> {
+        let runs =
+            self.run_on_workload(py, engine, (namespace, name), |simulation, _, id| simulation.is_running(id))?;
+        Ok(runs.unwrap_or_default())
+    }
+
+    /// Number of steps so far.
     #[getter]
-    fn n_cycles(&self) -> u64 {
-        self.inner.n_cycles
+    fn n_steps(&self, py: Python<'_>) -> usize {
+        self.look(py, |simulation| simulation.log().steps.len())
     }
 
-    /// Number of cycles that are told.
-    fn n_told(&self) -> usize {
-        self.inner.cycles.len()
+    /// The steps from a number on: time, word, key.
+    fn steps_since(&self, py: Python<'_>, index: usize) -> Vec<(i64, &'static str, String)> {
+        self.look(py, |simulation| {
+            let log = simulation.log();
+            let steps = log.steps.iter().skip(index);
+            steps.map(|(time, step, number)| (time.0, step.name(), log.key(*number).to_string())).collect()
+        })
     }
 
-    /// One of the cycles that are told: number, time, decision, how many workloads it parked, and their keys.
-    fn cycle(&self, index: usize) -> PyResult<(u64, i64, Decision, usize, Vec<String>)> {
-        let cycle = self.inner.cycles.get(index);
-        let cycle = cycle.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no such cycle"))?;
-        let decision = Decision { inner: cycle.decision.clone() };
-        Ok((cycle.number, cycle.time.0, decision, cycle.n_parked, cycle.parked.iter().map(text).collect()))
+    /// The events from a number on, with their times.
+    fn events_since(&self, py: Python<'_>, index: usize) -> Vec<(i64, EventRow)> {
+        self.look(py, |simulation| {
+            let events = simulation.log().events.iter().skip(index);
+            events.map(|(time, event)| (time.0, event_row(event))).collect()
+        })
     }
 
-    /// What became of the workloads, as columns: times, words, keys.
-    fn steps(&self) -> (Vec<i64>, Vec<&'static str>, Vec<String>) {
-        let steps = &self.inner.steps;
-        let times = steps.iter().map(|(time, ..)| time.0).collect();
-        let words = steps.iter().map(|(_, step, _)| step.name()).collect();
-        (times, words, steps.iter().map(|(.., number)| text(self.inner.key(*number))).collect())
-    }
-
-    /// The same as arrays of bytes: times (i64), codes of the words (u8), numbers of the workloads (u32).
-    fn step_columns<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
-        let steps = &self.inner.steps;
-        let times: Vec<u8> = steps.iter().flat_map(|(time, ..)| time.0.to_le_bytes()).collect();
-        let codes: Vec<u8> = steps.iter().map(|(_, step, _)| *step as u8).collect();
-        let numbers: Vec<u8> = steps.iter().flat_map(|(.., number)| number.to_le_bytes()).collect();
-        (PyBytes::new(py, &times), PyBytes::new(py, &codes), PyBytes::new(py, &numbers))
-    }
-
-    /// The cycles that are told as an array of i64, row by row: number, time, how many workloads got quota, were
-    /// preempted, and were parked.
-    fn cycle_columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let row = |cycle: &Cycle| {
-            let decision = &cycle.decision;
-            let counts = [decision.admissions.len(), decision.preemptions.len(), cycle.n_parked];
-            let [admissions, preemptions, parked] = counts.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-            let number = i64::try_from(cycle.number).unwrap_or(i64::MAX);
-            [number, cycle.time.0, admissions, preemptions, parked]
-        };
-        let bytes: Vec<u8> = self.inner.cycles.iter().flat_map(row).flat_map(i64::to_le_bytes).collect();
-        PyBytes::new(py, &bytes)
-    }
-
-    /// How many workloads have a number.
-    fn n_workloads(&self) -> usize {
-        self.inner.workloads.len()
-    }
-
-    /// Keys of the workloads by number; `None`: it never appeared.
-    fn keys(&self) -> Vec<Option<String>> {
-        self.inner.workloads.iter().map(|key| key.as_ref().map(text)).collect()
+    /// What has come of it so far.
+    fn record(&self, py: Python<'_>, engine: &Engine) -> PyResult<Record> {
+        self.run(py, engine, |simulation, engine| Record { inner: simulation.record(engine) })
     }
 }

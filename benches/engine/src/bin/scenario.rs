@@ -6,7 +6,7 @@
 
 use kueuecore::engine::Engine;
 use kueuecore::objects::Time;
-use kueuecore::simulate::{Happening, Options, Step, simulate};
+use kueuecore::simulate::{Happening, Options, Step, Timers, simulate};
 use kueuecore_bench::memory::Memory;
 use kueuecore_bench::rows::timed;
 use kueuecore_wire::configuration::Configuration;
@@ -48,6 +48,7 @@ fn read(path: &str) -> Scenario {
             max_cycles: None,
             eviction_ns: 0,
             keeps_messages: false,
+            timers: Timers::AfterRound,
         },
         objects: lines(&case["objects"]),
         events: lines(&case["input"]["events"]),
@@ -74,9 +75,9 @@ fn main() {
             let happenings = happenings.take().expect("once");
             simulate(&mut engine, happenings, scenario.options, scenario.start, || false)
         });
-        let admissions: usize = run.cycles.iter().map(|cycle| cycle.decision.admissions.len()).sum();
-        let preemptions: usize = run.cycles.iter().map(|cycle| cycle.decision.preemptions.len()).sum();
-        let finished = run.steps.iter().filter(|(_, step, _)| *step == Step::Finished).count();
+        let admissions: usize = run.log.cycles.iter().map(|cycle| cycle.decision.admissions.len()).sum();
+        let preemptions: usize = run.log.cycles.iter().map(|cycle| cycle.decision.preemptions.len()).sum();
+        let finished = run.log.steps.iter().filter(|(_, step, _)| *step == Step::Finished).count();
         let name = std::path::Path::new(&path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (read_s, run_s) = (read.as_secs_f64(), took.as_secs_f64());
         let peak_bytes = Memory::read().peak_bytes;

@@ -2,74 +2,77 @@
 
 use super::{Change, JobPlan, Simulation, Step};
 use crate::base::ids::WorkloadId;
-use crate::base::key::Key;
 use crate::base::shared::Shared;
+use crate::engine::Engine;
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
-use crate::status::stage::is_finished;
 
-impl<F: FnMut() -> bool> Simulation<'_, F> {
+impl Simulation {
     /// `number` is that of the workload that is created, if one is.
-    pub(super) fn change(&mut self, change: Change, number: u32) {
+    pub(super) fn change(&mut self, engine: &mut Engine, change: Change, number: u32) {
         match change {
             Change::Create { object, job } => match *object {
-                Object::Workload(workload) => self.create(*workload, job, number),
-                object => self.put(object),
+                Object::Workload(workload) => self.create(engine, *workload, job, number),
+                object => self.put(engine, object),
             },
             Change::Submit { columns, row, run_ns } => {
-                self.create(columns.workload(row), JobPlan { run_ns, pods: None }, number);
+                self.create(engine, columns.workload(row), JobPlan { run_ns, pods: None }, number);
             }
-            Change::Update(object) => self.update(*object),
+            Change::Update(object) => self.update(engine, *object),
             Change::Finish(key) => {
-                if let Some(id) = self.find(&key).filter(|id| !self.is_finished(*id)) {
-                    self.finish(id);
+                if let Some(id) = engine.state.workloads.find(key.namespace(), key.name()) {
+                    self.finish(engine, id, "Succeeded", "done");
                 }
             }
             Change::Delete(key) => {
-                if let Some(id) = self.find(&key) {
-                    self.note(Step::Deleted, id);
-                    self.numbers.remove(&id);
-                    self.jobs.remove(id, &key);
-                    self.engine.state.delete_workload(key.namespace(), key.name());
+                if let Some(id) = engine.state.workloads.find(key.namespace(), key.name()) {
+                    self.delete(engine, id);
                 }
             }
         }
     }
 
-    fn find(&self, key: &Key) -> Option<WorkloadId> {
-        self.engine.state.workloads.find(key.namespace(), key.name())
+    /// A workload and its job go.
+    pub fn delete(&mut self, engine: &mut Engine, id: WorkloadId) {
+        let key = engine.state.workloads.get(id).key().clone();
+        self.note(engine, Step::Deleted, id);
+        self.numbers.remove(&id);
+        self.jobs.remove(id, &key);
+        engine.state.now = self.clock;
+        engine.state.delete_workload(key.namespace(), key.name());
     }
 
-    fn is_finished(&self, id: WorkloadId) -> bool {
-        is_finished(&self.engine.state.workloads.get(id).workload)
-    }
-
-    fn create(&mut self, workload: Workload, job: JobPlan, number: u32) {
-        let id = self.engine.state.apply_workload(workload);
-        let is_waited_for = self.engine.state.config.wait_for_pods_ready.is_some();
-        self.jobs.add(id, JobPlan { pods: job.pods.filter(|_| is_waited_for), ..job });
+    fn create(&mut self, engine: &mut Engine, workload: Workload, job: JobPlan, number: u32) {
+        let id = engine.state.apply_workload(workload);
         self.numbers.entry(id).or_insert(number);
-        self.note(Step::Created, id);
+        self.created(engine, id, job);
     }
 
-    fn update(&mut self, object: Object) {
-        match (self.engine.stored(&object), object) {
+    /// A workload that has just appeared has a job that goes as planned.
+    pub fn created(&mut self, engine: &Engine, id: WorkloadId, job: JobPlan) {
+        let is_waited_for = engine.state.config.wait_for_pods_ready.is_some();
+        self.jobs.add(id, JobPlan { pods: job.pods.filter(|_| is_waited_for), ..job });
+        self.note(engine, Step::Created, id);
+    }
+
+    fn update(&mut self, engine: &mut Engine, object: Object) {
+        match (engine.stored(&object), object) {
             (Some(Object::Workload(old)), Object::Workload(new)) => {
                 let new = updated(&old, *new);
                 if new != *old {
-                    self.engine.state.apply_workload(new);
+                    engine.state.apply_workload(new);
                 }
             }
             // It is gone.
             (None, Object::Workload(_)) => {}
             // Whoever watches is not told of an update that changes nothing.
             (Some(old), new) if same_spec(&old, &new) => {}
-            (_, object) => self.put(object),
+            (_, object) => self.put(engine, object),
         }
     }
 
-    fn put(&mut self, object: Object) {
-        self.engine.state.apply(object);
-        self.begin_samples();
+    fn put(&mut self, engine: &mut Engine, object: Object) {
+        engine.state.apply(object);
+        self.begin_samples(engine);
     }
 }
 

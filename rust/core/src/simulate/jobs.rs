@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 use super::{Simulation, Step};
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
+use crate::engine::Engine;
 use crate::objects::conditions::{EVICTED, find_true};
-use crate::objects::{CheckState, Time};
+use crate::objects::{AdmissionCheckState, CheckState, Time};
 use crate::status::readiness::note_readiness;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_finished};
 
@@ -118,21 +119,23 @@ impl Jobs {
     }
 }
 
-impl<F: FnMut() -> bool> Simulation<'_, F> {
-    /// What the job of a workload and its admission checks do about its status.
-    pub(super) fn play(&mut self, id: WorkloadId) {
-        let record = self.engine.state.workloads.get(id);
+impl Simulation {
+    /// What the job of a workload does about its status, and the admission checks on which nobody else decides. Did they
+    /// write anything? Then the rest follows when the controllers have seen that.
+    pub(super) fn play(&mut self, engine: &mut Engine, id: WorkloadId) -> bool {
+        let record = engine.state.workloads.get(id);
         let (workload, key) = (&record.workload, record.key().clone());
         let evicted = find_true(&workload.status.conditions, EVICTED).map(|evicted| evicted.last_transition);
         let is_over = is_finished(workload);
         let holds_quota = has_quota_reservation(workload);
         let is_running = is_admitted(workload) && !is_over && evicted.is_none();
-        let waits_for_checks = workload.status.admission_checks.iter().any(|check| check.state == CheckState::Pending);
+        let is_left = |check: &AdmissionCheckState| self.is_left_to_be_ready(engine, check);
+        let waits_for_checks = workload.status.admission_checks.iter().any(is_left);
 
         let job = self.jobs.jobs.entry(id).or_default();
         let was_running = std::mem::replace(&mut job.is_running, is_running);
         if is_running && !was_running {
-            self.note(Step::Admitted, id);
+            self.note(engine, Step::Admitted, id);
             self.start(id, &key);
         } else if was_running && !is_running {
             self.jobs.set(id, &key, TimerKind::Finished, None);
@@ -141,26 +144,33 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
                 self.jobs.set(id, &key, kind, None);
             }
         }
-        if self.tell_readiness(id) {
-            // The rest follows when the controllers have seen that.
-            return;
+        if self.tell_readiness(engine, id) {
+            return true;
         }
         if is_over {
             // The moment at which an evicted job was to have stopped still comes, and with it a round of cycles.
-            return;
+            return false;
         }
         let stopping = evicted.filter(|_| holds_quota);
         if stopping.is_some() && self.options.eviction_ns == 0 {
-            return self.stop(id);
+            self.stop(engine, id);
+            return true;
         }
         let stopped_at = stopping.map(|since| Time(since.0.saturating_add(self.options.eviction_ns)));
         self.jobs.set(id, &key, TimerKind::Stopped, stopped_at);
-        if holds_quota && evicted.is_none() && waits_for_checks {
-            self.make_checks_ready(id);
+        let are_ready_at_once = holds_quota && evicted.is_none() && waits_for_checks;
+        if are_ready_at_once {
+            self.make_checks_ready(engine, id);
         }
+        are_ready_at_once
     }
 
-    fn after(&self, ns: i64) -> Time {
+    /// May the job of a workload run?
+    pub fn is_running(&self, id: WorkloadId) -> bool {
+        self.jobs.jobs.get(&id).is_some_and(|job| job.is_running)
+    }
+
+    pub(super) fn after(&self, ns: i64) -> Time {
         Time(self.clock.0.saturating_add(ns))
     }
 
@@ -190,8 +200,8 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
     }
 
     /// All pods of a running job have become ready, or one of them has failed.
-    pub(super) fn change_pods(&mut self, id: WorkloadId, are_ready: bool) {
-        let key = self.engine.state.workloads.get(id).key().clone();
+    pub(super) fn change_pods(&mut self, engine: &mut Engine, id: WorkloadId, are_ready: bool) {
+        let key = engine.state.workloads.get(id).key().clone();
         let job = self.jobs.jobs.entry(id).or_default();
         job.are_pods_ready = are_ready;
         let (was_ready, plan) = (job.was_ready, job.plan.pods.clone().unwrap_or_default());
@@ -200,45 +210,54 @@ impl<F: FnMut() -> bool> Simulation<'_, F> {
         } else if !are_ready {
             self.jobs.set(id, &key, TimerKind::PodsReady, plan.recovers_ns.map(|ns| self.after(ns)));
         }
-        self.tell_readiness(id);
+        self.tell_readiness(engine, id);
     }
 
     /// Writes condition PodsReady where somebody waits for it; says whether there was anything new.
-    fn tell_readiness(&mut self, id: WorkloadId) -> bool {
-        let state = &self.engine.state;
+    fn tell_readiness(&self, engine: &mut Engine, id: WorkloadId) -> bool {
+        let state = &engine.state;
         if state.config.wait_for_pods_ready.is_none() || is_finished(&state.workloads.get(id).workload) {
             return false;
         }
         let are_ready = self.jobs.jobs.get(&id).is_some_and(|job| job.are_pods_ready);
-        self.engine.change(id, self.clock, |workload| note_readiness(workload, are_ready, self.clock))
+        engine.change(id, self.clock, |workload| note_readiness(workload, are_ready, self.clock))
     }
 
     /// The job of an evicted workload has stopped: it gives its quota back.
-    pub(super) fn stop(&mut self, id: WorkloadId) {
+    pub(super) fn stop(&mut self, engine: &mut Engine, id: WorkloadId) {
         if let Some(job) = self.jobs.jobs.get_mut(&id) {
             job.are_pods_ready = false;
         }
-        let has_ended = is_finished(&self.engine.state.workloads.get(id).workload);
-        if !has_ended && self.engine.release(id, self.clock) {
-            self.note(Step::Stopped, id);
+        let has_ended = is_finished(&engine.state.workloads.get(id).workload);
+        if !has_ended && engine.release(id, self.clock) {
+            self.note(engine, Step::Stopped, id);
         }
     }
 
-    /// The job has ended.
-    pub(super) fn finish(&mut self, id: WorkloadId) {
-        if self.engine.finish(id, "Succeeded", "done", self.clock) {
-            self.note(Step::Finished, id);
+    /// The job of a workload ends, whether it runs or not; `false` if it had ended before.
+    pub fn finish(&mut self, engine: &mut Engine, id: WorkloadId, reason: &str, message: &str) -> bool {
+        let has_ended = engine.finish(id, reason, message, self.clock);
+        if has_ended {
+            self.note(engine, Step::Finished, id);
         }
+        has_ended
     }
 
-    fn make_checks_ready(&mut self, id: WorkloadId) {
-        self.engine.change(id, self.clock, |workload| {
-            for check in workload.status.admission_checks.iter_mut().filter(|check| check.state == CheckState::Pending)
-            {
-                check.state = CheckState::Ready;
-                "Ready at once".clone_into(&mut check.message);
-                check.last_transition = self.clock;
-            }
+    /// Does a check wait on which nobody decides?
+    fn is_left_to_be_ready(&self, engine: &Engine, check: &AdmissionCheckState) -> bool {
+        let decides = || engine.state.checks.get(&check.name).is_some_and(|it| self.is_asked_for(&it.controller_name));
+        check.state == CheckState::Pending && !decides()
+    }
+
+    fn make_checks_ready(&mut self, engine: &mut Engine, id: WorkloadId) {
+        let mut checks = engine.state.workloads.get(id).workload.status.admission_checks.clone();
+        for check in checks.iter_mut().filter(|check| self.is_left_to_be_ready(engine, check)) {
+            check.state = CheckState::Ready;
+            "Ready at once".clone_into(&mut check.message);
+            check.last_transition = self.clock;
+        }
+        engine.change(id, self.clock, |workload| {
+            workload.status.admission_checks = checks;
             true
         });
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Simulation;
 use crate::base::ids::LocalQueueId;
+use crate::engine::Engine;
 use crate::objects::Time;
 
 /// When the next sample of each LocalQueue is due; those that have nothing to sample are not in it.
@@ -19,28 +20,28 @@ impl Samples {
     }
 }
 
-impl<F: FnMut() -> bool> Simulation<'_, F> {
+impl Simulation {
     /// Looks at the LocalQueues that nobody samples yet: they are new, or their ClusterQueue has just become active.
-    pub(super) fn begin_samples(&mut self) {
-        if self.engine.state.admission_fair_sharing().is_some() {
-            for id in self.engine.state.local_queues.ids() {
+    pub(super) fn begin_samples(&mut self, engine: &mut Engine) {
+        if engine.state.admission_fair_sharing().is_some() {
+            for id in engine.state.local_queues.ids() {
                 if !self.samples.due.contains_key(&id) {
-                    self.sample(id);
+                    self.sample(engine, id);
                 }
             }
         }
     }
 
     /// Takes the samples that are due at exactly this time.
-    pub(super) fn take_samples(&mut self, time: Time) {
+    pub(super) fn take_samples(&mut self, engine: &mut Engine, time: Time) {
         let due = self.samples.due.iter().filter(|(_, at)| **at == time);
         for id in due.map(|(&id, _)| id).collect::<Vec<_>>() {
-            self.sample(id);
+            self.sample(engine, id);
         }
     }
 
-    fn sample(&mut self, id: LocalQueueId) {
-        match self.engine.state.sample_local_queue(id, self.clock) {
+    fn sample(&mut self, engine: &mut Engine, id: LocalQueueId) {
+        match engine.state.sample_local_queue(id, self.clock) {
             Some(next) => self.samples.due.insert(id, next),
             None => self.samples.due.remove(&id),
         };

@@ -1,13 +1,20 @@
 use super::*;
+use crate::base::key::Key;
 use crate::objects::conditions;
 use crate::objects::config::{AdmissionFairSharing, Config};
 use crate::objects::{
-    ClusterQueue, Preemption, PreemptionPolicy, PriorityClassRef, QueueingStrategy, StopPolicy, Workload,
+    ClusterQueue, Object, Preemption, PreemptionPolicy, PriorityClassRef, QueueingStrategy, StopPolicy, Workload,
 };
 use crate::testing::{SECOND, World, at, check, cluster_queue, local_queue, quantity, rules, workload};
 
-const OPTIONS: Options =
-    Options { cycle_step_ns: SECOND, quiet_cycles: None, max_cycles: None, eviction_ns: 0, keeps_messages: false };
+const OPTIONS: Options = Options {
+    cycle_step_ns: SECOND,
+    quiet_cycles: None,
+    max_cycles: None,
+    eviction_ns: 0,
+    keeps_messages: false,
+    timers: Timers::WhenDue,
+};
 
 fn runs(run_ns: Option<i64>) -> JobPlan {
     JobPlan { run_ns, pods: None }
@@ -32,7 +39,7 @@ fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
 
 /// Seconds, what, and name.
 fn told(run: &Run) -> Vec<(i64, Step, &str)> {
-    run.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.key(*key).name())).collect()
+    run.log.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.log.key(*key).name())).collect()
 }
 
 #[test]
@@ -51,7 +58,7 @@ fn a_job_waits_until_another_has_ended() {
         ]
     );
     assert_eq!((run.ending, run.end, run.n_cycles), (Ending::Complete, at(76), 3));
-    assert_eq!((run.cycles[1].n_parked, run.cycles[1].parked.len()), (1, 0));
+    assert_eq!((run.log.cycles[1].n_parked, run.log.cycles[1].parked.len()), (1, 0));
 }
 
 /// Two workloads in one ClusterQueue of which the second preempts the first.
@@ -82,7 +89,7 @@ fn the_moment_at_which_a_job_was_to_stop_comes_though_it_has_ended() {
         create(21, urgent("big", "99"), 60),
         Happening { at: at(25), change: Change::Finish(key("a")) },
     ];
-    let options = Options { eviction_ns: 7 * SECOND, quiet_cycles: Some(1), ..OPTIONS };
+    let options = Options { eviction_ns: 7 * SECOND, quiet_cycles: Some(1), timers: Timers::AfterRound, ..OPTIONS };
     let run = run(&mut world, happenings, options);
     assert!(!told(&run).contains(&(27, Step::Stopped, "a")), "{:?}", told(&run));
     // At 10, 20, 21, 22 (b still waits), 25, 26 and 27; then at 85, when b ends.
@@ -115,7 +122,7 @@ fn a_head_of_a_strict_queue_is_tried_only_as_long_as_something_changes() {
     world.apply([Object::ClusterQueue(queue)]);
     let run = run(&mut world, vec![create(11, workload("a", "11"), 1)], OPTIONS);
     // One flavor: two cycles without a visible change end the round.
-    assert_eq!((run.n_cycles, run.end, run.cycles.len()), (2, at(13), 0));
+    assert_eq!((run.n_cycles, run.end, run.log.cycles.len()), (2, at(13), 0));
 }
 
 #[test]
@@ -126,7 +133,7 @@ fn the_limit_of_cycles_and_the_caller_end_a_run() {
     let mut n_asked = 0;
     let mut ask = || {
         n_asked += 1;
-        n_asked > 2
+        n_asked > 3
     };
     let mut world = World::new(Config::default());
     let stopped = simulate(&mut world.engine, happenings(), OPTIONS, at(10), &mut ask);
@@ -143,7 +150,7 @@ fn a_run_that_leads_beyond_time_says_so_and_clamps_nothing() {
     // A cycle that does not end in time.
     let slow = Options { cycle_step_ns: i64::MAX, ..OPTIONS };
     let late = run(&mut World::new(Config::default()), happenings(), slow);
-    assert_eq!((late.ending, late.n_cycles), (Ending::OutOfTime, 1));
+    assert_eq!((late.ending, late.n_cycles), (Ending::OutOfTime, 0));
 }
 
 #[test]
@@ -224,7 +231,7 @@ fn messages_are_kept_on_request() {
     for keeps_messages in [false, true] {
         let mut world = World::new(Config::default());
         let run = run(&mut world, vec![create(11, workload("a", "1"), 1)], Options { keeps_messages, ..OPTIONS });
-        assert_eq!(run.cycles[0].decision.events.is_empty(), !keeps_messages);
+        assert_eq!(run.log.cycles[0].decision.events.is_empty(), !keeps_messages);
     }
 }
 
@@ -324,4 +331,21 @@ fn a_local_queue_is_sampled_from_when_it_has_an_active_cluster_queue() {
     ];
     run(&mut world, happenings, OPTIONS);
     assert_eq!(used(&world, "late").map(|(_, seconds)| seconds), Some(31));
+}
+
+/// Five jobs, of which each may run for a second, and which are admitted one a cycle.
+fn five_short(timers: Timers) -> Vec<(i64, Step, String)> {
+    let mut world = World::new(Config::default());
+    let short = |name| Workload { maximum_execution_time_seconds: Some(1), ..workload(name, "2") };
+    let happenings = ["a", "b", "c", "d", "e"].into_iter().map(|name| create(10, short(name), 60)).collect();
+    let run = run(&mut world, happenings, Options { timers, ..OPTIONS });
+    let stopped = told(&run).into_iter().filter(|(_, step, _)| *step == Step::Stopped);
+    stopped.map(|(time, step, name)| (time, step, name.to_owned())).collect()
+}
+
+#[test]
+fn what_is_due_between_two_cycles_acts_when_it_is_due() {
+    let times = |timers| five_short(timers).iter().map(|(time, ..)| *time).collect::<Vec<_>>();
+    assert_eq!(times(Timers::WhenDue), [11, 12, 13, 14, 15]);
+    assert_eq!(times(Timers::AfterRound), [15, 15, 15, 15, 15], "as Kueue's runs were recorded");
 }

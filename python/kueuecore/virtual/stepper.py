@@ -1,0 +1,278 @@
+"""A run through virtual time, step by step: the extension has the clock, and here whoever is asked answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from kueuecore import _core
+from kueuecore._arguments import cycles_of, each, flag
+from kueuecore._json import JsonObject
+from kueuecore.check_controllers import CheckControllers, with_activity
+from kueuecore.checks import CheckController, ObjectWriteKind, Review, WorkloadKey, applied_review
+from kueuecore.configuration import Configuration
+from kueuecore.decisions import Event
+from kueuecore.engine import Engine, Objects
+from kueuecore.errors import ObjectRef, OutOfTimeError, UnknownObjectError
+from kueuecore.manifests import Manifest
+from kueuecore.runs import Happening, Run, RunEnding
+from kueuecore.states import WorkloadState
+from kueuecore.submissions import Submissions, check_names, encode_submissions
+from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
+from kueuecore.virtual.happenings import Coming, JobPlan, event_line
+from kueuecore.virtual.sampling import check_sampling
+from kueuecore.virtual.stored import Stored, given_objects
+
+__all__ = ["Stepper"]
+
+# Far more rounds of answers than any workload needs: whoever still has something to say contradicts himself.
+_MOST_ROUNDS = 1000
+_IDLE_ROUNDS = 2
+_OUT_OF_TIME = "OutOfTime"
+
+_Turn: TypeAlias = tuple[str, list[WorkloadKey]]
+
+
+class Stepper:
+    """An engine, its clock, and who decides on checks. The arguments are those of `VirtualCluster`."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        *,
+        configuration: Configuration | None,
+        now: TimeLike,
+        checks: Sequence[CheckController],
+        trusted: bool,
+        cycle_seconds: float,
+        quiet_cycles: int | None,
+        max_cycles: int | None,
+        eviction_seconds: float,
+        messages: bool,
+    ) -> None:
+        self.engine = Engine(configuration)
+        self.start = beginning_ns(now)
+        """The time of the beginning, in nanoseconds since 1970."""
+        check_sampling(self.engine.configuration)
+        self._keeps_messages = flag("messages", messages)
+        self._checking = CheckControllers(checks)
+        self._has_checks = bool(self._checking.controllers)
+        options = (
+            span_ns(cycle_seconds, "cycle_seconds"),
+            cycles_of(quiet_cycles, "quiet_cycles"),
+            cycles_of(max_cycles, "max_cycles"),
+            span_ns(eviction_seconds, "eviction_seconds"),
+            self._keeps_messages,
+        )
+        controllers = [it.controller_name for it in self._checking.controllers] if self._has_checks else None
+        self.clock = _core.Simulation(self.start, options, controllers)
+        """Whoever changes the engine without the methods here calls `happened`."""
+        self._stored = Stored(self.engine, trusted=flag("trusted", trusted))
+        self._coming = Coming()
+        self._events: list[tuple[int, Event]] = []
+        self._n_events = 0
+        # How often somebody has answered at one moment, and said nothing.
+        self._moment = (self.start, 0)
+        self._n_rounds = self._n_idle = 0
+        self.put(objects)
+        self.happened()
+
+    @property
+    def now(self) -> int:
+        """The time, in nanoseconds since 1970."""
+        return self.clock.now
+
+    @property
+    def core(self) -> _core.Engine:
+        """The engine of the extension."""
+        return self.engine._core
+
+    @property
+    def stored(self) -> Stored:
+        """The objects, with what has happened to them by now."""
+        self._follow_happenings()
+        return self._stored
+
+    # What happens from outside.
+
+    def put(self, objects: Objects) -> None:
+        """Objects appear, or are replaced. All or nothing.
+
+        Raises:
+            ManifestError: Everything that is wrong with them.
+        """
+        given = given_objects(objects)
+        self.engine.apply(given, now=self.now, trusted=self._stored.trusted)
+        self.stored.add(given, now=self.now)
+        if self._has_checks:
+            self._observe(self._stored.read())
+
+    def create(self, workloads: tuple[Manifest, ...], plan: JobPlan) -> tuple[str, ...]:
+        """Workloads appear with jobs that go as planned, and what follows from that happens; their keys.
+
+        Raises:
+            ManifestError: Everything that is wrong with them.
+        """
+        self.put(workloads)
+        refs = [self._stored.ref(it) for it in workloads]
+        for ref in refs:
+            self.clock.created(self.core, ref.namespace, ref.name, plan)
+        self.happened()
+        return tuple(ref.key for ref in refs)
+
+    def delete(self, ref: ObjectRef) -> bool:
+        """An object goes; was it there?"""
+        if not self.stored.forget(ref):
+            return False
+        if ref.kind == "Workload":
+            self.clock.delete(self.core, ref.namespace, ref.name)
+        elif ref.kind in Stored.KEPT_BY_ENGINE:
+            self.engine.delete(ref.kind, ref.name, namespace=ref.namespace, now=self.now)
+        self._checking.forget(ref, now=self.now)
+        return True
+
+    def apply_review(self, state: WorkloadState, review: Review) -> bool:
+        """Do what somebody has to say about a workload; was it anything?"""
+        status = dict(state.status)
+        after = applied_review(status, review, now=format_time(self.now))
+        if after is not status:
+            manifest = {**self.stored.workload(state), "status": after}
+            self.engine.apply(manifest, now=self.now, trusted=self._stored.trusted)
+        for write in review.writes:
+            if write.kind is ObjectWriteKind.DELETE:
+                self.delete(write.object)
+            else:
+                self.put(Manifest(write.manifest))
+        if self._keeps_messages:
+            self._take_events()
+            self._events += ((self.now, event) for event in review.events)
+        return bool(review)
+
+    def happened(self) -> None:
+        """The engine was changed: do what follows."""
+        if self._has_checks:
+            self._follow_activities()
+        self.clock.happened(self.core)
+        self._go(self.clock.follow)
+
+    def schedule(
+        self, events: Iterable[Happening | Mapping[str, object]] = (), *, submissions: Iterable[Submissions] = ()
+    ) -> None:
+        """Things will happen; of the same time submissions first. All or nothing.
+
+        Raises:
+            ManifestError: Everything that is wrong with their objects.
+            ValueError: A time or a time span that can not be; columns that do not fit.
+        """
+        given: list[Submissions] = []
+        batches = []
+        for rows in each("submissions", submissions):
+            batches.append(encode_submissions(rows, start=self.start))
+            given.append(rows)
+        if batches:
+            check_names(batches, self.engine.workload_keys())
+        lines = [event_line(event) for event in each("events", events)]
+        self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted)
+        self._coming.add(batches, lines)
+
+    # How time goes by.
+
+    def step(self) -> bool:
+        """Do the next thing; False if nothing is left to happen.
+
+        Raises:
+            OutOfTimeError: It would happen, or end, beyond April 2262. Nothing has changed then.
+        """
+        return self._go(self.clock.step) in ("Cycle", "Instant")
+
+    def advance(self, until: int | None = None) -> None:
+        """Do all that happens up to a time, and stand there; by default until nothing is left to happen.
+
+        Raises:
+            OutOfTimeError: Something would happen, or end, beyond April 2262.
+        """
+        self._go(lambda core: self.clock.advance(core, until))
+        if until is not None:
+            self.clock.go_to(until)
+
+    def run(self) -> Run:
+        """All that has happened so far."""
+        record = self.clock.record(self.core)
+        is_cut = record.ending == RunEnding.CYCLE_LIMIT
+        ending = RunEnding.CYCLE_LIMIT if is_cut else RunEnding.COMPLETE
+        return Run(self.engine, ending, self.start, record.end, record.n_cycles, record)
+
+    def events(self) -> tuple[tuple[int, Event], ...]:
+        """The events so far, with their times."""
+        self._take_events()
+        return tuple(self._events)
+
+    # Who is asked.
+
+    def _go(self, go: Callable[[_core.Engine], _Turn]) -> str:
+        """Step on until there is nobody left to ask; what the last step was."""
+        while True:
+            turn, asked = go(self.core)
+            if turn == _OUT_OF_TIME:
+                raise OutOfTimeError("what happens next leads")
+            if turn != "Ask":
+                return turn
+            self._answer(asked)
+
+    def _answer(self, asked: Sequence[WorkloadKey]) -> None:
+        """Check controllers say what they have to say about workloads."""
+        now = self.now
+        moment = (now, self.clock.n_cycles)
+        if moment != self._moment:
+            self._moment, self._n_rounds, self._n_idle = moment, 0, 0
+        self._n_rounds += 1
+        if self._n_rounds > _MOST_ROUNDS:
+            about = ", ".join("/".join(key) for key in asked[:3]) or "objects"
+            raise RuntimeError(f"controllers contradict each other about {about}")
+        self._follow_happenings()
+        self._checking.wake(now)
+        self._follow_activities()
+        keys = sorted({*asked, *self._checking.take_asked()})
+        has_said = [self._review(key) for key in keys]
+        # Who only asks to be asked, and has said nothing twice, is not asked again now.
+        self._n_idle = 0 if asked or any(has_said) else self._n_idle + 1
+        again = self._checking.has_asked and self._n_idle < _IDLE_ROUNDS
+        self.clock.answered(self._checking.next_wake(after=now), again)
+
+    def _review(self, key: WorkloadKey) -> bool:
+        """What checks have to say about a workload; was it anything?"""
+        namespace, name = key
+        try:
+            state = self.engine.workload(name, namespace=namespace)
+        except UnknownObjectError:
+            return False
+        review = self._checking.review(self._stored.workload(state), now=self.now)
+        return review is not None and self.apply_review(state, review)
+
+    def _follow_activities(self) -> None:
+        """AdmissionChecks say whether they are active."""
+        for check in self._stored.of_kind("AdmissionCheck"):
+            activity = self._checking.activity(check, now=self.now)
+            changed = None if activity is None else with_activity(check, activity, now=format_time(self.now))
+            if changed is not None:
+                self.put(Manifest(changed))
+
+    def _follow_happenings(self) -> None:
+        """Take over what has happened to the objects by the clock."""
+        for number in self.clock.take_happened():
+            happening = self._coming.take(number)
+            if happening.manifest is not None:
+                self._stored.happen(happening.manifest, is_update=happening.is_update, now=self.now)
+                if self._has_checks:
+                    self._observe(self._stored.read())
+            elif happening.deleted is not None and self._stored.forget(happening.deleted):
+                self._checking.forget(happening.deleted, now=self.now)
+
+    def _observe(self, manifests: Iterable[JsonObject]) -> None:
+        for manifest in manifests:
+            self._checking.observe(manifest, now=self.now)
+
+    def _take_events(self) -> None:
+        for time, (type_, reason, key, message) in self.clock.events_since(self._n_events):
+            self._events.append((time, Event(type_, reason, *key, message)))
+            self._n_events += 1

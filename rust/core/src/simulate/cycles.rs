@@ -1,0 +1,169 @@
+//! Rounds of cycles: one after the other, until there is no head or nothing moves.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::simulation::Then;
+use super::{Cycle, Simulation, Timers};
+use crate::base::gates::Gate;
+use crate::base::key::Key;
+use crate::engine::Engine;
+use crate::objects::Time;
+use crate::queue::Parked;
+use crate::schedule::decision::Decision;
+
+/// A cycle that has begun and is not over: it waits for pods, or others do what follows from it.
+#[derive(Clone, Debug)]
+pub(super) struct Underway {
+    began: Time,
+    /// What was in the heaps before.
+    before: Vec<u64>,
+    /// What it has decided so far.
+    decision: Decision,
+    n_parked: usize,
+    parked: Vec<Key>,
+    /// Who was parked when it began to wait for pods.
+    parked_before: Option<BTreeSet<Key>>,
+    /// Has anything happened since it began to wait?
+    pub is_woken: bool,
+}
+
+impl Simulation {
+    /// What stands in the queues is tried again, as something has happened.
+    pub(super) fn begin_round(&mut self, engine: &mut Engine) {
+        engine.state.now = self.clock;
+        engine.state.flush();
+        self.n_quiet = 0;
+        self.patience = self.options.quiet_cycles.unwrap_or_else(|| 1 + most_flavors(engine));
+    }
+
+    pub(super) fn begin_cycle(&mut self, engine: &mut Engine) -> Option<Then> {
+        let before = contents(engine);
+        self.n_cycles += 1;
+        self.underway = Some(Box::new(Underway {
+            began: self.clock,
+            before,
+            decision: Decision::default(),
+            n_parked: 0,
+            parked: Vec::new(),
+            parked_before: None,
+            is_woken: false,
+        }));
+        self.decide(engine)
+    }
+
+    /// The cycle decides, or goes on after it has waited.
+    pub(super) fn decide(&mut self, engine: &mut Engine) -> Option<Then> {
+        let mut underway = self.underway.take()?;
+        let is_first = underway.parked_before.is_none();
+        let decision = engine.cycle(self.clock);
+        if self.options.keeps_messages {
+            let now = self.clock;
+            let events = decision.events.iter().map(|event| (now, event.clone()));
+            Arc::make_mut(&mut self.log).events.extend(events);
+        }
+        if is_first {
+            underway.decision = decision;
+        } else {
+            underway.decision.go_on(decision);
+        }
+        if underway.decision.waits_for_pods.is_none() {
+            self.note_parked(engine, &mut underway);
+        } else if is_first {
+            underway.parked_before = Some(parked(engine));
+        }
+        underway.is_woken = false;
+        deliver(engine, &underway.decision);
+        self.underway = Some(underway);
+        Some(Then::Cycle)
+    }
+
+    /// Whom a cycle has parked, seen before anybody writes anything else.
+    fn note_parked(&self, engine: &Engine, underway: &mut Underway) {
+        let decision = &mut underway.decision;
+        let kept = decision.pending.iter().filter(|kept| kept.parked).map(|kept| &kept.key);
+        underway.n_parked = kept.clone().count() + decision.parked.iter().map(Parked::len).sum::<usize>();
+        if let Some(before) = &underway.parked_before {
+            // Others may have lost their quota while it waited.
+            underway.parked.extend(parked(engine).difference(before).cloned());
+            underway.n_parked = underway.parked.len();
+        } else if self.options.keeps_messages {
+            underway.parked.extend(kept.chain(decision.parked_keys()).cloned());
+            underway.parked.sort();
+        }
+        if !self.options.keeps_messages {
+            // Who keeps them has them copied when they change.
+            decision.parked = Vec::new();
+        }
+    }
+
+    /// Everything that follows from a cycle has been done: it waits for pods, or it is over.
+    pub(super) fn end_cycle(&mut self, engine: &mut Engine) -> Option<Then> {
+        let underway = self.underway.take()?;
+        if underway.decision.waits_for_pods.is_some() {
+            self.underway = Some(underway);
+            return None;
+        }
+        let decision = &underway.decision;
+        let has_decided = !decision.admissions.is_empty() || !decision.preemptions.is_empty();
+        let has_changed = has_decided || underway.before != contents(engine);
+        self.n_quiet = if has_changed { 0 } else { self.n_quiet + 1 };
+        engine.state.flush();
+        let told = self.told(engine, *underway);
+        Arc::make_mut(&mut self.log).cycles.extend(told);
+        self.free_at = self.after(self.options.cycle_step_ns);
+        if self.options.timers == Timers::AfterRound {
+            self.clock = self.free_at;
+        }
+        engine.state.now = self.clock;
+        None
+    }
+
+    /// A cycle as it is recorded; `None`: nothing happened in it, and nothing is to be said.
+    pub(super) fn told(&self, engine: &Engine, underway: Underway) -> Option<Cycle> {
+        let Underway { began: time, mut decision, mut n_parked, parked: mut keys, parked_before, .. } = underway;
+        if let Some(before) = parked_before.filter(|_| decision.waits_for_pods.is_some()) {
+            // It waits in vain so far.
+            keys = parked(engine).difference(&before).cloned().collect();
+            n_parked = keys.len();
+        }
+        let is_told = self.options.keeps_messages && !decision.events.is_empty();
+        if !self.options.keeps_messages {
+            decision.events = Vec::new();
+            decision.pending = Vec::new();
+            keys = Vec::new();
+        }
+        let has_decided = !decision.admissions.is_empty() || !decision.preemptions.is_empty();
+        let is_worth_it = is_told || n_parked > 0 || has_decided;
+        is_worth_it.then_some(Cycle { number: self.n_cycles, time, decision, n_parked, parked: keys })
+    }
+}
+
+/// What a cycle wrote comes back as updates of the objects.
+fn deliver(engine: &mut Engine, decision: &Decision) {
+    let state = &mut engine.state;
+    let keeps_progress = state.gate(Gate::FlavorFungibilityPreserveScanProgress);
+    state.deliver_writes();
+    for kept in decision.pending.iter().filter(|kept| kept.written && !keeps_progress) {
+        if let Some(id) = state.workloads.find(kept.key.namespace(), kept.key.name()) {
+            state.workloads.get_mut(id).resume = None;
+        }
+    }
+    // Nothing is written to what was parked in one step, so no controller hears of it.
+    state.agenda.take_parked();
+}
+
+fn parked(engine: &Engine) -> BTreeSet<Key> {
+    let state = &engine.state;
+    let parked = state.queues.iter().flat_map(|queue| queue.pending.inadmissible());
+    parked.map(|id| state.workloads.get(id).key().clone()).collect()
+}
+
+fn contents(engine: &Engine) -> Vec<u64> {
+    engine.state.queues.iter().map(|queue| queue.pending.content()).collect()
+}
+
+fn most_flavors(engine: &Engine) -> usize {
+    let groups = engine.state.queues.iter().flat_map(|queue| &queue.rules.groups);
+    groups.map(|group| group.flavors.len()).max().unwrap_or(0)
+}

@@ -1,0 +1,368 @@
+//! A run step by step: what comes next, and all that happens at one instant.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::cycles::Underway;
+use super::jobs::{Jobs, TimerKind};
+use super::plan::{END, Ending, Happening, Options, Timers};
+use super::record::{Log, Run, Step};
+use super::samples::Samples;
+use super::settle::Asking;
+use crate::base::ids::WorkloadId;
+use crate::engine::Engine;
+use crate::objects::Time;
+
+/// A run that goes on as far as it is told. Whoever holds it changes the engine only between two steps, at the time of
+/// the run, and says so ([`Simulation::happened`]).
+#[derive(Debug)]
+pub struct Simulation {
+    pub(super) options: Options,
+    pub(super) clock: Time,
+    /// When the scheduler is free for the next cycle: one takes its time.
+    pub(super) free_at: Time,
+    pub(super) jobs: Jobs,
+    pub(super) samples: Samples,
+    /// What is to come, in the order of time.
+    happenings: VecDeque<Scheduled>,
+    n_scheduled: u32,
+    /// Which of them have happened since somebody asked, by number.
+    happened: Vec<u32>,
+    /// What is to be done once nothing follows any more from what has just happened; `None`: nothing is under way.
+    then: Option<Then>,
+    pub(super) asking: Option<Asking>,
+    /// The cycle that has begun and is not over.
+    pub(super) underway: Option<Box<Underway>>,
+    /// So many cycles in a row have changed nothing that can be seen.
+    pub(super) n_quiet: usize,
+    /// So many of them end a round.
+    pub(super) patience: usize,
+    pub(super) n_cycles: u64,
+    pub(super) log: Arc<Log>,
+    /// The numbers of workloads.
+    pub(super) numbers: FxHashMap<WorkloadId, u32>,
+}
+
+/// Something that will happen.
+#[derive(Debug)]
+struct Scheduled {
+    happening: Happening,
+    /// Its place in the order in which things were scheduled.
+    number: u32,
+    /// The number of the workload that it creates, if it does.
+    workload: u32,
+}
+
+/// What a step was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// A cycle, or the part of one up to where it waits for pods.
+    Cycle,
+    /// All that happens at one instant.
+    Instant,
+    /// The middle of either: whoever decides on checks is asked what follows for these workloads, and then steps on.
+    Ask(Vec<WorkloadId>),
+    /// Nothing is left to do.
+    Done(Ending),
+}
+
+/// What is done once nothing follows any more.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then {
+    /// Something happened from outside between two steps.
+    Outside,
+    /// The instant goes on with this.
+    Instant(Time, Stage),
+    /// The cycle that has decided is over, or waits.
+    Cycle,
+}
+
+/// What happens at one instant, in this order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// What comes from outside, then what jobs do of themselves.
+    Happenings,
+    /// Backoffs, execution times and waits have ended; samples are left.
+    Rung,
+}
+
+enum Next {
+    Cycle(Time),
+    /// The cycle goes on that waits for pods.
+    GoOn,
+    Instant(Time),
+    End(Ending),
+}
+
+impl Simulation {
+    /// A run that begins at `now`.
+    pub fn new(options: Options, now: Time) -> Self {
+        Self {
+            options,
+            clock: now,
+            free_at: now,
+            jobs: Jobs::default(),
+            samples: Samples::default(),
+            happenings: VecDeque::new(),
+            n_scheduled: 0,
+            happened: Vec::new(),
+            then: None,
+            asking: None,
+            underway: None,
+            n_quiet: 0,
+            patience: 0,
+            n_cycles: 0,
+            log: Arc::default(),
+            numbers: FxHashMap::default(),
+        }
+    }
+
+    /// Things will happen, in the order of their times, and among equal times as given.
+    pub fn schedule(&mut self, happenings: Vec<Happening>) {
+        let log = Arc::make_mut(&mut self.log);
+        for happening in happenings {
+            // Workloads are numbered as they are given, not as they come.
+            let workload = u32::try_from(log.workloads.len()).expect("fewer than 2^32 workloads");
+            if happening.change.creates_workload() {
+                log.workloads.push(None);
+            }
+            self.happenings.push_back(Scheduled { happening, number: self.n_scheduled, workload });
+            self.n_scheduled += 1;
+        }
+        self.happenings.make_contiguous().sort_by_key(|it| it.happening.at);
+    }
+
+    /// The engine was changed from outside, between two steps, or is there from the start: something may follow.
+    pub fn happened(&mut self, engine: &mut Engine) {
+        engine.state.now = self.clock;
+        self.ask_anyway();
+        self.then.get_or_insert(Then::Outside);
+    }
+
+    /// The time. A cycle that has begun takes it further only once nothing is due before its end.
+    pub fn now(&self) -> Time {
+        self.clock
+    }
+
+    /// Time has come to `now` outside; it never goes back.
+    pub fn go_to(&mut self, now: Time) {
+        self.clock = self.clock.max(now);
+    }
+
+    /// Which of the scheduled things have happened since the last call, by number in the order in which they were given.
+    pub fn take_happened(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.happened)
+    }
+
+    /// Number of cycles so far.
+    pub fn n_cycles(&self) -> u64 {
+        self.n_cycles
+    }
+
+    /// What happened so far; a cycle that waits for pods is not in it.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// When a step does something; `None`: nothing is left to do.
+    pub fn next_time(&self, engine: &Engine) -> Option<Time> {
+        if self.then.is_some() {
+            return Some(self.clock);
+        }
+        match self.next(engine) {
+            Next::Cycle(time) | Next::Instant(time) => Some(time),
+            Next::GoOn => Some(self.clock),
+            // What would lead beyond time is refused by the step itself.
+            Next::End(ending) => (ending == Ending::OutOfTime).then_some(END),
+        }
+    }
+
+    /// Has it come to its limit of cycles?
+    pub fn is_cut(&self, engine: &Engine) -> bool {
+        self.then.is_none() && matches!(self.next(engine), Next::End(Ending::CycleLimit))
+    }
+
+    /// Step after step up to `until`, or until somebody is to be asked. `interrupted` is asked before each; it ends the
+    /// run with `true`. `Done` with an ending that is `Complete`: there is nothing left to do up to `until`.
+    pub fn advance(&mut self, engine: &mut Engine, until: Option<Time>, mut interrupted: impl FnMut() -> bool) -> Turn {
+        loop {
+            if interrupted() {
+                return Turn::Done(Ending::Interrupted);
+            }
+            let is_late = |time: Time| until.is_some_and(|until| time > until);
+            if self.then.is_none() && self.next_time(engine).is_some_and(is_late) {
+                return Turn::Done(Ending::Complete);
+            }
+            let turn = self.step(engine);
+            if matches!(turn, Turn::Ask(_) | Turn::Done(_)) {
+                return turn;
+            }
+        }
+    }
+
+    /// The next thing: a cycle, or all that happens at one instant; first what is left of the one before.
+    pub fn step(&mut self, engine: &mut Engine) -> Turn {
+        if self.then.is_none() {
+            self.then = match self.next(engine) {
+                Next::Cycle(time) => {
+                    self.clock = time;
+                    self.begin_cycle(engine)
+                }
+                Next::GoOn => self.decide(engine),
+                Next::Instant(time) => {
+                    self.clock = self.clock.max(time);
+                    engine.state.now = self.clock;
+                    self.wake(time);
+                    self.go_on_with(engine, time, Stage::Happenings)
+                }
+                Next::End(ending) => {
+                    self.clock = if ending == Ending::Complete { self.end() } else { self.clock };
+                    return Turn::Done(ending);
+                }
+            };
+        }
+        let turn = if matches!(self.then, Some(Then::Cycle)) { Turn::Cycle } else { Turn::Instant };
+        self.follow(engine).map_or(turn, Turn::Ask)
+    }
+
+    /// What follows from what has happened, and nothing new; the workloads about which somebody is to be asked first.
+    pub fn follow(&mut self, engine: &mut Engine) -> Option<Vec<WorkloadId>> {
+        while let Some(then) = self.then {
+            if let Some(asked) = self.settle(engine) {
+                return Some(asked);
+            }
+            self.then = match then {
+                Then::Outside => {
+                    self.begin_samples(engine);
+                    self.end_instant(engine)
+                }
+                Then::Instant(time, stage) => self.go_on_with(engine, time, stage),
+                Then::Cycle => self.end_cycle(engine),
+            };
+        }
+        None
+    }
+
+    fn next(&self, engine: &Engine) -> Next {
+        let is_blocked = !engine.state.unready.is_empty();
+        if let Some(underway) = &self.underway {
+            // A sleeping scheduler is not woken by what it did itself before.
+            return match self.next_instant(engine, false) {
+                _ if underway.is_woken && !is_blocked => Next::GoOn,
+                None if is_blocked => Next::End(Ending::Complete),
+                None => Next::GoOn,
+                Some(END) => Next::End(Ending::OutOfTime),
+                Some(time) => Next::Instant(time),
+            };
+        }
+        let wants_cycle = self.n_quiet < self.patience && engine.has_heads();
+        let begin = self.clock.max(self.free_at);
+        let instant = self.next_instant(engine, wants_cycle);
+        let goes_first = |time: Time| self.options.timers == Timers::WhenDue && time <= begin;
+        match instant {
+            Some(time) if !wants_cycle || goes_first(time) => {
+                if time == END {
+                    Next::End(Ending::OutOfTime)
+                } else {
+                    Next::Instant(time)
+                }
+            }
+            _ if !wants_cycle => Next::End(Ending::Complete),
+            _ if self.options.max_cycles.is_some_and(|max| self.n_cycles >= max) => Next::End(Ending::CycleLimit),
+            _ if begin.0.saturating_add(self.options.cycle_step_ns) == END.0 => Next::End(Ending::OutOfTime),
+            _ => Next::Cycle(begin),
+        }
+    }
+
+    /// When something is due next. Samples alone neither keep a run going nor end it as out of time.
+    fn next_instant(&self, engine: &Engine, goes_on: bool) -> Option<Time> {
+        let happening = self.happenings.front().map(|it| it.happening.at);
+        let alarm = engine.state.agenda.first_alarm();
+        let next = [happening, self.jobs.next_time(), alarm, self.next_wake()].into_iter().flatten().min();
+        let sample = self.samples.next_time().filter(|_| goes_on || next.is_some_and(|next| next < END));
+        [next, sample].into_iter().flatten().min()
+    }
+
+    /// The next thing that happens at `time`: from outside, then by timers, then what was waited for.
+    fn go_on_with(&mut self, engine: &mut Engine, time: Time, stage: Stage) -> Option<Then> {
+        match stage {
+            Stage::Happenings if self.happenings.front().is_some_and(|it| it.happening.at == time) => {
+                if let Some(Scheduled { happening, number, workload }) = self.happenings.pop_front() {
+                    self.happened.push(number);
+                    self.ask_anyway();
+                    self.change(engine, happening.change, workload);
+                }
+                Some(Then::Instant(time, stage))
+            }
+            Stage::Happenings => match self.jobs.take_due(time) {
+                Some((kind, workload)) => {
+                    if let Some(workload) = workload {
+                        self.ring(engine, kind, workload);
+                    }
+                    Some(Then::Instant(time, stage))
+                }
+                None => {
+                    engine.state.agenda.ring(time);
+                    Some(Then::Instant(time, Stage::Rung))
+                }
+            },
+            Stage::Rung => {
+                self.take_samples(engine, time);
+                self.end_instant(engine)
+            }
+        }
+    }
+
+    fn ring(&mut self, engine: &mut Engine, kind: TimerKind, workload: WorkloadId) {
+        match kind {
+            TimerKind::Stopped => self.stop(engine, workload),
+            TimerKind::Finished => {
+                self.finish(engine, workload, "Succeeded", "done");
+            }
+            TimerKind::PodsReady => self.change_pods(engine, workload, true),
+            TimerKind::PodFailed => self.change_pods(engine, workload, false),
+        }
+    }
+
+    fn end_instant(&mut self, engine: &mut Engine) -> Option<Then> {
+        match &mut self.underway {
+            Some(underway) => underway.is_woken = true,
+            None => self.begin_round(engine),
+        }
+        None
+    }
+
+    pub(super) fn note(&mut self, engine: &Engine, step: Step, id: WorkloadId) {
+        let log = Arc::make_mut(&mut self.log);
+        let number = *self.numbers.entry(id).or_insert_with(|| {
+            log.workloads.push(None);
+            u32::try_from(log.workloads.len() - 1).expect("fewer than 2^32 workloads")
+        });
+        let key = &mut log.workloads[number as usize];
+        if key.is_none() {
+            *key = Some(engine.state.workloads.get(id).key().clone());
+        }
+        log.steps.push((self.clock, step, number));
+    }
+
+    /// What has come of it so far.
+    pub fn record(&self, engine: &Engine) -> Run {
+        let mut log = Arc::clone(&self.log);
+        if let Some(waiting) = &self.underway {
+            Arc::make_mut(&mut log).cycles.extend(self.told(engine, Underway::clone(waiting)));
+        }
+        let ending = match self.next(engine) {
+            Next::End(ending) => ending,
+            _ => Ending::Complete,
+        };
+        Run { ending, end: self.end(), n_cycles: self.n_cycles, log }
+    }
+
+    /// The time once the cycle that has begun last is over.
+    fn end(&self) -> Time {
+        let waits_until = self.underway.is_some().then(|| self.after(self.options.cycle_step_ns));
+        self.clock.max(self.free_at).max(waits_until.unwrap_or_default())
+    }
+}

@@ -1,0 +1,93 @@
+//! What came of a run through time; cycles are converted when somebody looks.
+
+use kueuecore::base::key::Key;
+use kueuecore::simulate::{Cycle, Run};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::decision::Decision;
+
+/// What came of a run so far.
+#[pyclass(frozen, module = "kueuecore._core")]
+pub struct Record {
+    pub inner: Run,
+}
+
+fn text(key: &Key) -> String {
+    key.to_string()
+}
+
+#[pymethods]
+impl Record {
+    /// Why it ended.
+    #[getter]
+    fn ending(&self) -> &'static str {
+        self.inner.ending.name()
+    }
+
+    /// The time at its end, in nanoseconds since 1970.
+    #[getter]
+    fn end(&self) -> i64 {
+        self.inner.end.0
+    }
+
+    /// Number of cycles, told or not.
+    #[getter]
+    fn n_cycles(&self) -> u64 {
+        self.inner.n_cycles
+    }
+
+    /// Number of cycles that are told.
+    fn n_told(&self) -> usize {
+        self.inner.log.cycles.len()
+    }
+
+    /// One of the cycles that are told: number, time, decision, how many workloads it parked, and their keys.
+    fn cycle(&self, index: usize) -> PyResult<(u64, i64, Decision, usize, Vec<String>)> {
+        let cycle = self.inner.log.cycles.get(index);
+        let cycle = cycle.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no such cycle"))?;
+        let decision = Decision { inner: cycle.decision.clone() };
+        Ok((cycle.number, cycle.time.0, decision, cycle.n_parked, cycle.parked.iter().map(text).collect()))
+    }
+
+    /// What became of the workloads, as columns: times, words, keys.
+    fn steps(&self) -> (Vec<i64>, Vec<&'static str>, Vec<String>) {
+        let steps = &self.inner.log.steps;
+        let times = steps.iter().map(|(time, ..)| time.0).collect();
+        let words = steps.iter().map(|(_, step, _)| step.name()).collect();
+        (times, words, steps.iter().map(|(.., number)| text(self.inner.log.key(*number))).collect())
+    }
+
+    /// The same as arrays of bytes: times (i64), codes of the words (u8), numbers of the workloads (u32).
+    fn step_columns<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
+        let steps = &self.inner.log.steps;
+        let times: Vec<u8> = steps.iter().flat_map(|(time, ..)| time.0.to_le_bytes()).collect();
+        let codes: Vec<u8> = steps.iter().map(|(_, step, _)| *step as u8).collect();
+        let numbers: Vec<u8> = steps.iter().flat_map(|(.., number)| number.to_le_bytes()).collect();
+        (PyBytes::new(py, &times), PyBytes::new(py, &codes), PyBytes::new(py, &numbers))
+    }
+
+    /// The cycles that are told as an array of i64, row by row: number, time, how many workloads got quota, were
+    /// preempted, and were parked.
+    fn cycle_columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let row = |cycle: &Cycle| {
+            let decision = &cycle.decision;
+            let counts = [decision.admissions.len(), decision.preemptions.len(), cycle.n_parked];
+            let [admissions, preemptions, parked] = counts.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+            let number = i64::try_from(cycle.number).unwrap_or(i64::MAX);
+            [number, cycle.time.0, admissions, preemptions, parked]
+        };
+        let bytes: Vec<u8> = self.inner.log.cycles.iter().flat_map(row).flat_map(i64::to_le_bytes).collect();
+        PyBytes::new(py, &bytes)
+    }
+
+    /// How many workloads have a number.
+    fn n_workloads(&self) -> usize {
+        self.inner.log.workloads.len()
+    }
+
+    /// Keys of the workloads by number; `None`: it never appeared.
+    fn keys(&self) -> Vec<Option<String>> {
+        self.inner.log.workloads.iter().map(|key| key.as_ref().map(text)).collect()
+    }
+}
