@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kueuecore.simulation import SimulatedCycle as SimulatedCycle
     from kueuecore.simulation import Step as Step
     from kueuecore.simulation import StepKind as StepKind
+    from kueuecore.simulation import VirtualCluster as VirtualCluster
     from kueuecore.simulation import simulate as simulate
     from kueuecore.states import ClusterQueueState as ClusterQueueState
     from kueuecore.states import LocalQueueState as LocalQueueState
@@ -100,6 +101,7 @@ _MODULES = {
         "SimulatedCycle",
         "Step",
         "StepKind",
+        "VirtualCluster",
     ),
     "kueuecore.world": ("World",),
     "kueuecore.manifests": ("Manifest", "read_manifests", "parse_manifests"),

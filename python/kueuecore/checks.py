@@ -1,7 +1,7 @@
 """What stands behind admission checks: who is asked about a workload that holds quota, and what it answers (rules/07).
 
 A `CheckController` decides and does nothing. A `kueuecore.controller.Controller` asks it in a real cluster, a
-`kueuecore.virtual.VirtualCluster` in virtual time; neither knows what any check is about.
+`kueuecore.VirtualCluster` in virtual time; neither knows what any check is about.
 """
 
 from __future__ import annotations

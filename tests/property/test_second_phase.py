@@ -14,8 +14,8 @@ from kueuecore import Configuration
 from kueuecore._json import int_at
 from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review, WorkloadKey, check_states
 from kueuecore.provisioning import QueuedCapacity, Stock, VirtualProvisioning
+from kueuecore.simulation import VirtualCluster
 from kueuecore.testing import check_invariants
-from kueuecore.virtual import VirtualCluster
 from tests.property.worlds import times
 from tests.random_runs import random_run
 

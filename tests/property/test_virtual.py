@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kueuecore import Configuration, Run, simulate
 from kueuecore._json import JsonObject
 from kueuecore.checks import CheckController, Review
-from kueuecore.virtual import VirtualCluster
+from kueuecore.simulation import VirtualCluster
 from tests.property.worlds import times
 from tests.random_runs import random_run
 

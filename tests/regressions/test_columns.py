@@ -14,7 +14,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
 from kueuecore.objects import LocalQueue, Namespace
 from kueuecore.provisioning import ProvisioningController
-from kueuecore.virtual import VirtualCluster
+from kueuecore.simulation import VirtualCluster
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, snapshot, workload, world
 
 QUEUES = [Namespace("ns"), flavor(), cluster_queue(), local_queue()]

@@ -15,8 +15,8 @@ from kueuecore.fleet import Fleet
 from kueuecore.manifests import JsonObject, Manifest
 from kueuecore.multikueue import MANAGER
 from kueuecore.scenarios import ClusterPart, Disconnection, FleetPart, Scenario, Span, Work, WorkerPart, run_scenario
+from kueuecore.simulation import VirtualCluster
 from kueuecore.times import END_NS, nanoseconds
-from kueuecore.virtual import VirtualCluster
 from tests.regressions.scenarios import CLUSTER, FLEET, Read, problems
 from tests.unit.test_simulation import NOW, QUEUES, workload
 

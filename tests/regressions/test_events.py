@@ -9,7 +9,7 @@ import pytest
 
 from kueuecore import Configuration, ConfigurationError, KueuecoreError, Submissions, simulate
 from kueuecore.fleet import NodeSettings
-from kueuecore.virtual import VirtualCluster
+from kueuecore.simulation import VirtualCluster
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
 WAITING = Configuration.parse(

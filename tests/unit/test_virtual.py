@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kueuecore import Happening, ManifestError, Operation, RunEnding, UnknownObjectError
+from kueuecore.simulation import VirtualCluster
 from kueuecore.times import nanoseconds
-from kueuecore.virtual import VirtualCluster
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
 SECOND = 1_000_000_000

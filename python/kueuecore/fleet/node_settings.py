@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.provisioning import CapacityProvider
-from kueuecore.virtual.sampling import check_sampling
+from kueuecore.simulation.sampling import check_sampling
 
 __all__ = ["NodeSettings"]
 

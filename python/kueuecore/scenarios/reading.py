@@ -20,8 +20,8 @@ from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
 from kueuecore.scenarios.times import time_problems
 from kueuecore.scenarios.work import Span, Work
+from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
-from kueuecore.virtual.sampling import check_sampling
 
 __all__ = ["API_VERSION", "KIND", "read_scenario"]
 

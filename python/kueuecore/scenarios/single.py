@@ -8,14 +8,13 @@ from kueuecore._json import text_at
 from kueuecore.engine import Engine
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
-from kueuecore.runs import Happening, Operation, Run
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.oddities import warnings_of
 from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Arrival, arrivals_of
-from kueuecore.simulation import simulate
-from kueuecore.virtual import VirtualCluster
+from kueuecore.simulation import VirtualCluster, simulate
+from kueuecore.simulation.run import Happening, Operation, Run
 from kueuecore.world import AppliedWorld, World
 
 __all__ = ["simulate_cluster"]

@@ -12,7 +12,7 @@ from kueuecore.fleet import Fleet, LinkSettings, NodeSettings
 from kueuecore.multikueue import Manager
 from kueuecore.multikueue.policies import Overflow
 from kueuecore.objects import Namespace
-from kueuecore.virtual import VirtualCluster
+from kueuecore.simulation import VirtualCluster
 from tests.attack.case import Case
 from tests.attack.documents import JOBS, KINDS, WORKLOAD, examples
 from tests.attack.doors.calls import Call, case_of

@@ -16,7 +16,7 @@ from kueuecore._arguments import text
 from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.manifests import Manifest, to_json_lines
-from kueuecore.runs import Happening, Operation
+from kueuecore.simulation.run import Happening, Operation
 from kueuecore.submissions import TimedBatch
 from kueuecore.times import format_time, later
 

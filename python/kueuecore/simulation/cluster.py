@@ -13,10 +13,10 @@ from kueuecore.engine import Objects
 from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError
 from kueuecore.jobs import workloads_for
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
-from kueuecore.runs import Happening, Operation, Run, Step, StepKind
+from kueuecore.simulation.run import Happening, Operation, Run, Step, StepKind
+from kueuecore.simulation.scheduled import job_plan
+from kueuecore.simulation.stepper import Stepper
 from kueuecore.times import TimeLike, nanoseconds
-from kueuecore.virtual.happenings import job_plan
-from kueuecore.virtual.stepper import Stepper
 from kueuecore.world import jobs_configuration
 
 __all__ = ["VirtualCluster"]

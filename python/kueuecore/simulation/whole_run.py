@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Objects
-from kueuecore.runs import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
+from kueuecore.simulation.run import Happening, Run
+from kueuecore.simulation.stepper import Stepper
 from kueuecore.submissions import Submissions
 from kueuecore.times import TimeLike
-from kueuecore.virtual.stepper import Stepper
 
-__all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind", "simulate"]
+__all__ = ["simulate"]
 
 
 def simulate(
@@ -86,6 +86,7 @@ def simulate(
         ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: ns, name: lq},
         ...  spec: {clusterQueue: cluster-queue}}
         ... '''
+        >>> from kueuecore import Happening, Operation, Submissions, simulate
         >>> def job(name: str, at: float) -> Happening:
         ...     container = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
         ...     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}

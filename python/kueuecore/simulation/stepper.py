@@ -15,13 +15,13 @@ from kueuecore.decisions import Event
 from kueuecore.engine import Engine, Objects
 from kueuecore.errors import ObjectRef, OutOfTimeError, UnknownObjectError
 from kueuecore.manifests import Manifest
-from kueuecore.runs import Happening, Run, RunEnding
+from kueuecore.simulation.run import Happening, Run, RunEnding
+from kueuecore.simulation.sampling import check_sampling
+from kueuecore.simulation.scheduled import Coming, JobPlan, event_line
+from kueuecore.simulation.stored_objects import Stored, given_objects
 from kueuecore.states import WorkloadState
 from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
-from kueuecore.virtual.happenings import Coming, JobPlan, event_line
-from kueuecore.virtual.sampling import check_sampling
-from kueuecore.virtual.stored import Stored, given_objects
 
 __all__ = ["Stepper"]
 

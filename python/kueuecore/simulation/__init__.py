@@ -1,0 +1,21 @@
+"""Virtual time: workloads come, their checks are decided on, jobs run, are evicted and end.
+
+`simulate` plays a whole run, with workloads by the million; `VirtualCluster` goes step by step, several of them side by
+side. Both are on one clock, that of the engine.
+"""
+
+from kueuecore.simulation.cluster import VirtualCluster
+from kueuecore.simulation.run import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
+from kueuecore.simulation.whole_run import simulate
+
+__all__ = [
+    "Happening",
+    "Operation",
+    "Run",
+    "RunEnding",
+    "SimulatedCycle",
+    "Step",
+    "StepKind",
+    "VirtualCluster",
+    "simulate",
+]
