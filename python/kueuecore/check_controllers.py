@@ -67,7 +67,7 @@ class CheckControllers:
                 self._decides[name] = controller
         for controller in self.controllers:
             if kind == "AdmissionCheck" or kind in controller.kinds:
-                self._ask(controller.observe(manifest, now=now))
+                self.ask(controller.observe(manifest, now=now))
                 is_seen = True
         return is_seen
 
@@ -78,7 +78,7 @@ class CheckControllers:
             self._decides.pop(ref.name, None)
         for controller in self.controllers:
             if ref.kind in ("AdmissionCheck", "Workload") or ref.kind in controller.kinds:
-                self._ask(controller.forget(ref, now=now))
+                self.ask(controller.forget(ref, now=now))
                 is_seen = True
         return is_seen
 
@@ -109,9 +109,10 @@ class CheckControllers:
     def wake(self, now: int) -> None:
         """Time has come up to `now`."""
         for controller in self.controllers:
-            self._ask(controller.due(now))
+            self.ask(controller.due(now))
 
-    def _ask(self, keys: Collection[WorkloadKey]) -> None:
+    def ask(self, keys: Collection[WorkloadKey]) -> None:
+        """Somebody may have something new to say about these workloads."""
         self._asked |= dict.fromkeys(keys)
 
 

@@ -233,9 +233,17 @@ class Stepper:
         self._checking.wake(now)
         self._follow_activities()
         keys = sorted({*asked, *self._checking.take_asked()})
-        has_said = [self._review(key) for key in keys]
+        try:
+            has_said = [self._review(key) for key in keys]
+        except BaseException:
+            # Whoever goes on after an error asks about all of them again.
+            self._checking.ask(keys)
+            self.clock.answered(None, True)
+            raise
         # Who only asks to be asked, and has said nothing twice, is not asked again now.
         self._n_idle = 0 if asked or any(has_said) else self._n_idle + 1
+        # What a review sets in motion may be due at once.
+        self._checking.wake(now)
         again = self._checking.has_asked and self._n_idle < _IDLE_ROUNDS
         self.clock.answered(self._checking.next_wake(after=now), again)
 

@@ -132,7 +132,8 @@ impl Columns {
             .filter(|(_, value)| **value != 0)
             .map(|(name, value)| -> (String, Quantity) { (name.clone(), quantity_from_value(name, *value, false)) })
             .collect();
-        let container = Container { resources: Resources { requests, ..Resources::default() }, ..Container::default() };
+        let resources = Resources { requests, ..Resources::default() };
+        let container = Container { name: "main".to_owned(), resources, ..Container::default() };
         let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
         PodSet {
             name: "main".to_owned(),

@@ -120,9 +120,8 @@ impl Jobs {
 }
 
 impl Simulation {
-    /// What the job of a workload does about its status, and the admission checks on which nobody else decides. Did they
-    /// write anything? Then the rest follows when the controllers have seen that.
-    pub(super) fn play(&mut self, engine: &mut Engine, id: WorkloadId) -> bool {
+    /// What the job of a workload does about its status, and the admission checks on which nobody else decides.
+    pub(super) fn play(&mut self, engine: &mut Engine, id: WorkloadId) {
         let record = engine.state.workloads.get(id);
         let (workload, key) = (&record.workload, record.key().clone());
         let evicted = find_true(&workload.status.conditions, EVICTED).map(|evicted| evicted.last_transition);
@@ -145,24 +144,22 @@ impl Simulation {
             }
         }
         if self.tell_readiness(engine, id) {
-            return true;
+            // The rest follows when the controllers have seen that.
+            return;
         }
         if is_over {
             // The moment at which an evicted job was to have stopped still comes, and with it a round of cycles.
-            return false;
+            return;
         }
         let stopping = evicted.filter(|_| holds_quota);
         if stopping.is_some() && self.options.eviction_ns == 0 {
-            self.stop(engine, id);
-            return true;
+            return self.stop(engine, id);
         }
         let stopped_at = stopping.map(|since| Time(since.0.saturating_add(self.options.eviction_ns)));
         self.jobs.set(id, &key, TimerKind::Stopped, stopped_at);
-        let are_ready_at_once = holds_quota && evicted.is_none() && waits_for_checks;
-        if are_ready_at_once {
+        if holds_quota && evicted.is_none() && waits_for_checks {
             self.make_checks_ready(engine, id);
         }
-        are_ready_at_once
     }
 
     /// May the job of a workload run?

@@ -1,5 +1,6 @@
 //! What follows from changes: controllers, jobs and checks act until nothing follows any more.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Simulation;
@@ -57,37 +58,37 @@ impl Simulation {
         }
     }
 
-    /// Controllers and jobs do what follows, until nothing follows any more or somebody is to be asked about workloads.
+    /// Controllers and jobs do what follows, until nothing follows any more; then somebody may have to be asked about the
+    /// workloads that have changed.
     pub(super) fn settle(&mut self, engine: &mut Engine) -> Option<Vec<WorkloadId>> {
         let mut events = Vec::new();
-        let asked = loop {
+        let mut changed = BTreeSet::new();
+        loop {
             let state = &engine.state;
             let touched = state.agenda.touched();
             let mut due: Vec<(Key, WorkloadId)> =
                 touched.map(|id| (state.workloads.get(id).key().clone(), id)).collect();
-            let is_due = self.asking.as_mut().is_some_and(|asking| std::mem::take(&mut asking.is_due));
-            if due.is_empty() && !is_due {
-                break None;
+            if due.is_empty() {
+                break;
             }
             due.sort();
-            let mut asked = Vec::new();
-            for (_, id) in due {
+            for (_, id) in &due {
                 // A job hears of each write before the controller looks at it again.
-                engine.state.pass_over(id, self.clock, &mut events);
-                if !self.play(engine, id) && self.asking.is_some() {
-                    asked.push(id);
-                }
+                engine.state.pass_over(*id, self.clock, &mut events);
+                self.play(engine, *id);
             }
-            if is_due || !asked.is_empty() {
-                break Some(asked);
+            if self.asking.is_some() {
+                changed.extend(due);
             }
-        };
+        }
         if self.options.keeps_messages {
             let now = self.clock;
             Arc::make_mut(&mut self.log).events.extend(events.into_iter().map(|event| (now, event)));
         }
         let state = &mut engine.state;
         state.forest.flush(&state.names);
-        asked
+        let asking = self.asking.as_mut()?;
+        let is_due = std::mem::take(&mut asking.is_due);
+        (is_due || !changed.is_empty()).then(|| changed.into_iter().map(|(_, id)| id).collect())
     }
 }
