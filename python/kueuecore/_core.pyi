@@ -114,10 +114,8 @@ class Simulation:
     def __new__(
         cls,
         now: int,
-        options: tuple[int, int | None, int | None, int, bool],
+        options: tuple[int, int | None, int, bool],
         controllers: list[str] | None,
-        *,
-        after_rounds: bool = False,
     ) -> Simulation: ...
     def schedule(
         self,

@@ -31,7 +31,7 @@ REFUSED = (KueuecoreError, TypeError, ValueError)
 # One of these is in every refusal by a type or a value: the argument, or what it is in a word.
 NAMED = re.compile(
     r"\b(a time|now|kind|objects?|name|namespace|reason|message|prefix|first|queue|cluster_queue|local_queues|requests"
-    r"|trusted|stopped|gone|are_ready|workload|count|priority|created|at|run_seconds|configuration|max_cycles|quiet_cycles|cycle_seconds|eviction_seconds|events?"
+    r"|trusted|stopped|gone|are_ready|workload|count|priority|created|at|run_seconds|configuration|max_cycles|cycle_seconds|eviction_seconds|events?"
     r"|manifests?|is no time|64 bits|text|JSON|Workload)\b"
 )
 
@@ -169,7 +169,7 @@ def _other_calls(a: Any, b: Any, c: Any) -> list[Callable[[], object]]:
         lambda: simulate([], [{"at": a, "op": b, "key": c}], now=T0, max_cycles=5),
         lambda: simulate([], [{"at": 0, "op": "create", "object": a, "runSeconds": b}], now=T0, max_cycles=5),
         lambda: simulate([], now=T0, cycle_seconds=a, max_cycles=3),
-        lambda: simulate([], now=T0, eviction_seconds=a, quiet_cycles=b, max_cycles=c),
+        lambda: simulate([], now=T0, eviction_seconds=a, max_cycles=c),
         lambda: parse_manifests(a),
         lambda: Configuration.parse(a),
         lambda: from_manifest(a),

@@ -59,7 +59,6 @@ def arguments(case: dict[str, Any]) -> tuple[list[JsonObject], list[JsonObject],
         {
             "configuration": Configuration.trusted(settings, feature_gates=case["featureGates"]),
             "now": config["now"],
-            "quiet_cycles": config["quietCycles"],
             "max_cycles": 60,
             "eviction_seconds": config["evictionSeconds"],
             "messages": True,

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from kueuecore import (
+    Configuration,
     Happening,
     KueuecoreError,
     ManifestError,
@@ -138,15 +139,17 @@ def test_odd_events_are_refused(event: Mapping[str, object]) -> None:
 
 
 def test_ctrl_c_ends_a_run_that_never_ends() -> None:
-    events = [Happening(at=0, op=Operation.CREATE, object=workload("a", cpu="5"))]
-    strict = QUEUES.replace("namespaceSelector: {}", "namespaceSelector: {}\n  queueingStrategy: StrictFIFO")
+    # Its pods are never ready: it is evicted and admitted again until the end of time.
+    events = [Happening(at=0, op=Operation.CREATE, object=workload("a"), ready_seconds=[None])]
+    again = {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
+    configuration = Configuration.trusted({"waitForPodsReady": {"timeout": "1s", "requeuingStrategy": again}})
     # Whoever runs the tests in the background may have it ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            simulate(strict, events, now=NOW, quiet_cycles=2**40, max_cycles=None)
+            simulate(QUEUES, events, now=NOW, configuration=configuration, max_cycles=None)
     finally:
         signal.signal(signal.SIGINT, before)
 

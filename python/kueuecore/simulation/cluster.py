@@ -39,8 +39,6 @@ class VirtualCluster:
         checks: Who decides on AdmissionChecks. Those on which nobody of them decides are ready at once.
         trusted: Take objects as they are, without defaults and validation.
         cycle_seconds: How long a cycle takes.
-        quiet_cycles: So many cycles in a row without a visible change end a round; by default one more than the most
-            flavors in any resource group.
         max_cycles: No more than this many cycles; `None`: no limit.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
         messages: Keep the events of everything, and whom cycles set aside.
@@ -89,7 +87,6 @@ class VirtualCluster:
         checks: Sequence[CheckController] = (),
         trusted: bool = False,
         cycle_seconds: float = 1.0,
-        quiet_cycles: int | None = None,
         max_cycles: int | None = None,
         eviction_seconds: float = 0.0,
         messages: bool = False,
@@ -101,7 +98,6 @@ class VirtualCluster:
             checks=checks,
             trusted=trusted,
             cycle_seconds=cycle_seconds,
-            quiet_cycles=quiet_cycles,
             max_cycles=max_cycles,
             eviction_seconds=eviction_seconds,
             messages=messages,

@@ -45,7 +45,6 @@ class Stepper:
         checks: Sequence[CheckController],
         trusted: bool,
         cycle_seconds: float,
-        quiet_cycles: int | None,
         max_cycles: int | None,
         eviction_seconds: float,
         messages: bool,
@@ -59,7 +58,6 @@ class Stepper:
         self._has_checks = bool(self._checking.controllers)
         options = (
             span_ns(cycle_seconds, "cycle_seconds"),
-            cycles_of(quiet_cycles, "quiet_cycles"),
             cycles_of(max_cycles, "max_cycles"),
             span_ns(eviction_seconds, "eviction_seconds"),
             self._keeps_messages,

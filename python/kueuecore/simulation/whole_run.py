@@ -24,7 +24,6 @@ def simulate(
     now: TimeLike,
     trusted: bool = False,
     cycle_seconds: float = 1.0,
-    quiet_cycles: int | None = None,
     max_cycles: int | None = 1_000_000,
     eviction_seconds: float = 0.0,
     messages: bool = False,
@@ -49,8 +48,6 @@ def simulate(
         now: The time of the beginning.
         trusted: Take the objects as they are, without defaults and validation.
         cycle_seconds: How long a cycle takes.
-        quiet_cycles: So many cycles in a row without a visible change end a round; then time goes on. By default one
-            more than the most flavors in any resource group, so that a head can try them all.
         max_cycles: Stop after this many cycles; `None`: never.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
         messages: Keep the events and messages of every cycle, too, and whom it set aside.
@@ -123,7 +120,6 @@ def simulate(
         checks=checks,
         trusted=trusted,
         cycle_seconds=cycle_seconds,
-        quiet_cycles=quiet_cycles,
         max_cycles=max_cycles,
         eviction_seconds=eviction_seconds,
         messages=messages,

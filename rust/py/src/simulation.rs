@@ -84,20 +84,13 @@ fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
 
 #[pymethods]
 impl Simulation {
-    /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, quiet cycles that end a round, most
-    /// cycles, nanoseconds of an eviction, whether messages are kept. `controllers`: who decides on AdmissionChecks and
-    /// is asked; `None`: nobody. `after_rounds`: timers wait for the end of a round, as in Kueue's recorded runs.
+    /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, most cycles, nanoseconds of an
+    /// eviction, whether messages are kept. `controllers`: who decides on AdmissionChecks and is asked; `None`: nobody.
     #[new]
-    #[pyo3(signature = (now, options, controllers, *, after_rounds = false))]
-    fn new(
-        now: i64,
-        options: (i64, Option<usize>, Option<u64>, i64, bool),
-        controllers: Option<Vec<String>>,
-        after_rounds: bool,
-    ) -> Self {
-        let (cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages) = options;
-        let timers = if after_rounds { Timers::AfterRound } else { Timers::WhenDue };
-        let options = Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages, timers };
+    fn new(now: i64, options: (i64, Option<u64>, i64, bool), controllers: Option<Vec<String>>) -> Self {
+        let (cycle_step_ns, max_cycles, eviction_ns, keeps_messages) = options;
+        let timers = Timers::WhenDue;
+        let options = Options { cycle_step_ns, quiet_cycles: None, max_cycles, eviction_ns, keeps_messages, timers };
         let mut inner = simulate::Simulation::new(options, Time(now));
         if let Some(controllers) = controllers {
             inner.ask(controllers);

@@ -117,7 +117,6 @@ def _simulated(rng: Random) -> Call:
             "now": T0,
             "trusted": False,
             "cycle_seconds": 1.0,
-            "quiet_cycles": 2,
             "max_cycles": 20,
             "eviction_seconds": 1.0,
             "messages": True,

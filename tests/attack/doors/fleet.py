@@ -104,7 +104,6 @@ def _cluster(rng: Random) -> Call:
         "now": T0,
         "trusted": False,
         "cycle_seconds": 1.0,
-        "quiet_cycles": 2,
         "max_cycles": 100,
         "eviction_seconds": 1.0,
         "messages": True,
