@@ -1,6 +1,7 @@
 //! Columns of workloads as the bytes of numpy arrays.
 
-use kueuecore::engine::columns::{Columns, ColumnsError, Submissions};
+use kueuecore::engine::columns::{Columns, ColumnsError};
+use kueuecore::simulate::Submissions;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

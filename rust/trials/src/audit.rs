@@ -129,7 +129,7 @@ fn check_places(state: &State) {
         if let Some(queue) = record.queued_in {
             let pending = &state.queues[queue].pending;
             // The heads of a cycle that waits for pods are in its hands.
-            let is_head = pending.is_inflight(id) && state.waiting_cycle.is_some();
+            let is_head = pending.is_inflight(id) && state.has_waiting_cycle;
             let places = [pending.is_active(&state.places, id), pending.is_inadmissible(&state.places, id), is_head];
             let n_places = places.into_iter().filter(|stands| *stands).count();
             assert_eq!(n_places, 1, "{key:?} stands in its queue once");
@@ -150,7 +150,7 @@ fn check_places(state: &State) {
         let pending = &record.pending;
         let waiting: Vec<WorkloadId> = pending.active().chain(pending.inadmissible()).collect();
         assert_eq!(waiting.len(), pending.n_active() + pending.n_inadmissible(), "places in ClusterQueue {name}");
-        let is_over = state.waiting_cycle.is_none();
+        let is_over = !state.has_waiting_cycle;
         assert!(!is_over || pending.inflight().is_none(), "a head of ClusterQueue {name} is left in flight");
         for id in &waiting {
             assert_eq!(state.workloads.get(*id).queued_in, Some(queue), "one who waits in ClusterQueue {name}");

@@ -5,7 +5,6 @@ use crate::base::ids::{
 };
 use crate::base::pair::Pair;
 use crate::base::text::Text;
-use crate::quota::forest::ResourceNames;
 
 /// The interners of an engine.
 #[derive(Clone, Debug, Default)]
@@ -93,15 +92,6 @@ impl Names {
     /// The name of a resource.
     pub fn resource_text(&self, resource: ResourceId) -> &str {
         &self.resources[resource]
-    }
-}
-
-impl ResourceNames for Names {
-    fn resource_of(&self, fr: FlavorResourceId) -> ResourceId {
-        self.parts(fr).1
-    }
-    fn resource_name(&self, resource: ResourceId) -> &str {
-        self.resource_text(resource)
     }
 }
 

@@ -12,7 +12,6 @@ use crate::base::text::Text;
 use crate::engine::Engine;
 use crate::objects::resource_names::quantity_from_value;
 use crate::objects::{Container, PodSet, PodSpec, PodTemplate, Resources, Time, Workload, WorkloadMeta};
-use crate::simulate::{Change, Happening};
 use crate::workloads::Spec;
 
 /// Columns of equal length, one row per workload.
@@ -84,7 +83,8 @@ pub enum ColumnsError {
 }
 
 impl Columns {
-    fn check(&self) -> Result<(), ColumnsError> {
+    /// Are they of one length, and is each row a workload?
+    pub(crate) fn check(&self) -> Result<(), ColumnsError> {
         let n = self.queue.len();
         let lengths = [
             ("priority", self.priority.len(), n),
@@ -163,40 +163,6 @@ impl Columns {
             priority: Some(self.priority[row]),
             ..Workload::default()
         }
-    }
-}
-
-/// Workloads as columns that appear in the course of a run.
-#[derive(Clone, Debug, Default)]
-pub struct Submissions {
-    /// The workloads.
-    pub columns: Columns,
-    /// When each appears, in nanoseconds since 1970.
-    pub at: Vec<i64>,
-    /// How long its job runs once it is admitted, in nanoseconds; negative: for ever.
-    pub run_ns: Vec<i64>,
-}
-
-impl Submissions {
-    /// One happening a row.
-    ///
-    /// # Errors
-    /// As [`Engine::submit`].
-    pub fn happenings(self) -> Result<Vec<Happening>, ColumnsError> {
-        self.columns.check()?;
-        let expected = self.columns.queue.len();
-        for (column, actual) in [("at", self.at.len()), ("run_seconds", self.run_ns.len())] {
-            if actual != expected {
-                return Err(ColumnsError::Length { column, actual, expected });
-            }
-        }
-        let columns = Arc::new(self.columns);
-        let rows = self.at.into_iter().zip(self.run_ns).enumerate();
-        let happening = |(row, (at, run_ns)): (usize, (i64, i64))| {
-            let run_ns = (run_ns >= 0).then_some(run_ns);
-            Happening { at: Time(at), change: Change::Submit { columns: Arc::clone(&columns), row, run_ns } }
-        };
-        Ok(rows.map(happening).collect())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::base::text::Text;
 use crate::objects::config::Config;
 use crate::objects::{Object, Time};
 use crate::schedule::decision::{Decision, Event};
+use crate::schedule::waiting::Waiting;
 use crate::state::State;
 use crate::status::eviction;
 use crate::status::readiness::note_readiness;
@@ -18,6 +19,8 @@ use crate::status::stage::Stage;
 pub struct Engine {
     /// What it knows; the modules of this crate work on it.
     pub state: State,
+    /// The cycle that waits until pods are ready.
+    waiting: Option<Box<Waiting>>,
 }
 
 /// The kinds that can be deleted by name.
@@ -85,7 +88,7 @@ impl Kind {
 impl Engine {
     /// An engine without objects.
     pub fn new(config: Config) -> Self {
-        Self { state: State { config, ..State::default() } }
+        Self { state: State { config, ..State::default() }, waiting: None }
     }
 
     /// Applies objects, whatever their order: what others depend on goes first. `now` is the time of the change.
@@ -171,13 +174,13 @@ impl Engine {
     pub fn cycle(&mut self, now: Time) -> Decision {
         let state = &mut self.state;
         if !state.agenda.is_followed() {
-            return state.run_cycle(now);
+            return state.run_cycle(&mut self.waiting, now);
         }
         // Kueue writes while the next cycles run: each of its reservations can be forgotten until it is confirmed.
         let mut unconfirmed = std::mem::take(&mut state.unconfirmed);
         let mut replaced_slices = std::mem::take(&mut state.replaced_slices);
         replaced_slices.retain(|new, _| unconfirmed.contains_key(new));
-        let decision = state.run_cycle(now);
+        let decision = state.run_cycle(&mut self.waiting, now);
         unconfirmed.extend(state.unconfirmed.drain());
         replaced_slices.append(&mut state.replaced_slices);
         state.unconfirmed = unconfirmed;

@@ -8,17 +8,15 @@ mod extended;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+
+pub(crate) use extended::asks_for;
 
 use crate::base::gates::{Gate, Gates};
-use crate::base::ids::WorkloadId;
 use crate::base::quantity::{Family, Quantity};
 use crate::objects::config::{DeviceSourceKind, Resources};
 use crate::objects::{DeviceClass, PodSet, ResourceClaimTemplate, ResourceList};
 use crate::pods::lists;
 use crate::pods::totals::DeviceRequests;
-use crate::state::State;
-use crate::status::stage::Stage;
 
 /// Without the gate nothing is charged, so the workload is not let in either.
 const GATE_OFF: &str = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
@@ -67,43 +65,43 @@ impl Devices {
     }
 }
 
-impl State {
-    /// What the devices of a workload come to; `None` if it asks for none.
-    pub(crate) fn resolve_devices(&self, id: WorkloadId) -> Option<Arc<Devices>> {
-        let record = self.workloads.get(id);
-        let claims = record.spec.original.iter().any(|pod_set| pod_set.template.spec.claims_devices());
-        if !claims && self.device_classes.is_empty() {
+/// What decides what the devices of a workload charge.
+pub struct DeviceRules<'a> {
+    /// The templates of its namespace by name; `None`: it has none.
+    pub templates: Option<&'a BTreeMap<String, ResourceClaimTemplate>>,
+    /// DeviceClasses by name.
+    pub classes: &'a BTreeMap<String, DeviceClass>,
+    /// Which resources devices are charged as.
+    pub resources: &'a Resources,
+    /// Feature gates.
+    pub gates: Gates,
+}
+
+impl DeviceRules<'_> {
+    /// What the devices of a workload with these pod sets come to, as applied and as adjusted; `None` if it asks for none.
+    #[must_use]
+    pub fn resolve(&self, original: &[PodSet], adjusted: &[PodSet]) -> Option<Devices> {
+        let claims = original.iter().any(|pod_set| pod_set.template.spec.claims_devices());
+        if !claims && self.classes.is_empty() {
             return None;
         }
-        if !self.gate(Gate::KueueDRAIntegration) {
-            let refused = claims && self.gate(Gate::KueueDRARejectWorkloadsWhenDRADisabled);
-            return refused.then(|| Arc::new(Devices::refused(GATE_OFF, GATE_OFF)));
+        if !self.gates.enabled(Gate::KueueDRAIntegration) {
+            let refused = claims && self.gates.enabled(Gate::KueueDRARejectWorkloadsWhenDRADisabled);
+            return refused.then(|| Devices::refused(GATE_OFF, GATE_OFF));
         }
-        if !claims && !self.asks_for_backed_resources(&record.spec.original) {
-            return None;
-        }
-        let namespace = record.workload.meta.key.namespace();
-        Some(Arc::new(self.charge_devices(namespace, &record.spec.adjusted)))
+        (claims || self.asks_for_backed_resources(original)).then(|| self.charge(adjusted))
     }
 
-    /// Is the workload kept out of its queue for its devices?
-    pub(crate) fn is_refused(&self, id: WorkloadId) -> bool {
-        matches!(self.workloads.get(id).devices.as_deref(), Some(Devices::Refused(_)))
-    }
-
-    fn charge_devices(&self, namespace: &str, pod_sets: &[PodSet]) -> Devices {
+    fn charge(&self, pod_sets: &[PodSet]) -> Devices {
         let by_name = |pod_set: &PodSet| pod_set.template.spec.resource_claims.iter().any(|c| c.claim_name.is_some());
         if pod_sets.iter().any(by_name) {
             return Devices::refused(CLAIM_BY_NAME, CLAIM_BY_NAME_REQUEUED);
         }
-        let none = BTreeMap::new();
-        let templates = self.claim_templates.get(namespace).unwrap_or(&none);
-        let claims = Claims { templates, resources: &self.config.resources, gates: self.config.gates };
-        let (mut requests, published) = match claims.charge(pod_sets) {
+        let (mut requests, published) = match self.charge_claims(pod_sets) {
             Ok(charged) => charged,
             Err(devices) => return devices,
         };
-        if self.gate(Gate::KueueDRAIntegrationExtendedResource)
+        if self.gates.enabled(Gate::KueueDRAIntegrationExtendedResource)
             && let Err(errors) = self.charge_extended_resources(pod_sets, &mut requests)
         {
             let message = aggregate(errors);
@@ -111,66 +109,6 @@ impl State {
         }
         published.unwrap_or(Devices::Charged(requests))
     }
-
-    // Templates and classes come and go.
-
-    pub(crate) fn put_claim_template(&mut self, template: ResourceClaimTemplate) {
-        let (namespace, name) = (template.meta.namespace.clone(), template.meta.name.clone());
-        self.claim_templates.entry(namespace.clone()).or_default().insert(name.clone(), template);
-        self.resolve_again(|record_namespace, pod_set| record_namespace == namespace && claims(pod_set, &name));
-    }
-
-    /// Removes a ResourceClaimTemplate.
-    pub fn remove_claim_template(&mut self, namespace: &str, name: &str) -> bool {
-        let templates = self.claim_templates.get_mut(namespace);
-        if templates.and_then(|templates| templates.remove(name)).is_none() {
-            return false;
-        }
-        self.resolve_again(|record_namespace, pod_set| record_namespace == namespace && claims(pod_set, name));
-        true
-    }
-
-    pub(crate) fn put_device_class(&mut self, class: DeviceClass) {
-        let new = class.extended_resource_name.clone();
-        let old = self.device_classes.insert(class.meta.name.clone(), class);
-        let old = old.map(|class| class.extended_resource_name).unwrap_or_default();
-        self.resolve_again(|_, pod_set| extended::asks_for(pod_set, &new) || extended::asks_for(pod_set, &old));
-    }
-
-    /// Removes a DeviceClass.
-    pub fn remove_device_class(&mut self, name: &str) -> bool {
-        let Some(class) = self.device_classes.remove(name) else { return false };
-        self.resolve_again(|_, pod_set| extended::asks_for(pod_set, &class.extended_resource_name));
-        true
-    }
-
-    /// Works out anew the pending workloads with such a pod set.
-    fn resolve_again(&mut self, concerns: impl Fn(&str, &PodSet) -> bool) {
-        let pending: Vec<WorkloadId> = self
-            .workloads
-            .iter()
-            .filter(|(_, record)| record.spec.original.iter().any(|set| concerns(record.key().namespace(), set)))
-            .filter(|(_, record)| Stage::of(&record.workload) == Stage::Pending)
-            .map(|(id, _)| id)
-            .collect();
-        for id in pending {
-            let workload = self.workload_object(id);
-            self.apply_workload(workload);
-        }
-    }
-}
-
-/// Does a pod set claim devices by this template?
-fn claims(pod_set: &PodSet, template: &str) -> bool {
-    pod_set.template.spec.resource_claims.iter().any(|claim| claim.template_name.as_deref() == Some(template))
-}
-
-/// What is needed to count the claims of a workload.
-struct Claims<'a> {
-    /// The templates of its namespace.
-    templates: &'a BTreeMap<String, ResourceClaimTemplate>,
-    resources: &'a Resources,
-    gates: Gates,
 }
 
 /// Devices by class, or why they cannot be counted: below the path of the claim.
@@ -189,10 +127,10 @@ enum Uncounted {
     },
 }
 
-impl Claims<'_> {
+impl DeviceRules<'_> {
     /// What all claims of a workload charge, and whether published devices have a say in it. The first claim that
     /// cannot be charged decides.
-    fn charge(&self, pod_sets: &[PodSet]) -> Result<(DeviceRequests, Option<Devices>), Devices> {
+    fn charge_claims(&self, pod_sets: &[PodSet]) -> Result<(DeviceRequests, Option<Devices>), Devices> {
         let mut requests = DeviceRequests::default();
         let mut published = None;
         for (i, pod_set) in pod_sets.iter().enumerate() {
@@ -233,7 +171,7 @@ impl Claims<'_> {
 
     /// The devices of one claim by class.
     fn count(&self, template: &str, pod_set: &str, path: &str) -> Result<BTreeMap<String, i64>, Devices> {
-        let Some(object) = self.templates.get(template) else {
+        let Some(object) = self.templates.and_then(|templates| templates.get(template)) else {
             let message = format!(
                 "{path}: Internal error: failed to get claim spec for ResourceClaimTemplate {template} in podset \
                  {pod_set}: ResourceClaimTemplate.resource.k8s.io \"{template}\" not found"

@@ -12,7 +12,8 @@ use components::Components;
 use rustc_hash::FxHashSet;
 
 use crate::base::amount::Amount;
-use crate::base::ids::{FlavorResourceId, Id, IdVec, ResourceId};
+use crate::base::ids::{FlavorResourceId, Id, IdVec};
+use crate::base::names::Names;
 use crate::quota::share::ResourceColumns;
 use crate::quota::tree::{Quota, Row, Tree};
 
@@ -81,14 +82,6 @@ pub struct Forest {
     n_versions: u64,
 }
 
-/// What the forest asks about flavor-resources: their resource, and the order of names.
-pub trait ResourceNames {
-    /// The resource of a flavor-resource.
-    fn resource_of(&self, fr: FlavorResourceId) -> ResourceId;
-    /// The name of a resource.
-    fn resource_name(&self, resource: ResourceId) -> &str;
-}
-
 impl Forest {
     /// A new node without parent and quota, which has a tree of its own.
     pub fn add_node(&mut self, kind: NodeKind) -> NodeId {
@@ -129,7 +122,7 @@ impl Forest {
 
     /// Moves a node below another parent, and says whether the new ancestry has a cycle. No number changes before
     /// the trees concerned are recomputed.
-    pub fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &impl ResourceNames) -> bool {
+    pub fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &Names) -> bool {
         let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.is_below(p, id));
         if closes_cycle && self.nodes[id].parent != parent {
             // What is below a cycle keeps its last numbers, so they have to be worked out before.
@@ -326,7 +319,7 @@ impl Forest {
     }
 
     /// Adds or removes usage of a ClusterQueue for good.
-    pub fn charge(&mut self, id: NodeId, usage: &[(FlavorResourceId, Amount)], add: bool, names: &impl ResourceNames) {
+    pub fn charge(&mut self, id: NodeId, usage: &[(FlavorResourceId, Amount)], add: bool, names: &Names) {
         self.flush(names);
         let (tree, _) = self.locate(id);
         if usage.iter().any(|(fr, _)| self.tree(tree).column(*fr).is_none()) {

@@ -30,8 +30,6 @@ use crate::workloads::Record;
 
 /// More passes than any workload needs: Kueue's own steps lead to rest in five or six.
 const MAX_PASSES: usize = 32;
-/// The label with the UID of the job that a workload was made for.
-const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
 
 impl State {
     /// Writes what follows for a workload from its queues, checks, activity and the time, and moves it between queue
@@ -184,7 +182,7 @@ impl<'a> Pass<'a> {
             // Nothing keeps it any more.
             return true;
         }
-        let orphan = meta.details.labels.get(JOB_UID).is_some_and(|uid| !uid.is_empty());
+        let orphan = meta.details.labels.get(messages::JOB_UID_LABEL).is_some_and(|uid| !uid.is_empty());
         if orphan && self.gate(Gate::FinishOrphanedWorkloads) {
             eviction::finish(workload, "OwnerNotFound", "The workload's owner no longer exists", self.now);
         }

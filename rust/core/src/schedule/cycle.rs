@@ -17,6 +17,7 @@ use crate::quota::tree::Mark;
 use crate::schedule::decision::Decision;
 use crate::schedule::entry::{Entry, EntryStatus, sort_classical};
 use crate::schedule::tournament::Tournament;
+use crate::schedule::waiting::Waiting;
 use crate::state::State;
 use crate::state::admission_fair_sharing::local_queue_usage;
 use crate::status::admissible::has_closed_preemption_gate;
@@ -104,11 +105,12 @@ impl Cycle {
 impl State {
     /// Runs one cycle at `now`. Without any head nothing happens, and the cycle does not count.
     ///
-    /// A cycle that waits for pods is not over: the next call goes on with it ([`Decision::waits_for_pods`]).
-    pub fn run_cycle(&mut self, now: Time) -> Decision {
+    /// A cycle that waits for pods is not over: it is left in `waiting`, and the next call goes on with it
+    /// ([`Decision::waits_for_pods`]).
+    pub fn run_cycle(&mut self, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         self.now = now;
-        if let Some(waiting) = self.waiting_cycle.take() {
-            return self.go_on(waiting, now);
+        if let Some(cycle) = waiting.take() {
+            return self.go_on(cycle, waiting, now);
         }
         self.unconfirmed.clear();
         self.replaced_slices.clear();
@@ -127,7 +129,7 @@ impl State {
             sort_classical(&mut entries, self.config.gates);
         }
         let left = (0..entries.len()).collect();
-        self.play(Round { entries, not_nominated, left, tournament: Tournament::default(), cycle }, now)
+        self.play(Round { entries, not_nominated, left, tournament: Tournament::default(), cycle }, waiting, now)
     }
 
     /// Writes what was decided, with all trial usage taken back.

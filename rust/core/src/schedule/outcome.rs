@@ -1,10 +1,5 @@
 //! What becomes of an entry: a reservation, preemptions, or back to the queue with a reason (rules/05 §6.4, §6.5).
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use smallvec::{SmallVec, smallvec};
-
 use crate::assign::{self, Resume};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
@@ -22,14 +17,16 @@ use crate::schedule::entry::{Entry, EntryStatus};
 use crate::state::{Owner, State};
 use crate::status::admissible::{is_admissible, queued_wait};
 use crate::status::checks::checks_for_admission;
-use crate::status::eviction;
-use crate::status::messages;
-use crate::status::reasons;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
-use crate::status::stage::is_evicted;
+use crate::status::stage::{has_quota_reservation, is_evicted};
+use crate::status::{eviction, messages, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Target;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
 
 impl State {
     /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
@@ -84,6 +81,34 @@ impl State {
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
         decision.admissions.push(Admitted { key, workload: id, queue, admission, is_admitted, at: now });
+    }
+
+    /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
+    pub fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
+        self.now = now;
+        self.restore_slice(id);
+        self.request_flush_for(id);
+        self.uncache(id);
+        if !has_quota_reservation(&before.workload) {
+            self.drop_penalty(before.local_queue, id);
+        }
+        let written = self.workloads.get(id).workload.status.admission.clone();
+        *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
+        self.follow_admission(id, written.as_ref());
+        self.agenda.touch(id);
+        if gone {
+            return;
+        }
+        self.adjust_again(id);
+        self.refresh_totals(id);
+        if let Some(queue) = self.queue_of(id).filter(|_| !self.is_refused(id)) {
+            let item = self.item(id);
+            let pending = &mut self.queues[queue].pending;
+            let returned = Returned { reason: RequeueReason::FailedAfterNomination, ..Returned::default() };
+            pending.requeue(&mut self.places, &item, &returned);
+            self.workloads.get_mut(id).queued_in = Some(queue);
+            self.note_waiting(queue);
+        }
     }
 
     /// Marks a victim; it holds its quota until its job has stopped (rules/04 §8).

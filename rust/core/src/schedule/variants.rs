@@ -17,17 +17,6 @@ use crate::status::stage::{is_admitted, is_evicted};
 use crate::status::{eviction, messages, reasons};
 
 impl State {
-    /// Does a workload with an admission not count, because it stands for its variants?
-    pub(crate) fn counts_by_variants(&self, workload: &Workload) -> bool {
-        self.gate(Gate::ConcurrentAdmission)
-            && !is_variant(workload)
-            && workload.status.admission.as_ref().is_some_and(|admission| {
-                self.find_queue(&admission.cluster_queue)
-                    .and_then(|queue| self.queues[queue].object.as_ref())
-                    .is_some_and(|object| !object.concurrent_admission_policy.is_empty())
-            })
-    }
-
     /// The place of a variant's flavor in its ClusterQueue, the preferred flavor first.
     fn flavor_index(&self, entry: &Entry, workload: &Workload) -> Option<usize> {
         let flavors = &self.queues[entry.queue].rules.groups.first()?.flavors;

@@ -6,7 +6,6 @@
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::objects::Time;
-use crate::objects::conditions::{PODS_READY, is_true};
 use crate::schedule::cycle::{Cycle, Progress, Round};
 use crate::schedule::decision::Decision;
 use crate::state::State;
@@ -27,13 +26,14 @@ pub struct Waiting {
     slice: Option<WorkloadId>,
 }
 
-impl State {
-    /// Do admissions wait until the pods of this workload are ready, once it has quota?
-    pub(crate) fn blocks_admission(&self, id: WorkloadId) -> bool {
-        self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission)
-            && !is_true(&self.workloads.get(id).workload.status.conditions, PODS_READY)
+impl Waiting {
+    /// The head that waits.
+    fn head(&self) -> Key {
+        self.seen.workloads.get(self.round.entries[self.entry].workload).key().clone()
     }
+}
 
+impl State {
     /// Is there anybody, with quota or about to get it in this cycle, for whose pods admissions wait?
     pub(crate) fn is_blocked(&self, cycle: &Cycle) -> bool {
         let is_on = self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission);
@@ -42,7 +42,7 @@ impl State {
     }
 
     /// Goes on with a round on this state, until its end or until it has to wait.
-    pub(crate) fn play(&mut self, mut round: Round, now: Time) -> Decision {
+    pub(crate) fn play(&mut self, mut round: Round, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         match self.process_entries(&mut round) {
             Progress::Done => {
                 self.take_back(&mut round.cycle);
@@ -51,37 +51,41 @@ impl State {
             Progress::Waits { entry, slice } => {
                 let seen = self.clone();
                 self.take_back(&mut round.cycle);
-                self.put_aside(Waiting { seen, round, entry, slice }, now)
+                self.put_aside(Box::new(Waiting { seen, round, entry, slice }), waiting, now)
             }
         }
     }
 
     /// Goes on with a cycle that was put aside, once all pods are ready.
-    pub(crate) fn go_on(&mut self, mut waiting: Box<Waiting>, now: Time) -> Decision {
+    pub(crate) fn go_on(&mut self, mut cycle: Box<Waiting>, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         if !self.unready.is_empty() {
-            let waits_for_pods = Some(self.head_of(&waiting));
-            self.waiting_cycle = Some(waiting);
+            let waits_for_pods = Some(cycle.head());
+            *waiting = Some(cycle);
             return Decision { cycle: self.cycle, waits_for_pods, ..Decision::default() };
         }
-        self.note_gone(&mut waiting);
-        let Waiting { seen, round, entry, slice } = &mut *waiting;
+        self.has_waiting_cycle = false;
+        self.note_gone(&mut cycle);
+        let Waiting { seen, round, entry, slice } = &mut *cycle;
         seen.now = now;
         seen.unready.clear();
         seen.admit(*entry, *slice, round);
         let progress = seen.process_entries(round);
-        self.spare_gone(&mut waiting);
+        self.spare_gone(&mut cycle);
         match progress {
-            Progress::Done => self.end_round(waiting.round, now),
-            Progress::Waits { entry, slice } => self.put_aside(Waiting { entry, slice, ..*waiting }, now),
+            Progress::Done => self.end_round(cycle.round, now),
+            Progress::Waits { entry, slice } => {
+                (cycle.entry, cycle.slice) = (entry, slice);
+                self.put_aside(cycle, waiting, now)
+            }
         }
     }
 
     /// Writes what was decided so far, and on the entry that waits for what.
-    fn put_aside(&mut self, mut waiting: Waiting, now: Time) -> Decision {
-        self.write(&mut waiting.round.cycle, now);
-        let head = self.head_of(&waiting);
-        let id = waiting.round.entries[waiting.entry].workload;
-        if self.is_same(&waiting.seen, id) {
+    fn put_aside(&mut self, mut cycle: Box<Waiting>, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
+        self.write(&mut cycle.round.cycle, now);
+        let head = cycle.head();
+        let id = cycle.round.entries[cycle.entry].workload;
+        if self.is_same(&cycle.seen, id) {
             let gates = self.config.gates;
             let reason = reasons::unadmitted(reasons::WAITING_FOR_PODS_READY, reasons::WAITING, gates);
             let old = self.workloads.get(id).clone();
@@ -90,15 +94,12 @@ impl State {
                 self.settle_status_change(id, &old);
             }
         }
-        let mut decision = std::mem::take(&mut waiting.round.cycle.decision);
+        let mut decision = std::mem::take(&mut cycle.round.cycle.decision);
         decision.cycle = self.cycle;
         decision.waits_for_pods = Some(head);
-        self.waiting_cycle = Some(Box::new(waiting));
+        self.has_waiting_cycle = true;
+        *waiting = Some(cycle);
         decision
-    }
-
-    fn head_of(&self, waiting: &Waiting) -> Key {
-        waiting.seen.workloads.get(waiting.round.entries[waiting.entry].workload).key().clone()
     }
 
     /// Is this the workload that the cycle saw, and may it still be admitted or preempted?

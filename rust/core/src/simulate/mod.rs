@@ -18,6 +18,7 @@ mod record;
 mod samples;
 mod settle;
 mod simulation;
+mod submissions;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use jobs::{JobPlan, PodsPlan};
 pub use plan::{Change, Ending, Happening, Options, Timers};
 pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{Simulation, Turn};
+pub use submissions::Submissions;
 
 use crate::engine::Engine;
 use crate::objects::Time;

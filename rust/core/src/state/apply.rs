@@ -258,7 +258,7 @@ impl State {
     }
 
     /// The same for one workload that is pending again: LimitRanges may have changed while it held quota.
-    fn adjust_again(&mut self, id: WorkloadId) {
+    pub(crate) fn adjust_again(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
         let namespace = record.workload.meta.key.namespace().to_owned();
         let spec = self.share_spec(&namespace, record.spec.original.clone());

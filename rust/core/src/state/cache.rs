@@ -1,23 +1,15 @@
 //! What holds quota: ClusterQueues and Cohorts in the forest, and the workloads that charge them (rules/02 §4, §5).
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use thiserror::Error;
-
 use crate::assign::{QueueRules, Usage};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{CohortId, QueueId, WorkloadId};
 use crate::base::names::Names;
-use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
+use crate::objects::conditions::{EVICTED, PODS_READY, QUOTA_RESERVED, find_true, is_true};
 use crate::objects::priority::effective_priority;
-use crate::objects::{ClusterQueue, Cohort, Time};
-use crate::pods::totals;
-use crate::pods::totals::Totals;
-use crate::pods::totals::intern_totals;
+use crate::objects::variants::is_variant;
+use crate::objects::{ClusterQueue, Cohort, Time, Workload};
+use crate::pods::totals::{self, Totals, intern_totals};
 use crate::queue::queue_order_timestamp;
 use crate::quota::forest::{NodeId, NodeKind};
 use crate::state::{Owner, State, fair_weight};
@@ -25,8 +17,13 @@ use crate::status::activeness::{self, Lookup};
 use crate::status::stage::{has_active_quota_reservation, is_admitted};
 use crate::workloads::Record;
 use crate::workloads::assigned::{Assigned, Charged, charged_usage};
-use crate::workloads::charge::CandidateKey;
-use crate::workloads::charge::Charge;
+use crate::workloads::charge::{CandidateKey, Charge};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thiserror::Error;
 
 /// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed. Kueue logs it and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -254,6 +251,23 @@ impl State {
                 self.refresh_activeness(id);
             }
         }
+    }
+
+    /// Does a workload with an admission not count, because it stands for its variants?
+    pub(crate) fn counts_by_variants(&self, workload: &Workload) -> bool {
+        self.gate(Gate::ConcurrentAdmission)
+            && !is_variant(workload)
+            && workload.status.admission.as_ref().is_some_and(|admission| {
+                self.find_queue(&admission.cluster_queue)
+                    .and_then(|queue| self.queues[queue].object.as_ref())
+                    .is_some_and(|object| !object.concurrent_admission_policy.is_empty())
+            })
+    }
+
+    /// Do admissions wait until the pods of this workload are ready, once it has quota?
+    pub(crate) fn blocks_admission(&self, id: WorkloadId) -> bool {
+        self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission)
+            && !is_true(&self.workloads.get(id).workload.status.conditions, PODS_READY)
     }
 
     /// Takes a workload's reservation into account, or out of it, as its status now says (rules/01 §7.4).

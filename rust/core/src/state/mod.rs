@@ -4,6 +4,7 @@ pub mod admission_fair_sharing;
 pub mod agenda;
 pub mod apply;
 pub mod cache;
+mod devices;
 pub mod verdicts;
 
 use crate::assign::{QueueRules, ResourceGroup, Usage};
@@ -200,8 +201,8 @@ pub struct State {
     pub owners: IdVec<NodeId, Option<Owner>>,
     /// The workloads with quota whose pods are not ready, if admissions wait for them.
     pub unready: BTreeSet<WorkloadId>,
-    /// The cycle that waits for them.
-    pub waiting_cycle: Option<Box<crate::schedule::waiting::Waiting>>,
+    /// Does a cycle wait for them? It refers to its workloads by slot, and to their shapes.
+    pub has_waiting_cycle: bool,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
     pub unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.

@@ -8,12 +8,11 @@ use crate::base::quantity::{Family, Quantity};
 use crate::objects::{Container, DeviceClass, PodSet, ResourceList};
 use crate::pods::lists;
 use crate::pods::totals::DeviceRequests;
-use crate::state::State;
 
-use super::sources;
+use super::{DeviceRules, sources};
 
 /// Does a pod set ask for some of this extended resource?
-pub(super) fn asks_for(pod_set: &PodSet, resource: &str) -> bool {
+pub(crate) fn asks_for(pod_set: &PodSet, resource: &str) -> bool {
     is_extended(resource) && requested(pod_set).any(|(name, quantity)| name == resource && !quantity.is_zero())
 }
 
@@ -27,11 +26,11 @@ fn is_extended(name: &str) -> bool {
     name.contains('/') && !name.starts_with("kubernetes.io/") && !name.starts_with("hugepages-")
 }
 
-impl State {
+impl DeviceRules<'_> {
     /// Does a pod set ask for an extended resource that a DeviceClass stands for?
     pub(super) fn asks_for_backed_resources(&self, pod_sets: &[PodSet]) -> bool {
-        self.gate(Gate::KueueDRAIntegrationExtendedResource)
-            && self.device_classes.values().any(|class| {
+        self.gates.enabled(Gate::KueueDRAIntegrationExtendedResource)
+            && self.classes.values().any(|class| {
                 let resource = &class.extended_resource_name;
                 pod_sets.iter().any(|pod_set| asks_for(pod_set, resource))
             })
@@ -40,7 +39,7 @@ impl State {
     /// The class that Kubernetes takes for an extended resource: the one created last, of those the first by name.
     fn backing_class(&self, resource: &str) -> Option<&DeviceClass> {
         let backs = |class: &&DeviceClass| class.extended_resource_name == resource;
-        self.device_classes.values().filter(backs).min_by_key(|class| (Reverse(class.meta.created), &class.meta.name))
+        self.classes.values().filter(backs).min_by_key(|class| (Reverse(class.meta.created), &class.meta.name))
     }
 
     /// Exchanges such resources for what is charged instead, of one pod.
@@ -56,7 +55,7 @@ impl State {
             let mut replaced = BTreeSet::new();
             for (resource, quantity) in &asked.of_pod {
                 let Some(class) = self.backing_class(resource) else { continue };
-                match self.charge(resource, quantity, class, &asked) {
+                match self.charge_resource(resource, quantity, class, &asked) {
                     Ok((key, units)) => {
                         replaced.insert(resource.clone());
                         let quantity = Quantity::from_units(units, Family::DecimalSi);
@@ -74,17 +73,17 @@ impl State {
     }
 
     /// The resource that is charged, and how much of it a pod takes.
-    fn charge(
+    fn charge_resource(
         &self,
         resource: &str,
         quantity: &Quantity,
         class: &DeviceClass,
         asked: &Asked<'_>,
     ) -> Result<(String, i64), Vec<String>> {
-        let (resources, name) = (&self.config.resources, &class.meta.name);
+        let (resources, name) = (self.resources, &class.meta.name);
         let first = asked.containers.iter().find(|(_, list)| list.contains_key(resource));
         let path = first.map_or("", |(path, _)| path.as_str());
-        let configured = sources(resources, self.config.gates, name).map(|kind| match kind {
+        let configured = sources(resources, self.gates, name).map(|kind| match kind {
             "counters" => "counters configured; use ResourceClaimTemplates with CEL selectors for counter-based quota",
             _ => {
                 "capacity sources configured; use ResourceClaimTemplates with capacity.requests for capacity-based quota"

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Forest, NodeId, NodeKind, ResourceNames, Slot, TreeId};
+use super::{Forest, NodeId, NodeKind, Slot, TreeId};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, ResourceId};
+use crate::base::names::Names;
 use crate::quota::share::ResourceColumns;
 use crate::quota::tree::{Cell, Column, Row, Tree};
 
 impl Forest {
     /// Rebuilds every tree that changed since the last flush.
-    pub fn flush(&mut self, names: &impl ResourceNames) {
+    pub fn flush(&mut self, names: &Names) {
         if !self.dirty.is_empty() {
             let dirty: Vec<_> = std::mem::take(&mut self.dirty).into_iter().collect();
             self.rebuild(&dirty, &[], names);
@@ -22,12 +23,7 @@ impl Forest {
         }
     }
 
-    pub(super) fn rebuild(
-        &mut self,
-        touched: &[NodeId],
-        extra_columns: &[FlavorResourceId],
-        names: &impl ResourceNames,
-    ) {
+    pub(super) fn rebuild(&mut self, touched: &[NodeId], extra_columns: &[FlavorResourceId], names: &Names) {
         let mut groups: Vec<Vec<NodeId>> = Vec::new();
         let mut roots = BTreeSet::new();
         let mut cyclic = BTreeSet::new();
@@ -67,7 +63,7 @@ impl Forest {
         nodes: Vec<NodeId>,
         extra_columns: &[FlavorResourceId],
         keep_numbers: bool,
-        names: &impl ResourceNames,
+        names: &Names,
     ) -> (Slot, Vec<NodeId>) {
         let mut columns: BTreeSet<FlavorResourceId> = extra_columns.iter().copied().collect();
         for &node in &nodes {
@@ -167,11 +163,11 @@ impl Forest {
     }
 }
 
-fn resource_columns(columns: &[FlavorResourceId], names: &impl ResourceNames) -> ResourceColumns {
+fn resource_columns(columns: &[FlavorResourceId], names: &Names) -> ResourceColumns {
     let mut by_name: BTreeMap<&str, (ResourceId, Vec<Column>)> = BTreeMap::new();
     for (column, &fr) in columns.iter().enumerate() {
-        let resource = names.resource_of(fr);
-        by_name.entry(names.resource_name(resource)).or_insert_with(|| (resource, Vec::new())).1.push(column);
+        let resource = names.parts(fr).1;
+        by_name.entry(names.resource_text(resource)).or_insert_with(|| (resource, Vec::new())).1.push(column);
     }
     ResourceColumns(by_name.into_values().collect())
 }

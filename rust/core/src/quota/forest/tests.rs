@@ -6,17 +6,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-struct NoNames;
-
-impl ResourceNames for NoNames {
-    fn resource_of(&self, _: FlavorResourceId) -> ResourceId {
-        unreachable!("no quota anywhere")
-    }
-    fn resource_name(&self, _: ResourceId) -> &str {
-        unreachable!("no quota anywhere")
-    }
-}
-
 /// The root above a node: `None` if following the parents never ends.
 fn root_of(parents: &BTreeMap<NodeId, NodeId>, id: NodeId) -> Option<NodeId> {
     let mut at = id;
@@ -41,7 +30,7 @@ proptest! {
         let mut parents: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         for (child, parent) in moves {
             let (child, parent) = (NodeId(child), parent.map(NodeId));
-            let closes_cycle = forest.set_parent(child, parent, &NoNames);
+            let closes_cycle = forest.set_parent(child, parent, &Names::default());
             match parent {
                 Some(parent) => parents.insert(child, parent),
                 None => parents.remove(&child),
@@ -51,7 +40,7 @@ proptest! {
                 prop_assert_eq!(forest.root(id), root_of(&parents, id));
                 prop_assert_eq!(forest.has_cycle(id), root_of(&parents, id).is_none());
             }
-            forest.flush(&NoNames);
+            forest.flush(&Names::default());
         }
         // Only nodes of an acyclic tree count a recomputation, and all of its ClusterQueues do.
         let before: Vec<i64> = (6..9).map(|i| forest.generation(NodeId(i))).collect();
@@ -75,11 +64,11 @@ fn a_long_chain_is_linked_from_either_end() {
             links.reverse();
         }
         for (child, parent) in links {
-            assert!(!forest.set_parent(child, Some(parent), &NoNames));
+            assert!(!forest.set_parent(child, Some(parent), &Names::default()));
             forest.recompute(child);
         }
         assert_eq!(forest.root(nodes[0]), Some(nodes[n - 1]));
-        assert!(forest.set_parent(nodes[n - 1], Some(nodes[0]), &NoNames));
+        assert!(forest.set_parent(nodes[n - 1], Some(nodes[0]), &Names::default()));
         assert!(forest.has_cycle(nodes[n / 2]));
     }
 }

@@ -10,13 +10,13 @@ use crate::objects::priority::effective_priority;
 use crate::objects::slices;
 use crate::objects::variants::ALLOWED_FLAVORS;
 use crate::objects::variants::is_parent;
-use crate::objects::{Admission, PodSet, Time, Workload};
+use crate::objects::{Admission, PodSet, Workload};
 use crate::pods;
 use crate::pods::devices::Devices;
 use crate::pods::totals;
 use crate::pods::totals::intern_totals;
+use crate::queue::Item;
 use crate::queue::queue_order_timestamp;
-use crate::queue::{Item, RequeueReason, Returned};
 use crate::state::State;
 use crate::status::admissible::has_closed_preemption_gate;
 use crate::status::admissible::{backoff_expired, is_admissible, requeue_at};
@@ -86,7 +86,7 @@ impl State {
                     assigned: None,
                 };
                 // A waiting cycle refers to its workloads by slot, so no slot is reused meanwhile.
-                self.workloads.insert(record, self.waiting_cycle.is_some())
+                self.workloads.insert(record, self.has_waiting_cycle)
             }
         };
         self.agenda.touch(id);
@@ -104,7 +104,7 @@ impl State {
     /// Forgets now and then what workloads had in common that have gone, so that those passing through leave nothing.
     fn forget_unused_shapes(&mut self) {
         // The entries of a cycle that waits have shapes of their own.
-        if self.waiting_cycle.is_some() || !self.workloads.is_worth_a_sweep() {
+        if self.has_waiting_cycle || !self.workloads.is_worth_a_sweep() {
             return;
         }
         let State { workloads, queues, agenda, unconfirmed, .. } = self;
@@ -234,34 +234,6 @@ impl State {
         }
     }
 
-    /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
-    pub fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
-        self.now = now;
-        self.restore_slice(id);
-        self.request_flush_for(id);
-        self.uncache(id);
-        if !has_quota_reservation(&before.workload) {
-            self.drop_penalty(before.local_queue, id);
-        }
-        let written = self.workloads.get(id).workload.status.admission.clone();
-        *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
-        self.follow_admission(id, written.as_ref());
-        self.agenda.touch(id);
-        if gone {
-            return;
-        }
-        self.adjust_again(id);
-        self.refresh_totals(id);
-        if let Some(queue) = self.queue_of(id).filter(|_| !self.is_refused(id)) {
-            let item = self.item(id);
-            let pending = &mut self.queues[queue].pending;
-            let returned = Returned { reason: RequeueReason::FailedAfterNomination, ..Returned::default() };
-            pending.requeue(&mut self.places, &item, &returned);
-            self.workloads.get_mut(id).queued_in = Some(queue);
-            self.note_waiting(queue);
-        }
-    }
-
     /// Moves a workload between queue and cache after its object changed from `old` (rules/05 §2.1, §3.1).
     pub fn settle_change(&mut self, id: WorkloadId, old: &Record) {
         let record = self.workloads.get(id);
@@ -269,7 +241,7 @@ impl State {
         let relevant = self.is_relevant_change(old, record);
         let has_moved = old.local_queue != record.local_queue;
         // One with another UID is another workload: what a waiting cycle has in hand is not it (rules/07 §6).
-        let is_another = self.waiting_cycle.is_some() && !record.key().is_copy(old.key());
+        let is_another = self.has_waiting_cycle && !record.key().is_copy(old.key());
         if has_moved || is_another {
             self.unqueue(id);
         }

@@ -1,0 +1,80 @@
+//! ResourceClaimTemplates and DeviceClasses come and go, and what that does to the workloads that ask for devices.
+
+use std::sync::Arc;
+
+use crate::base::ids::WorkloadId;
+use crate::objects::{DeviceClass, PodSet, ResourceClaimTemplate};
+use crate::pods::devices::{DeviceRules, Devices, asks_for};
+use crate::state::State;
+use crate::status::stage::Stage;
+
+impl State {
+    /// What the devices of a workload come to; `None` if it asks for none.
+    pub(crate) fn resolve_devices(&self, id: WorkloadId) -> Option<Arc<Devices>> {
+        let record = self.workloads.get(id);
+        let rules = DeviceRules {
+            templates: self.claim_templates.get(record.key().namespace()),
+            classes: &self.device_classes,
+            resources: &self.config.resources,
+            gates: self.config.gates,
+        };
+        rules.resolve(&record.spec.original, &record.spec.adjusted).map(Arc::new)
+    }
+
+    /// Is the workload kept out of its queue for its devices?
+    pub(crate) fn is_refused(&self, id: WorkloadId) -> bool {
+        matches!(self.workloads.get(id).devices.as_deref(), Some(Devices::Refused(_)))
+    }
+
+    // Templates and classes come and go.
+
+    pub(crate) fn put_claim_template(&mut self, template: ResourceClaimTemplate) {
+        let (namespace, name) = (template.meta.namespace.clone(), template.meta.name.clone());
+        self.claim_templates.entry(namespace.clone()).or_default().insert(name.clone(), template);
+        self.resolve_again(|record_namespace, pod_set| record_namespace == namespace && claims(pod_set, &name));
+    }
+
+    /// Removes a ResourceClaimTemplate.
+    pub fn remove_claim_template(&mut self, namespace: &str, name: &str) -> bool {
+        let templates = self.claim_templates.get_mut(namespace);
+        if templates.and_then(|templates| templates.remove(name)).is_none() {
+            return false;
+        }
+        self.resolve_again(|record_namespace, pod_set| record_namespace == namespace && claims(pod_set, name));
+        true
+    }
+
+    pub(crate) fn put_device_class(&mut self, class: DeviceClass) {
+        let new = class.extended_resource_name.clone();
+        let old = self.device_classes.insert(class.meta.name.clone(), class);
+        let old = old.map(|class| class.extended_resource_name).unwrap_or_default();
+        self.resolve_again(|_, pod_set| asks_for(pod_set, &new) || asks_for(pod_set, &old));
+    }
+
+    /// Removes a DeviceClass.
+    pub fn remove_device_class(&mut self, name: &str) -> bool {
+        let Some(class) = self.device_classes.remove(name) else { return false };
+        self.resolve_again(|_, pod_set| asks_for(pod_set, &class.extended_resource_name));
+        true
+    }
+
+    /// Works out anew the pending workloads with such a pod set.
+    fn resolve_again(&mut self, concerns: impl Fn(&str, &PodSet) -> bool) {
+        let pending: Vec<WorkloadId> = self
+            .workloads
+            .iter()
+            .filter(|(_, record)| record.spec.original.iter().any(|set| concerns(record.key().namespace(), set)))
+            .filter(|(_, record)| Stage::of(&record.workload) == Stage::Pending)
+            .map(|(id, _)| id)
+            .collect();
+        for id in pending {
+            let workload = self.workload_object(id);
+            self.apply_workload(workload);
+        }
+    }
+}
+
+/// Does a pod set claim devices by this template?
+fn claims(pod_set: &PodSet, template: &str) -> bool {
+    pod_set.template.spec.resource_claims.iter().any(|claim| claim.template_name.as_deref() == Some(template))
+}
