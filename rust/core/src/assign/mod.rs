@@ -12,6 +12,11 @@ mod reasons;
 mod scan;
 mod usage;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
@@ -20,10 +25,6 @@ use crate::objects::config::Config;
 use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor};
 use crate::pods::totals::Totals;
 use crate::quota::tree::{Column, Row, Tree};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use smallvec::SmallVec;
 
 pub use assignment::{Assignment, Choices, FlavorChoice, PodSetAssignment, Requests};
 pub use attempts::{Attempt, AttemptList};

@@ -6,9 +6,9 @@ use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::engine::Engine;
 use crate::objects::{Admission, Time, Workload};
-use crate::schedule::cycle::Cycle;
 use crate::schedule::decision::{Preempted, Undecided};
 use crate::schedule::entry::EntryStatus;
+use crate::schedule::round::Cycle;
 use crate::state::State;
 use crate::status::admissible::is_admissible;
 

@@ -2,10 +2,11 @@
 
 #![allow(missing_docs)] // a field is documented where its name is not the Kubernetes name and meaning
 
+use std::collections::BTreeMap;
+
 use crate::base::gates::Gates;
 use crate::base::quantity::Quantity;
 use crate::objects::StringMap;
-use std::collections::BTreeMap;
 
 /// Everything that a cycle is told besides the objects and `now`.
 #[derive(Clone, Debug, Default, PartialEq)]

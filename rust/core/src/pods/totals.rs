@@ -2,6 +2,9 @@
 
 mod transform;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, ResourceId};
 use crate::base::names::Names;
@@ -11,8 +14,6 @@ use crate::objects::{
     Admission, PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus, config,
 };
 use crate::pods::{pod_requests, values};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The total of one pod set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

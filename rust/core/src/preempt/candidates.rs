@@ -1,15 +1,15 @@
 //! Candidates in the order in which they are looked at (rules/04 §2, §3).
 
-use crate::base::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
-use crate::objects::config::AdmissionFairSharing;
-use crate::objects::{PreemptionPolicy, Time};
-use crate::state::admission_fair_sharing::local_queue_usage;
-use crate::workloads::charge::CandidateKey;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::{Preemptor, World};
+use crate::base::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use crate::objects::config::AdmissionFairSharing;
+use crate::objects::{PreemptionPolicy, Time};
+use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::workloads::charge::CandidateKey;
 
 /// A candidate of a ClusterQueue.
 #[derive(Clone, Copy, Debug)]

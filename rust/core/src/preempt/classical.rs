@@ -1,15 +1,15 @@
 //! Classical preemption, hierarchical cohorts included (rules/04 §4).
 
+use smallvec::SmallVec;
+
+use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
+use super::{Demand, Preemptor, Removed, World, borrow_within_cohort, minimise, restore, targets_of};
 use crate::base::amount::Amount;
 use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::tree::{Row, Tree};
 use crate::status::reasons;
 use crate::workloads::charge::Target;
-use smallvec::SmallVec;
-
-use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
-use super::{Demand, Preemptor, Removed, World, borrow_within_cohort, minimise, restore, targets_of};
 
 /// How a candidate may be preempted (rules/04 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

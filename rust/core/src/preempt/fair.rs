@@ -1,5 +1,10 @@
 //! Preemption by fair shares (rules/04 §5).
 
+use std::collections::BTreeMap;
+
+use super::candidates::{Wanted, allowed};
+use super::order::{Order, Victim, Victims};
+use super::{Demand, Preemptor, Removed, World, minimise, restore, targets_of, within_nominal_gate};
 use crate::objects::PreemptionPolicy;
 use crate::objects::config::PreemptionStrategy;
 use crate::quota::forest::NodeId;
@@ -7,11 +12,6 @@ use crate::quota::share::Share;
 use crate::quota::tree::Tree;
 use crate::status::reasons;
 use crate::workloads::charge::{CandidateKey, Target};
-use std::collections::BTreeMap;
-
-use super::candidates::{Wanted, allowed};
-use super::order::{Order, Victim, Victims};
-use super::{Demand, Preemptor, Removed, World, minimise, restore, targets_of, within_nominal_gate};
 
 pub(super) fn find_targets(
     world: &World<'_>,

@@ -8,6 +8,10 @@ mod classical;
 mod fair;
 mod order;
 
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
 use crate::assign::{Assignment, Mode, Oracle, Possibility};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
@@ -21,9 +25,6 @@ use crate::quota::tree::{Column, Mark, Row, Tree};
 use crate::state::{LocalQueueRecord, Owner, QueueRecord};
 use crate::workloads::Workloads;
 use crate::workloads::charge::{CandidateKey, Target};
-use std::collections::BTreeSet;
-
-use rustc_hash::FxHashMap;
 
 /// What a search reads; the quota tree itself is apart, because the search tries things out on it.
 #[derive(Clone, Copy)]

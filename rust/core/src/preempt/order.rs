@@ -3,17 +3,17 @@
 //! A victim changes the shares of its ClusterQueue and of the cohorts above it, each of which stands in front of its
 //! siblings then: of the many children of a cohort only who stands in front is looked at again.
 
-use crate::quota::forest::NodeId;
-use crate::quota::share::Share;
-use crate::quota::tree::Tree;
-use crate::state::Owner;
-use crate::workloads::charge::CandidateKey;
 use std::cmp::{Ordering, Reverse};
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::candidates::Allowed;
 use super::{Preemptor, Removed, World};
+use crate::quota::forest::NodeId;
+use crate::quota::share::Share;
+use crate::quota::tree::Tree;
+use crate::state::Owner;
+use crate::workloads::charge::CandidateKey;
 
 /// The order of candidates: workloads of other ClusterQueues before those of the preemptor's (rules/04 §3).
 type Rank<'a> = (bool, bool, &'a CandidateKey);

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use crate::base::gates::{Gate, Gates};
 use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED};
@@ -8,8 +10,6 @@ use crate::objects::{
 };
 use crate::status::admissible::ADMISSION_GATED_BY;
 use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};
-
-use proptest::prelude::*;
 
 const NO_EVENTS: [&str; 0] = [];
 const DOES_NOT_FIT: &str = "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, \

@@ -5,6 +5,8 @@ pub mod decision;
 pub mod entry;
 pub mod nominate;
 pub(crate) mod outcome;
+mod process;
+pub(crate) mod round;
 pub mod slices;
 pub mod tournament;
 pub mod variants;

@@ -1,5 +1,7 @@
 //! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
 
+use std::collections::BTreeSet;
+
 use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
@@ -10,9 +12,9 @@ use crate::objects::variants::allowed_flavors;
 use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World, remove_from_tree, restore};
 use crate::queue::{RequeueReason, queue_order_timestamp};
-use crate::schedule::cycle::Cycle;
 use crate::schedule::decision::Undecided;
 use crate::schedule::entry::{Entry, EntryStatus};
+use crate::schedule::round::Cycle;
 use crate::state::State;
 use crate::state::apply::asks_for_topology;
 use crate::state::verdicts::Verdict;
@@ -20,7 +22,6 @@ use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::stage::has_quota_reservation;
 use crate::status::{messages, reasons};
 use crate::workloads::charge::Target;
-use std::collections::BTreeSet;
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).

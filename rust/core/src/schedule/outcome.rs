@@ -1,5 +1,10 @@
 //! What becomes of an entry: a reservation, preemptions, or back to the queue with a reason (rules/05 §6.4, §6.5).
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
 use crate::assign::{self, Resume};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
@@ -11,9 +16,9 @@ use crate::objects::resource_names::{exact_quantity, quantity_from_value};
 use crate::objects::{Admission, PodSet, PodSetRequest, Time};
 use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
-use crate::schedule::cycle::{Assumed, Cycle};
 use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Kept, Preempted, index};
 use crate::schedule::entry::{Entry, EntryStatus};
+use crate::schedule::round::{Assumed, Cycle};
 use crate::state::{Owner, State};
 use crate::status::admissible::{is_admissible, queued_wait};
 use crate::status::checks::checks_for_admission;
@@ -23,10 +28,6 @@ use crate::status::{eviction, messages, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Target;
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use smallvec::{SmallVec, smallvec};
 
 impl State {
     /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).

@@ -1,5 +1,7 @@
 //! Elastic workloads: a slice that takes the place of an older, smaller one (rules/09 §2.3).
 
+use std::collections::BTreeSet;
+
 use crate::assign::ReplacedPodSet;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
@@ -12,7 +14,6 @@ use crate::state::State;
 use crate::status::stage::is_finished;
 use crate::status::{eviction, messages, reasons};
 use crate::workloads::charge::Target;
-use std::collections::BTreeSet;
 
 impl State {
     /// The slice that a workload replaces: it holds quota of the same ClusterQueue, is of the same namespace, and does

@@ -4,14 +4,15 @@
 //! ([`crate::quota::forest::Forest::version`]), from settings (the ClusterQueue's own rules, ResourceFlavors), and from the head.
 //! Those come again that stay in their heaps: the heads of StrictFIFO queues, and whoever waits for its victims.
 
+use std::sync::Arc;
+
 use crate::assign::{self, Mode, Resume, ScanProgress};
 use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::variants::ALLOWED_FLAVORS;
-use crate::schedule::cycle::Cycle;
 use crate::schedule::entry::Entry;
+use crate::schedule::round::Cycle;
 use crate::state::State;
 use crate::state::verdicts::{Question, Verdict};
-use std::sync::Arc;
 
 impl State {
     /// The verdict on a head, on the usage at the start of a cycle: the one before, where that still holds.

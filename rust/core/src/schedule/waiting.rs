@@ -6,8 +6,8 @@
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::objects::Time;
-use crate::schedule::cycle::{Cycle, Progress, Round};
 use crate::schedule::decision::Decision;
+use crate::schedule::round::{Cycle, Progress, Round};
 use crate::state::State;
 use crate::status::messages;
 use crate::status::reasons;

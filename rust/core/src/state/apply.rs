@@ -3,6 +3,8 @@
 mod flush;
 mod workload;
 
+use std::sync::Arc;
+
 use crate::assign::requests_topology;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::variants::is_parent;
@@ -14,7 +16,6 @@ use crate::state::{StaleDefaults, State};
 use crate::status::admissible::is_admissible;
 use crate::status::stage::{Stage, is_finished};
 use crate::workloads::Spec;
-use std::sync::Arc;
 
 impl State {
     /// Applies one object: creates it or takes over its newer version.

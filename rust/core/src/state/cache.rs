@@ -1,5 +1,12 @@
 //! What holds quota: ClusterQueues and Cohorts in the forest, and the workloads that charge them (rules/02 §4, §5).
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thiserror::Error;
+
 use crate::assign::{QueueRules, Usage};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
@@ -18,12 +25,6 @@ use crate::status::stage::{has_active_quota_reservation, is_admitted};
 use crate::workloads::Record;
 use crate::workloads::assigned::{Assigned, Charged, charged_usage};
 use crate::workloads::charge::{CandidateKey, Charge};
-use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use thiserror::Error;
 
 /// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed. Kueue logs it and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -7,6 +7,11 @@ pub mod cache;
 mod devices;
 pub mod verdicts;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use crate::assign::{QueueRules, ResourceGroup, Usage};
 use crate::base::gates::Gate;
 use crate::base::ids::{
@@ -29,10 +34,6 @@ use crate::state::verdicts::Verdicts;
 use crate::status::activeness::{Activeness, QueueStatus};
 use crate::workloads::charge::{CandidateKey, Charge};
 use crate::workloads::{Record, Workloads};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 /// A ClusterQueue, or a name that others use for one.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,226 @@
+//! One entry is decided on, with what the entries before it have taken (rules/05 §6.4).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::assign::{self, Mode, Nomination};
+use crate::base::amount::Amount;
+use crate::base::gates::Gate;
+use crate::base::ids::{FlavorResourceId, WorkloadId};
+use crate::objects::PreemptionPolicy;
+use crate::preempt::{remove_from_tree, restore};
+use crate::queue::RequeueReason;
+use crate::schedule::entry::{Entry, EntryStatus};
+use crate::schedule::round::{Cycle, Fitting, Round};
+use crate::state::State;
+use crate::status::admissible::has_closed_preemption_gate;
+use crate::status::messages;
+use crate::status::reasons;
+
+impl State {
+    /// Decides on one entry (rules/05 §6.4).
+    pub(crate) fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) -> Fitting {
+        if self.stands_back(entry) {
+            return Fitting::Decided;
+        }
+        if self.forest.tree(entry.tree).has_saturated() {
+            // Kueue asks this of every entry, and where sums have saturated asking has an effect of its own.
+            self.fits(entry, entry.usage(), cycle);
+        }
+        if cycle.takes_from_victims(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
+            self.assign_again(entry, cycle);
+        }
+        let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
+        let mode = assignment.mode();
+        match mode {
+            Mode::NoFit => {
+                entry.requeue = RequeueReason::NoFit;
+                entry.reason = assignment.no_fit_reason.as_str();
+                return Fitting::Decided;
+            }
+            Mode::Preempt if entry.targets.is_empty() => {
+                entry.requeue = RequeueReason::PreemptionNoCandidates;
+                entry.reason = reasons::WAITING_FOR_QUOTA;
+                if !self.can_always_reclaim(entry) {
+                    let reserved = self.resources_to_reserve(entry);
+                    self.try_usage(entry, &reserved, cycle);
+                }
+                return Fitting::Decided;
+            }
+            Mode::Preempt if self.is_preemption_gated(entry) => {
+                entry.status = EntryStatus::PreemptionGated;
+                entry.message = messages::PREEMPTION_GATED.into();
+                entry.reason = reasons::ADMISSION_GATED;
+                entry.requeue = RequeueReason::PreemptionGated;
+                entry.starts_over = true;
+                return Fitting::Decided;
+            }
+            Mode::DeferredFit => {
+                entry.message = messages::FITS_AFTER_PREEMPTIONS.into();
+                entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
+                entry.requeue = RequeueReason::PendingPreemption;
+                entry.starts_over = true;
+                self.try_usage(entry, entry.usage(), cycle);
+                return Fitting::Decided;
+            }
+            Mode::Preempt | Mode::Fit => {}
+        }
+        if cycle.takes_from_victims(entry) {
+            self.skip(entry, messages::OVERLAPPING_TARGETS, true, cycle);
+            return Fitting::Decided;
+        }
+        if !self.fits(entry, entry.usage(), cycle) {
+            self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
+            return Fitting::Decided;
+        }
+        if !entry.targets.is_empty() {
+            cycle.victims.entry(entry.tree).or_default().extend(entry.targets.iter().map(|t| t.workload));
+        }
+        self.try_usage(entry, entry.usage(), cycle);
+        let slice = self.split_off_slice(entry.workload, &mut entry.targets);
+        if mode == Mode::Preempt {
+            let n = entry.targets.len();
+            entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
+            entry.requeue = RequeueReason::PendingPreemption;
+            entry.starts_over = true;
+            entry.message = format!("{}{}", entry.message, messages::pending_preemption(n)).into();
+            cycle.preemptions.extend(entry.targets.iter().map(|&t| (t, entry.workload, entry.queue)));
+            return Fitting::Decided;
+        }
+        if !entry.has_reservation && self.is_blocked(cycle) {
+            entry.reason = reasons::WAITING_FOR_PODS_READY;
+            entry.message = messages::WAITING_FOR_PODS_READY.into();
+            return Fitting::Waits(slice);
+        }
+        self.admit_entry(entry, slice, cycle);
+        Fitting::Decided
+    }
+
+    /// The entry that waited for pods gets its quota.
+    pub(crate) fn admit(&mut self, entry: usize, slice: Option<WorkloadId>, round: &mut Round) {
+        self.admit_entry(&mut round.entries[entry], slice, &mut round.cycle);
+    }
+
+    fn admit_entry(&mut self, entry: &mut Entry, slice: Option<WorkloadId>, cycle: &mut Cycle) {
+        if entry.is_gone || entry.is_homeless {
+            entry.status = EntryStatus::Nominated;
+            return;
+        }
+        if self.migrates(entry, cycle) {
+            return;
+        }
+        entry.status = EntryStatus::Assumed;
+        cycle.replaced.extend(slice.map(|slice| (slice, entry.workload)));
+        self.note_reservation(entry, cycle);
+    }
+
+    fn skip(&self, entry: &mut Entry, message: &'static str, counts: bool, cycle: &mut Cycle) {
+        entry.status = EntryStatus::Skipped;
+        entry.message = message.into();
+        entry.reason = reasons::WAITING_FOR_QUOTA;
+        if counts {
+            let queue = self.names.queues[entry.queue].to_string();
+            *cycle.decision.skipped_preemptions.entry(queue).or_default() += 1;
+        }
+    }
+
+    /// An entry whose targets are victims already is assigned again as if those were gone, among the flavors that it was
+    /// nominated with (rules/04 §7).
+    fn assign_again(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
+        let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
+        let record = self.workloads.get(entry.workload);
+        let mut nomination = Nomination::new();
+        for pod_set in &assignment.pod_sets {
+            let flavors = pod_set.flavors.iter().map(|choice| (choice.resource, choice.flavor)).collect();
+            nomination.insert(record.spec.adjusted[pod_set.index].name.clone(), flavors);
+        }
+        self.workloads.get_mut(entry.workload).resume = None;
+        let (mut assignment, targets) = self.find_assignment(entry, Some(&nomination), cycle);
+        if assignment.mode() == Mode::Fit {
+            assignment.override_mode = Some(Mode::DeferredFit);
+        }
+        let record = self.workloads.get(entry.workload);
+        entry.message = assign::messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
+        let deferred = assignment.mode() == Mode::DeferredFit;
+        entry.assignment = Some(Arc::new(assignment));
+        entry.targets = targets;
+        let fresh =
+            !entry.targets.is_empty() && !cycle.takes_from_victims(entry) && self.fits(entry, entry.usage(), cycle);
+        let result = if deferred {
+            "deferred_fit"
+        } else if fresh {
+            "new_targets"
+        } else {
+            "skipped"
+        };
+        let of_queue =
+            cycle.decision.target_recomputations.entry(self.names.queues[entry.queue].to_string()).or_default();
+        *of_queue.entry(result).or_default() += 1;
+    }
+
+    /// Is preemption gated and a gate closed (rules/05 §6.4 step 5)?
+    fn is_preemption_gated(&self, entry: &Entry) -> bool {
+        let enabled = self.gate(Gate::ConcurrentAdmission) || self.gate(Gate::MultiKueueOrchestratedPreemption);
+        enabled && has_closed_preemption_gate(&self.workloads.get(entry.workload).workload)
+    }
+
+    /// Can the ClusterQueue always get its nominal quota back, so that nothing needs to be held for it?
+    fn can_always_reclaim(&self, entry: &Entry) -> bool {
+        let any = self.queues[entry.queue]
+            .rules
+            .preemption
+            .as_ref()
+            .is_some_and(|p| p.reclaim_within_cohort == PreemptionPolicy::Any);
+        any && !(self.gate(Gate::PrioritizePreemptorWorkloads) && entry.is_preemptor)
+    }
+
+    /// What is held for an entry that cannot preempt anybody, so that others do not take it (rules/05 §6.4 step 4).
+    fn resources_to_reserve(&self, entry: &Entry) -> Vec<(FlavorResourceId, Amount)> {
+        let tree = self.forest.tree(entry.tree);
+        let borrows = entry.assignment.as_ref().is_some_and(|a| a.borrowing > 0);
+        let mut usage = entry.usage().to_vec();
+        for (fr, amount) in &mut usage {
+            let Some(column) = tree.column(*fr) else { continue };
+            let quota = tree.quota(entry.row, column);
+            let used = tree.usage(entry.row, column);
+            *amount = match (borrows, quota.borrowing_limit) {
+                (true, None) => *amount,
+                (true, Some(limit)) => (*amount).min(quota.nominal.plus(limit).minus(used)),
+                (false, _) => (*amount).min(quota.nominal.minus(used)).max(Amount::ZERO),
+            };
+        }
+        usage
+    }
+
+    /// Would the usage fit with the victims of the cycle and the own targets gone (rules/05 §6.4 step 2)?
+    fn fits(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &Cycle) -> bool {
+        let victims = cycle.victims(entry.tree);
+        let gone = if entry.targets.is_empty() {
+            Cow::Borrowed(victims)
+        } else {
+            Cow::Owned(victims.iter().copied().chain(entry.targets.iter().map(|t| t.workload)).collect())
+        };
+        let mut tree = self.forest.lend_tree(entry.tree);
+        let world = self.world(&cycle.nobody);
+        let mark = tree.mark();
+        let removed = remove_from_tree(&world, &mut tree, entry.tree, &gone);
+        let fits = usage.iter().all(|&(fr, amount)| {
+            let available = tree.column(fr).map_or(Amount::ZERO, |column| tree.available(entry.row, column));
+            amount <= available
+        });
+        restore(&world, &mut tree, mark, &removed);
+        self.forest.return_tree(entry.tree, tree);
+        fits
+    }
+
+    /// Adds usage for the rest of the cycle.
+    fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
+        cycle.mark(&mut self.forest, entry.tree);
+        let tree = self.forest.tree_mut(entry.tree);
+        for &(fr, amount) in usage {
+            if let Some(column) = tree.column(fr) {
+                tree.add_usage(entry.row, column, amount);
+            }
+        }
+    }
+}

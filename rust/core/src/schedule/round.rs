@@ -1,0 +1,92 @@
+//! What a cycle has in hand: its entries, and what these share until the cycle writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::shared::Shared;
+use crate::objects::Admission;
+use crate::quota::forest::{Forest, TreeId};
+use crate::quota::tree::Mark;
+use crate::schedule::decision::Decision;
+use crate::schedule::entry::Entry;
+use crate::schedule::tournament::Tournament;
+use crate::workloads::assigned::Assigned;
+use crate::workloads::charge::Target;
+
+/// The entries of a cycle, decided on and not.
+#[derive(Clone, Debug)]
+pub(crate) struct Round {
+    /// Nominated heads.
+    pub entries: Vec<Entry>,
+    /// Heads with something in their way.
+    pub not_nominated: Vec<Entry>,
+    /// The entries that are not decided on yet, in order.
+    pub left: BTreeSet<usize>,
+    /// Who of them goes first with fair sharing.
+    pub tournament: Tournament,
+    /// What they share.
+    pub cycle: Cycle,
+}
+
+/// How far a round has come.
+pub(crate) enum Progress {
+    /// To its end.
+    Done,
+    /// To an entry that fits but has to wait until pods are ready, with the slice that it replaces.
+    Waits { entry: usize, slice: Option<WorkloadId> },
+}
+
+/// What became of an entry.
+pub(crate) enum Fitting {
+    /// It is decided.
+    Decided,
+    /// It fits, and waits until pods are ready; with the slice that it replaces.
+    Waits(Option<WorkloadId>),
+}
+
+/// A quota reservation that is not written yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Assumed {
+    pub workload: WorkloadId,
+    pub queue: QueueId,
+    pub admission: Shared<Admission>,
+    pub assigned: Assigned,
+}
+
+/// What the entries of a cycle share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cycle {
+    /// Trees whose usage was tried out, with the state to go back to.
+    pub marks: BTreeMap<TreeId, Mark>,
+    pub decision: Decision,
+    /// Quota reservations, to charge once the trial usage is rolled back.
+    pub assumed: Vec<Assumed>,
+    /// Slices that their replacements end: old and new.
+    pub replaced: Vec<(WorkloadId, WorkloadId)>,
+    /// Preemptions, to write at the end: target and preemptor.
+    pub preemptions: Vec<(Target, WorkloadId, QueueId)>,
+    /// Variants to evict at the end: the one that runs, and the one for a preferred flavor.
+    pub migrations: Vec<(WorkloadId, WorkloadId)>,
+    /// The victims of the entries so far, by the tree in which they are.
+    pub victims: BTreeMap<TreeId, BTreeSet<WorkloadId>>,
+    /// Always empty: nobody counts as gone.
+    pub nobody: BTreeSet<WorkloadId>,
+}
+
+impl Cycle {
+    /// What happens to a tree from now on is undone at the end of the cycle.
+    pub fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
+        self.marks.entry(tree).or_insert_with(|| forest.tree_mut(tree).mark());
+    }
+
+    /// The victims so far in a tree.
+    pub fn victims(&self, tree: TreeId) -> &BTreeSet<WorkloadId> {
+        self.victims.get(&tree).unwrap_or(&self.nobody)
+    }
+
+    /// Is one of its targets a victim of another entry already?
+    pub fn takes_from_victims(&self, entry: &Entry) -> bool {
+        let victims = self.victims(entry.tree);
+        entry.targets.iter().any(|target| victims.contains(&target.workload))
+    }
+}
