@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::objects::{Admission, Time, Workload};
 use crate::schedule::decision::{Preempted, Undecided};
 use crate::schedule::entry::EntryStatus;
-use crate::schedule::round::Cycle;
+use crate::schedule::round::Round;
 use crate::state::State;
 use crate::status::admissible::is_admissible;
 
@@ -119,8 +119,7 @@ impl State {
     fn consider_as_head(&mut self, id: WorkloadId, queue: QueueId, answer: &mut WhatIf) {
         let pending = &self.queues[queue].pending;
         answer.n_ahead = pending.n_before(&pending.key(&self.item(id)));
-        let mut cycle = Cycle::default();
-        let (mut entries, mut refused) = self.nominate(vec![(queue, id)], &mut cycle);
+        let Round { mut entries, not_nominated: mut refused, mut cycle, .. } = self.nominate(vec![(queue, id)]);
         if let Some(entry) = entries.first_mut() {
             self.process(entry, &mut cycle);
         }

@@ -1,11 +1,10 @@
-//! One scheduling cycle: heads, nominate, order, process, requeue (rules/05 §6).
+//! One scheduling cycle: heads, nominate, order, process, write, requeue (rules/05 §6).
 
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::Time;
 use crate::schedule::decision::Decision;
 use crate::schedule::entry::{EntryStatus, sort_classical};
 use crate::schedule::round::{Cycle, Fitting, Progress, Round};
-use crate::schedule::tournament::Tournament;
 use crate::schedule::waiting::Waiting;
 use crate::state::State;
 use crate::state::admission_fair_sharing::local_queue_usage;
@@ -20,60 +19,31 @@ impl State {
         if let Some(cycle) = waiting.take() {
             return self.go_on(cycle, waiting, now);
         }
-        self.unconfirmed.clear();
-        self.replaced_slices.clear();
-        self.deliver_writes();
-        let unparked = self.flush();
-        self.forest.flush(&self.names);
+        let unparked = self.settle_before_cycle();
         let heads = self.heads();
         if heads.is_empty() {
             return Decision { unparked, ..Decision::default() };
         }
         self.cycle += 1;
-        let mut cycle = Cycle::default();
-        cycle.decision.unparked = unparked;
-        let (mut entries, not_nominated) = self.nominate(heads, &mut cycle);
-        if self.config.fair_sharing.is_none() {
-            sort_classical(&mut entries, self.config.gates);
+        let mut round = self.nominate(heads);
+        round.cycle.decision.unparked = unparked;
+        self.order(&mut round);
+        if let Progress::Waits { entry, slice } = self.process_entries(&mut round) {
+            return self.wait(round, entry, slice, waiting, now);
         }
-        let left = (0..entries.len()).collect();
-        self.play(Round { entries, not_nominated, left, tournament: Tournament::default(), cycle }, waiting, now)
+        self.take_back(&mut round.cycle);
+        self.write(&mut round.cycle, now);
+        self.requeue_entries(round, now)
     }
 
-    /// Writes what was decided, with all trial usage taken back.
-    pub(crate) fn write(&mut self, cycle: &mut Cycle, now: Time) {
-        for assumed in std::mem::take(&mut cycle.assumed) {
-            self.assume(assumed, now, &mut cycle.decision);
-        }
-        for (old, new) in std::mem::take(&mut cycle.replaced) {
-            self.replace_slice(old, new, now, &mut cycle.decision);
-        }
-        for (target, preemptor, queue) in std::mem::take(&mut cycle.preemptions) {
-            self.write_preemption(target, preemptor, queue, now, &mut cycle.decision);
-        }
-        for (from, to) in std::mem::take(&mut cycle.migrations) {
-            self.write_migration(from, to, now, &mut cycle.decision);
-        }
-    }
-
-    /// Writes what was decided, and gives the heads that stay pending back to their queues.
-    pub(crate) fn end_round(&mut self, round: Round, now: Time) -> Decision {
-        let Round { entries, not_nominated, mut cycle, .. } = round;
-        self.write(&mut cycle, now);
-        for entry in entries.into_iter().chain(not_nominated) {
-            if entry.status != EntryStatus::Assumed && !entry.is_gone {
-                self.requeue(entry, now, &mut cycle.decision);
-            }
-        }
-        cycle.decision.cycle = self.cycle;
-        cycle.decision
-    }
-
-    /// Takes back the usage that the entries were tried out with.
-    pub(crate) fn take_back(&mut self, cycle: &mut Cycle) {
-        for (tree, mark) in std::mem::take(&mut cycle.marks) {
-            self.forest.tree_mut(tree).rollback(mark);
-        }
+    /// Catches up with what has happened since the last cycle. Returns how many parked workloads went back to their heaps.
+    fn settle_before_cycle(&mut self) -> usize {
+        self.unconfirmed.clear();
+        self.replaced_slices.clear();
+        self.deliver_writes();
+        let unparked = self.flush();
+        self.forest.flush(&self.names);
+        unparked
     }
 
     /// Pops the head of every active ClusterQueue, in the order of their names (rules/05 §3).
@@ -99,6 +69,14 @@ impl State {
         heads
     }
 
+    /// Brings the entries into the order in which they are decided on. With fair sharing each decision changes it, so
+    /// [`Tournament`](crate::schedule::tournament::Tournament) finds out who is next.
+    fn order(&self, round: &mut Round) {
+        if self.config.fair_sharing.is_none() {
+            sort_classical(&mut round.entries, self.config.gates);
+        }
+    }
+
     /// Decides on the entries that are left, one by one, in the order of the configured algorithm.
     pub(crate) fn process_entries(&mut self, round: &mut Round) -> Progress {
         let gates = self.config.gates;
@@ -116,5 +94,40 @@ impl State {
             }
         }
         Progress::Done
+    }
+
+    /// Takes back the usage that the entries were tried out with.
+    pub(crate) fn take_back(&mut self, cycle: &mut Cycle) {
+        for (tree, mark) in std::mem::take(&mut cycle.marks) {
+            self.forest.tree_mut(tree).rollback(mark);
+        }
+    }
+
+    /// Writes what was decided, with all trial usage taken back.
+    pub(crate) fn write(&mut self, cycle: &mut Cycle, now: Time) {
+        for assumed in std::mem::take(&mut cycle.assumed) {
+            self.assume(assumed, now, &mut cycle.decision);
+        }
+        for (old, new) in std::mem::take(&mut cycle.replaced) {
+            self.replace_slice(old, new, now, &mut cycle.decision);
+        }
+        for (target, preemptor, queue) in std::mem::take(&mut cycle.preemptions) {
+            self.write_preemption(target, preemptor, queue, now, &mut cycle.decision);
+        }
+        for (from, to) in std::mem::take(&mut cycle.migrations) {
+            self.write_migration(from, to, now, &mut cycle.decision);
+        }
+    }
+
+    /// Gives the heads that stay pending back to their queues.
+    pub(crate) fn requeue_entries(&mut self, round: Round, now: Time) -> Decision {
+        let Round { entries, not_nominated, mut cycle, .. } = round;
+        for entry in entries.into_iter().chain(not_nominated) {
+            if entry.status != EntryStatus::Assumed && !entry.is_gone {
+                self.requeue(entry, now, &mut cycle.decision);
+            }
+        }
+        cycle.decision.cycle = self.cycle;
+        cycle.decision
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::assign::Assignment;
+use crate::assign::{Assignment, NoFitReason};
 use crate::base::amount::Amount;
 use crate::base::gates::{Gate, Gates};
 use crate::base::ids::{FlavorResourceId, QueueId, ShapeId, WorkloadId};
@@ -12,6 +12,8 @@ use crate::preempt::Preemptor;
 use crate::queue::RequeueReason;
 use crate::quota::forest::{NodeId, TreeId};
 use crate::quota::tree::Row;
+use crate::state::verdicts::Verdict;
+use crate::status::{messages, reasons};
 use crate::workloads::charge::Target;
 
 /// What became of an entry so far.
@@ -94,6 +96,121 @@ impl Entry {
 
     fn borrowing(&self) -> u32 {
         self.assignment.as_ref().map_or(0, |a| a.borrowing)
+    }
+}
+
+/// What keeps a head from being nominated.
+#[derive(Clone, Debug)]
+pub(crate) struct Obstacle {
+    /// The granular reason of its condition.
+    pub reason: &'static str,
+    /// The message of its condition.
+    pub message: String,
+    /// Where it goes back to.
+    pub requeue: RequeueReason,
+}
+
+/// What becomes of an entry, and why. The steps are those of rules/05 §6.4.
+impl Entry {
+    /// Something keeps it from being nominated (rules/05 §6.1).
+    pub(crate) fn refuse(&mut self, obstacle: Obstacle) {
+        self.reason = obstacle.reason;
+        self.message = obstacle.message.into();
+        self.requeue = obstacle.requeue;
+    }
+
+    /// Its answer depends on what is not known here, so nothing is written about it.
+    pub(crate) fn leave_undecided(&mut self) {
+        self.silent = true;
+    }
+
+    /// It takes part, with these flavors and targets.
+    pub(crate) fn nominate(&mut self, verdict: Verdict) {
+        let Verdict { assignment, targets, message } = verdict;
+        self.assignment = Some(assignment);
+        self.targets = targets;
+        self.message = message;
+    }
+
+    /// Step 1: a variant for a preferred flavor is admitted.
+    pub(crate) fn stand_back(&mut self) {
+        self.status = EntryStatus::Skipped;
+        self.reason = reasons::PENDING_EVALUATION;
+        self.message = messages::PREFERRED_VARIANT_ADMITTED.into();
+    }
+
+    /// Step 3: it fits nowhere, whoever gives way.
+    pub(crate) fn fail_to_fit(&mut self, reason: NoFitReason) {
+        self.requeue = RequeueReason::NoFit;
+        self.reason = reason.as_str();
+    }
+
+    /// Step 4: nobody may be preempted for it.
+    pub(crate) fn find_no_targets(&mut self) {
+        self.requeue = RequeueReason::PreemptionNoCandidates;
+        self.reason = reasons::WAITING_FOR_QUOTA;
+    }
+
+    /// Step 5: it would preempt, and a gate is closed.
+    pub(crate) fn stop_at_gate(&mut self) {
+        self.status = EntryStatus::PreemptionGated;
+        self.message = messages::PREEMPTION_GATED.into();
+        self.reason = reasons::ADMISSION_GATED;
+        self.requeue = RequeueReason::PreemptionGated;
+        self.starts_over = true;
+    }
+
+    /// Step 6: it fits once the victims of other entries are gone.
+    pub(crate) fn wait_for_victims_of_others(&mut self) {
+        self.message = messages::FITS_AFTER_PREEMPTIONS.into();
+        self.wait_for_preemptions(RequeueReason::PendingPreemption);
+    }
+
+    /// Steps 7 and 8: other entries are in the way.
+    pub(crate) fn skip(&mut self, message: &'static str) {
+        self.status = EntryStatus::Skipped;
+        self.message = message.into();
+        self.reason = reasons::WAITING_FOR_QUOTA;
+    }
+
+    /// Step 10: it fits once its targets are gone.
+    pub(crate) fn wait_for_targets(&mut self) {
+        self.message = format!("{}{}", self.message, messages::pending_preemption(self.targets.len())).into();
+        self.wait_for_preemptions(RequeueReason::PendingPreemption);
+    }
+
+    /// Step 11: it fits, and the pods of others are not ready yet.
+    pub(crate) fn wait_for_pods(&mut self) {
+        self.reason = reasons::WAITING_FOR_PODS_READY;
+        self.message = messages::WAITING_FOR_PODS_READY.into();
+    }
+
+    /// Step 12: it has quota.
+    pub(crate) fn assume(&mut self) {
+        self.status = EntryStatus::Assumed;
+    }
+
+    /// It would have quota, and it or its ClusterQueue went while the cycle waited.
+    pub(crate) fn come_too_late(&mut self) {
+        self.status = EntryStatus::Nominated;
+    }
+
+    /// It fits, and a variant for a flavor less preferred runs where the ClusterQueue wants it to stay.
+    pub(crate) fn leave_sibling_running(&mut self) {
+        self.reason = reasons::PENDING_EVALUATION;
+        self.message = messages::BELOW_LAST_ACCEPTABLE_FLAVOR.into();
+    }
+
+    /// It fits, and takes the place of a variant for a flavor less preferred once that has stopped.
+    pub(crate) fn wait_for_migration(&mut self) {
+        self.message = format!("{}{}", self.message, messages::PENDING_MIGRATION).into();
+        self.wait_for_preemptions(RequeueReason::PendingMigration);
+    }
+
+    fn wait_for_preemptions(&mut self, requeue: RequeueReason) {
+        self.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
+        self.requeue = requeue;
+        self.starts_over = true;
     }
 }
 

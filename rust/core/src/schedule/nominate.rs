@@ -13,11 +13,11 @@ use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World, remove_from_tree, restore};
 use crate::queue::{RequeueReason, queue_order_timestamp};
 use crate::schedule::decision::Undecided;
-use crate::schedule::entry::{Entry, EntryStatus};
-use crate::schedule::round::Cycle;
+use crate::schedule::entry::{Entry, EntryStatus, Obstacle};
+use crate::schedule::round::{Cycle, Round};
+use crate::schedule::tournament::Tournament;
 use crate::state::State;
 use crate::state::apply::asks_for_topology;
-use crate::state::verdicts::Verdict;
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::stage::has_quota_reservation;
 use crate::status::{messages, reasons};
@@ -25,39 +25,34 @@ use crate::workloads::charge::Target;
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
-    pub(crate) fn nominate(
-        &mut self,
-        heads: Vec<(QueueId, WorkloadId)>,
-        cycle: &mut Cycle,
-    ) -> (Vec<Entry>, Vec<Entry>) {
+    pub(crate) fn nominate(&mut self, heads: Vec<(QueueId, WorkloadId)>) -> Round {
+        let mut cycle = Cycle::default();
         let mut entries = Vec::with_capacity(heads.len());
         let mut not_nominated = Vec::new();
         for (queue, workload) in heads {
             let mut entry = self.entry(queue, workload);
-            match self.obstacle(&mut entry) {
-                Some((reason, message)) => {
-                    entry.reason = reason;
-                    entry.message = message.into();
+            match self.obstacle(&entry) {
+                Some(obstacle) => {
+                    entry.refuse(obstacle);
                     not_nominated.push(entry);
                 }
                 None => match self.undecided(queue, workload) {
                     Some(undecided) => {
-                        entry.silent = true;
+                        entry.leave_undecided();
                         cycle.decision.undecided.push(undecided);
                         not_nominated.push(entry);
                     }
                     None => {
                         cycle.mark(&mut self.forest, entry.tree);
-                        let Verdict { assignment, targets, message } = self.verdict(&entry, cycle);
-                        entry.assignment = Some(assignment);
-                        entry.targets = targets;
-                        entry.message = message;
+                        let verdict = self.verdict(&entry, &mut cycle);
+                        entry.nominate(verdict);
                         entries.push(entry);
                     }
                 },
             }
         }
-        (entries, not_nominated)
+        let left = (0..entries.len()).collect();
+        Round { entries, not_nominated, left, tournament: Tournament::default(), cycle }
     }
 
     pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {
@@ -101,26 +96,27 @@ impl State {
         World { forest, owners, queues, local_queues, workloads, names, config, excluded }
     }
 
-    /// Why a head is not nominated: reason and message (rules/05 §6.1 rows a to g).
-    pub(crate) fn obstacle(&self, entry: &mut Entry) -> Option<(&'static str, String)> {
+    /// Why a head is not nominated (rules/05 §6.1 rows a to g).
+    pub(crate) fn obstacle(&self, entry: &Entry) -> Option<Obstacle> {
+        let obstacle = |reason, message| Some(Obstacle { reason, message, requeue: RequeueReason::Generic });
         let record = self.workloads.get(entry.workload);
         let workload = &record.workload;
         if has_retry_or_rejected_checks(workload) {
-            return Some((reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.to_owned()));
+            return obstacle(reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.to_owned());
         }
         if self.forest.has_cycle(entry.node) {
-            return Some((reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue])));
+            return obstacle(reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue]));
         }
         let namespace = workload.meta.key.namespace();
         let Some(labels) = self.namespace_labels(namespace) else {
-            return Some((reasons::MISCONFIGURED, messages::namespace_missing(namespace)));
+            return obstacle(reasons::MISCONFIGURED, messages::namespace_missing(namespace));
         };
         let selector = self.queues[entry.queue].settled.as_ref().and_then(|o| o.namespace_selector.as_ref());
         if !selects(selector, labels) {
-            entry.requeue = RequeueReason::NamespaceMismatch;
-            return Some((reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.to_owned()));
+            let (reason, message) = (reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.to_owned());
+            return Some(Obstacle { reason, message, requeue: RequeueReason::NamespaceMismatch });
         }
-        record.spec.misfit.clone().map(|misfit| (reasons::MISCONFIGURED, misfit))
+        obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?)
     }
 
     /// Topology is not placed and published devices are not known here: a workload whose answer depends on one gets

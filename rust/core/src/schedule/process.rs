@@ -9,13 +9,12 @@ use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, WorkloadId};
 use crate::objects::PreemptionPolicy;
 use crate::preempt::{remove_from_tree, restore};
-use crate::queue::RequeueReason;
-use crate::schedule::entry::{Entry, EntryStatus};
+use crate::schedule::entry::Entry;
 use crate::schedule::round::{Cycle, Fitting, Round};
 use crate::state::State;
+use crate::state::verdicts::Verdict;
 use crate::status::admissible::has_closed_preemption_gate;
 use crate::status::messages;
-use crate::status::reasons;
 
 impl State {
     /// Decides on one entry (rules/05 §6.4).
@@ -34,13 +33,12 @@ impl State {
         let mode = assignment.mode();
         match mode {
             Mode::NoFit => {
-                entry.requeue = RequeueReason::NoFit;
-                entry.reason = assignment.no_fit_reason.as_str();
+                let reason = assignment.no_fit_reason;
+                entry.fail_to_fit(reason);
                 return Fitting::Decided;
             }
             Mode::Preempt if entry.targets.is_empty() => {
-                entry.requeue = RequeueReason::PreemptionNoCandidates;
-                entry.reason = reasons::WAITING_FOR_QUOTA;
+                entry.find_no_targets();
                 if !self.can_always_reclaim(entry) {
                     let reserved = self.resources_to_reserve(entry);
                     self.try_usage(entry, &reserved, cycle);
@@ -48,18 +46,11 @@ impl State {
                 return Fitting::Decided;
             }
             Mode::Preempt if self.is_preemption_gated(entry) => {
-                entry.status = EntryStatus::PreemptionGated;
-                entry.message = messages::PREEMPTION_GATED.into();
-                entry.reason = reasons::ADMISSION_GATED;
-                entry.requeue = RequeueReason::PreemptionGated;
-                entry.starts_over = true;
+                entry.stop_at_gate();
                 return Fitting::Decided;
             }
             Mode::DeferredFit => {
-                entry.message = messages::FITS_AFTER_PREEMPTIONS.into();
-                entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
-                entry.requeue = RequeueReason::PendingPreemption;
-                entry.starts_over = true;
+                entry.wait_for_victims_of_others();
                 self.try_usage(entry, entry.usage(), cycle);
                 return Fitting::Decided;
             }
@@ -79,17 +70,12 @@ impl State {
         self.try_usage(entry, entry.usage(), cycle);
         let slice = self.split_off_slice(entry.workload, &mut entry.targets);
         if mode == Mode::Preempt {
-            let n = entry.targets.len();
-            entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
-            entry.requeue = RequeueReason::PendingPreemption;
-            entry.starts_over = true;
-            entry.message = format!("{}{}", entry.message, messages::pending_preemption(n)).into();
+            entry.wait_for_targets();
             cycle.preemptions.extend(entry.targets.iter().map(|&t| (t, entry.workload, entry.queue)));
             return Fitting::Decided;
         }
         if !entry.has_reservation && self.is_blocked(cycle) {
-            entry.reason = reasons::WAITING_FOR_PODS_READY;
-            entry.message = messages::WAITING_FOR_PODS_READY.into();
+            entry.wait_for_pods();
             return Fitting::Waits(slice);
         }
         self.admit_entry(entry, slice, cycle);
@@ -103,21 +89,19 @@ impl State {
 
     fn admit_entry(&mut self, entry: &mut Entry, slice: Option<WorkloadId>, cycle: &mut Cycle) {
         if entry.is_gone || entry.is_homeless {
-            entry.status = EntryStatus::Nominated;
+            entry.come_too_late();
             return;
         }
         if self.migrates(entry, cycle) {
             return;
         }
-        entry.status = EntryStatus::Assumed;
+        entry.assume();
         cycle.replaced.extend(slice.map(|slice| (slice, entry.workload)));
         self.note_reservation(entry, cycle);
     }
 
     fn skip(&self, entry: &mut Entry, message: &'static str, counts: bool, cycle: &mut Cycle) {
-        entry.status = EntryStatus::Skipped;
-        entry.message = message.into();
-        entry.reason = reasons::WAITING_FOR_QUOTA;
+        entry.skip(message);
         if counts {
             let queue = self.names.queues[entry.queue].to_string();
             *cycle.decision.skipped_preemptions.entry(queue).or_default() += 1;
@@ -140,10 +124,9 @@ impl State {
             assignment.override_mode = Some(Mode::DeferredFit);
         }
         let record = self.workloads.get(entry.workload);
-        entry.message = assign::messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
+        let message = assign::messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
         let deferred = assignment.mode() == Mode::DeferredFit;
-        entry.assignment = Some(Arc::new(assignment));
-        entry.targets = targets;
+        entry.nominate(Verdict { assignment: Arc::new(assignment), targets, message });
         let fresh =
             !entry.targets.is_empty() && !cycle.takes_from_victims(entry) && self.fits(entry, entry.usage(), cycle);
         let result = if deferred {

@@ -8,9 +8,8 @@ use crate::base::text::Text;
 use crate::objects::conditions::{MAX_EVENT_MESSAGE, truncate};
 use crate::objects::variants::{ALLOWED_FLAVORS, is_variant, parent};
 use crate::objects::{Time, Workload};
-use crate::queue::RequeueReason;
 use crate::schedule::decision::{Decision, Event, Preempted};
-use crate::schedule::entry::{Entry, EntryStatus};
+use crate::schedule::entry::Entry;
 use crate::schedule::round::Cycle;
 use crate::state::State;
 use crate::status::stage::{is_admitted, is_evicted};
@@ -53,9 +52,7 @@ impl State {
         if !self.admitted_siblings(entry).iter().any(|&(_, index)| index < own) {
             return false;
         }
-        entry.status = EntryStatus::Skipped;
-        entry.reason = reasons::PENDING_EVALUATION;
-        entry.message = messages::PREFERRED_VARIANT_ADMITTED.into();
+        entry.stand_back();
         true
     }
 
@@ -70,15 +67,11 @@ impl State {
         if let Some(last) = last {
             let flavors = self.queues[entry.queue].rules.groups.first().map_or(&[][..], |group| &group.flavors);
             if flavors.iter().position(|&flavor| self.names.flavors[flavor] == last).is_none_or(|last| own > last) {
-                entry.reason = reasons::PENDING_EVALUATION;
-                entry.message = messages::BELOW_LAST_ACCEPTABLE_FLAVOR.into();
+                entry.leave_sibling_running();
                 return true;
             }
         }
-        entry.reason = reasons::WAITING_FOR_PREEMPTED_WORKLOADS;
-        entry.requeue = RequeueReason::PendingMigration;
-        entry.starts_over = true;
-        entry.message = format!("{}{}", entry.message, messages::PENDING_MIGRATION).into();
+        entry.wait_for_migration();
         cycle.migrations.push((sibling, entry.workload));
         true
     }

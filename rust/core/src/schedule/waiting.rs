@@ -41,19 +41,18 @@ impl State {
             && (!self.unready.is_empty() || cycle.assumed.iter().any(|assumed| self.blocks_admission(assumed.workload)))
     }
 
-    /// Goes on with a round on this state, until its end or until it has to wait.
-    pub(crate) fn play(&mut self, mut round: Round, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
-        match self.process_entries(&mut round) {
-            Progress::Done => {
-                self.take_back(&mut round.cycle);
-                self.end_round(round, now)
-            }
-            Progress::Waits { entry, slice } => {
-                let seen = self.clone();
-                self.take_back(&mut round.cycle);
-                self.put_aside(Box::new(Waiting { seen, round, entry, slice }), waiting, now)
-            }
-        }
+    /// Puts a cycle aside whose entry waits, with a copy of the state as the cycle sees it.
+    pub(crate) fn wait(
+        &mut self,
+        mut round: Round,
+        entry: usize,
+        slice: Option<WorkloadId>,
+        waiting: &mut Option<Box<Waiting>>,
+        now: Time,
+    ) -> Decision {
+        let seen = self.clone();
+        self.take_back(&mut round.cycle);
+        self.put_aside(Box::new(Waiting { seen, round, entry, slice }), waiting, now)
     }
 
     /// Goes on with a cycle that was put aside, once all pods are ready.
@@ -72,7 +71,11 @@ impl State {
         let progress = seen.process_entries(round);
         self.spare_gone(&mut cycle);
         match progress {
-            Progress::Done => self.end_round(cycle.round, now),
+            Progress::Done => {
+                let Waiting { mut round, .. } = *cycle;
+                self.write(&mut round.cycle, now);
+                self.requeue_entries(round, now)
+            }
             Progress::Waits { entry, slice } => {
                 (cycle.entry, cycle.slice) = (entry, slice);
                 self.put_aside(cycle, waiting, now)
