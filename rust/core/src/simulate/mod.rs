@@ -10,20 +10,14 @@
 //! first, each at its own moment, and only then does the next cycle begin. [`Timers::AfterRound`] is the rule by which
 //! Kueue's runs were recorded.
 
-mod changes;
-mod cycles;
-mod jobs;
 mod plan;
 mod record;
-mod samples;
-mod settle;
 mod simulation;
 mod submissions;
 #[cfg(test)]
 mod tests;
 
-pub use jobs::{JobPlan, PodsPlan};
-pub use plan::{Change, Ending, Happening, Options, Timers};
+pub use plan::{Change, Ending, Happening, JobPlan, Options, PodsPlan, Timers};
 pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{Simulation, Turn};
 pub use submissions::Submissions;

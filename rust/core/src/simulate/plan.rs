@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::JobPlan;
 use crate::base::key::Key;
 use crate::engine::columns::Columns;
 use crate::objects::{Object, Time};
@@ -109,4 +108,25 @@ impl Ending {
             Ending::OutOfTime => "OutOfTime",
         }
     }
+}
+
+/// What a job does once it may start.
+#[derive(Clone, Debug, Default)]
+pub struct JobPlan {
+    /// How long it runs, in nanoseconds; `None`: for ever. Where somebody waits for pods to be ready, it begins when they
+    /// first are.
+    pub run_ns: Option<i64>,
+    /// When its pods are ready, where somebody waits for that; `None`: at once.
+    pub pods: Option<Box<PodsPlan>>,
+}
+
+/// When the pods of a job are ready, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct PodsPlan {
+    /// After its n-th admission; the last entry holds for all later ones; `None`: never.
+    pub ready_ns: Vec<Option<i64>>,
+    /// So long after they are first ready in an admission, one fails; `None`: never.
+    pub fails_ns: Option<i64>,
+    /// So long after the failure all are ready again; `None`: never.
+    pub recovers_ns: Option<i64>,
 }

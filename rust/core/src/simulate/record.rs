@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Ending;
+use super::plan::Ending;
 use crate::base::key::Key;
 use crate::objects::Time;
 use crate::schedule::decision::{Decision, Event};

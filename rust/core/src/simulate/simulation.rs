@@ -1,16 +1,22 @@
 //! A run step by step: what comes next, and all that happens at one instant.
 
+mod changes;
+mod cycles;
+mod jobs;
+mod samples;
+mod settle;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::cycles::Underway;
-use super::jobs::{Jobs, TimerKind};
+use self::cycles::Underway;
+use self::jobs::{Jobs, TimerKind};
+use self::samples::Samples;
+use self::settle::Asking;
 use super::plan::{END, Ending, Happening, Options, Timers};
 use super::record::{Log, Run, Step};
-use super::samples::Samples;
-use super::settle::Asking;
 use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
 use crate::objects::Time;
@@ -19,12 +25,12 @@ use crate::objects::Time;
 /// the run, and says so ([`Simulation::happened`]).
 #[derive(Debug)]
 pub struct Simulation {
-    pub(super) options: Options,
-    pub(super) clock: Time,
+    options: Options,
+    clock: Time,
     /// When the scheduler is free for the next cycle: one takes its time.
-    pub(super) free_at: Time,
-    pub(super) jobs: Jobs,
-    pub(super) samples: Samples,
+    free_at: Time,
+    jobs: Jobs,
+    samples: Samples,
     /// What is to come, in the order of time.
     happenings: VecDeque<Scheduled>,
     n_scheduled: u32,
@@ -32,17 +38,17 @@ pub struct Simulation {
     happened: Vec<u32>,
     /// What is to be done once nothing follows any more from what has just happened; `None`: nothing is under way.
     then: Option<Then>,
-    pub(super) asking: Option<Asking>,
+    asking: Option<Asking>,
     /// The cycle that has begun and is not over.
-    pub(super) underway: Option<Box<Underway>>,
+    underway: Option<Box<Underway>>,
     /// So many cycles in a row have changed nothing that can be seen.
-    pub(super) n_quiet: usize,
+    n_quiet: usize,
     /// So many of them end a round.
-    pub(super) patience: usize,
-    pub(super) n_cycles: u64,
-    pub(super) log: Arc<Log>,
+    patience: usize,
+    n_cycles: u64,
+    log: Arc<Log>,
     /// The numbers of workloads.
-    pub(super) numbers: FxHashMap<WorkloadId, u32>,
+    numbers: FxHashMap<WorkloadId, u32>,
 }
 
 /// Something that will happen.
@@ -70,7 +76,7 @@ pub enum Turn {
 
 /// What is done once nothing follows any more.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
+enum Then {
     /// Something happened from outside between two steps.
     Outside,
     /// The instant goes on with this.
@@ -81,7 +87,7 @@ pub(super) enum Then {
 
 /// What happens at one instant, in this order.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stage {
+enum Stage {
     /// What comes from outside, then what jobs do of themselves.
     Happenings,
     /// Backoffs, execution times and waits have ended; samples are left.
@@ -334,7 +340,7 @@ impl Simulation {
         None
     }
 
-    pub(super) fn note(&mut self, engine: &Engine, step: Step, id: WorkloadId) {
+    fn note(&mut self, engine: &Engine, step: Step, id: WorkloadId) {
         let log = Arc::make_mut(&mut self.log);
         let number = *self.numbers.entry(id).or_insert_with(|| {
             log.workloads.push(None);

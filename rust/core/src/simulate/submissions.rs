@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Change, Happening};
+use super::plan::{Change, Happening};
 use crate::engine::columns::{Columns, ColumnsError};
 use crate::objects::Time;
 

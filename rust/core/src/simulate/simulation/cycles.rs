@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::simulation::Then;
-use super::{Cycle, Simulation, Timers};
+use super::{Simulation, Then};
 use crate::base::gates::Gate;
 use crate::base::key::Key;
 use crate::engine::Engine;
 use crate::objects::Time;
 use crate::queue::Parked;
 use crate::schedule::decision::Decision;
+use crate::simulate::plan::Timers;
+use crate::simulate::record::Cycle;
 
 /// A cycle that has begun and is not over: it waits for pods, or others do what follows from it.
 #[derive(Clone, Debug)]

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::{Simulation, Step};
+use super::Simulation;
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::engine::Engine;
 use crate::objects::conditions::{EVICTED, find_true};
 use crate::objects::{AdmissionCheckState, CheckState, Time};
+use crate::simulate::plan::JobPlan;
+use crate::simulate::record::Step;
 use crate::status::readiness::note_readiness;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_finished};
 
@@ -27,27 +29,6 @@ pub(super) enum TimerKind {
 }
 
 const N_TIMER_KINDS: usize = 4;
-
-/// What a job does once it may start.
-#[derive(Clone, Debug, Default)]
-pub struct JobPlan {
-    /// How long it runs, in nanoseconds; `None`: for ever. Where somebody waits for pods to be ready, it begins when they
-    /// first are.
-    pub run_ns: Option<i64>,
-    /// When its pods are ready, where somebody waits for that; `None`: at once.
-    pub pods: Option<Box<PodsPlan>>,
-}
-
-/// When the pods of a job are ready, in nanoseconds.
-#[derive(Clone, Debug, Default)]
-pub struct PodsPlan {
-    /// After its n-th admission; the last entry holds for all later ones; `None`: never.
-    pub ready_ns: Vec<Option<i64>>,
-    /// So long after they are first ready in an admission, one fails; `None`: never.
-    pub fails_ns: Option<i64>,
-    /// So long after the failure all are ready again; `None`: never.
-    pub recovers_ns: Option<i64>,
-}
 
 /// Something that happens of itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,13 +21,13 @@ pub(super) struct Asking {
 }
 
 impl Simulation {
-    /// From now on somebody outside decides on the AdmissionChecks of these `spec.controllerName`s: [`super::Turn::Ask`]
+    /// From now on somebody outside decides on the AdmissionChecks of these `spec.controllerName`s: [`crate::simulate::Turn::Ask`]
     /// says when. All others are ready at once.
     pub fn ask(&mut self, controllers: Vec<String>) {
         self.asking = Some(Asking { controllers, wake: None, is_due: true });
     }
 
-    /// An answer to [`super::Turn::Ask`] was given, or there was none. `wake`: when time alone gives them something to
+    /// An answer to [`crate::simulate::Turn::Ask`] was given, or there was none. `wake`: when time alone gives them something to
     /// say. `again`: they have more to say once the controllers have seen that.
     pub fn answered(&mut self, wake: Option<Time>, again: bool) {
         if let Some(asking) = &mut self.asking {

@@ -1,10 +1,12 @@
 //! What happens from outside: objects come, change and go.
 
-use super::{Change, JobPlan, Simulation, Step};
+use super::Simulation;
 use crate::base::ids::WorkloadId;
 use crate::base::shared::Shared;
 use crate::engine::Engine;
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
+use crate::simulate::plan::{Change, JobPlan};
+use crate::simulate::record::Step;
 
 impl Simulation {
     /// `number` is that of the workload that is created, if one is.
