@@ -109,6 +109,7 @@ lint: $(STAMPS)/tools ## formatting, lints, and which module may import which
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	PYTHONPATH=python $(VENV)/bin/lint-imports --no-logo --no-cache
+	$(PY) scripts/rooms.py
 
 .PHONY: format
 format: $(STAMPS)/tools ## write the formatting that lint asks for
