@@ -3,7 +3,7 @@
 //! The crate knows no Python, no JSON, no clock and no randomness. Every rule cites its text in `docs/rules`.
 //!
 //! The modules are rooms, each of which uses only those before it: [`base`], [`objects`], [`status`], [`quota`], [`pods`],
-//! [`assign`], [`workloads`], [`queue`], [`state`], [`preempt`], [`schedule`], [`reconcile`], [`engine`], [`simulate`].
+//! [`assign`], [`workloads`], [`queue`], [`state`], [`preempt`], [`schedule`], `reconcile`, [`engine`], [`simulate`].
 //! ARCHITECTURE.md says what is in them.
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ pub mod pods;
 pub mod preempt;
 pub mod queue;
 pub mod quota;
-pub mod reconcile;
+pub(crate) mod reconcile;
 pub mod schedule;
 pub mod simulate;
 pub mod state;

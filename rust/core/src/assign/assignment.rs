@@ -60,7 +60,7 @@ impl PodSetAssignment {
     }
 
     /// Nothing to say against it?
-    pub fn is_fit(&self) -> bool {
+    pub(crate) fn is_fit(&self) -> bool {
         self.error.is_none() && self.reasons.is_empty()
     }
 }

@@ -126,7 +126,7 @@ pub fn by_flavor_name<'a>(names: &Names, attempts: &'a [Attempt]) -> Vec<&'a Att
 }
 
 /// The flavors that were passed over or that borrow, for the event of a reservation (rules/03 §7).
-pub fn considered_flavors(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> String {
+pub(crate) fn considered_flavors(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> String {
     let per_pod_set = assignment.pod_sets.iter().filter_map(|pod_set| {
         let attempts: Vec<String> = by_flavor_name(names, &pod_set.attempts)
             .into_iter()

@@ -28,10 +28,11 @@ use crate::quota::tree::{Column, Row, Tree};
 
 pub use assignment::{Assignment, Choices, FlavorChoice, PodSetAssignment, Requests};
 pub use attempts::{Attempt, AttemptList};
-pub use modes::{GranularMode, Mode, Possibility, PreemptionMode};
+pub(crate) use modes::{GranularMode, PreemptionMode};
+pub use modes::{Mode, Possibility};
 pub use partial::search_counts;
 pub use reasons::{NoFitReason, Reason};
-pub use scan::requests_topology;
+pub(crate) use scan::requests_topology;
 pub use usage::Usage;
 
 use scan::{Found, Scan};

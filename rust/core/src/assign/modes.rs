@@ -106,12 +106,12 @@ pub struct GranularMode {
 
 impl GranularMode {
     /// Fits without borrowing.
-    pub const BEST: GranularMode = GranularMode { preemption: PreemptionMode::Fit, level: 0 };
+    pub(crate) const BEST: GranularMode = GranularMode { preemption: PreemptionMode::Fit, level: 0 };
     /// No fit at all.
-    pub const WORST: GranularMode = GranularMode { preemption: PreemptionMode::NoFit, level: u32::MAX };
+    pub(crate) const WORST: GranularMode = GranularMode { preemption: PreemptionMode::NoFit, level: u32::MAX };
 
     /// Is `self` preferred to `other` (rules/03 §2.1)?
-    pub fn preferred_to(self, other: GranularMode, fungibility: &FlavorFungibility) -> bool {
+    pub(crate) fn preferred_to(self, other: GranularMode, fungibility: &FlavorFungibility) -> bool {
         if self.preemption == PreemptionMode::NoFit {
             return false;
         }
@@ -133,7 +133,7 @@ impl GranularMode {
     }
 
     /// Does the scan go on to the next flavor after this one (rules/03 §2.2)?
-    pub fn try_next(self, fungibility: &FlavorFungibility) -> bool {
+    pub(crate) fn try_next(self, fungibility: &FlavorFungibility) -> bool {
         use FungibilityPolicy::TryNextFlavor;
         match self.preemption {
             PreemptionMode::NoFit | PreemptionMode::NoCandidates => return true,

@@ -23,7 +23,7 @@ pub(super) struct Found<'a> {
 
 impl Found<'_> {
     /// There are no flavors for the group, and no other reasons than these (rules/03 §3 rule 4c).
-    pub fn fail(&mut self, reasons: Vec<Reason>) {
+    pub(crate) fn fail(&mut self, reasons: Vec<Reason>) {
         self.flavors.clear();
         *self.reasons = reasons;
     }
@@ -65,7 +65,7 @@ type Modes = SmallVec<[GranularMode; 4]>;
 
 impl Scan<'_> {
     /// Finds the flavor for a resource group that covers `lead`, and says whether there is one (rules/03 §4).
-    pub fn find_flavor(
+    pub(crate) fn find_flavor(
         &self,
         tree: &mut Tree,
         group: &ResourceGroup,
@@ -314,7 +314,7 @@ fn in_order(attempts: &[Attempt], skips: Vec<(usize, Reason)>) -> Vec<Reason> {
 }
 
 /// Does a pod set ask for topology-aware placement itself?
-pub fn requests_topology(pod_set: &PodSet) -> bool {
+pub(crate) fn requests_topology(pod_set: &PodSet) -> bool {
     pod_set
         .topology_request
         .as_ref()

@@ -112,7 +112,7 @@ impl Gates {
     }
 
     /// The gates that are not at their default, by name, and what they are.
-    pub fn differences(self) -> impl Iterator<Item = (Gate, bool)> {
+    pub(crate) fn differences(self) -> impl Iterator<Item = (Gate, bool)> {
         TABLE
             .iter()
             .filter(move |row| self.enabled(row.gate) != row.default)
@@ -156,7 +156,7 @@ impl Gates {
 
     /// Every gate that is on while a gate it needs is off (rules/11 §4.3).
     #[must_use]
-    pub fn missing_dependencies(self) -> Vec<GateError> {
+    pub(crate) fn missing_dependencies(self) -> Vec<GateError> {
         let mut errors = Vec::new();
         for row in TABLE.iter().filter(|row| self.enabled(row.gate)) {
             let disabled: Vec<Gate> = row.needs.iter().copied().filter(|&needed| !self.enabled(needed)).collect();
@@ -203,8 +203,8 @@ fn names(gates: &[Gate]) -> String {
 }
 
 /// The table of all gates as a Markdown page, as `docs/feature-gates.md` has it.
-#[must_use]
-pub fn markdown() -> String {
+#[cfg(test)]
+fn markdown() -> String {
     let mut page = String::from(
         "# Feature gates\n\n\
          Kueue's feature gates with the defaults that kueuecore starts from; rules/11 §4 says more about each.\n\

@@ -98,7 +98,7 @@ impl<I: Id, T> IdVec<I, T> {
     }
 
     /// Grows to hold `id`, filling with defaults.
-    pub fn ensure(&mut self, id: I) -> &mut T
+    pub(crate) fn ensure(&mut self, id: I) -> &mut T
     where
         T: Default,
     {
@@ -166,7 +166,7 @@ impl<I: Id, T> IdTable<I, T> {
     }
 
     /// Grows to hold `id`, filling with defaults.
-    pub fn ensure(&mut self, id: I) -> &mut T
+    pub(crate) fn ensure(&mut self, id: I) -> &mut T
     where
         T: Default,
     {
@@ -244,7 +244,7 @@ impl<I, T: Hash + Eq> Default for Interner<I, T> {
 
 impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
     /// The id of a value, new if it was never seen.
-    pub fn intern<Q>(&mut self, value: &Q) -> I
+    pub(crate) fn intern<Q>(&mut self, value: &Q) -> I
     where
         Q: Hash + Eq + ToOwned<Owned = T> + ?Sized,
         T: std::borrow::Borrow<Q>,
@@ -253,7 +253,7 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
     }
 
     /// The same where what is kept is made of the value in another way.
-    pub fn intern_as<Q>(&mut self, value: &Q, keep: impl FnOnce(&Q) -> T) -> I
+    pub(crate) fn intern_as<Q>(&mut self, value: &Q, keep: impl FnOnce(&Q) -> T) -> I
     where
         Q: Hash + Eq + ?Sized,
         T: std::borrow::Borrow<Q>,
@@ -315,7 +315,7 @@ impl<I, T: Hash + Eq> Default for Pool<I, T> {
 
 impl<I: Id + Ord, T: Hash + Eq> Pool<I, T> {
     /// The id of a value, new if it is not there.
-    pub fn id_of(&mut self, value: T) -> I {
+    pub(crate) fn id_of(&mut self, value: T) -> I {
         let Self { ids, free, n_ids } = self;
         *ids.entry(value).or_insert_with(|| {
             free.pop().unwrap_or_else(|| {

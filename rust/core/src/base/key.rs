@@ -60,7 +60,7 @@ impl Key {
     }
 
     /// In the order of UIDs, and of namespace and name where they are the same, as those of objects without one.
-    pub fn cmp_by_uid(&self, other: &Self) -> Ordering {
+    pub(crate) fn cmp_by_uid(&self, other: &Self) -> Ordering {
         self.uid().cmp(other.uid()).then_with(|| self.cmp(other))
     }
 

@@ -85,7 +85,7 @@ impl Names {
     }
 
     /// The sort key of Kueue's own order of requests: the 64-bit FNV-1a hash of the name, then the name (rules/03 §1).
-    pub fn canonical_key(&self, resource: ResourceId) -> (u64, &str) {
+    pub(crate) fn canonical_key(&self, resource: ResourceId) -> (u64, &str) {
         (self.canonical[resource], &self.resources[resource])
     }
 

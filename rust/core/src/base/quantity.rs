@@ -64,20 +64,14 @@ impl Quantity {
 
     /// A number of whole units.
     #[must_use]
-    pub fn from_units(units: i64, family: Family) -> Self {
+    pub(crate) fn from_units(units: i64, family: Family) -> Self {
         Self { value: Decimal::new(i128::from(units), 0), family, text: None }
     }
 
     /// A number of thousandths, in the decimal family.
     #[must_use]
-    pub fn from_milli(milli: i64) -> Self {
+    pub(crate) fn from_milli(milli: i64) -> Self {
         Self { value: Decimal::new(i128::from(milli), -3), family: Family::DecimalSi, text: None }
-    }
-
-    /// The family of suffixes.
-    #[must_use]
-    pub fn family(&self) -> Family {
-        self.family
     }
 
     /// Is it zero?

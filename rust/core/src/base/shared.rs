@@ -16,7 +16,7 @@ impl<T> Clone for Shared<T> {
 
 impl<T> Shared<T> {
     /// Are both the same value, not only equal?
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }

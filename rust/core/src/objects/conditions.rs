@@ -9,9 +9,9 @@ pub use crate::objects::condition_type::{
 use crate::objects::{Condition, ConditionStatus, Time};
 
 /// Longest condition message, in bytes.
-pub const MAX_CONDITION_MESSAGE: usize = 32 * 1024;
+pub(crate) const MAX_CONDITION_MESSAGE: usize = 32 * 1024;
 /// Longest event message, in bytes.
-pub const MAX_EVENT_MESSAGE: usize = 1024;
+pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
 
 /// The condition of this type.
 #[must_use]
@@ -21,13 +21,13 @@ pub fn find(conditions: &[Condition], kind: Known) -> Option<&Condition> {
 
 /// The condition of this type, if it is True.
 #[must_use]
-pub fn find_true(conditions: &[Condition], kind: Known) -> Option<&Condition> {
+pub(crate) fn find_true(conditions: &[Condition], kind: Known) -> Option<&Condition> {
     find(conditions, kind).filter(|c| c.status == ConditionStatus::True)
 }
 
 /// The condition of this type, if it is False.
 #[must_use]
-pub fn find_false(conditions: &[Condition], kind: Known) -> Option<&Condition> {
+pub(crate) fn find_false(conditions: &[Condition], kind: Known) -> Option<&Condition> {
     find(conditions, kind).filter(|c| c.status == ConditionStatus::False)
 }
 
@@ -35,12 +35,6 @@ pub fn find_false(conditions: &[Condition], kind: Known) -> Option<&Condition> {
 #[must_use]
 pub fn is_true(conditions: &[Condition], kind: Known) -> bool {
     find_true(conditions, kind).is_some()
-}
-
-/// Is the condition of this type there and False? An absent one is neither.
-#[must_use]
-pub fn is_false(conditions: &[Condition], kind: Known) -> bool {
-    find_false(conditions, kind).is_some()
 }
 
 /// Adds the condition, or updates the one of its type where it stands; says whether anything changed.
@@ -89,7 +83,7 @@ pub fn condition(
 ///
 /// A character that would be cut in two is left out, so that the result is text.
 #[must_use]
-pub fn truncate(message: impl Into<Text>, limit: usize) -> Text {
+pub(crate) fn truncate(message: impl Into<Text>, limit: usize) -> Text {
     const MARK: &str = " ...";
     let message = message.into();
     if message.len() <= limit {
@@ -133,10 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn absent_is_neither_true_nor_false() {
-        assert!(!is_true(&[], EVICTED) && !is_false(&[], EVICTED));
+    fn absent_and_unknown_are_not_true() {
         let unknown = [quota(ConditionStatus::Unknown, "", 0)];
-        assert!(!is_true(&unknown, QUOTA_RESERVED) && !is_false(&unknown, QUOTA_RESERVED));
+        assert!(!is_true(&[], EVICTED) && !is_true(&unknown, QUOTA_RESERVED));
     }
 
     #[test]

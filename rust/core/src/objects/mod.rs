@@ -10,8 +10,8 @@ pub mod config;
 mod kinds;
 pub mod priority;
 pub mod resource_names;
-pub mod selectors;
-pub mod slices;
+pub(crate) mod selectors;
+pub(crate) mod slices;
 pub mod variants;
 mod workload;
 

@@ -8,7 +8,7 @@ pub const PRIORITY_BOOST: &str = "kueue.x-k8s.io/priority-boost";
 
 /// The priority of the spec, 0 when absent.
 #[must_use]
-pub fn base_priority(workload: &Workload) -> i32 {
+pub(crate) fn base_priority(workload: &Workload) -> i32 {
     workload.priority.unwrap_or(0)
 }
 

@@ -8,13 +8,11 @@ use crate::base::quantity::{Family, Quantity};
 /// The one resource that is counted in thousandths.
 pub const CPU: &str = "cpu";
 /// Main memory, in bytes.
-pub const MEMORY: &str = "memory";
+pub(crate) const MEMORY: &str = "memory";
 /// Local disk, in bytes.
-pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+pub(crate) const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 /// What every huge-page resource starts with; in bytes.
-pub const HUGE_PAGES_PREFIX: &str = "hugepages-";
-/// The number of pods itself, as a resource.
-pub const PODS: &str = "pods";
+pub(crate) const HUGE_PAGES_PREFIX: &str = "hugepages-";
 
 /// The integer that a request counts as: milli-units of `cpu`, whole units of everything else, rounded away from zero
 /// and clamped to `i64` (rules/01 §7.1).
@@ -56,13 +54,13 @@ pub fn quantity_from_value(resource: &str, value: i64, byte_valued: bool) -> Qua
 
 /// The same number, in a form that only matters where it is written.
 #[must_use]
-pub fn exact_quantity(resource: &str, value: i64) -> Quantity {
+pub(crate) fn exact_quantity(resource: &str, value: i64) -> Quantity {
     if resource == CPU { Quantity::from_milli(value) } else { Quantity::from_units(value, Family::DecimalSi) }
 }
 
 /// Is the resource counted in bytes by its very name?
 #[must_use]
-pub fn is_byte_valued(resource: &str) -> bool {
+pub(crate) fn is_byte_valued(resource: &str) -> bool {
     resource == MEMORY || resource == EPHEMERAL_STORAGE || resource.starts_with(HUGE_PAGES_PREFIX)
 }
 

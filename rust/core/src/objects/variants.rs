@@ -4,12 +4,12 @@ use crate::base::gates::{Gate, Gates};
 use crate::objects::{OwnerReference, Workload};
 
 /// Annotation that limits a variant to some flavors (concurrent admission).
-pub const ALLOWED_FLAVORS: &str = "kueue.x-k8s.io/workload-allowed-resource-flavors";
+pub(crate) const ALLOWED_FLAVORS: &str = "kueue.x-k8s.io/workload-allowed-resource-flavors";
 /// Label of a workload for whose flavors there are variants.
-pub const PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
+pub(crate) const PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
 
 /// Does it leave scheduling to its variants? Such a workload is never queued.
-pub fn is_parent(workload: &Workload, gates: Gates) -> bool {
+pub(crate) fn is_parent(workload: &Workload, gates: Gates) -> bool {
     gates.enabled(Gate::ConcurrentAdmission)
         && workload.meta.details.labels.get(PARENT).is_some_and(|value| value == "true")
 }
@@ -20,7 +20,7 @@ pub fn parent(workload: &Workload) -> Option<&OwnerReference> {
 }
 
 /// Is it a variant of another workload?
-pub fn is_variant(workload: &Workload) -> bool {
+pub(crate) fn is_variant(workload: &Workload) -> bool {
     parent(workload).is_some_and(|owner| !owner.name.is_empty())
 }
 

@@ -130,7 +130,7 @@ pub struct PodSpec {
 impl PodSpec {
     /// Does it name a claim, or a template of one?
     #[must_use]
-    pub fn claims_devices(&self) -> bool {
+    pub(crate) fn claims_devices(&self) -> bool {
         self.resource_claims.iter().any(|claim| claim.claim_name.is_some() || claim.template_name.is_some())
     }
 }

@@ -9,7 +9,7 @@ use super::lists::keep_first;
 /// this order: a default request wins over the container's own limit.
 ///
 /// `overhead_of` gives the `overhead.podFixed` of a RuntimeClass by name; an unknown class adds none.
-pub fn adjust<'a>(
+pub(crate) fn adjust<'a>(
     pod: &mut PodSpec,
     overhead_of: impl Fn(&str) -> Option<&'a ResourceList>,
     limits: &LimitRangeSummary,

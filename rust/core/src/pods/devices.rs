@@ -80,7 +80,7 @@ pub struct DeviceRules<'a> {
 impl DeviceRules<'_> {
     /// What the devices of a workload with these pod sets come to, as applied and as adjusted; `None` if it asks for none.
     #[must_use]
-    pub fn resolve(&self, original: &[PodSet], adjusted: &[PodSet]) -> Option<Devices> {
+    pub(crate) fn resolve(&self, original: &[PodSet], adjusted: &[PodSet]) -> Option<Devices> {
         let claims = original.iter().any(|pod_set| pod_set.template.spec.claims_devices());
         if !claims && self.classes.is_empty() {
             return None;

@@ -53,13 +53,6 @@ pub fn values(list: &ResourceList) -> BTreeMap<String, i64> {
 }
 
 /// The resources that both have and that are larger in `left`, by name.
-#[must_use]
-pub fn greater_keys(left: &BTreeMap<String, i64>, right: &BTreeMap<String, i64>) -> Vec<String> {
-    let larger = |name: &str, value: i64| right.get(name).is_some_and(|other| value > *other);
-    left.iter().filter(|(name, value)| larger(name, **value)).map(|(name, _)| name.clone()).collect()
-}
-
-/// [`greater_keys`] of the integer values.
 pub(crate) fn greater_resources(left: &ResourceList, right: &ResourceList) -> Vec<String> {
     let larger = |name: &str, quantity: &Quantity| {
         right.get(name).is_some_and(|other| resource_value(name, quantity) > resource_value(name, other))

@@ -2,20 +2,19 @@
 //! §7.6; rules/10 §4.6).
 
 mod adjust;
-pub mod devices;
+pub(crate) mod devices;
 mod limit_range;
 pub(crate) mod lists;
 mod requests;
 pub mod totals;
 mod validate;
 
-pub use adjust::adjust;
+pub(crate) use adjust::adjust;
 pub use limit_range::{LimitRangeSummary, summarize};
-pub use lists::{greater_keys, values};
-pub use requests::pod_requests;
-pub use validate::{
-    FieldError, InvalidResources, check_resources, limit_range_errors, pod_limit_range_errors, resource_errors,
-};
+pub use lists::values;
+pub(crate) use requests::pod_requests;
+pub(crate) use validate::check_resources;
+pub use validate::{FieldError, limit_range_errors, pod_limit_range_errors, resource_errors};
 
 #[cfg(test)]
 mod tests;

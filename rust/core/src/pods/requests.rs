@@ -8,7 +8,7 @@ use super::lists::{add, keep_max};
 /// What one pod needs: containers and sidecars together, or more while an init container runs; pod-level requests in
 /// place of that; and the overhead of its runtime on top. Zero entries stay.
 #[must_use]
-pub fn pod_requests(pod: &PodSpec) -> ResourceList {
+pub(crate) fn pod_requests(pod: &PodSpec) -> ResourceList {
     let mut total = container_requests(pod);
     if let Some(resources) = &pod.resources {
         let at_pod_level = resources.requests.iter().filter(|(name, _)| is_pod_level(name));

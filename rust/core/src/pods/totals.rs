@@ -10,9 +10,7 @@ use crate::base::ids::{FlavorId, ResourceId};
 use crate::base::names::Names;
 use crate::base::quantity::Quantity;
 use crate::objects::resource_names::resource_value;
-use crate::objects::{
-    Admission, PodSet, PodSetAssignment, ReclaimablePod, ResourceList, StringMap, Workload, WorkloadStatus, config,
-};
+use crate::objects::{Admission, PodSet, PodSetAssignment, ResourceList, StringMap, WorkloadStatus, config};
 use crate::pods::{pod_requests, values};
 
 /// The total of one pod set.
@@ -80,7 +78,7 @@ pub fn totals(
 
 /// The totals that a workload has while it is pending, whatever its status says (rules/01 §7.3).
 #[must_use]
-pub fn pending_totals(
+pub(crate) fn pending_totals(
     pod_sets: &[PodSet],
     status: &WorkloadStatus,
     config: &config::Resources,
@@ -144,7 +142,12 @@ pub fn reserved_totals(
 
 /// Pods of a pod set without the reclaimable ones; 0 for a pod set that the workload does not have.
 #[must_use]
-pub fn effective_count(pod_sets: &[PodSet], status: &WorkloadStatus, pod_set: &str, reclaimable_pods: bool) -> i32 {
+pub(crate) fn effective_count(
+    pod_sets: &[PodSet],
+    status: &WorkloadStatus,
+    pod_set: &str,
+    reclaimable_pods: bool,
+) -> i32 {
     let count = spec_count(pod_sets, pod_set);
     if !reclaimable_pods {
         return count;
@@ -173,7 +176,7 @@ impl PodSetTotals {
 
     /// The share of one pod, rounded toward zero; 0 of no pods.
     #[must_use]
-    pub fn per_pod(&self) -> BTreeMap<String, i64> {
+    pub(crate) fn per_pod(&self) -> BTreeMap<String, i64> {
         let share = |value: i64| value.checked_div(i64::from(self.count)).unwrap_or(0);
         self.requests.iter().map(|(name, value)| (name.clone(), share(*value))).collect()
     }
@@ -201,16 +204,6 @@ pub fn usage(totals: &[PodSetTotals]) -> Usage {
     usage
 }
 
-/// Reclaimable pods with each count lowered to the size of its pod set; entries of unknown pod sets stay.
-#[must_use]
-pub fn limit_reclaimable_pods(workload: &Workload, reclaimable: &[ReclaimablePod]) -> Vec<ReclaimablePod> {
-    let limited = |entry: &ReclaimablePod| {
-        let size = workload.pod_sets.iter().rev().find(|pod_set| pod_set.name == entry.name).map(|found| found.count);
-        ReclaimablePod { name: entry.name.clone(), count: size.map_or(entry.count, |size| entry.count.min(size)) }
-    };
-    reclaimable.iter().map(limited).collect()
-}
-
 /// The totals of one pod set: all its pods, transformed, as integers (rules/01 §7.3, §7.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -234,7 +227,7 @@ impl Totals {
     }
 
     /// The totals for another count: truncating division, saturating multiplication (rules/01 §7.5).
-    pub fn scaled_to(&self, count: i32) -> Totals {
+    pub(crate) fn scaled_to(&self, count: i32) -> Totals {
         let mut scaled = self.clone();
         if self.count != 0 && self.count != count {
             for (_, value) in &mut scaled.requests {
@@ -247,7 +240,7 @@ impl Totals {
 }
 
 /// Totals by ids, requests in canonical order.
-pub fn intern_totals(names: &mut Names, totals: &[PodSetTotals]) -> Arc<[Totals]> {
+pub(crate) fn intern_totals(names: &mut Names, totals: &[PodSetTotals]) -> Arc<[Totals]> {
     totals
         .iter()
         .map(|t| {

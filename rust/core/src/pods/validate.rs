@@ -61,7 +61,7 @@ impl std::error::Error for InvalidResources {}
 ///
 /// # Errors
 /// All violations of the first of the two checks that finds any.
-pub fn check_resources(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Result<(), InvalidResources> {
+pub(crate) fn check_resources(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Result<(), InvalidResources> {
     let above_limits = resource_errors(pod_sets);
     if !above_limits.is_empty() {
         return Err(InvalidResources::AboveLimits(above_limits));

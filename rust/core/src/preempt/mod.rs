@@ -247,7 +247,7 @@ pub(crate) fn remove_from_tree(
 }
 
 /// Takes what a workload charges out of the tree.
-pub fn remove_workload(world: &World<'_>, tree: &mut Tree, queue: QueueId, workload: WorkloadId) {
+pub(crate) fn remove_workload(world: &World<'_>, tree: &mut Tree, queue: QueueId, workload: WorkloadId) {
     change_usage(world, tree, queue, workload, Tree::remove_usage);
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Victim<'a> {
 
 impl<'a> Victim<'a> {
     /// Takes it out of the tree.
-    pub fn take_out(&self, world: &World<'_>, tree: &mut Tree, reason: &'static str) -> Removed<'a> {
+    pub(crate) fn take_out(&self, world: &World<'_>, tree: &mut Tree, reason: &'static str) -> Removed<'a> {
         let queue = world.queue_at(self.node).expect("victims are in ClusterQueues");
         Removed::take_out(tree, self.key, queue, world.row(self.node), reason)
     }
@@ -54,7 +54,7 @@ impl<'a> Victims<'a> {
     }
 
     /// `None`: there are none.
-    pub fn passed_over(node: NodeId, all: Vec<&'a CandidateKey>) -> Option<Self> {
+    pub(crate) fn passed_over(node: NodeId, all: Vec<&'a CandidateKey>) -> Option<Self> {
         let mut all = all.into_iter();
         Some(Self { node, first: all.next()?, rest: Rest::PassedOver(all) })
     }
@@ -165,7 +165,7 @@ impl<'a> Order<'a> {
     }
 
     /// Nothing more is taken from a node.
-    pub fn leave_out(&mut self, node: NodeId) {
+    pub(crate) fn leave_out(&mut self, node: NodeId) {
         let row = self.world.row(node);
         self.is_left_out[row] = true;
         self.is_stale[row] = true;

@@ -71,7 +71,7 @@ impl Group {
     }
 
     /// Many at once, for which there is a shorter way into an empty group.
-    pub fn insert_all(&mut self, keys: Vec<OrderKey>) {
+    pub(crate) fn insert_all(&mut self, keys: Vec<OrderKey>) {
         self.marks = keys.iter().fold(self.marks, |sum, key| sum.wrapping_add(mark_of(key.id)));
         if self.keys.is_empty() {
             self.keys = Arc::new(keys.into_iter().collect());

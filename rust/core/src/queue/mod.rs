@@ -216,7 +216,7 @@ impl Pending {
 
     /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
     /// when all of them are back in their places (but for a chance of 1 in 2^64).
-    pub fn content(&self) -> u64 {
+    pub(crate) fn content(&self) -> u64 {
         self.content
     }
 
@@ -260,12 +260,12 @@ impl Pending {
     }
 
     /// The parked workloads of a shape.
-    pub fn parked_of_shape(&self, shape: ShapeId) -> impl Iterator<Item = WorkloadId> + '_ {
+    pub(crate) fn parked_of_shape(&self, shape: ShapeId) -> impl Iterator<Item = WorkloadId> + '_ {
         self.of_shape(shape).flat_map(|(_, bucket)| bucket.parked.keys().iter().map(|key| key.id))
     }
 
     /// Number of workloads, parked ones included, that stand before a place.
-    pub fn n_before(&self, key: &OrderKey) -> usize {
+    pub(crate) fn n_before(&self, key: &OrderKey) -> usize {
         let before = |group: &Group| group.keys().range(..key).count();
         let in_buckets: usize = self.buckets.values().map(|b| before(&b.active) + before(&b.parked)).sum();
         in_buckets + self.held.range(..key).count()
@@ -287,7 +287,7 @@ impl Pending {
     }
 
     /// The reason that was marked for a shape (rules/05 §4).
-    pub fn parked_reason(&self, shape: Option<ShapeId>) -> Option<&'static str> {
+    pub(crate) fn parked_reason(&self, shape: Option<ShapeId>) -> Option<&'static str> {
         shape.and_then(|s| self.parked_shapes.get(&s).copied())
     }
 
@@ -326,7 +326,7 @@ impl Pending {
     }
 
     /// Many new workloads, none of which stands anywhere.
-    pub fn push_new(&mut self, places: &mut Places, items: &[Item]) {
+    pub(crate) fn push_new(&mut self, places: &mut Places, items: &[Item]) {
         let mut arrivals: BTreeMap<BucketId, Vec<OrderKey>> = BTreeMap::new();
         for item in items {
             if self.is_held_back(item) {
@@ -343,7 +343,7 @@ impl Pending {
     }
 
     /// A workload that comes with its LocalQueue: into the heap, unless it is somewhere already.
-    pub fn push_if_absent(&mut self, places: &mut Places, item: &Item) {
+    pub(crate) fn push_if_absent(&mut self, places: &mut Places, item: &Item) {
         if self.find(places, item.id).is_none() && !self.is_inflight(item.id) {
             self.push_active(places, item);
         }
@@ -447,14 +447,14 @@ impl Pending {
     }
 
     /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).
-    pub fn begin_flush(&mut self) {
+    pub(crate) fn begin_flush(&mut self) {
         self.flush_cycle = self.pop_cycle;
         self.parked_shapes.clear();
     }
 
     /// Moves the parked workloads of the LocalQueues that are `selected` back to the heap, those aside that are held.
     /// Returns how many moved.
-    pub fn unpark_buckets(&mut self, mut selected: impl FnMut(LocalQueueId) -> bool) -> usize {
+    pub(crate) fn unpark_buckets(&mut self, mut selected: impl FnMut(LocalQueueId) -> bool) -> usize {
         if self.n_parked == self.held.len() {
             return 0;
         }
@@ -481,7 +481,7 @@ impl Pending {
     }
 
     /// Moves a parked workload back to the heap.
-    pub fn unpark(&mut self, places: &mut Places, item: &Item) {
+    pub(crate) fn unpark(&mut self, places: &mut Places, item: &Item) {
         if self.is_inadmissible(places, item.id) {
             self.take(places, item.id);
             self.push_active(places, item);

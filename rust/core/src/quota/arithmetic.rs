@@ -30,13 +30,13 @@ impl Tree {
     }
 
     /// `LA(n)`: local quota that is still free.
-    pub fn local_available(&self, row: Row, column: Column) -> Amount {
+    pub(crate) fn local_available(&self, row: Row, column: Column) -> Amount {
         let (cell, usage) = self.cell_and_usage(row, column);
         local_available(cell, usage)
     }
 
     /// Adds usage at a node and lets what exceeds its free local quota bubble up (rules/02 §2.1).
-    pub fn add_usage(&mut self, row: Row, column: Column, amount: Amount) {
+    pub(crate) fn add_usage(&mut self, row: Row, column: Column, amount: Amount) {
         self.note_less_than_nothing(amount);
         let (mut row, mut amount) = (row, amount);
         loop {
@@ -53,7 +53,7 @@ impl Tree {
     }
 
     /// Removes usage at a node, and from its ancestors what it stored there (rules/02 §2.1).
-    pub fn remove_usage(&mut self, row: Row, column: Column, amount: Amount) {
+    pub(crate) fn remove_usage(&mut self, row: Row, column: Column, amount: Amount) {
         self.note_less_than_nothing(amount);
         let (mut row, mut amount) = (row, amount);
         loop {
@@ -88,7 +88,7 @@ impl Tree {
     }
 
     /// Would `amount` more make the node borrow? For a ClusterQueue `S` is its nominal quota (rules/02 §2.4).
-    pub fn borrowing_with(&self, row: Row, column: Column, amount: Amount) -> bool {
+    pub(crate) fn borrowing_with(&self, row: Row, column: Column, amount: Amount) -> bool {
         let (cell, usage) = self.cell_and_usage(row, column);
         cell.subtree < usage.plus(amount)
     }

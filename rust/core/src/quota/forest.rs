@@ -84,7 +84,7 @@ pub struct Forest {
 
 impl Forest {
     /// A new node without parent and quota, which has a tree of its own.
-    pub fn add_node(&mut self, kind: NodeKind) -> NodeId {
+    pub(crate) fn add_node(&mut self, kind: NodeKind) -> NodeId {
         let id = self.nodes.push(Node { kind, ..Node::default() });
         self.components.add(id, kind);
         self.dirty.insert(id);
@@ -92,7 +92,7 @@ impl Forest {
     }
 
     /// Takes a node out of its tree; it must have no children. The id is not used again.
-    pub fn remove_node(&mut self, id: NodeId) {
+    pub(crate) fn remove_node(&mut self, id: NodeId) {
         assert!(!self.has_children(id), "only a node without children is removed");
         self.link(id, None);
         self.components.remove(id);
@@ -101,7 +101,7 @@ impl Forest {
     }
 
     /// Has a cohort any child, active or not?
-    pub fn has_children(&self, id: NodeId) -> bool {
+    pub(crate) fn has_children(&self, id: NodeId) -> bool {
         !self.nodes[id].child_cohorts.is_empty() || !self.nodes[id].child_queues.is_empty()
     }
 
@@ -111,7 +111,7 @@ impl Forest {
     }
 
     /// The child cohorts of a cohort.
-    pub fn child_cohorts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn child_cohorts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         self.nodes[id].child_cohorts.iter().copied()
     }
 
@@ -122,7 +122,7 @@ impl Forest {
 
     /// Moves a node below another parent, and says whether the new ancestry has a cycle. No number changes before
     /// the trees concerned are recomputed.
-    pub fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &Names) -> bool {
+    pub(crate) fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &Names) -> bool {
         let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.is_below(p, id));
         if closes_cycle && self.nodes[id].parent != parent {
             // What is below a cycle keeps its last numbers, so they have to be worked out before.
@@ -169,7 +169,7 @@ impl Forest {
     }
 
     /// Replaces what a node declares.
-    pub fn set_quotas(&mut self, id: NodeId, quotas: BTreeMap<FlavorResourceId, Quota>) {
+    pub(crate) fn set_quotas(&mut self, id: NodeId, quotas: BTreeMap<FlavorResourceId, Quota>) {
         self.nodes[id].quotas = quotas;
     }
 
@@ -179,7 +179,7 @@ impl Forest {
     }
 
     /// Sets `fairSharing.weight`.
-    pub fn set_weight(&mut self, id: NodeId, weight: f64) {
+    pub(crate) fn set_weight(&mut self, id: NodeId, weight: f64) {
         self.note_change(id);
         self.nodes[id].weight = weight;
     }
@@ -190,7 +190,7 @@ impl Forest {
     }
 
     /// Says whether a ClusterQueue takes part in scheduling; inactive ones keep counting in quota and usage.
-    pub fn set_active(&mut self, id: NodeId, active: bool) {
+    pub(crate) fn set_active(&mut self, id: NodeId, active: bool) {
         if self.nodes[id].active != active {
             self.nodes[id].active = active;
             if let Some((tree, _)) = self.nodes[id].tree {
@@ -210,7 +210,7 @@ impl Forest {
     }
 
     /// Counts a loss of reserved usage, which may make a flavor usable again (rules/02 §4.1).
-    pub fn bump_generation(&mut self, id: NodeId) {
+    pub(crate) fn bump_generation(&mut self, id: NodeId) {
         self.nodes[id].generation += 1;
     }
 
@@ -246,7 +246,7 @@ impl Forest {
     }
 
     /// The ClusterQueues at and below a node.
-    pub fn queues_below(&self, id: NodeId) -> Vec<NodeId> {
+    pub(crate) fn queues_below(&self, id: NodeId) -> Vec<NodeId> {
         self.subtree(id).into_iter().filter(|&n| self.nodes[n].kind == NodeKind::Queue).collect()
     }
 
@@ -293,7 +293,7 @@ impl Forest {
     }
 
     /// Something has changed about a node that those look at who are in its tree.
-    pub fn note_change(&mut self, id: NodeId) {
+    pub(crate) fn note_change(&mut self, id: NodeId) {
         if let Some((tree, _)) = self.nodes[id].tree {
             self.renew(tree);
         }

@@ -1,6 +1,6 @@
 //! Quota and usage: who belongs to whom, the numbers of one tree, its arithmetic, fair shares (rules/02).
 
-pub mod arithmetic;
+pub(crate) mod arithmetic;
 pub mod forest;
 pub mod share;
 pub mod tree;

@@ -127,7 +127,7 @@ impl Tree {
     }
 
     /// The height of a node over the active ClusterQueues below it (rules/02 §2.5).
-    pub fn height(&self, row: Row) -> u32 {
+    pub(crate) fn height(&self, row: Row) -> u32 {
         self.heights[row]
     }
 
@@ -166,7 +166,7 @@ impl Tree {
 
     /// May a sum of what was tried out alone so far lose something? While `false`, adding to what is there now what was
     /// once added to less leaves no trace once it is taken back.
-    pub fn may_saturate(&self) -> bool {
+    pub(crate) fn may_saturate(&self) -> bool {
         self.may_saturate || self.has_saturated
     }
 
@@ -177,14 +177,14 @@ impl Tree {
     }
 
     /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
-    pub fn mark(&mut self) -> Mark {
+    pub(crate) fn mark(&mut self) -> Mark {
         let mark = Mark { length: self.journal.len(), depth: self.depth };
         self.depth += 1;
         mark
     }
 
     /// Undoes every write since `mark`, exactly, latest first.
-    pub fn rollback(&mut self, mark: Mark) {
+    pub(crate) fn rollback(&mut self, mark: Mark) {
         while self.journal.len() > mark.length {
             let (at, old) = self.journal.pop().expect("longer than the mark");
             self.usage[at as usize] = old;

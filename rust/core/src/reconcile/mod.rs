@@ -77,7 +77,7 @@ impl State {
 
     /// [`State::reconcile`] for every workload for which something may have changed since, in the order of namespace
     /// and name. For all others it would write nothing.
-    pub fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
+    pub(crate) fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
         self.deliver_writes();
         for (queue, shape) in self.agenda.take_parked() {
             for id in self.queues[queue].pending.parked_of_shape(shape) {

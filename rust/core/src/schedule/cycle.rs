@@ -14,7 +14,7 @@ impl State {
     ///
     /// A cycle that waits for pods is not over: it is left in `waiting`, and the next call goes on with it
     /// ([`Decision::waits_for_pods`]).
-    pub fn run_cycle(&mut self, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
+    pub(crate) fn run_cycle(&mut self, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         self.now = now;
         if let Some(cycle) = waiting.take() {
             return self.go_on(cycle, waiting, now);

@@ -54,7 +54,7 @@ impl Decision {
     }
 
     /// Adds what the same cycle decided after it had waited.
-    pub fn go_on(&mut self, rest: Decision) {
+    pub(crate) fn go_on(&mut self, rest: Decision) {
         let Decision { admissions, flavors, preemptions, replaced, pending, parked, events, undecided, .. } = rest;
         let n_before = index(self.admissions.len());
         self.admissions.extend(admissions);

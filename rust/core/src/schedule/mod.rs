@@ -1,14 +1,14 @@
 //! One scheduling cycle: its heads, their flavors and victims, their order, and what becomes of them (rules/05 §6).
 
-pub mod cycle;
+pub(crate) mod cycle;
 pub mod decision;
-pub mod entry;
-pub mod nominate;
+pub(crate) mod entry;
+pub(crate) mod nominate;
 pub(crate) mod outcome;
 mod process;
 pub(crate) mod round;
-pub mod slices;
-pub mod tournament;
-pub mod variants;
-pub mod verdicts;
-pub mod waiting;
+pub(crate) mod slices;
+pub(crate) mod tournament;
+pub(crate) mod variants;
+pub(crate) mod verdicts;
+pub(crate) mod waiting;

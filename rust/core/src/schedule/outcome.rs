@@ -85,7 +85,7 @@ impl State {
     }
 
     /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
-    pub fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
+    pub(crate) fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
         self.now = now;
         self.restore_slice(id);
         self.request_flush_for(id);

@@ -75,7 +75,7 @@ pub(crate) struct Cycle {
 
 impl Cycle {
     /// What happens to a tree from now on is undone at the end of the cycle.
-    pub fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
+    pub(crate) fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
         self.marks.entry(tree).or_insert_with(|| forest.tree_mut(tree).mark());
     }
 
@@ -85,7 +85,7 @@ impl Cycle {
     }
 
     /// Is one of its targets a victim of another entry already?
-    pub fn takes_from_victims(&self, entry: &Entry) -> bool {
+    pub(crate) fn takes_from_victims(&self, entry: &Entry) -> bool {
         let victims = self.victims(entry.tree);
         entry.targets.iter().any(|target| victims.contains(&target.workload))
     }

@@ -20,7 +20,7 @@ pub struct Agenda {
 
 impl Agenda {
     /// Something has changed that may change what its status is to say.
-    pub fn touch(&mut self, id: WorkloadId) {
+    pub(crate) fn touch(&mut self, id: WorkloadId) {
         self.touched.insert(id);
         if let Some(followed) = &mut self.followed {
             followed.insert(id);
@@ -28,27 +28,27 @@ impl Agenda {
     }
 
     /// Takes out what was touched since the last call; from the first call on this is remembered.
-    pub fn take_followed(&mut self) -> IdSet<WorkloadId> {
+    pub(crate) fn take_followed(&mut self) -> IdSet<WorkloadId> {
         self.followed.replace(IdSet::default()).unwrap_or_default()
     }
 
     /// Does anybody ask what was touched?
-    pub fn is_followed(&self) -> bool {
+    pub(crate) fn is_followed(&self) -> bool {
         self.followed.is_some()
     }
 
     /// The workloads of a shape were parked in one step.
-    pub fn touch_parked(&mut self, queue: QueueId, shape: ShapeId) {
+    pub(crate) fn touch_parked(&mut self, queue: QueueId, shape: ShapeId) {
         self.parked.insert((queue, shape));
     }
 
     /// The shapes of which workloads were parked in one step.
-    pub fn parked_shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
+    pub(crate) fn parked_shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
         self.parked.iter().map(|(_, shape)| *shape)
     }
 
     /// Takes out which workloads were parked in one step.
-    pub fn take_parked(&mut self) -> BTreeSet<(QueueId, ShapeId)> {
+    pub(crate) fn take_parked(&mut self) -> BTreeSet<(QueueId, ShapeId)> {
         std::mem::take(&mut self.parked)
     }
 
@@ -61,7 +61,7 @@ impl Agenda {
     }
 
     /// It has been looked at; time alone changes something at `wake`.
-    pub fn settled(&mut self, id: WorkloadId, wake: Option<Time>) {
+    pub(crate) fn settled(&mut self, id: WorkloadId, wake: Option<Time>) {
         self.touched.remove(id);
         if let Some(old) = self.alarm_of.remove(&id) {
             self.alarms.remove(&(old, id));
@@ -73,24 +73,24 @@ impl Agenda {
     }
 
     /// Time has come for what was set up to `now`.
-    pub fn ring(&mut self, now: Time) {
+    pub(crate) fn ring(&mut self, now: Time) {
         for (_, id) in self.alarms.iter().take_while(|(at, _)| *at <= now) {
             self.touched.insert(*id);
         }
     }
 
     /// The first time that is set, past or not.
-    pub fn first_alarm(&self) -> Option<Time> {
+    pub(crate) fn first_alarm(&self) -> Option<Time> {
         self.alarms.first().map(|(at, _)| *at)
     }
 
     /// The workloads to look at: something has happened to them.
-    pub fn touched(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+    pub(crate) fn touched(&self) -> impl Iterator<Item = WorkloadId> + '_ {
         self.touched.iter()
     }
 
     /// The first time after `now` that is set for a workload to which nothing has happened.
-    pub fn next_alarm(&self, now: Time) -> Option<Time> {
+    pub(crate) fn next_alarm(&self, now: Time) -> Option<Time> {
         self.alarms.iter().find(|(at, id)| *at > now && !self.touched.contains(*id)).map(|(at, _)| *at)
     }
 }

@@ -24,7 +24,7 @@ impl State {
     }
 
     /// Applies objects, in their order. Several LimitRanges and RuntimeClasses in a row are as one change.
-    pub fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
+    pub(crate) fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
         for object in objects {
             if !matches!(object, Object::LimitRange(_) | Object::RuntimeClass(_)) {
                 self.adjust_pending();
@@ -76,7 +76,7 @@ impl State {
     }
 
     /// Removes a namespace; its workloads are no longer nominated.
-    pub fn remove_namespace(&mut self, name: &str) -> bool {
+    pub(crate) fn remove_namespace(&mut self, name: &str) -> bool {
         let id = self.names.namespaces.find(name);
         self.touch_namespace(name);
         id.is_some_and(|id| self.namespaces.ensure(id).take().is_some())
@@ -128,7 +128,7 @@ impl State {
     }
 
     /// Removes a Topology.
-    pub fn remove_topology(&mut self, name: &str) -> bool {
+    pub(crate) fn remove_topology(&mut self, name: &str) -> bool {
         let found = self.topologies.remove(name).is_some();
         self.refresh_all();
         found
@@ -195,7 +195,7 @@ impl State {
     }
 
     /// Removes a WorkloadPriorityClass; workloads keep the priority that they have.
-    pub fn remove_priority_class(&mut self, name: &str) -> bool {
+    pub(crate) fn remove_priority_class(&mut self, name: &str) -> bool {
         self.workload_priority_classes.remove(name).is_some()
     }
 
@@ -209,7 +209,7 @@ impl State {
     }
 
     /// Removes a LimitRange.
-    pub fn remove_limit_range(&mut self, namespace: &str, name: &str) -> bool {
+    pub(crate) fn remove_limit_range(&mut self, namespace: &str, name: &str) -> bool {
         let found = self.limit_ranges.get_mut(namespace).is_some_and(|ranges| ranges.remove(name).is_some());
         if found {
             self.note_limits(namespace.to_owned());
@@ -231,7 +231,7 @@ impl State {
     }
 
     /// Removes a RuntimeClass.
-    pub fn remove_runtime_class(&mut self, name: &str) -> bool {
+    pub(crate) fn remove_runtime_class(&mut self, name: &str) -> bool {
         let found = self.runtime_classes.remove(name).is_some();
         self.stale_defaults.everywhere |= found;
         self.adjust_pending();
@@ -373,7 +373,7 @@ impl State {
     }
 
     /// Deletes a LocalQueue: its pending workloads leave their queue.
-    pub fn delete_local_queue(&mut self, namespace: &str, name: &str) -> bool {
+    pub(crate) fn delete_local_queue(&mut self, namespace: &str, name: &str) -> bool {
         let known = self.names.find_local_queue(namespace, name);
         let Some(id) = known.filter(|id| self.local_queues[*id].object.is_some()) else {
             return false;
@@ -420,7 +420,7 @@ impl State {
     }
 
     /// The ClusterQueue in which a workload is to wait.
-    pub fn queue_of(&self, workload: WorkloadId) -> Option<QueueId> {
+    pub(crate) fn queue_of(&self, workload: WorkloadId) -> Option<QueueId> {
         self.target_of(self.workloads.get(workload).local_queue)
     }
 }

@@ -134,7 +134,7 @@ impl State {
     }
 
     /// Removes a ClusterQueue; its workloads keep their admission.
-    pub fn remove_cluster_queue(&mut self, id: QueueId) {
+    pub(crate) fn remove_cluster_queue(&mut self, id: QueueId) {
         let record = &mut self.queues[id];
         let Some(node) = record.node.take() else { return };
         record.object = None;
@@ -190,7 +190,7 @@ impl State {
     }
 
     /// Deletes a Cohort object; one with children lives on as an implicit root (rules/02 §4 rule 2).
-    pub fn remove_cohort(&mut self, id: CohortId) {
+    pub(crate) fn remove_cohort(&mut self, id: CohortId) {
         let Some(node) = self.cohorts[id].node else { return };
         if self.cohorts[id].object.take().is_none() {
             return;
@@ -225,7 +225,7 @@ impl State {
     }
 
     /// Works out whether a ClusterQueue may admit. Returns whether it has become active.
-    pub fn refresh_activeness(&mut self, id: QueueId) -> bool {
+    pub(crate) fn refresh_activeness(&mut self, id: QueueId) -> bool {
         let record = &self.queues[id];
         let (Some(object), Some(node)) = (&record.settled, record.node) else { return false };
         let flavor = |name: &str| self.names.flavors.find(name).and_then(|id| self.flavors[id].as_deref());
@@ -326,7 +326,7 @@ impl State {
 
     /// What cycles wrote comes back as updates: whoever holds quota is taken out and put in again, which counts as a
     /// generation (rules/02 §4.1).
-    pub fn deliver_writes(&mut self) {
+    pub(crate) fn deliver_writes(&mut self) {
         for workload in std::mem::take(&mut self.undelivered) {
             if let Some(node) = self.workloads.get(workload).cached_in().and_then(|queue| self.queues[queue].node) {
                 self.forest.bump_generation(node);
@@ -347,7 +347,7 @@ impl State {
     }
 
     /// Moves a reserving workload to its place among the candidates after its conditions changed.
-    pub fn rank_candidate(&mut self, workload: WorkloadId) {
+    pub(crate) fn rank_candidate(&mut self, workload: WorkloadId) {
         let Some(charge) = self.workloads.get(workload).charge.clone() else { return };
         let queue = charge.queue;
         let candidate = self.candidate_key(workload, Arc::clone(&charge.candidate.uses));

@@ -35,7 +35,7 @@ impl State {
     }
 
     /// Removes a ResourceClaimTemplate.
-    pub fn remove_claim_template(&mut self, namespace: &str, name: &str) -> bool {
+    pub(crate) fn remove_claim_template(&mut self, namespace: &str, name: &str) -> bool {
         let templates = self.claim_templates.get_mut(namespace);
         if templates.and_then(|templates| templates.remove(name)).is_none() {
             return false;
@@ -52,7 +52,7 @@ impl State {
     }
 
     /// Removes a DeviceClass.
-    pub fn remove_device_class(&mut self, name: &str) -> bool {
+    pub(crate) fn remove_device_class(&mut self, name: &str) -> bool {
         let Some(class) = self.device_classes.remove(name) else { return false };
         self.resolve_again(|_, pod_set| asks_for(pod_set, &class.extended_resource_name));
         true

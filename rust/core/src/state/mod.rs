@@ -1,11 +1,11 @@
 //! Everything an engine knows: the objects by id, the quota forest, the queues and the table of workloads.
 
 pub mod admission_fair_sharing;
-pub mod agenda;
-pub mod apply;
-pub mod cache;
+pub(crate) mod agenda;
+pub(crate) mod apply;
+pub(crate) mod cache;
 mod devices;
-pub mod verdicts;
+pub(crate) mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -272,7 +272,7 @@ impl State {
     }
 
     /// The ClusterQueue that a LocalQueue points to: both exist, and the LocalQueue is not stopped.
-    pub fn target_of(&self, local_queue: LocalQueueId) -> Option<QueueId> {
+    pub(crate) fn target_of(&self, local_queue: LocalQueueId) -> Option<QueueId> {
         let local_queue = &self.local_queues[local_queue];
         local_queue.queue.filter(|&queue| local_queue.running().is_some() && self.queues[queue].object.is_some())
     }
@@ -288,7 +288,7 @@ impl State {
     }
 
     /// The labels of a namespace, if it exists.
-    pub fn namespace_labels(&self, name: &str) -> Option<&Arc<StringMap>> {
+    pub(crate) fn namespace_labels(&self, name: &str) -> Option<&Arc<StringMap>> {
         self.names.namespaces.find(name).and_then(|id| self.namespaces.get(id)).and_then(Option::as_ref)
     }
 
@@ -304,7 +304,7 @@ impl State {
     }
 
     /// Remembers whether the heap of a ClusterQueue has anything.
-    pub fn note_waiting(&mut self, queue: QueueId) {
+    pub(crate) fn note_waiting(&mut self, queue: QueueId) {
         if self.queues[queue].pending.has_active() {
             self.waiting.insert(queue);
         } else {
@@ -329,7 +329,7 @@ impl State {
     }
 
     /// Declared quotas by flavor-resource.
-    pub fn read_quotas(&mut self, groups: &[Groups]) -> BTreeMap<FlavorResourceId, Quota> {
+    pub(crate) fn read_quotas(&mut self, groups: &[Groups]) -> BTreeMap<FlavorResourceId, Quota> {
         let mut quotas = BTreeMap::new();
         for group in groups {
             for flavor in &group.flavors {
@@ -353,7 +353,7 @@ impl State {
     }
 
     /// Resource groups by ids; every flavor gets a pair with every resource of its group.
-    pub fn read_groups(&mut self, groups: &[Groups]) -> Vec<ResourceGroup> {
+    pub(crate) fn read_groups(&mut self, groups: &[Groups]) -> Vec<ResourceGroup> {
         let mut read: Vec<ResourceGroup> = groups
             .iter()
             .map(|group| {

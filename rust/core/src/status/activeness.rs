@@ -8,9 +8,9 @@ use crate::objects::{AdmissionCheck, ClusterQueue, ResourceFlavor, StopPolicy};
 use crate::status::checks::{all_flavors, flavors_by_check};
 
 /// Controller name of MultiKueue checks.
-pub const MULTI_KUEUE_CONTROLLER: &str = "kueue.x-k8s.io/multikueue";
+pub(crate) const MULTI_KUEUE_CONTROLLER: &str = "kueue.x-k8s.io/multikueue";
 /// Controller name of ProvisioningRequest checks.
-pub const PROVISIONING_CONTROLLER: &str = "kueue.x-k8s.io/provisioning-request";
+pub(crate) const PROVISIONING_CONTROLLER: &str = "kueue.x-k8s.io/provisioning-request";
 
 /// The status by which a ClusterQueue takes part in cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,18 +6,18 @@ use crate::objects::{Time, Workload};
 use crate::status::stage::{has_quota_reservation, is_active, is_finished, is_on_hold};
 
 /// The annotation that keeps a workload out of the queue while it is not empty.
-pub const ADMISSION_GATED_BY: &str = "kueue.x-k8s.io/admission-gated-by";
+pub(crate) const ADMISSION_GATED_BY: &str = "kueue.x-k8s.io/admission-gated-by";
 
 /// Who gates its admission (gate AdmissionGatedBy); `None` when nobody does.
 #[must_use]
-pub fn admission_gated_by(workload: &Workload, gates: Gates) -> Option<&str> {
+pub(crate) fn admission_gated_by(workload: &Workload, gates: Gates) -> Option<&str> {
     let value = workload.meta.details.annotations.get(ADMISSION_GATED_BY).filter(|v| !v.is_empty())?;
     gates.enabled(Gate::AdmissionGatedBy).then_some(value.as_str())
 }
 
 /// May it be queued, as far as the workload itself goes (rules/05 §2)? Its LocalQueue is the caller's question.
 #[must_use]
-pub fn is_admissible(workload: &Workload, gates: Gates) -> bool {
+pub(crate) fn is_admissible(workload: &Workload, gates: Gates) -> bool {
     is_active(workload)
         && !is_finished(workload)
         && !has_quota_reservation(workload)
@@ -42,14 +42,14 @@ pub fn requeue_at(workload: &Workload) -> Option<Time> {
 /// How long it has been waiting for quota, in nanoseconds: since condition Requeued last changed, else since its
 /// creation (rules/05 §6.6). Saturates.
 #[must_use]
-pub fn queued_wait(workload: &Workload, now: Time) -> i64 {
+pub(crate) fn queued_wait(workload: &Workload, now: Time) -> i64 {
     let start =
         find(&workload.status.conditions, conditions::REQUEUED).map_or(workload.meta.created, |c| c.last_transition);
     now.since(start)
 }
 
 /// Is any preemption gate of the workload closed (rules/05 §6.4 step 5)?
-pub fn has_closed_preemption_gate(workload: &Workload) -> bool {
+pub(crate) fn has_closed_preemption_gate(workload: &Workload) -> bool {
     workload
         .preemption_gates
         .iter()

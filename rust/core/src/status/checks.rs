@@ -10,7 +10,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// The flavors of all resource groups.
 #[must_use]
-pub fn all_flavors(groups: &[ResourceGroup]) -> BTreeSet<&str> {
+pub(crate) fn all_flavors(groups: &[ResourceGroup]) -> BTreeSet<&str> {
     groups.iter().flat_map(|group| &group.flavors).map(|flavor| flavor.name.as_str()).collect()
 }
 
@@ -18,7 +18,7 @@ pub fn all_flavors(groups: &[ResourceGroup]) -> BTreeSet<&str> {
 ///
 /// Of two rules for one check the later counts.
 #[must_use]
-pub fn flavors_by_check<'a>(
+pub(crate) fn flavors_by_check<'a>(
     rules: &'a [AdmissionCheckRule],
     flavors: &BTreeSet<&'a str>,
 ) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
@@ -30,7 +30,7 @@ pub fn flavors_by_check<'a>(
 
 /// The checks that hold for some of the `assigned` flavors.
 #[must_use]
-pub fn checks_for_flavors(
+pub(crate) fn checks_for_flavors(
     rules: &[AdmissionCheckRule],
     flavors: &BTreeSet<&str>,
     assigned: &BTreeSet<&str>,
@@ -40,7 +40,7 @@ pub fn checks_for_flavors(
 
 /// The checks of `cluster_queue` that hold for some flavor of `admission`.
 #[must_use]
-pub fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Admission) -> BTreeSet<String> {
+pub(crate) fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Admission) -> BTreeSet<String> {
     if cluster_queue.admission_checks.is_empty() {
         return BTreeSet::new();
     }
@@ -64,25 +64,25 @@ pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload) -> BTr
 
 /// Is some check Retry or Rejected?
 #[must_use]
-pub fn has_retry_or_rejected_checks(workload: &Workload) -> bool {
+pub(crate) fn has_retry_or_rejected_checks(workload: &Workload) -> bool {
     workload.status.admission_checks.iter().any(|c| matches!(c.state, CheckState::Retry | CheckState::Rejected))
 }
 
 /// Is every check of the status Ready? True when there is none.
 #[must_use]
-pub fn has_all_checks_ready(workload: &Workload) -> bool {
+pub(crate) fn has_all_checks_ready(workload: &Workload) -> bool {
     workload.status.admission_checks.iter().all(|c| c.state == CheckState::Ready)
 }
 
 /// Are all `required` checks in the status, in whatever state?
 #[must_use]
-pub fn has_all_checks(workload: &Workload, required: &BTreeSet<String>) -> bool {
+pub(crate) fn has_all_checks(workload: &Workload, required: &BTreeSet<String>) -> bool {
     required.iter().all(|name| workload.status.admission_checks.iter().any(|c| c.name == *name))
 }
 
 /// The checks in this state, by name, in the words of an eviction; `None` if there is none (rules/07 §3).
 #[must_use]
-pub fn describe_checks(workload: &Workload, state: CheckState) -> Option<String> {
+pub(crate) fn describe_checks(workload: &Workload, state: CheckState) -> Option<String> {
     let mut checks: Vec<&AdmissionCheckState> =
         workload.status.admission_checks.iter().filter(|c| c.state == state).collect();
     checks.sort_by(|a, b| a.name.cmp(&b.name));
@@ -99,7 +99,7 @@ pub fn describe_checks(workload: &Workload, state: CheckState) -> Option<String>
 
 /// The latest time that a check in Retry asks to wait for; `None` if none asks (rules/07 §3).
 #[must_use]
-pub fn retry_time(workload: &Workload) -> Option<Time> {
+pub(crate) fn retry_time(workload: &Workload) -> Option<Time> {
     let retries = workload.status.admission_checks.iter().filter(|c| c.state == CheckState::Retry);
     let times = retries.filter(|c| c.last_transition != Time::ABSENT).filter_map(|c| {
         let after_ns = i64::from(c.requeue_after_seconds?).saturating_mul(SECOND_NS);
@@ -111,7 +111,7 @@ pub fn retry_time(workload: &Workload) -> Option<Time> {
 /// Makes `status.admissionChecks` list what is required; returns whether it changed.
 ///
 /// Missing checks are added as Pending. Others are dropped only if the list is then longer than the required set.
-pub fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet<String>, now: Time) -> bool {
+pub(crate) fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet<String>, now: Time) -> bool {
     let listed = &workload.status.admission_checks;
     let missing: Vec<AdmissionCheckState> = required
         .iter()

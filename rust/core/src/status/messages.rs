@@ -8,36 +8,36 @@ use crate::status::reasons;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Label with the UID of a workload's job.
-pub const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
+pub(crate) const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
 /// Condition messages and event messages of skipped entries (rules/05 §6).
-pub const FAILED_CHECKS: &str = "The workload has failed admission checks";
+pub(crate) const FAILED_CHECKS: &str = "The workload has failed admission checks";
 /// The namespace does not match the selector of the ClusterQueue.
-pub const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
+pub(crate) const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
 /// Other entries of the cycle took what it needs.
-pub const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
+pub(crate) const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
 /// A preemption gate is closed.
-pub const PREEMPTION_GATED: &str = "Workload requires preemption, but it's gated";
+pub(crate) const PREEMPTION_GATED: &str = "Workload requires preemption, but it's gated";
 /// Its targets are the victims of another entry.
-pub const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload";
+pub(crate) const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload";
 /// It fits once the victims of other entries are gone.
-pub const FITS_AFTER_PREEMPTIONS: &str = "Workload has overlapping preemption targets with another workload, but will \
+pub(crate) const FITS_AFTER_PREEMPTIONS: &str = "Workload has overlapping preemption targets with another workload, but will \
                                           fit after these preemptions complete";
 /// Not all admitted workloads are ready.
-pub const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
+pub(crate) const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
 
 /// Another variant has a better flavor already (rules/09 §4.4).
-pub const PREFERRED_VARIANT_ADMITTED: &str = "A more favorable variant is already admitted";
+pub(crate) const PREFERRED_VARIANT_ADMITTED: &str = "A more favorable variant is already admitted";
 /// The ClusterQueue does not want a migration to this flavor.
-pub const BELOW_LAST_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
+pub(crate) const BELOW_LAST_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
 /// What the message of a variant ends with while it waits for the one that it takes the place of.
-pub const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
+pub(crate) const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
 
 /// `spec.active` is false.
-pub const DEACTIVATED: &str = "The workload is deactivated";
+pub(crate) const DEACTIVATED: &str = "The workload is deactivated";
 /// Parked with an equivalent workload that failed.
-pub const BYPASSED: &str = "Bypassed scheduling evaluation because an equivalent workload recently failed";
+pub(crate) const BYPASSED: &str = "Bypassed scheduling evaluation because an equivalent workload recently failed";
 /// Not looked at yet, or again.
-pub const PENDING_EVALUATION: &str = "Workload is pending evaluation in the scheduling queue";
+pub(crate) const PENDING_EVALUATION: &str = "Workload is pending evaluation in the scheduling queue";
 
 /// `ClusterQueue X is inactive`.
 pub fn inactive(queue: &str) -> String {
@@ -45,12 +45,12 @@ pub fn inactive(queue: &str) -> String {
 }
 
 /// The namespace object is missing.
-pub fn namespace_missing(namespace: &str) -> String {
+pub(crate) fn namespace_missing(namespace: &str) -> String {
     format!("workload namespace \"{namespace}\" does not exist: Namespace \"{namespace}\" not found")
 }
 
 /// The event of a quota reservation; `considered` are the flavors that were passed over, `wait_ns` since queued.
-pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> String {
+pub(crate) fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> String {
     let wait = seconds(wait_ns);
     let (before, considered) = if considered.is_empty() { ("", "") } else { ("; Flavors considered: ", considered) };
     // Without the machinery of formats: every admission has one.
@@ -58,7 +58,7 @@ pub fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> Stri
 }
 
 /// The event of an admission; `wait_ns` since the reservation.
-pub fn admitted_event(queue: &str, wait_ns: i64) -> String {
+pub(crate) fn admitted_event(queue: &str, wait_ns: i64) -> String {
     ["Admitted by ClusterQueue ", queue, ", wait time since reservation was ", &seconds(wait_ns), "s"].concat()
 }
 
@@ -74,7 +74,7 @@ fn seconds(ns: i64) -> String {
 }
 
 /// What is added to the message of a workload that preempts `n` others (rules/04 §8).
-pub fn pending_preemption(n: usize) -> String {
+pub(crate) fn pending_preemption(n: usize) -> String {
     format!(". Pending the preemption of {n} workload(s)")
 }
 
@@ -110,12 +110,12 @@ pub fn preempted(preemptor: &WorkloadMeta, reason: &str, preemptor_path: &str, p
 }
 
 /// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
-pub fn migrated(uid: &str) -> String {
+pub(crate) fn migrated(uid: &str) -> String {
     format!("Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor")
 }
 
 /// The message of a slice that is finished because `successor` has its quota (rules/09 §2.3).
-pub fn slice_replaced(successor: &WorkloadMeta) -> String {
+pub(crate) fn slice_replaced(successor: &WorkloadMeta) -> String {
     let job = successor.details.labels.get(JOB_UID_LABEL).map_or("", String::as_str);
     format!(
         "Replaced to accommodate a workload (UID: {}, JobUID: {job}) due to workload slice aggregation",

@@ -3,9 +3,9 @@
 pub mod activeness;
 pub mod admissible;
 pub mod checks;
-pub mod eviction;
+pub(crate) mod eviction;
 pub mod messages;
-pub mod readiness;
+pub(crate) mod readiness;
 pub mod reasons;
 pub mod reservation;
 pub mod stage;

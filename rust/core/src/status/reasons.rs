@@ -8,107 +8,107 @@ pub const QUOTA_RESERVED: &str = "QuotaReserved";
 pub const ADMITTED: &str = "Admitted";
 
 /// Finished: a larger slice has taken its place.
-pub const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
+pub(crate) const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 
 // Why QuotaReserved is False (rules/07 §11).
 /// No flavor of the ClusterQueue matches.
-pub const NO_MATCHING_FLAVOR: &str = "NoMatchingFlavor";
+pub(crate) const NO_MATCHING_FLAVOR: &str = "NoMatchingFlavor";
 /// It could fit if quota were free.
-pub const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
+pub(crate) const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
 /// More than could ever be free.
-pub const EXCEEDS_MAX_QUOTA: &str = "ExceedsMaxQuota";
+pub(crate) const EXCEEDS_MAX_QUOTA: &str = "ExceedsMaxQuota";
 /// Quota fits, topology does not.
-pub const TOPOLOGY_PLACEMENT_FAILED: &str = "TopologyPlacementFailed";
+pub(crate) const TOPOLOGY_PLACEMENT_FAILED: &str = "TopologyPlacementFailed";
 /// Preemption is under way.
-pub const WAITING_FOR_PREEMPTED_WORKLOADS: &str = "WaitingForPreemptedWorkloads";
+pub(crate) const WAITING_FOR_PREEMPTED_WORKLOADS: &str = "WaitingForPreemptedWorkloads";
 /// Something that it refers to is missing or does not match.
-pub const MISCONFIGURED: &str = "Misconfigured";
+pub(crate) const MISCONFIGURED: &str = "Misconfigured";
 /// A queue is stopped or inactive.
-pub const SUSPENDED: &str = "Suspended";
+pub(crate) const SUSPENDED: &str = "Suspended";
 /// Not looked at since something changed.
-pub const PENDING_EVALUATION: &str = "PendingEvaluation";
+pub(crate) const PENDING_EVALUATION: &str = "PendingEvaluation";
 /// Admission is blocked until all admitted workloads are ready.
-pub const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
+pub(crate) const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
 /// An admission gate or a preemption gate is closed.
-pub const ADMISSION_GATED: &str = "AdmissionGated";
+pub(crate) const ADMISSION_GATED: &str = "AdmissionGated";
 /// Quota was given back on purpose.
-pub const ON_HOLD: &str = "OnHold";
+pub(crate) const ON_HOLD: &str = "OnHold";
 /// Reason without gate UnadmittedWorkloadsObservability.
-pub const PENDING: &str = "Pending";
+pub(crate) const PENDING: &str = "Pending";
 /// Reason without gate UnadmittedWorkloadsObservability.
-pub const INADMISSIBLE: &str = "Inadmissible";
+pub(crate) const INADMISSIBLE: &str = "Inadmissible";
 /// Reason without gate UnadmittedWorkloadsObservability.
-pub const WAITING: &str = "Waiting";
+pub(crate) const WAITING: &str = "Waiting";
 
 // Why Admitted is False (rules/07 §1).
 /// No quota is reserved.
-pub const NO_RESERVATION: &str = "NoReservation";
+pub(crate) const NO_RESERVATION: &str = "NoReservation";
 /// As before, without gate UnadmittedWorkloadsObservability and with checks that are not ready.
-pub const NO_RESERVATION_UNSATISFIED_CHECKS: &str = "NoReservationUnsatisfiedChecks";
+pub(crate) const NO_RESERVATION_UNSATISFIED_CHECKS: &str = "NoReservationUnsatisfiedChecks";
 /// Some check is not Ready.
-pub const UNSATISFIED_ADMISSION_CHECKS: &str = "UnsatisfiedAdmissionChecks";
+pub(crate) const UNSATISFIED_ADMISSION_CHECKS: &str = "UnsatisfiedAdmissionChecks";
 /// As before, without gate UnadmittedWorkloadsObservability.
-pub const UNSATISFIED_CHECKS: &str = "UnsatisfiedChecks";
+pub(crate) const UNSATISFIED_CHECKS: &str = "UnsatisfiedChecks";
 /// A delayed topology request is pending.
-pub const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyRequests";
+pub(crate) const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyRequests";
 
 // Why Evicted is True, and Requeued after it (rules/07 §8).
 /// By a workload of higher claim.
-pub const PREEMPTED: &str = "Preempted";
+pub(crate) const PREEMPTED: &str = "Preempted";
 /// A variant for a preferred flavor is to run instead.
-pub const FLAVOR_MIGRATION: &str = "FlavorMigration";
+pub(crate) const FLAVOR_MIGRATION: &str = "FlavorMigration";
 /// A node failed and could not be replaced.
-pub const NODE_FAILURES: &str = "NodeFailures";
+pub(crate) const NODE_FAILURES: &str = "NodeFailures";
 /// Its pods were not ready in time.
-pub const PODS_READY_TIMEOUT: &str = "PodsReadyTimeout";
+pub(crate) const PODS_READY_TIMEOUT: &str = "PodsReadyTimeout";
 /// An admission check asks for a retry, or rejects.
-pub const ADMISSION_CHECK: &str = "AdmissionCheck";
+pub(crate) const ADMISSION_CHECK: &str = "AdmissionCheck";
 /// ClusterQueue with HoldAndDrain.
-pub const CLUSTER_QUEUE_STOPPED: &str = "ClusterQueueStopped";
+pub(crate) const CLUSTER_QUEUE_STOPPED: &str = "ClusterQueueStopped";
 /// LocalQueue with HoldAndDrain.
-pub const LOCAL_QUEUE_STOPPED: &str = "LocalQueueStopped";
+pub(crate) const LOCAL_QUEUE_STOPPED: &str = "LocalQueueStopped";
 /// `spec.active` is false. Followed by `DueTo` and the cause if Kueue did it.
-pub const DEACTIVATED: &str = "Deactivated";
+pub(crate) const DEACTIVATED: &str = "Deactivated";
 
 // Why Requeued is True.
 /// Active again.
-pub const REACTIVATED: &str = "Reactivated";
+pub(crate) const REACTIVATED: &str = "Reactivated";
 /// The backoff is over.
-pub const BACKOFF_FINISHED: &str = "BackoffFinished";
+pub(crate) const BACKOFF_FINISHED: &str = "BackoffFinished";
 /// The ClusterQueue is not stopped any more.
-pub const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
+pub(crate) const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
 /// The LocalQueue is not stopped any more.
-pub const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
+pub(crate) const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 
 // Why PodsReady is what it is, and for what an eviction did not wait any longer (rules/07 §6).
 /// Not all pods are ready yet.
-pub const WAIT_FOR_START: &str = "WaitForStart";
+pub(crate) const WAIT_FOR_START: &str = "WaitForStart";
 /// The same as older versions of Kueue wrote it.
-pub const PODS_READY: &str = "PodsReady";
+pub(crate) const PODS_READY: &str = "PodsReady";
 /// Pods that were ready have failed.
-pub const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
+pub(crate) const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
 /// All pods are ready.
-pub const STARTED: &str = "Started";
+pub(crate) const STARTED: &str = "Started";
 /// All pods are ready again.
-pub const RECOVERED: &str = "Recovered";
+pub(crate) const RECOVERED: &str = "Recovered";
 
 // Why DeactivationTarget is True.
 /// Requeued too often.
-pub const REQUEUING_LIMIT_EXCEEDED: &str = "RequeuingLimitExceeded";
+pub(crate) const REQUEUING_LIMIT_EXCEEDED: &str = "RequeuingLimitExceeded";
 /// It ran too long.
-pub const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeExceeded";
+pub(crate) const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeExceeded";
 
 // Why Preempted is True (rules/04 §4.1, §5.4).
 /// A victim in the preemptor's ClusterQueue.
-pub const IN_CLUSTER_QUEUE: &str = "InClusterQueue";
+pub(crate) const IN_CLUSTER_QUEUE: &str = "InClusterQueue";
 /// The preemptor takes back lent quota.
-pub const IN_COHORT_RECLAMATION: &str = "InCohortReclamation";
+pub(crate) const IN_COHORT_RECLAMATION: &str = "InCohortReclamation";
 /// By Fair Sharing.
-pub const IN_COHORT_FAIR_SHARING: &str = "InCohortFairSharing";
+pub(crate) const IN_COHORT_FAIR_SHARING: &str = "InCohortFairSharing";
 /// The preemptor borrows.
-pub const IN_COHORT_RECLAIM_WHILE_BORROWING: &str = "InCohortReclaimWhileBorrowing";
+pub(crate) const IN_COHORT_RECLAIM_WHILE_BORROWING: &str = "InCohortReclaimWhileBorrowing";
 /// BlockedOnPreemptionGates True.
-pub const PREEMPTION_GATED: &str = "PreemptionGated";
+pub(crate) const PREEMPTION_GATED: &str = "PreemptionGated";
 
 /// The reasons of what a cycle decides: those of heads that stay pending, then those of preemptions. In the tables of
 /// decisions their places stand for them, so new ones go to the end.
@@ -144,13 +144,13 @@ pub fn code(reason: &str) -> u8 {
 
 /// `granular` with gate UnadmittedWorkloadsObservability, else the older `fallback`.
 #[must_use]
-pub fn unadmitted(granular: &'static str, fallback: &'static str, gates: Gates) -> &'static str {
+pub(crate) fn unadmitted(granular: &'static str, fallback: &'static str, gates: Gates) -> &'static str {
     if gates.enabled(Gate::UnadmittedWorkloadsObservability) { granular } else { fallback }
 }
 
 /// A reason with its underlying cause, as in `DeactivatedDueToAdmissionCheck`; without a cause the bare reason.
 #[must_use]
-pub fn with_cause(reason: &str, cause: &str) -> String {
+pub(crate) fn with_cause(reason: &str, cause: &str) -> String {
     if cause.is_empty() { reason.to_owned() } else { format!("{reason}DueTo{cause}") }
 }
 

@@ -19,7 +19,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 ///
 /// `required_checks` are the checks of its ClusterQueue that apply to the assigned flavors
 /// ([`crate::status::checks::required_checks`]). Only if all of them are in the status already is Admitted written.
-pub fn reserve_quota(
+pub(crate) fn reserve_quota(
     workload: &mut Workload,
     admission: Shared<Admission>,
     required_checks: &BTreeSet<String>,
@@ -46,7 +46,7 @@ pub fn reserve_quota(
 ///
 /// `reason` is the granular one; without gate UnadmittedWorkloadsObservability `Pending` is written instead.
 /// `resource_requests` are its totals per pod set, unless the status says them already.
-pub fn keep_pending(
+pub(crate) fn keep_pending(
     workload: &mut Workload,
     reason: &'static str,
     message: impl Into<Text>,
@@ -64,7 +64,7 @@ pub fn keep_pending(
 }
 
 /// QuotaReserved False with `reason` as it is, no admission, Admitted synced; returns whether anything changed.
-pub fn unset_quota_reservation(
+pub(crate) fn unset_quota_reservation(
     workload: &mut Workload,
     reason: &'static str,
     message: impl Into<Text>,
@@ -81,7 +81,7 @@ pub fn unset_quota_reservation(
 }
 
 /// Writes that only a closed preemption gate keeps it from preempting; returns whether anything changed.
-pub fn block_on_preemption_gates(workload: &mut Workload, message: impl Into<Text>, now: Time) -> bool {
+pub(crate) fn block_on_preemption_gates(workload: &mut Workload, message: impl Into<Text>, now: Time) -> bool {
     let (kind, reason) = (conditions::BLOCKED_ON_PREEMPTION_GATES, reasons::PREEMPTION_GATED);
     set(workload, kind, ConditionStatus::True, reason, message, now)
 }
@@ -112,7 +112,7 @@ pub fn sync_admitted(workload: &mut Workload, now: Time, gates: Gates) -> bool {
 
 /// Does a pod set wait for its delayed topology assignment?
 #[must_use]
-pub fn has_topology_pending(workload: &Workload) -> bool {
+pub(crate) fn has_topology_pending(workload: &Workload) -> bool {
     workload.status.admission.as_ref().is_some_and(|admission| {
         admission
             .pod_set_assignments

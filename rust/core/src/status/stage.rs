@@ -45,7 +45,7 @@ pub fn is_active(workload: &Workload) -> bool {
 
 /// Does it hold quota, by its condition?
 #[must_use]
-pub fn has_quota_reservation(workload: &Workload) -> bool {
+pub(crate) fn has_quota_reservation(workload: &Workload) -> bool {
     is_true(&workload.status.conditions, conditions::QUOTA_RESERVED)
 }
 
@@ -69,12 +69,12 @@ pub fn is_finished(workload: &Workload) -> bool {
 
 /// Does its usage count: reserved, not finished, active?
 #[must_use]
-pub fn has_active_quota_reservation(workload: &Workload) -> bool {
+pub(crate) fn has_active_quota_reservation(workload: &Workload) -> bool {
     has_quota_reservation(workload) && !is_finished(workload) && is_active(workload)
 }
 
 /// Was its quota given back on purpose, not to be queued again (QuotaReserved False, `OnHold`)?
 #[must_use]
-pub fn is_on_hold(workload: &Workload) -> bool {
+pub(crate) fn is_on_hold(workload: &Workload) -> bool {
     find_false(&workload.status.conditions, conditions::QUOTA_RESERVED).is_some_and(|c| c.reason == reasons::ON_HOLD)
 }

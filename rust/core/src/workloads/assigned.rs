@@ -79,7 +79,7 @@ impl AssignedTable {
     }
 
     /// Forgets what no workload has any more.
-    pub fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) {
         self.known.retain(|_, assigned| Arc::strong_count(&assigned.totals) > 1);
     }
 }

@@ -158,7 +158,7 @@ impl Workloads {
     }
 
     /// The workload in a slot, if there is one.
-    pub fn find_by_id(&self, id: WorkloadId) -> Option<&Record> {
+    pub(crate) fn find_by_id(&self, id: WorkloadId) -> Option<&Record> {
         self.slots.get(id).and_then(Option::as_ref)
     }
 
@@ -188,7 +188,7 @@ impl Workloads {
     }
 
     /// Makes room for so many more.
-    pub fn reserve(&mut self, n_workloads: usize) {
+    pub(crate) fn reserve(&mut self, n_workloads: usize) {
         self.by_key.reserve(n_workloads);
     }
 
@@ -247,23 +247,27 @@ impl Workloads {
     }
 
     /// Forgets what was worked out of pod sets: LimitRanges or RuntimeClasses have changed.
-    pub fn forget_specs(&mut self) {
+    pub(crate) fn forget_specs(&mut self) {
         self.specs.clear();
         self.usual_shapes.clear();
     }
 
     /// Is so much kept that it is time to see what of it is still in use? That takes as long as what has come since.
-    pub fn is_worth_a_sweep(&self) -> bool {
+    pub(crate) fn is_worth_a_sweep(&self) -> bool {
         self.n_kept() > 2 * self.n_used + MIN_UNUSED
     }
 
     /// How many specs, forms, shapes and results of assignments are kept.
-    pub fn n_kept(&self) -> usize {
+    pub(crate) fn n_kept(&self) -> usize {
         self.specs.len() + self.forms.len() + self.shapes.len() + self.assigned.len()
     }
 
     /// Forgets specs, forms and shapes that no workload has, here or in `others`; nor may a shape be in `shapes`.
-    pub fn sweep<'a>(&mut self, others: impl Iterator<Item = &'a Record>, shapes: impl Iterator<Item = ShapeId>) {
+    pub(crate) fn sweep<'a>(
+        &mut self,
+        others: impl Iterator<Item = &'a Record>,
+        shapes: impl Iterator<Item = ShapeId>,
+    ) {
         let mut used_shapes: BTreeSet<ShapeId> = shapes.collect();
         let mut used_forms = BTreeSet::new();
         let mut note = |record: &Record| {
@@ -293,7 +297,7 @@ impl Workloads {
     }
 
     /// The shape of a pending workload that asks for all that its spec says, and allows all flavors.
-    pub fn usual_shape(&mut self, spec: &Spec, priority: i64) -> ShapeId {
+    pub(crate) fn usual_shape(&mut self, spec: &Spec, priority: i64) -> ShapeId {
         let key = (spec.number, priority);
         if let Some(&known) = self.usual_shapes.get(&key) {
             return known;

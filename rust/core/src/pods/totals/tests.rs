@@ -1,6 +1,6 @@
 use super::*;
 use crate::objects::config::Transformation;
-use crate::objects::{Admission, Container, PodSet};
+use crate::objects::{Admission, Container, PodSet, ReclaimablePod, Workload};
 
 fn list(text: &str) -> ResourceList {
     let entry = |pair: &str| {
@@ -188,11 +188,4 @@ fn what_has_no_flavor_is_not_charged() {
     let charged = usage(&[first, second, third]);
     assert_eq!(charged.assigned, [(("spot".to_owned(), "cpu".to_owned()), Amount::new(1500))].into());
     assert_eq!(charged.unassigned, integers(&[("cpu", 500), ("licence", 5)]));
-}
-
-#[test]
-fn reclaimable_pods_are_limited_to_known_pod_sets() {
-    let workload = pending(vec![pod_set("a", 3, "")]);
-    let limited = limit_reclaimable_pods(&workload, &[reclaimable("a", 4), reclaimable("b", 9)]);
-    assert_eq!(limited, [reclaimable("a", 3), reclaimable("b", 9)]);
 }

@@ -9,7 +9,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// α(t): how much of the present goes into the history after `elapsed_ns`. In [0, 1]; 0 without a half-life.
 #[must_use]
-pub fn alpha(elapsed_ns: i64, half_life_ns: i64) -> f64 {
+pub(crate) fn alpha(elapsed_ns: i64, half_life_ns: i64) -> f64 {
     if half_life_ns == 0 {
         return 0.0;
     }
@@ -92,7 +92,7 @@ pub fn decayed(consumed: &ResourceList, admitted: &ResourceList, elapsed_ns: i64
 
 /// What an admission costs at once: one sampling interval of what the workload asks for.
 #[must_use]
-pub fn entry_penalty(requests: &ResourceList, sampling_interval_ns: i64, half_life_ns: i64) -> ResourceList {
+pub(crate) fn entry_penalty(requests: &ResourceList, sampling_interval_ns: i64, half_life_ns: i64) -> ResourceList {
     scaled(requests, alpha(sampling_interval_ns, half_life_ns))
 }
 

@@ -9,7 +9,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use arithmetic::{alpha, decayed, entry_penalty, usage, weight};
+use arithmetic::entry_penalty;
+pub use arithmetic::{decayed, usage, weight};
 
 use crate::base::gates::Gate;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
@@ -206,7 +207,7 @@ impl State {
     /// Samples the account of a LocalQueue, as is due when the LocalQueue comes and then at each time returned
     /// (rules/09 §1.4). Too early it does nothing but open the account. `None`: there is nothing to sample until
     /// something changes.
-    pub fn sample_local_queue(&mut self, id: LocalQueueId, now: Time) -> Option<Time> {
+    pub(crate) fn sample_local_queue(&mut self, id: LocalQueueId, now: Time) -> Option<Time> {
         let config = self.admission_fair_sharing()?;
         let (interval_ns, half_life_ns) = (config.usage_sampling_interval_ns, config.usage_half_life_ns);
         let queue = self.target_of(id).filter(|&queue| self.queues[queue].is_active())?;
@@ -228,7 +229,7 @@ impl State {
     }
 
     /// [`State::sample_local_queue`] for all LocalQueues.
-    pub fn sample_local_queues(&mut self, now: Time) {
+    pub(crate) fn sample_local_queues(&mut self, now: Time) {
         if self.admission_fair_sharing().is_some() {
             for id in self.local_queues.ids() {
                 self.sample_local_queue(id, now);

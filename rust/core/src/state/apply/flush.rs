@@ -8,14 +8,14 @@ use crate::status::admissible::backoff_expired;
 impl State {
     /// Asks that the parked workloads of the tree of the queue be tried again in which a workload was last; nobody is
     /// asked for one that never was in a queue.
-    pub fn request_flush_for(&mut self, workload: WorkloadId) {
+    pub(crate) fn request_flush_for(&mut self, workload: WorkloadId) {
         if let Some(queue) = self.workloads.get(workload).assigned.and_then(|id| self.target_of(id)) {
             self.request_flush(queue);
         }
     }
 
     /// Asks that the parked workloads of the whole tree of a ClusterQueue be tried again (rules/05 §3.1).
-    pub fn request_flush(&mut self, queue: QueueId) {
+    pub(crate) fn request_flush(&mut self, queue: QueueId) {
         let Some(node) = self.queues[queue].node else { return };
         match self.forest.parent(node) {
             None => {

@@ -113,7 +113,7 @@ impl State {
     }
 
     /// Totals and shape of a pending workload (rules/01 §7.3, rules/05 §4).
-    pub fn refresh_totals(&mut self, id: WorkloadId) {
+    pub(crate) fn refresh_totals(&mut self, id: WorkloadId) {
         let reclaimable = self.gate(Gate::ReclaimablePods);
         let devices = self.resolve_devices(id);
         let record = self.workloads.get(id);
@@ -174,7 +174,7 @@ impl State {
     }
 
     /// Takes over a new or changed workload, as Kueue's handlers of create and update events do.
-    pub fn apply_workload(&mut self, mut workload: Workload) -> WorkloadId {
+    pub(crate) fn apply_workload(&mut self, mut workload: Workload) -> WorkloadId {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
         let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
         let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
@@ -205,7 +205,7 @@ impl State {
     }
 
     /// The same after its status alone was changed in place.
-    pub fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
+    pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
         self.agenda.touch(id);
         self.follow_admission(id, old.workload.status.admission.as_ref());
         if !has_reserved_totals(&self.workloads.get(id).workload) {
@@ -235,7 +235,7 @@ impl State {
     }
 
     /// Moves a workload between queue and cache after its object changed from `old` (rules/05 §2.1, §3.1).
-    pub fn settle_change(&mut self, id: WorkloadId, old: &Record) {
+    pub(crate) fn settle_change(&mut self, id: WorkloadId, old: &Record) {
         let record = self.workloads.get(id);
         let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
         let relevant = self.is_relevant_change(old, record);
@@ -355,7 +355,7 @@ impl State {
     }
 
     /// Takes a workload out of its queue.
-    pub fn unqueue(&mut self, id: WorkloadId) {
+    pub(crate) fn unqueue(&mut self, id: WorkloadId) {
         if let Some(queue) = self.workloads.get_mut(id).queued_in.take() {
             self.queues[queue].pending.delete(&mut self.places, id);
             self.note_waiting(queue);
