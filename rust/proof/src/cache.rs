@@ -7,7 +7,8 @@ use kueuecore::base::key::Key;
 use kueuecore::objects::Object;
 use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::tree::{Column, Row, Tree};
-use kueuecore::state::{Owner, QueueRecord, State};
+use kueuecore::state::State;
+use kueuecore::state::records::{Owner, QueueRecord};
 use kueuecore_wire::decode::decode_value;
 use serde_json::{Map, Value, json};
 

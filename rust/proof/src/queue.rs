@@ -4,8 +4,9 @@ use kueuecore::base::gates::Gate;
 use kueuecore::base::ids::{Id, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use kueuecore::objects::{LocalQueue, Object, ResourceList};
 use kueuecore::queue::{Pending, Places, RequeueReason, Returned};
+use kueuecore::state::State;
 use kueuecore::state::admission_fair_sharing::{Account, local_queue_usage};
-use kueuecore::state::{FlushRequest, State};
+use kueuecore::state::records::FlushRequest;
 use serde_json::{Map, Value, json};
 
 use super::preempt::key;

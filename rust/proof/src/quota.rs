@@ -5,7 +5,8 @@ use kueuecore::base::ids::FlavorResourceId;
 use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::share::Share;
 use kueuecore::quota::tree::{Column, Quota, Row, Tree};
-use kueuecore::state::{Owner, State};
+use kueuecore::state::State;
+use kueuecore::state::records::Owner;
 use serde_json::{Map, Value, json};
 
 use super::values::{amount, by_flavor, entries, flavor_amounts, texts};

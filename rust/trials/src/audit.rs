@@ -205,7 +205,7 @@ fn check_belongings(state: &State) {
 
 fn is_queue(state: &State, tree: kueuecore::quota::forest::TreeId, row: Row) -> bool {
     let node = state.forest.nodes_of(tree)[row];
-    matches!(state.owner(node), Some(kueuecore::state::Owner::Queue(_)))
+    matches!(state.owner(node), Some(kueuecore::state::records::Owner::Queue(_)))
 }
 
 fn is_safe(amount: Amount) -> bool {

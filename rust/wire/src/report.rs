@@ -226,8 +226,8 @@ fn node_rows(state: &State, kind: &str, name: &str, node: NodeId, rows: &mut Vec
     let (tree, row) = state.forest.locate(node);
     let tree = state.forest.tree(tree);
     let parent = state.forest.parent(node).and_then(|p| state.owner(p)).and_then(|owner| match owner {
-        kueuecore::state::Owner::Cohort(id) => Some(state.names.cohorts[id].clone()),
-        kueuecore::state::Owner::Queue(_) => None,
+        kueuecore::state::records::Owner::Cohort(id) => Some(state.names.cohorts[id].clone()),
+        kueuecore::state::records::Owner::Queue(_) => None,
     });
     let mut of_node: Vec<(String, String, usize)> = Vec::new();
     for (column, &fr) in tree.columns().iter().enumerate() {

@@ -22,7 +22,7 @@ use crate::objects::{Preemption, PreemptionPolicy, Time};
 use crate::quota::forest::{Forest, NodeId, TreeId};
 use crate::quota::share::Share;
 use crate::quota::tree::{Column, Mark, Row, Tree};
-use crate::state::{LocalQueueRecord, Owner, QueueRecord};
+use crate::state::records::{LocalQueueRecord, Owner, QueueRecord};
 use crate::workloads::Workloads;
 use crate::workloads::charge::{CandidateKey, Target};
 

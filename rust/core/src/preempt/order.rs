@@ -12,7 +12,7 @@ use super::{Preemptor, Removed, World};
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
 use crate::quota::tree::Tree;
-use crate::state::Owner;
+use crate::state::records::Owner;
 use crate::workloads::charge::CandidateKey;
 
 /// The order of candidates: workloads of other ClusterQueues before those of the preemptor's (rules/04 §3).

@@ -12,7 +12,8 @@ use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor, RuntimeClass,
     StopPolicy, StringMap, Topology,
 };
-use crate::state::{StaleDefaults, State};
+use crate::state::State;
+use crate::state::records::StaleDefaults;
 use crate::status::admissible::is_admissible;
 use crate::status::stage::{Stage, is_finished};
 use crate::workloads::Spec;

@@ -3,12 +3,14 @@
 //! Every LocalQueue has an account: what its workloads have used, decaying over time, and what those cost that reserved
 //! quota and are not admitted yet. Accounts only order; nobody is kept out by them.
 
+mod account;
 mod arithmetic;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
+pub use account::Account;
 use arithmetic::entry_penalty;
 pub use arithmetic::{decayed, usage, weight};
 
@@ -17,46 +19,11 @@ use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::config::AdmissionFairSharing;
 use crate::objects::resource_names::quantity_from_value;
 use crate::objects::{ResourceList, Time};
-use crate::state::{LocalQueueRecord, State};
+use crate::state::State;
+use crate::state::records::LocalQueueRecord;
 use crate::status::stage::Stage;
 use crate::status::stage::{has_quota_reservation, is_active};
 use crate::workloads::Record;
-
-/// The account of a LocalQueue (rules/09 §1.3).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// The decayed history.
-    pub consumed: ResourceList,
-    /// Since when the history has not decayed.
-    pub last_update: Time,
-    /// What the LocalQueue's status said before is in the history.
-    pub status_accounted: bool,
-    penalties: BTreeMap<WorkloadId, ResourceList>,
-}
-
-impl Account {
-    /// The entry penalties that are not in the history yet, together.
-    #[must_use]
-    pub fn penalty(&self) -> ResourceList {
-        let mut total = ResourceList::new();
-        for penalty in self.penalties.values() {
-            arithmetic::add(&mut total, penalty);
-        }
-        total
-    }
-
-    /// Does any workload still have a penalty to pay?
-    #[must_use]
-    pub fn has_penalty(&self) -> bool {
-        self.penalties.values().flat_map(ResourceList::values).any(|quantity| !quantity.is_zero())
-    }
-
-    /// Lets the history decay until `now`, in which `admitted` was in use. Time never goes back.
-    fn decay(&mut self, admitted: &ResourceList, half_life_ns: i64, now: Time) {
-        self.consumed = decayed(&self.consumed, admitted, now.since(self.last_update), half_life_ns);
-        self.last_update = self.last_update.max(now);
-    }
-}
 
 /// What a LocalQueue counts as having used, per weight; one that does not exist has weight 1.
 #[must_use]

@@ -2,7 +2,8 @@
 
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::quota::forest::NodeId;
-use crate::state::{FlushRequest, Owner, QueueRecord, State};
+use crate::state::State;
+use crate::state::records::{FlushRequest, Owner, QueueRecord};
 use crate::status::admissible::backoff_expired;
 
 impl State {

@@ -1,0 +1,141 @@
+//! What the tables have about each ClusterQueue, Cohort and LocalQueue.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::assign::{QueueRules, Usage};
+use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId, WorkloadId};
+use crate::objects::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
+use crate::queue::Pending;
+use crate::quota::forest::NodeId;
+use crate::state::admission_fair_sharing::Account;
+use crate::state::verdicts::Verdicts;
+use crate::status::activeness::{Activeness, QueueStatus};
+use crate::workloads::charge::{CandidateKey, Charge};
+
+/// A ClusterQueue, or a name that others use for one.
+#[derive(Clone, Debug, Default)]
+pub struct QueueRecord {
+    /// The object as applied; `None`: there is none.
+    pub object: Option<Arc<ClusterQueue>>,
+    /// Its node in the forest, while it has an object.
+    pub node: Option<NodeId>,
+    /// What assignment reads of it. Behind `object` while its cohort has a cycle (rules/02 §4 rule 5).
+    pub rules: Arc<QueueRules>,
+    /// The object that `rules` was taken from.
+    pub settled: Option<Arc<ClusterQueue>>,
+    /// May it admit, and why not?
+    pub activeness: Option<Activeness>,
+    /// Has its deletion begun?
+    pub terminating: bool,
+    /// Its pending workloads.
+    pub pending: Pending,
+    /// The workloads that hold its quota, in the order in which they would be preempted (rules/04 §3).
+    pub candidates: BTreeSet<CandidateKey>,
+    /// How many of them are Admitted.
+    pub n_admitted: usize,
+    /// Usage of those that are Admitted.
+    pub admitted_usage: Usage,
+    /// The same for each LocalQueue whose workloads were ever Admitted here.
+    pub admitted_usage_of: FxHashMap<LocalQueueId, Usage>,
+    /// The workloads whose admission names it, counted or not.
+    pub named_by: IdSet<WorkloadId>,
+    /// The LocalQueues that point to it.
+    pub local_queues: BTreeSet<LocalQueueId>,
+    /// Verdicts on its heads that still hold.
+    pub verdicts: Verdicts,
+}
+
+impl QueueRecord {
+    /// Is its status `active`?
+    pub fn is_active(&self) -> bool {
+        self.activeness.as_ref().is_some_and(Activeness::is_active)
+    }
+
+    /// The word for its status; empty before it was ever settled.
+    pub fn status_name(&self) -> &'static str {
+        if self.terminating {
+            return QueueStatus::Terminating.name();
+        }
+        self.activeness.as_ref().map_or("", |a| a.status.name())
+    }
+
+    /// Counts a charge as used by an Admitted workload, or not any more. A sum that has saturated stays so
+    /// (rules/02 §7).
+    pub(crate) fn count_admitted(&mut self, charge: &Charge, add: bool) {
+        if !charge.admitted {
+            return;
+        }
+        self.n_admitted = if add { self.n_admitted + 1 } else { self.n_admitted - 1 };
+        let of_local_queue = self.admitted_usage_of.entry(charge.local_queue).or_default();
+        for usage in [&mut self.admitted_usage, of_local_queue] {
+            for &(fr, amount) in &*charge.usage {
+                let units = amount.get();
+                usage.change(fr, |total| if add { total.plus_units(units) } else { total.minus_units(units) });
+            }
+        }
+    }
+
+    /// The workloads that hold its quota.
+    pub fn reserving(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.candidates.iter().map(|candidate| candidate.id)
+    }
+}
+
+/// A Cohort, declared or only named.
+#[derive(Clone, Debug, Default)]
+pub struct CohortRecord {
+    /// The object; `None`: only named.
+    pub object: Option<Arc<Cohort>>,
+    /// Its node, while it has an object or children.
+    pub node: Option<NodeId>,
+}
+
+/// A LocalQueue, or a name that workloads use for one.
+#[derive(Clone, Debug, Default)]
+pub struct LocalQueueRecord {
+    /// The object; `None`: there is none.
+    pub object: Option<Arc<LocalQueue>>,
+    /// The ClusterQueue that it names, whether there is one or not.
+    pub queue: Option<QueueId>,
+    /// The workloads that name it.
+    pub workloads: IdSet<WorkloadId>,
+    /// What its workloads have used (rules/09 §1.3).
+    pub account: Option<Account>,
+}
+
+impl LocalQueueRecord {
+    /// The object, unless it is stopped: the queue manager does not know stopped ones (rules/05 §2).
+    pub fn running(&self) -> Option<&LocalQueue> {
+        self.object.as_deref().filter(|o| o.stop_policy == StopPolicy::None)
+    }
+}
+
+/// Whose pods may get other defaults than they have: LimitRanges or RuntimeClasses have changed.
+#[derive(Clone, Debug, Default)]
+pub struct StaleDefaults {
+    /// All.
+    pub everywhere: bool,
+    /// Those in these namespaces.
+    pub namespaces: BTreeSet<String>,
+}
+
+/// Whose parked workloads are to be tried again (rules/05 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlushRequest {
+    /// A ClusterQueue without a cohort.
+    Queue(QueueId),
+    /// The whole tree of a root cohort.
+    Tree(CohortId),
+}
+
+/// Whose node it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A ClusterQueue.
+    Queue(QueueId),
+    /// A Cohort.
+    Cohort(CohortId),
+}
