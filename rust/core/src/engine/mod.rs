@@ -88,7 +88,7 @@ impl Kind {
 impl Engine {
     /// An engine without objects.
     pub fn new(config: Config) -> Self {
-        Self { state: State { config, ..State::default() }, waiting: None }
+        Self { state: State::new(config), waiting: None }
     }
 
     /// Applies objects, whatever their order: what others depend on goes first. `now` is the time of the change.
@@ -107,44 +107,7 @@ impl Engine {
 
     /// The stored version of the object with the same kind and name.
     pub fn stored(&self, object: &Object) -> Option<Object> {
-        let state = &self.state;
-        match object {
-            Object::ResourceFlavor(o) => {
-                let id = state.names.flavors.find(&o.meta.name)?;
-                state.flavors.get(id)?.as_deref().cloned().map(Object::ResourceFlavor)
-            }
-            Object::Topology(o) => state.topologies.get(&o.meta.name).cloned().map(Object::Topology),
-            Object::Cohort(o) => {
-                let id = state.names.cohorts.find(&o.meta.name)?;
-                state.cohorts[id].object.as_deref().cloned().map(Object::Cohort)
-            }
-            Object::ClusterQueue(o) => {
-                let id = state.names.queues.find(o.meta.name.as_str())?;
-                state.queues[id].object.as_deref().cloned().map(Object::ClusterQueue)
-            }
-            Object::LocalQueue(o) => {
-                let id = state.names.find_local_queue(&o.meta.namespace, &o.meta.name)?;
-                state.local_queues[id].object.as_deref().cloned().map(Object::LocalQueue)
-            }
-            Object::AdmissionCheck(o) => state.checks.get(&o.meta.name).cloned().map(Object::AdmissionCheck),
-            Object::WorkloadPriorityClass(o) => {
-                state.workload_priority_classes.get(&o.meta.name).cloned().map(Object::WorkloadPriorityClass)
-            }
-            Object::LimitRange(o) => {
-                state.limit_ranges.get(&o.meta.namespace)?.get(&o.meta.name).cloned().map(Object::LimitRange)
-            }
-            Object::RuntimeClass(o) => state.runtime_classes.get(&o.meta.name).cloned().map(Object::RuntimeClass),
-            Object::ResourceClaimTemplate(o) => {
-                let templates = state.claim_templates.get(&o.meta.namespace)?;
-                templates.get(&o.meta.name).cloned().map(Object::ResourceClaimTemplate)
-            }
-            Object::DeviceClass(o) => state.device_classes.get(&o.meta.name).cloned().map(Object::DeviceClass),
-            Object::Workload(o) => {
-                let id = state.workloads.find(o.meta.key.namespace(), o.meta.key.name())?;
-                Some(Object::Workload(Box::new(state.workload_object(id))))
-            }
-            Object::Namespace(_) | Object::PriorityClass(_) | Object::Other { .. } => None,
-        }
+        self.state.stored(object)
     }
 
     /// Deletes an object; returns whether it was there.

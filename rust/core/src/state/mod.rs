@@ -6,6 +6,7 @@ pub(crate) mod apply;
 pub(crate) mod cache;
 mod devices;
 pub mod records;
+mod stored;
 pub(crate) mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,25 +46,25 @@ pub struct State {
     /// ResourceFlavors.
     pub flavors: IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,
     /// Topologies by name.
-    pub topologies: BTreeMap<String, Topology>,
+    topologies: BTreeMap<String, Topology>,
     /// AdmissionChecks by name.
-    pub checks: BTreeMap<String, AdmissionCheck>,
+    pub(crate) checks: BTreeMap<String, AdmissionCheck>,
     /// WorkloadPriorityClasses by name.
-    pub workload_priority_classes: BTreeMap<String, PriorityClass>,
+    workload_priority_classes: BTreeMap<String, PriorityClass>,
     /// Labels of the namespaces that exist.
-    pub namespaces: IdVec<NamespaceId, Option<Arc<StringMap>>>,
+    namespaces: IdVec<NamespaceId, Option<Arc<StringMap>>>,
     /// LimitRanges by namespace and name.
-    pub limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
+    limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
     /// The LimitRanges of a namespace, merged, where somebody has asked since they changed.
-    pub limit_summaries: BTreeMap<String, Arc<LimitRangeSummary>>,
+    limit_summaries: BTreeMap<String, Arc<LimitRangeSummary>>,
     /// Where pods may get other defaults than they have.
-    pub stale_defaults: StaleDefaults,
+    stale_defaults: StaleDefaults,
     /// RuntimeClasses by name.
-    pub runtime_classes: BTreeMap<String, RuntimeClass>,
+    runtime_classes: BTreeMap<String, RuntimeClass>,
     /// ResourceClaimTemplates by namespace and name.
-    pub claim_templates: BTreeMap<String, BTreeMap<String, ResourceClaimTemplate>>,
+    claim_templates: BTreeMap<String, BTreeMap<String, ResourceClaimTemplate>>,
     /// DeviceClasses by name.
-    pub device_classes: BTreeMap<String, DeviceClass>,
+    device_classes: BTreeMap<String, DeviceClass>,
     /// ClusterQueues.
     pub queues: IdVec<QueueId, QueueRecord>,
     /// Cohorts.
@@ -79,23 +80,23 @@ pub struct State {
     /// The ClusterQueues whose heap is not empty, so that a cycle visits no other.
     pub waiting: BTreeSet<QueueId>,
     /// The place of each ClusterQueue name among all of them.
-    pub ranks: Vec<usize>,
+    ranks: Vec<usize>,
     /// The ClusterQueue or Cohort of each node.
-    pub owners: IdVec<NodeId, Option<Owner>>,
+    pub(crate) owners: IdVec<NodeId, Option<Owner>>,
     /// The workloads with quota whose pods are not ready, if admissions wait for them.
-    pub unready: BTreeSet<WorkloadId>,
+    pub(crate) unready: BTreeSet<WorkloadId>,
     /// Does a cycle wait for them? It refers to its workloads by slot, and to their shapes.
     pub has_waiting_cycle: bool,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
-    pub unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
+    pub(crate) unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.
-    pub undelivered: Vec<WorkloadId>,
+    pub(crate) undelivered: Vec<WorkloadId>,
     /// The slices that the last cycle replaced, by their replacements: the object before.
-    pub replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
+    pub(crate) replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
     /// Which workloads are to be reconciled.
-    pub agenda: crate::state::agenda::Agenda,
+    pub(crate) agenda: crate::state::agenda::Agenda,
     /// How often ResourceFlavors and ClusterQueues were changed.
-    pub settings_version: u64,
+    pub(crate) settings_version: u64,
     /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
     /// takes longer: for tests.
     pub evaluates_always: bool,
@@ -106,6 +107,11 @@ pub struct State {
 }
 
 impl State {
+    /// Tables without objects.
+    pub(crate) fn new(config: Config) -> Self {
+        Self { config, ..Self::default() }
+    }
+
     /// The ClusterQueue or Cohort of a node; `None`: it is gone.
     pub fn owner(&self, node: NodeId) -> Option<Owner> {
         self.owners.get(node).copied().flatten()
