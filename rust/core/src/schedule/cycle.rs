@@ -3,7 +3,8 @@
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::Time;
 use crate::schedule::decision::Decision;
-use crate::schedule::entry::{EntryStatus, sort_classical};
+use crate::schedule::entry::EntryStatus;
+use crate::schedule::order::sort_classical;
 use crate::schedule::round::{Cycle, Fitting, Progress, Round};
 use crate::schedule::waiting::Waiting;
 use crate::state::State;

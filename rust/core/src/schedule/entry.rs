@@ -1,10 +1,9 @@
-//! The entries of a cycle and the classical order in which they are decided on (rules/05 §6.2).
+//! The entries of a cycle, and what becomes of them (rules/05 §6.4).
 
 use std::sync::Arc;
 
 use crate::assign::{Assignment, NoFitReason};
 use crate::base::amount::Amount;
-use crate::base::gates::{Gate, Gates};
 use crate::base::ids::{FlavorResourceId, QueueId, ShapeId, WorkloadId};
 use crate::base::text::Text;
 use crate::objects::Time;
@@ -94,7 +93,8 @@ impl Entry {
         Preemptor { queue, node, tree, row, priority, time }
     }
 
-    fn borrowing(&self) -> u32 {
+    /// The borrowing level of its assignment.
+    pub(crate) fn borrowing(&self) -> u32 {
         self.assignment.as_ref().map_or(0, |a| a.borrowing)
     }
 }
@@ -212,19 +212,4 @@ impl Entry {
         self.requeue = requeue;
         self.starts_over = true;
     }
-}
-
-/// Sorts entries for the classical order; ties stay in the order of the ClusterQueues' names (rules/05 §6.2).
-pub fn sort_classical(entries: &mut [Entry], gates: Gates) {
-    let preemptors_first = gates.enabled(Gate::PrioritizePreemptorWorkloads);
-    let by_priority = gates.enabled(Gate::PrioritySortingWithinCohort);
-    entries.sort_by_cached_key(|e| {
-        (
-            !e.has_reservation,
-            preemptors_first && !e.is_preemptor,
-            e.borrowing(),
-            if by_priority { e.priority.saturating_neg() } else { 0 },
-            e.time,
-        )
-    });
 }

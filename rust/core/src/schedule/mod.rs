@@ -4,6 +4,7 @@ pub(crate) mod cycle;
 pub mod decision;
 pub(crate) mod entry;
 pub(crate) mod nominate;
+mod order;
 pub(crate) mod outcome;
 mod process;
 pub(crate) mod round;
