@@ -7,8 +7,7 @@ use super::{
     NoFitReason, Oracle, PreemptionMode, Reason, ReplacedPodSet, ResourceGroup, ResourceId, Tree, Usage, put,
 };
 use crate::base::ids::FlavorId;
-use crate::objects::PodSet;
-use crate::objects::selectors;
+use crate::objects::{PodSet, selectors};
 use crate::pods::pod_requests;
 use crate::quota::arithmetic::Room;
 

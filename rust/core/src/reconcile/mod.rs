@@ -24,8 +24,7 @@ use crate::status::checks::{required_checks, sync_admission_checks};
 use crate::status::eviction::{self, Restarted, requeue_after_restart};
 use crate::status::messages;
 use crate::status::reservation::sync_admitted;
-use crate::status::stage::Stage;
-use crate::status::stage::{has_quota_reservation, is_active, is_admitted, is_finished};
+use crate::status::stage::{Stage, has_quota_reservation, is_active, is_admitted, is_finished};
 use crate::workloads::Record;
 
 /// More passes than any workload needs: Kueue's own steps lead to rest in five or six.

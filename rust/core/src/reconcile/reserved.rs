@@ -6,10 +6,9 @@ use crate::objects::variants::is_variant;
 use crate::objects::{CheckState, StopPolicy, Time, Workload};
 use crate::status::checks::describe_checks;
 use crate::status::eviction::set_deactivation_target;
-use crate::status::readiness;
-use crate::status::reasons;
 use crate::status::reservation::unset_quota_reservation;
 use crate::status::stage::{has_quota_reservation, is_active, is_admitted, is_evicted};
+use crate::status::{readiness, reasons};
 
 use super::{Pass, is_deactivation_target};
 

@@ -6,10 +6,9 @@ use crate::objects::conditions::{self, find};
 use crate::objects::selectors::selects;
 use crate::objects::{Condition, ConditionStatus, StopPolicy, Workload};
 use crate::status::admissible::admission_gated_by;
-use crate::status::messages;
-use crate::status::reasons;
 use crate::status::reservation::{set, unset_quota_reservation};
 use crate::status::stage::{has_quota_reservation, is_active, is_on_hold};
+use crate::status::{messages, reasons};
 
 use super::Pass;
 

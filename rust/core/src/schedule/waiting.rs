@@ -9,10 +9,9 @@ use crate::objects::Time;
 use crate::schedule::decision::Decision;
 use crate::schedule::round::{Cycle, Progress, Round};
 use crate::state::State;
-use crate::status::messages;
-use crate::status::reasons;
 use crate::status::reservation::unset_quota_reservation;
 use crate::status::stage::is_finished;
+use crate::status::{messages, reasons};
 
 /// A cycle that waits.
 #[derive(Clone, Debug)]

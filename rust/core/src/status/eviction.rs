@@ -6,10 +6,9 @@ use crate::base::text::Text;
 use crate::objects::conditions::{self, condition, find, find_false, find_true, is_true};
 use crate::objects::{AdmissionCheckState, CheckState, Condition, ConditionStatus, EvictionCount, Time, Workload};
 use crate::status::admissible::requeue_at;
-use crate::status::messages;
-use crate::status::reasons;
 use crate::status::reservation::{set, unset_quota_reservation};
 use crate::status::stage::{has_quota_reservation, is_evicted, is_finished};
+use crate::status::{messages, reasons};
 
 const POD_GROUP_WORKLOAD: &str = "kueue.x-k8s.io/is-group-workload";
 

@@ -21,8 +21,7 @@ use crate::objects::resource_names::quantity_from_value;
 use crate::objects::{ResourceList, Time};
 use crate::state::State;
 use crate::state::records::LocalQueueRecord;
-use crate::status::stage::Stage;
-use crate::status::stage::{has_quota_reservation, is_active};
+use crate::status::stage::{Stage, has_quota_reservation, is_active};
 use crate::workloads::Record;
 
 /// What a LocalQueue counts as having used, per weight; one that does not exist has weight 1.

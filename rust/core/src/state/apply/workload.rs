@@ -7,21 +7,15 @@ use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::objects::conditions::{self, find};
 use crate::objects::priority::effective_priority;
-use crate::objects::slices;
-use crate::objects::variants::ALLOWED_FLAVORS;
-use crate::objects::variants::is_parent;
-use crate::objects::{Admission, PodSet, Workload};
+use crate::objects::variants::{ALLOWED_FLAVORS, is_parent};
+use crate::objects::{Admission, PodSet, Workload, slices};
 use crate::pods;
 use crate::pods::devices::Devices;
-use crate::pods::totals;
-use crate::pods::totals::intern_totals;
-use crate::queue::Item;
-use crate::queue::queue_order_timestamp;
+use crate::pods::totals::{self, intern_totals};
+use crate::queue::{Item, queue_order_timestamp};
 use crate::state::State;
-use crate::status::admissible::has_closed_preemption_gate;
-use crate::status::admissible::{backoff_expired, is_admissible, requeue_at};
-use crate::status::stage::Stage;
-use crate::status::stage::{has_quota_reservation, is_active, is_on_hold};
+use crate::status::admissible::{backoff_expired, has_closed_preemption_gate, is_admissible, requeue_at};
+use crate::status::stage::{Stage, has_quota_reservation, is_active, is_on_hold};
 use crate::workloads::{Prepared, Record, Spec};
 
 impl State {
