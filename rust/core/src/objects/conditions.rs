@@ -59,7 +59,7 @@ pub fn remove(conditions: &mut Vec<Condition>, kind: Known) -> bool {
     conditions.len() != before
 }
 
-/// A condition with a message that is cut to [`MAX_CONDITION_MESSAGE`].
+/// A condition with a message that is cut to `MAX_CONDITION_MESSAGE`.
 #[must_use]
 pub fn condition(
     kind: Known,

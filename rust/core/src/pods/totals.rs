@@ -46,7 +46,7 @@ pub struct Usage {
 
 /// The totals of a workload: from its admission where it has one, else from its pod templates.
 ///
-/// `pod_sets` are already adjusted ([`crate::pods::adjust`]). `reclaimable_pods` is the feature gate of that name,
+/// `pod_sets` are already adjusted (`pods::adjust`). `reclaimable_pods` is the feature gate of that name,
 /// `devices` is given where the gate KueueDRAIntegration is on and claims were resolved.
 #[must_use]
 pub fn totals(

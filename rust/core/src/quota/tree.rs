@@ -159,7 +159,7 @@ impl Tree {
     }
 
     /// May sums have lost something, so that adding does not undo a removal, nor a removal an addition? While `false`,
-    /// one who adds back all that was removed is where [`Tree::rollback`] leads.
+    /// one who adds back all that was removed is where `Tree::rollback` leads.
     pub fn has_saturated(&self) -> bool {
         self.has_saturated
     }

@@ -9,6 +9,8 @@ pub mod records;
 mod stored;
 pub(crate) mod verdicts;
 
+pub use cache::CohortHasCycle;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
