@@ -76,6 +76,7 @@ impl State {
         if self.config.fair_sharing.is_none() {
             sort_classical(&mut round.entries, self.config.gates);
         }
+        round.left = (0..round.entries.len()).collect();
     }
 
     /// Decides on the entries that are left, one by one, in the order of the configured algorithm.

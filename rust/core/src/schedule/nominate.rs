@@ -51,8 +51,7 @@ impl State {
                 },
             }
         }
-        let left = (0..entries.len()).collect();
-        Round { entries, not_nominated, left, tournament: Tournament::default(), cycle }
+        Round { entries, not_nominated, left: BTreeSet::new(), tournament: Tournament::default(), cycle }
     }
 
     pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {

@@ -20,7 +20,7 @@ pub(crate) struct Round {
     pub entries: Vec<Entry>,
     /// Heads with something in their way.
     pub not_nominated: Vec<Entry>,
-    /// The entries that are not decided on yet, in order.
+    /// The entries that are not decided on yet, once they are in order.
     pub left: BTreeSet<usize>,
     /// Who of them goes first with fair sharing.
     pub tournament: Tournament,
