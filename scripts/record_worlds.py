@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kueuecore.errors import ManifestError
-from kueuecore.testing import Limits, Play, Scenario, Told, random_history
+from kueuecore.testing import Limits, MoveResult, Play, Scenario, random_history
 from kueuecore.trials.recording import recorded
 
 FILE = Path(__file__).parent.parent / "tests" / "worlds" / "recorded.jsonl.gz"
@@ -44,7 +44,7 @@ def seen(seed: int, limits: Limits) -> tuple[Scenario, set[str]]:
     return scenario, words
 
 
-def _words(told: Told) -> set[str]:
+def _words(told: MoveResult) -> set[str]:
     found: dict[str, Any] = told.to_json()
     texts = [f"{it[1]}: {it[3]}" for it in found.get("events", [])] + [f"{it[1]}: {it[3]}" for it in found["written"]]
     plain = {re.sub(r"\b[a-z]?\d[\w.]*", "#", text) for text in texts}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.objects import from_manifest
-from kueuecore.testing import Limits, Play, Scenario, Told, first_difference, histories, observe, shown
+from kueuecore.testing import Limits, MoveResult, Play, Scenario, first_difference, histories, observe, shown
 from kueuecore.trials.transforms import decided, renamed, scaled, with_idle_cluster_queue
 from tests.property.worlds import engine_of
 
@@ -23,7 +23,7 @@ modest = histories(Limits(edges=False, usage_based=False), forks=False)
 without_checks = histories(Limits(checks=False), forks=False)
 
 
-def played(history: Scenario) -> list[Told]:
+def played(history: Scenario) -> list[MoveResult]:
     play = Play.of(history)
     return list(play.run(history.moves))
 

@@ -12,21 +12,21 @@ from kueuecore._quantities import number
 from kueuecore.decision_tables import NONE
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
-from kueuecore.testing import Move, Play, Scenario, Told, histories, shown
-from kueuecore.testing.seen import Seen
+from kueuecore.testing import Move, MoveResult, Play, Scenario, histories, shown
+from kueuecore.testing.engine_view import EngineView
 
 
 class Reader:
     """Looks at each decision before anything else happens, as numbers of workloads are given again."""
 
-    def before(self, seen: Seen, move: Move) -> None:
+    def before(self, seen: EngineView, move: Move) -> None:
         self.keys = seen.engine.workload_keys()
 
-    def after(self, seen: Seen, told: Told) -> None:
+    def after(self, seen: EngineView, told: MoveResult) -> None:
         if told.decision is not None:
             check(seen.engine, told.decision, self.keys)
 
-    def settled(self, seen: Seen) -> None:
+    def settled(self, seen: EngineView) -> None:
         pass
 
 

@@ -16,9 +16,9 @@ from kueuecore.scenarios.outcomes import (
     Waits,
     waits_by,
 )
-from kueuecore.scenarios.reading import read_scenario
-from kueuecore.scenarios.running import run_scenario
+from kueuecore.scenarios.run_scenario import run_scenario
 from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.scenario_reader import read_scenario
 from kueuecore.scenarios.work import Arrival, Span, Work
 
 __all__ = [

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from kueuecore.testing.cycle_invariants import Invariants
 from kueuecore.testing.drawn_histories import random_history
 from kueuecore.testing.drawn_worlds import Limits
+from kueuecore.testing.engine_view import EngineView
 from kueuecore.testing.fleet_invariants import FleetInvariants, Invariant, InvariantError
 from kueuecore.testing.invariants import check_invariants
+from kueuecore.testing.move_result import MoveResult
 from kueuecore.testing.play import Play, first_difference, observe
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario, read_scenarios, shown
-from kueuecore.testing.seen import Seen
-from kueuecore.testing.told import Told
 
 if TYPE_CHECKING:
     from kueuecore.testing.strategies import histories, worlds
@@ -33,6 +33,7 @@ _STRATEGIES = ("histories", "worlds")
 
 __all__ = [
     "START",
+    "EngineView",
     "FleetInvariants",
     "Invariant",
     "InvariantError",
@@ -40,10 +41,9 @@ __all__ = [
     "Limits",
     "Move",
     "MoveKind",
+    "MoveResult",
     "Play",
     "Scenario",
-    "Seen",
-    "Told",
     "check_invariants",
     "first_difference",
     "histories",

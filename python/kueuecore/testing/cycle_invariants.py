@@ -9,11 +9,11 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.decisions import Decision, Preemption
 from kueuecore.engine import Engine
 from kueuecore.states import PendingWorkload, QuotaRow, WorkloadState
+from kueuecore.testing.engine_view import EngineView, holds_quota
 from kueuecore.testing.invariants import Cell, Tree, amount, check_seen, known
+from kueuecore.testing.move_result import MoveResult
 from kueuecore.testing.play import first_difference, observed
 from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
-from kueuecore.testing.seen import Seen, holds_quota
-from kueuecore.testing.told import Told
 
 __all__ = ["Invariants"]
 
@@ -49,7 +49,7 @@ class Invariants:
         self._orders: Mapping[str, tuple[PendingWorkload, ...]] = {}
         self._fork: Engine | None = None
 
-    def before(self, seen: Seen, move: Move) -> None:
+    def before(self, seen: EngineView, move: Move) -> None:
         """Take down how things stand."""
         if self._is_new:
             # What the world begins with may have saturated already.
@@ -60,7 +60,7 @@ class Invariants:
             self._orders = seen.orders
             self._fork = seen.engine.fork()
 
-    def after(self, seen: Seen, told: Told) -> None:
+    def after(self, seen: EngineView, told: MoveResult) -> None:
         """Check what the move has done."""
         if told.move.object is not None and not told.refused:
             self._specs[_id(told.move.object)] = object_at(told.move.object, "spec")
@@ -82,7 +82,7 @@ class Invariants:
             difference = first_difference(_usage(self._tree), _usage(after))
             assert difference is None, f"a cycle without admissions has changed usage: {difference}"
 
-    def settled(self, seen: Seen) -> None:
+    def settled(self, seen: EngineView) -> None:
         """Check the state that came of it."""
         tree = Tree.of(seen, self._lost)
         self._lost = tree.lost
@@ -111,7 +111,7 @@ class Invariants:
                 available = known(self._tree.rows["ClusterQueue", cell].available)
                 assert quantity <= available, f"{cell}: {quantity} was admitted, {available} was available"
 
-    def _check_strict_fifo(self, seen: Seen, decision: Decision) -> None:
+    def _check_strict_fifo(self, seen: EngineView, decision: Decision) -> None:
         """In a StrictFIFO queue nobody is admitted before another that is tried."""
         for admission in decision.admissions:
             name = admission.cluster_queue
@@ -167,7 +167,7 @@ class Invariants:
             root = above
         return root
 
-    def _check_that_every_victim_is_needed(self, told: Told) -> None:
+    def _check_that_every_victim_is_needed(self, told: MoveResult) -> None:
         """Without any one of the victims, the preemptor would not fit within what is its own (rules/04 §4.5).
 
         Looked at where nothing else may give the answer: one flavor a resource, all pods or none. Then it is tried:
@@ -196,17 +196,17 @@ class Invariants:
                     what_if.delete("Workload", workload, namespace=namespace, now=told.time)
                 what_if.cycle(told.time)
                 if holds_quota(what_if.workload(key.rpartition("/")[2], namespace=key.rpartition("/")[0])):
-                    rows = _rows_of(Tree.of(Seen(what_if)), name)
+                    rows = _rows_of(Tree.of(EngineView(what_if)), name)
                     assert any(_is_over(row) for row in rows), f"{key} would fit without preempting {spared.key}"
 
-    def _check_fork(self, seen: Seen, told: Told) -> None:
+    def _check_fork(self, seen: EngineView, told: MoveResult) -> None:
         """A fork that was taken before the cycle decides the same."""
         assert self._fork is not None
-        decided = Told(told.move, told.time, self._fork.cycle(told.time)).to_json()
+        decided = MoveResult(told.move, told.time, self._fork.cycle(told.time)).to_json()
         assert (difference := first_difference(told.to_json(), decided)) is None, (
             f"a fork decides otherwise: {difference}"
         )
-        fork = Seen(self._fork)
+        fork = EngineView(self._fork)
         if not seen.is_as(fork):
             difference = first_difference(observed(seen), observed(fork))
             raise AssertionError(f"a fork comes to another state: {difference}")

@@ -11,7 +11,7 @@ from math import ceil
 from kueuecore._quantities import number
 from kueuecore.engine import Engine
 from kueuecore.states import QuotaRow
-from kueuecore.testing.seen import Seen, holds_quota, is_evicted
+from kueuecore.testing.engine_view import EngineView, holds_quota, is_evicted
 
 __all__ = ["Cell", "Tree", "amount", "check_invariants", "check_seen"]
 
@@ -50,7 +50,7 @@ class Tree:
     lost: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
-    def of(cls, seen: Seen, lost: frozenset[tuple[str, str]] = frozenset()) -> Tree:
+    def of(cls, seen: EngineView, lost: frozenset[tuple[str, str]] = frozenset()) -> Tree:
         """What an engine holds now; in flavors and resources that are `lost`, sums have saturated before."""
         rows = {(row.kind, (row.name, row.flavor, row.resource)): row for row in seen.quota}
         columns = {(row.flavor, row.resource) for row in seen.quota}
@@ -74,11 +74,11 @@ def check_invariants(engine: Engine) -> None:
     Example:
         >>> check_invariants(Engine())
     """
-    seen = Seen(engine)
+    seen = EngineView(engine)
     check_seen(seen, Tree.of(seen), is_ordered="admissionFairSharing" not in engine.configuration.to_dict())
 
 
-def check_seen(seen: Seen, tree: Tree, *, is_ordered: bool) -> None:
+def check_seen(seen: EngineView, tree: Tree, *, is_ordered: bool) -> None:
     """The same of an engine that was looked at already.
 
     Args:
@@ -116,7 +116,7 @@ def _may_saturate(row: QuotaRow) -> bool:
     return any(quantity is not None and amount(quantity) >= bound for quantity in limits)
 
 
-def _check_usage_of_cluster_queues(seen: Seen, tree: Tree) -> None:
+def _check_usage_of_cluster_queues(seen: EngineView, tree: Tree) -> None:
     """The usage of a ClusterQueue is the sum of what is reserved in it, without the pods that are done."""
     least: dict[Cell, int] = defaultdict(int)
     most: dict[Cell, int] = defaultdict(int)
@@ -166,7 +166,7 @@ def _check_cohorts(tree: Tree) -> None:
         assert amount(row.borrowed) == over, f"{kind} {cell} borrows {row.borrowed}, not {over}"
 
 
-def _check_places(seen: Seen) -> None:
+def _check_places(seen: EngineView) -> None:
     """A workload waits in one queue, once, and only while it holds no quota; the statuses count them so."""
     states = seen.states
     waiting = [(name, it.key, it.place) for name, order in seen.orders.items() for it in order]
@@ -190,7 +190,7 @@ def _check_places(seen: Seen) -> None:
         assert fits, f"ClusterQueue {name} counts {counted}, there are {expected}"
 
 
-def _check_order(seen: Seen) -> None:
+def _check_order(seen: EngineView) -> None:
     """In a queue, who has the higher priority is first; but for one that has preempted and waits for the room."""
     for name, order in seen.orders.items():
         priorities = [it.priority for it in order]

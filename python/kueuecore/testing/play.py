@@ -11,13 +11,13 @@ from kueuecore.decisions import Event
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.states import QuotaRow
-from kueuecore.testing.echo import Echo
+from kueuecore.testing.engine_view import EngineView, holds_quota, is_evicted
+from kueuecore.testing.move_result import MoveResult, Observation
 from kueuecore.testing.scenario import START, Move, MoveKind, Scenario
-from kueuecore.testing.seen import Seen, holds_quota, is_evicted
-from kueuecore.testing.told import Observation, Told
+from kueuecore.testing.watch_echo import Echo
 from kueuecore.times import format_time
 
-__all__ = ["Play", "Told", "first_difference", "observe"]
+__all__ = ["MoveResult", "Play", "first_difference", "observe"]
 
 _SECOND_NS = 1_000_000_000
 
@@ -29,10 +29,10 @@ def observe(engine: Engine) -> Observation:
         >>> observe(Engine())
         {'workloads': {}, 'queues': {}, 'quota': {}, 'wake': None}
     """
-    return observed(Seen(engine))
+    return observed(EngineView(engine))
 
 
-def observed(seen: Seen) -> Observation:
+def observed(seen: EngineView) -> Observation:
     """The same of an engine that was looked at already."""
     return {
         "workloads": {
@@ -68,13 +68,13 @@ def _amounts(row: QuotaRow) -> Observation:
 class Watcher(Protocol):
     """What is called around every move of a play. It only looks."""
 
-    def before(self, seen: Seen, move: Move) -> None:
+    def before(self, seen: EngineView, move: Move) -> None:
         """The move is about to happen."""
 
-    def after(self, seen: Seen, told: Told) -> None:
+    def after(self, seen: EngineView, told: MoveResult) -> None:
         """The move has happened, but evicted jobs have not stopped yet."""
 
-    def settled(self, seen: Seen) -> None:
+    def settled(self, seen: EngineView) -> None:
         """All that follows from the move has happened."""
 
 
@@ -103,7 +103,7 @@ class Play:
         self.watchers = tuple(watchers)
         self.seconds = seconds
         self._echo = echo
-        self._seen: Seen | None = None
+        self._seen: EngineView | None = None
         self._is_shared = False
         self._parents: list[tuple[Engine, Observation]] = []
 
@@ -115,10 +115,10 @@ class Play:
         return self._engine
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> EngineView:
         """What can be seen of the engine between two moves."""
         if self._seen is None or self._is_shared:
-            self._seen = Seen(self._engine)
+            self._seen = EngineView(self._engine)
         return self._seen
 
     @classmethod
@@ -151,12 +151,12 @@ class Play:
         """The time of the last move, in nanoseconds since 1970."""
         return START + self.seconds * _SECOND_NS
 
-    def run(self, moves: Iterable[Move]) -> Iterator[Told]:
+    def run(self, moves: Iterable[Move]) -> Iterator[MoveResult]:
         """Play moves, and tell what came of each."""
         for move in moves:
             yield self.do(move)
 
-    def do(self, move: Move) -> Told:
+    def do(self, move: Move) -> MoveResult:
         """Play one move, and tell what came of it.
 
         Raises:
@@ -169,18 +169,18 @@ class Play:
         for watcher in self.watchers:
             watcher.before(seen, move)
         told = self._do(move)
-        seen = Seen(self._engine)
+        seen = EngineView(self._engine)
         for watcher in self.watchers:
             watcher.after(seen, told)
         if self._echo is not None and self._echo.bring(seen, told):
-            seen = Seen(self._engine)
+            seen = EngineView(self._engine)
         if move.kind is MoveKind.CYCLE:
             self._stop_evicted_jobs(seen)
         events = (*told.events, *self._reconcile(stop=move.kind is not MoveKind.LINGER))
-        self._seen = seen = Seen(self._engine)
+        self._seen = seen = EngineView(self._engine)
         for watcher in self.watchers:
             watcher.settled(seen)
-        return Told(move, told.time, told.decision, events, told.refused, told.missing)
+        return MoveResult(move, told.time, told.decision, events, told.refused, told.missing)
 
     def pass_by(self, move: Move) -> None:
         """Let the time of a move pass, without the move; what time brings is done."""
@@ -198,15 +198,15 @@ class Play:
             difference = first_difference(before, observe(parent))
             assert difference is None, f"a fork has changed the engine that it was taken of: {difference}"
 
-    def _do(self, move: Move) -> Told:
+    def _do(self, move: Move) -> MoveResult:
         try:
             return _MOVES[move.kind](self, move)
         except ManifestError as error:
-            return Told(move, self.now, refused=tuple(str(problem) for problem in error.problems))
+            return MoveResult(move, self.now, refused=tuple(str(problem) for problem in error.problems))
         except UnknownObjectError:
-            return Told(move, self.now, missing=True)
+            return MoveResult(move, self.now, missing=True)
 
-    def _apply(self, move: Move) -> Told:
+    def _apply(self, move: Move) -> MoveResult:
         given = move.object or {}
         if "status" in given and given.get("kind") == "Workload":
             before, patch = self._status(given), object_at(given, "status")
@@ -216,7 +216,7 @@ class Play:
                 patch = {**patch, "conditions": self._told(before, list_at(patch, "conditions"))}
             given = {**given, "status": {**before, **patch}}
         self._engine.apply(json.dumps(given).encode(), now=self.now)
-        return Told(move, self.now)
+        return MoveResult(move, self.now)
 
     def _status(self, given: JsonObject) -> JsonObject:
         """The status of a workload as it is, which a new one patches."""
@@ -238,17 +238,17 @@ class Play:
         new = {text_at(it, "type"): {"lastTransitionTime": format_time(self.now), **object_at(it)} for it in told}
         return [it for it in list_at(before, "conditions") if text_at(it, "type") not in new] + list(new.values())
 
-    def _delete(self, move: Move) -> Told:
+    def _delete(self, move: Move) -> MoveResult:
         namespace, name = _split(move.key)
         found = self._engine.delete(move.object_kind, name, namespace=namespace, now=self.now)
-        return Told(move, self.now, missing=not found)
+        return MoveResult(move, self.now, missing=not found)
 
-    def _finish(self, move: Move) -> Told:
+    def _finish(self, move: Move) -> MoveResult:
         namespace, name = _split(move.key)
         self._engine.finish(name, namespace=namespace, now=self.now)
-        return Told(move, self.now)
+        return MoveResult(move, self.now)
 
-    def _evict(self, move: Move) -> Told:
+    def _evict(self, move: Move) -> MoveResult:
         namespace, name = _split(move.key)
         state = self._engine.workload(name, namespace=namespace)
         # Kueue evicts only what holds quota, and once: the job of an evicted workload stops.
@@ -256,21 +256,21 @@ class Play:
             self._engine.release(name, namespace=namespace, now=self.now)
         elif holds_quota(state):
             self._engine.evict(name, namespace=namespace, now=self.now, reason=move.reason or "Preempted")
-        return Told(move, self.now)
+        return MoveResult(move, self.now)
 
-    def _cycle(self, move: Move) -> Told:
-        return Told(move, self.now, decision=self._engine.cycle(self.now))
+    def _cycle(self, move: Move) -> MoveResult:
+        return MoveResult(move, self.now, decision=self._engine.cycle(self.now))
 
-    def _fork(self, move: Move) -> Told:
+    def _fork(self, move: Move) -> MoveResult:
         if isinstance(self._engine, Engine):
             self._parents.append((self._engine, observed(self.seen)))
         self._engine = self._engine.fork()
-        return Told(move, self.now)
+        return MoveResult(move, self.now)
 
-    def _wait(self, move: Move) -> Told:
-        return Told(move, self.now)
+    def _wait(self, move: Move) -> MoveResult:
+        return MoveResult(move, self.now)
 
-    def _stop_evicted_jobs(self, seen: Seen) -> None:
+    def _stop_evicted_jobs(self, seen: EngineView) -> None:
         for workload in seen.workloads:
             if holds_quota(workload) and is_evicted(workload):
                 self._engine.release(workload.name, namespace=workload.namespace, now=self.now)
@@ -280,12 +280,12 @@ class Play:
         while events := self._engine.reconcile(self.now):
             written += events
             if stop:
-                self._stop_evicted_jobs(Seen(self._engine))
+                self._stop_evicted_jobs(EngineView(self._engine))
             assert len(written) < 10_000, "what is written outside of cycles comes to no end"
         return tuple(written)
 
 
-_MOVES: Mapping[MoveKind, Callable[[Play, Move], Told]] = {
+_MOVES: Mapping[MoveKind, Callable[[Play, Move], MoveResult]] = {
     MoveKind.APPLY: Play._apply,
     MoveKind.DELETE: Play._delete,
     MoveKind.FINISH: Play._finish,

@@ -8,11 +8,11 @@ from typing import cast
 from kueuecore._json import JsonValue
 from kueuecore.engine import Engine
 from kueuecore.states import WorkloadState
+from kueuecore.testing.engine_view import EngineView, holds_quota
 from kueuecore.testing.invariants import amount
+from kueuecore.testing.move_result import MoveResult, Observation
 from kueuecore.testing.play import Play, Watcher, first_difference
 from kueuecore.testing.scenario import Move, Scenario
-from kueuecore.testing.seen import Seen, holds_quota
-from kueuecore.testing.told import Observation, Told
 from kueuecore.trials.reference_engine import ReferenceEngine
 
 __all__ = ["Comparison", "compare"]
@@ -38,7 +38,7 @@ class Comparison:
         # It has all that a play asks for.
         self.reference: Play = Play(cast(Engine, self._reference))
 
-    def do(self, move: Move) -> Told:
+    def do(self, move: Move) -> MoveResult:
         """Play a move on both, and compare all that can be seen.
 
         Raises:
@@ -93,7 +93,7 @@ def compare(scenario: Scenario, *, watchers: Iterable[Watcher] = (), echo: bool 
     comparison.play.check_parents()
 
 
-def _seen_of_engine(seen: Seen) -> Observation:
+def _seen_of_engine(seen: EngineView) -> Observation:
     usage = {
         f"{row.kind} {row.name}: {row.resource} of {row.flavor}": amount(row.usage)
         for row in seen.quota

@@ -20,7 +20,7 @@ from kueuecore.trials.reference_engine import ReferenceEngine
 
 __all__ = ["answers", "recorded", "without_refusals"]
 
-Seen = dict[str, dict[str, Any]]
+EngineView = dict[str, dict[str, Any]]
 
 
 def answers(scenario: Scenario) -> list[JsonObject]:
@@ -102,7 +102,7 @@ def _line(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _changes(before: Seen, after: Seen) -> JsonObject:
+def _changes(before: EngineView, after: EngineView) -> JsonObject:
     """Of each part what is new or other than before; null is gone."""
     changed = {
         part: {
@@ -115,7 +115,7 @@ def _changes(before: Seen, after: Seen) -> JsonObject:
     return {part: values for part, values in changed.items() if values}
 
 
-def _seen(reference: ReferenceEngine) -> Seen:
+def _seen(reference: ReferenceEngine) -> EngineView:
     world = reference.world
     return {
         "statuses": {it.key: _status(it) for it in reference.workloads()},

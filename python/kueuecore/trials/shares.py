@@ -7,9 +7,9 @@ from typing import Self
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.decisions import WorkloadAdmission
+from kueuecore.testing.engine_view import EngineView
+from kueuecore.testing.move_result import MoveResult
 from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
-from kueuecore.testing.seen import Seen
-from kueuecore.testing.told import Told
 
 __all__ = ["Shares", "Witness"]
 
@@ -38,10 +38,10 @@ class Witness:
         objects = [*scenario.objects, *(move.object for move in scenario.moves if move.object is not None)]
         self._counts = {key_of(it): _counts(it) for it in objects if it.get("kind") == "Workload"}
 
-    def before(self, seen: Seen, move: Move) -> None:
+    def before(self, seen: EngineView, move: Move) -> None:
         """Nothing has happened yet."""
 
-    def after(self, seen: Seen, told: Told) -> None:
+    def after(self, seen: EngineView, told: MoveResult) -> None:
         """Note what the move has brought."""
         if told.refused:
             self.seen.add("refused change")
@@ -63,7 +63,7 @@ class Witness:
         if told.decision.parked:
             self.seen.add("parked unseen")
 
-    def settled(self, seen: Seen) -> None:
+    def settled(self, seen: EngineView) -> None:
         """Note what the state shows."""
         if any(row.borrowed != "0" for row in seen.quota):
             self.seen.add("borrowing")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore.testing.invariants import amount
+from kueuecore.testing.move_result import MoveResult, Observation
 from kueuecore.testing.scenario import Scenario
-from kueuecore.testing.told import Observation, Told
 
 __all__ = ["decided", "renamed", "scaled", "with_idle_cluster_queue"]
 
@@ -84,7 +84,7 @@ def with_idle_cluster_queue(scenario: Scenario, *, name: str = "zz-idle", cohort
     return scenario.with_objects([*scenario.objects, idle])
 
 
-def decided(told: Told, names: Mapping[str, str] | None = None) -> Observation:
+def decided(told: MoveResult, names: Mapping[str, str] | None = None) -> Observation:
     """What a move has decided, without words and amounts, in an order of its own.
 
     Args:

@@ -18,10 +18,10 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
-from kueuecore.scenarios.oddities import warnings_of
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
-from kueuecore.scenarios.times import BEFORE_NS
+from kueuecore.scenarios.scenario_warnings import warnings_of
+from kueuecore.scenarios.time_limits import BEFORE_NS
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.times import END_NS, format_time
 from kueuecore.world import AppliedWorld, World

@@ -18,7 +18,7 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
-from kueuecore.scenarios.times import time_problems
+from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.work import Span, Work
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns

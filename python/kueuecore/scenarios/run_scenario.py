@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kueuecore._arguments import instance
 from kueuecore.errors import ManifestError, OutOfTimeError
-from kueuecore.scenarios.fleets import simulate_fleet
+from kueuecore.scenarios.cluster_scenario import simulate_cluster
+from kueuecore.scenarios.fleet_scenario import simulate_fleet
 from kueuecore.scenarios.outcomes import ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
-from kueuecore.scenarios.single import simulate_cluster
-from kueuecore.scenarios.times import time_problems
+from kueuecore.scenarios.time_limits import time_problems
 
 __all__ = ["run_scenario"]
 

@@ -9,9 +9,9 @@ from kueuecore._json import object_at
 from kueuecore.errors import ManifestError
 from kueuecore.objects import from_manifest
 from kueuecore.states import WorkloadState
+from kueuecore.testing.engine_view import EngineView
+from kueuecore.testing.move_result import MoveResult
 from kueuecore.testing.scenario import Scenario, key_of, without_min_counts
-from kueuecore.testing.seen import Seen
-from kueuecore.testing.told import Told
 
 __all__ = ["Echo"]
 
@@ -29,11 +29,11 @@ class Echo:
         self._has_min_counts = gates.get("PartialAdmission") is not False
         self._states: Mapping[str, WorkloadState] = {}
 
-    def look(self, seen: Seen) -> None:
+    def look(self, seen: EngineView) -> None:
         """Take down how things stand before a move."""
         self._states = seen.states
 
-    def bring(self, seen: Seen, told: Told) -> bool:
+    def bring(self, seen: EngineView, told: MoveResult) -> bool:
         """Bring back what a cycle has written. Says whether there was anything."""
         given = told.move.object
         if given is not None and given.get("kind") == "Workload" and not told.refused:

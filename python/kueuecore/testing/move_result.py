@@ -8,14 +8,14 @@ from typing import Any
 from kueuecore.decisions import Decision, Event
 from kueuecore.testing.scenario import Move
 
-__all__ = ["Observation", "Told"]
+__all__ = ["MoveResult", "Observation"]
 
 Observation = dict[str, Any]
 """What can be seen of an engine, as plain data that compares and prints well."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MoveResult:
     """What came of one move.
 
     Args:

@@ -8,17 +8,17 @@ from functools import cached_property
 from kueuecore.engine import Engine
 from kueuecore.states import ClusterQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 
-__all__ = ["Seen", "holds_quota", "is_evicted"]
+__all__ = ["EngineView", "holds_quota", "is_evicted"]
 
 
-class Seen:
+class EngineView:
     """An engine as it stands. Whoever changes the engine has to look again.
 
     Args:
         engine: The engine; it is only looked at.
 
     Example:
-        >>> Seen(Engine()).workloads
+        >>> EngineView(Engine()).workloads
         ()
     """
 
@@ -50,7 +50,7 @@ class Seen:
         """The statuses of the ClusterQueues."""
         return {name: self.engine.cluster_queue(name) for name in self.orders}
 
-    def is_as(self, other: Seen) -> bool:
+    def is_as(self, other: EngineView) -> bool:
         """Does all that can be seen look the same?"""
         return (
             self.workloads == other.workloads

@@ -9,9 +9,9 @@ from kueuecore.engine import Engine
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.oddities import warnings_of
 from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.scenario_warnings import warnings_of
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.simulation import VirtualCluster, simulate
 from kueuecore.simulation.run import Happening, Operation, Run
