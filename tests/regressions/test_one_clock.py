@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
-from kueuecore import Configuration, Happening, Operation, Run, StepKind, Submissions, VirtualCluster, simulate
+from kueuecore import (
+    Configuration,
+    Happening,
+    ManifestError,
+    Operation,
+    Run,
+    StepKind,
+    Submissions,
+    VirtualCluster,
+    simulate,
+)
 from kueuecore._json import JsonObject, object_at
-from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review
+from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review, WorkloadKey
 from tests.property.test_virtual import Onlooker
 
 NOW = "2026-01-01T00:00:00Z"
@@ -156,3 +166,36 @@ def test_a_cycle_that_waits_for_pods_goes_on_when_somebody_ends_the_job() -> Non
     cluster.advance(cluster.start + 101 * SECOND)
     admitted = [(it.time - cluster.start) / SECOND for it in cluster.steps if it.kind is StepKind.ADMITTED]
     assert admitted == [1, 100]
+
+
+class Budget(Approval):
+    """Looks at an object of a kind that Kueue does not have."""
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[str, str]]:
+        return {"Budget": ("example.com/v1", "budgets")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.budgets: list[tuple[float, str]] = []
+
+    def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
+        if manifest["kind"] == "Budget":
+            self.budgets.append((now / SECOND % 60, str(object_at(manifest, "spec")["money"])))
+        return ()
+
+
+def test_a_controller_hears_of_objects_of_its_own_kinds() -> None:
+    budget: JsonObject = {"apiVersion": "example.com/v1", "kind": "Budget", "metadata": {"name": "b"}}
+    events = [
+        create(2, "a"),
+        Happening(at=3, op=Operation.CREATE, object={**budget, "spec": {"money": 1}}),
+        Happening(at=4, op=Operation.UPDATE, object={**budget, "spec": {"money": 2}}),
+        create(5, "b"),
+    ]
+    controller = Budget()
+    run = simulate(CHECKED, events, now=NOW, checks=[controller])
+    assert controller.budgets == [(3, "1"), (4, "2")]
+    assert times(run, StepKind.ADMITTED) == [(2, "ns/a"), (5, "ns/b")]
+    with pytest.raises(ManifestError, match="of a kind that is read"):
+        simulate(CHECKED, events, now=NOW)

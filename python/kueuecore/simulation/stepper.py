@@ -169,8 +169,9 @@ class Stepper:
             given.append(rows)
         if batches:
             check_names(batches, self.engine.workload_keys())
+        watched = [kind for controller in self._checking.controllers for kind in controller.kinds]
         lines = [event_line(event) for event in each("events", events)]
-        self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted)
+        self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted, watched)
         self._coming.add(batches, lines)
 
     # How time goes by.

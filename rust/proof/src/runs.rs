@@ -95,7 +95,7 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
     };
     let text: String = items(&case["input"]["events"]).iter().map(|event| format!("{event}\n")).collect();
     let gates = live.engine.state.config.gates;
-    let happenings = happenings(text.as_bytes(), Door::Trusted, &gates, live.now).map_err(|e| lines(&e))?;
+    let happenings = happenings(text.as_bytes(), Door::Trusted, &gates, live.now, &[]).map_err(|e| lines(&e))?;
     let run = simulate(&mut live.engine, happenings, options, live.now, interrupted);
     match run.ending {
         Ending::Complete | Ending::CycleLimit => Ok(Some(Played { live, run })),

@@ -98,7 +98,8 @@ impl Simulation {
         Self { inner: Mutex::new(inner), start: Time(now) }
     }
 
-    /// Things will happen. `events`: JSON, one a line; they come after the `submissions`. All or nothing.
+    /// Things will happen. `events`: JSON, one a line; they come after the `submissions`. `watched`: the kinds beside
+    /// Kueue's that somebody looks at. All or nothing.
     fn schedule(
         &self,
         py: Python<'_>,
@@ -106,13 +107,15 @@ impl Simulation {
         submissions: Vec<SubmissionBytes>,
         events: &[u8],
         trusted: bool,
+        watched: Vec<String>,
     ) -> PyResult<()> {
         let mut scheduled = Vec::new();
         for rows in submissions {
             scheduled.extend(decode_submissions(rows).happenings().map_err(|error| columns_error(&error))?);
         }
         let refused = self.run(py, engine, |simulation, engine| {
-            scheduled.extend(happenings(events, door(trusted), &engine.state.config.gates, self.start)?);
+            let gates = &engine.state.config.gates;
+            scheduled.extend(happenings(events, door(trusted), gates, self.start, &watched)?);
             simulation.schedule(scheduled);
             Ok(())
         })?;

@@ -1,6 +1,7 @@
 //! What happens from outside in a run through time: one JSON object a line.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
@@ -59,11 +60,18 @@ impl Line<'_> {
 }
 
 /// Reads `{at, op, object | key, runSeconds, readySeconds, failSeconds, recoverSeconds}`, one a line: `create` and `update` with an object, `finish` and `delete`
-/// with the key `namespace/name` of a Workload. Times count from `start`.
+/// with the key `namespace/name` of a Workload. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
+/// looks at.
 ///
 /// # Errors
 /// Every object that is refused, by its position among the lines with an object; a line that is none of the above.
-pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result<Vec<Happening>, Vec<Rejection>> {
+pub fn happenings(
+    data: &[u8],
+    door: Door,
+    gates: &Gates,
+    start: Time,
+    watched: &[String],
+) -> Result<Vec<Happening>, Vec<Rejection>> {
     let mut lines = Vec::new();
     let mut objects = Vec::new();
     for (index, line) in serde_json::Deserializer::from_slice(data).into_iter::<Line<'_>>().enumerate() {
@@ -77,12 +85,17 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
     let decoded = decode_with(&objects, door, gates)?;
     require_names(&decoded)?;
     let n_objects = lines.iter().filter(|line| line.object.is_some()).count();
-    if decoded.objects.len() != n_objects {
+    let is_read = decoded.foreign.iter().all(|foreign| watched.contains(&foreign.kind));
+    if !is_read || decoded.objects.len() + decoded.foreign.len() != n_objects {
         return Err(odd(0, "object", "an event needs exactly one object, of a kind that is read"));
     }
+    let foreign: BTreeSet<usize> = decoded.foreign.iter().map(|foreign| foreign.index).collect();
     let mut objects = decoded.objects.into_iter().map(|(object, _)| object);
+    let mut objects = (0..n_objects).map(|index| if foreign.contains(&index) { None } else { objects.next() });
     let happening = |(index, line): (usize, Line<'_>)| {
         let object = line.object.and_then(|_| objects.next());
+        let is_watched = object == Some(None);
+        let object = object.flatten();
         let Some(at_ns) = span_from(start, line.at) else { return Err(odd(index, "at", ONE_SPAN)) };
         let at = Time(start.0 + at_ns);
         let job = line.job(at).map_err(|field| odd(index, &field, ONE_SPAN))?;
@@ -96,6 +109,7 @@ pub fn happenings(data: &[u8], door: Door, gates: &Gates, start: Time) -> Result
                 Change::Create { object: Box::new(object), job }
             }
             ("update", Some(object), None) => Change::Update(Box::new(object)),
+            ("create" | "update", None, None) if is_watched => Change::Watch,
             ("finish", None, Some(Ok(key))) => Change::Finish(key),
             ("delete", None, Some(Ok(key))) => Change::Delete(key),
             _ => {
@@ -134,7 +148,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Happening>, String> {
-        happenings(text.as_bytes(), Door::People, &Gates::default(), Time(1))
+        happenings(text.as_bytes(), Door::People, &Gates::default(), Time(1), &[])
             .map_err(|rejections| rejections[0].errors[0].to_string())
     }
 
@@ -142,7 +156,8 @@ mod tests {
     fn times_end_with_64_bits() {
         let line = r#"{"at": 9e9, "op": "finish", "key": "ns/w"}"#;
         assert!(read(line).is_ok(), "from 1970");
-        let refused = happenings(line.as_bytes(), Door::People, &Gates::default(), Time(1_767_225_600_000_000_000));
+        let refused =
+            happenings(line.as_bytes(), Door::People, &Gates::default(), Time(1_767_225_600_000_000_000), &[]);
         assert!(refused.expect_err("from 2026")[0].to_string().contains("end before April 2262"));
     }
 

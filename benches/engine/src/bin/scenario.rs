@@ -60,7 +60,7 @@ fn load(scenario: &Scenario) -> (Engine, Vec<Happening>) {
     let decoded = decode(&scenario.objects, Door::Trusted).expect("objects");
     engine.apply(decoded.objects.into_iter().map(|(object, _)| object).collect(), scenario.start);
     let gates = engine.state.config.gates;
-    let happenings = happenings(&scenario.events, Door::Trusted, &gates, scenario.start).expect("events");
+    let happenings = happenings(&scenario.events, Door::Trusted, &gates, scenario.start, &[]).expect("events");
     (engine, happenings)
 }
 

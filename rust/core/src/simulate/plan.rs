@@ -37,6 +37,8 @@ pub enum Change {
     /// An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods` if
     /// there are any.
     Update(Box<Object>),
+    /// An object appears or changes that only those look at who are asked ([`super::Turn::Ask`]).
+    Watch,
     /// The job of a workload ends, whether it runs or not.
     Finish(Key),
     /// A workload is deleted.
@@ -48,7 +50,7 @@ impl Change {
         match self {
             Change::Create { object, .. } => matches!(**object, Object::Workload(_)),
             Change::Submit { .. } => true,
-            Change::Update(_) | Change::Finish(_) | Change::Delete(_) => false,
+            Change::Update(_) | Change::Watch | Change::Finish(_) | Change::Delete(_) => false,
         }
     }
 }

@@ -20,6 +20,7 @@ impl Simulation {
                 self.create(engine, columns.workload(row), JobPlan { run_ns, pods: None }, number);
             }
             Change::Update(object) => self.update(engine, *object),
+            Change::Watch => {}
             Change::Finish(key) => {
                 if let Some(id) = engine.state.workloads.find(key.namespace(), key.name()) {
                     self.finish(engine, id, "Succeeded", "done");
