@@ -199,3 +199,14 @@ def test_a_controller_hears_of_objects_of_its_own_kinds() -> None:
     assert times(run, StepKind.ADMITTED) == [(2, "ns/a"), (5, "ns/b")]
     with pytest.raises(ManifestError, match="of a kind that is read"):
         simulate(CHECKED, events, now=NOW)
+
+
+def test_a_controller_cannot_let_time_go_by() -> None:
+    class Hasty(Approval):
+        def review(self, workload: JsonObject, checks: Sequence[str], *, now: int) -> Review:
+            cluster.step()
+            return super().review(workload, checks, now=now)
+
+    cluster = VirtualCluster(CHECKED, now=NOW, checks=[Hasty()])
+    with pytest.raises(RuntimeError, match="step or advance the cluster afterwards"):
+        cluster.submit(workload("a"))

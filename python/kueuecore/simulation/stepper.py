@@ -72,6 +72,7 @@ class Stepper:
         # How often somebody has answered at one moment, and said nothing.
         self._moment = (self.start, 0)
         self._n_rounds = self._n_idle = 0
+        self._is_asking = False
         self.put(objects)
         self.happened()
 
@@ -182,6 +183,7 @@ class Stepper:
         Raises:
             OutOfTimeError: It would happen, or end, beyond April 2262. Nothing has changed then.
         """
+        self._check_that_time_may_go_by()
         return self._go(self.clock.step) in ("Cycle", "Instant")
 
     def advance(self, until: int | None = None) -> None:
@@ -190,6 +192,7 @@ class Stepper:
         Raises:
             OutOfTimeError: Something would happen, or end, beyond April 2262.
         """
+        self._check_that_time_may_go_by()
         self._go(lambda core: self.clock.advance(core, until))
         if until is not None:
             self.clock.go_to(until)
@@ -205,6 +208,10 @@ class Stepper:
         """The events so far, with their times."""
         self._take_events()
         return tuple(self._events)
+
+    def _check_that_time_may_go_by(self) -> None:
+        if self._is_asking:
+            raise RuntimeError("a check controller is asked about this moment: step or advance the cluster afterwards")
 
     # Who is asked.
 
@@ -232,6 +239,7 @@ class Stepper:
         self._checking.wake(now)
         self._follow_activities()
         keys = sorted({*asked, *self._checking.take_asked()})
+        self._is_asking = True
         try:
             has_said = [self._review(key) for key in keys]
         except BaseException:
@@ -239,6 +247,8 @@ class Stepper:
             self._checking.ask(keys)
             self.clock.answered(None, True)
             raise
+        finally:
+            self._is_asking = False
         # Who only asks to be asked, and has said nothing twice, is not asked again now.
         self._n_idle = 0 if asked or any(has_said) else self._n_idle + 1
         # What a review sets in motion may be due at once.
