@@ -17,7 +17,7 @@ import traceback
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 
-from kueuecore.testing import Invariants, Limits, Scenario, random_history, shown
+from kueuecore.testing import History, Invariants, Limits, random_history, shown
 from kueuecore.trials.comparison import compare
 from kueuecore.trials.shares import Shares, Witness
 from kueuecore.trials.smallest import smallest
@@ -28,7 +28,7 @@ MOST_FAILURES = 10
 WANTED = {"preemption": 0.3, "borrowing": 0.3, "partial admission": 0.1}
 
 
-def check(history: Scenario, *, echo: bool) -> Witness:
+def check(history: History, *, echo: bool) -> Witness:
     """Play one world. The engine hears of its own decisions in one half of them, as the reference always does.
 
     That changes nothing, but where sums saturate or with that gate off: whoever hears of itself forgets something then.
@@ -38,7 +38,7 @@ def check(history: Scenario, *, echo: bool) -> Witness:
     return witness
 
 
-def world_of(seed: int) -> tuple[Scenario, bool]:
+def world_of(seed: int) -> tuple[History, bool]:
     """The world of a seed, and whether the engine hears of its own decisions in it. One in four has a long history."""
     echo = seed % 2 == 0
     history = random_history(seed, Limits(edges=echo), max_moves=14 if seed % 8 < 2 else 8)
@@ -51,7 +51,7 @@ def kind_of(error: Exception) -> str:
     return type(error).__name__ + re.sub(r"ns/\w+|[0-9\[\]]", "", words)
 
 
-def fails_as(error: Exception, echo: bool, history: Scenario) -> bool:
+def fails_as(error: Exception, echo: bool, history: History) -> bool:
     """Does a world fail in the same way?"""
     try:
         check(history, echo=echo)

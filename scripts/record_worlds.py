@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kueuecore.errors import ManifestError
-from kueuecore.testing import Limits, MoveResult, Play, Scenario, random_history
+from kueuecore.testing import History, Limits, MoveResult, Play, random_history
 from kueuecore.trials.recording import recorded
 
 FILE = Path(__file__).parent.parent / "tests" / "worlds" / "recorded.jsonl.gz"
@@ -31,7 +31,7 @@ KEPT = 300
 OFTEN = 4
 
 
-def seen(seed: int, limits: Limits) -> tuple[Scenario, set[str]]:
+def seen(seed: int, limits: Limits) -> tuple[History, set[str]]:
     """The history of a seed, and what happens in it, in words: texts without their names and numbers."""
     scenario = random_history(seed, limits)
     words: set[str] = set()
@@ -56,7 +56,7 @@ def _words(told: MoveResult) -> set[str]:
     return plain | counts | skipped | again | {f"preempted: {reasons}"}
 
 
-def chosen(drawn: list[tuple[Scenario, set[str]]]) -> list[Scenario]:
+def chosen(drawn: list[tuple[History, set[str]]]) -> list[History]:
     """Those with what is rare among the chosen so far, in the order in which they are drawn; others to fill up."""
     said: Counter[str] = Counter()
     kept: list[int] = []
@@ -68,7 +68,7 @@ def chosen(drawn: list[tuple[Scenario, set[str]]]) -> list[Scenario]:
     return [drawn[number][0] for number in sorted([*kept, *rest[: KEPT - len(kept)]])]
 
 
-def record(scenario: Scenario) -> tuple[str, str]:
+def record(scenario: History) -> tuple[str, str]:
     """The line of a history; or none, and how engine and reference differ in it."""
     try:
         return recorded(scenario), ""

@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, object_at
 from kueuecore.testing import Limits
 from kueuecore.testing.chance import Chance, SeededChance
 from kueuecore.testing.drawn_worlds import Stock, cluster_queues, cohorts, contents, local_queues, stocks, workloads
-from kueuecore.testing.scenario import START, key_of
+from kueuecore.testing.history import START, key_of
 from kueuecore.times import format_time
 
 READY: tuple[JsonObject, ...] = (

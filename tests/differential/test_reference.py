@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from kueuecore._json import JsonObject
-from kueuecore.testing import Limits, Move, MoveKind, Scenario, histories, shown
-from kueuecore.testing.scenario import key_of
+from kueuecore.testing import History, Limits, Move, MoveKind, histories, shown
+from kueuecore.testing.history import key_of
 from kueuecore.testing.strategies import contents, moves, stocks
 from kueuecore.trials.comparison import Comparison, compare
 from tests.property.worlds import times
@@ -16,14 +16,14 @@ from tests.property.worlds import times
 
 @times(8)
 @given(histories())
-def test_histories(history: Scenario) -> None:
+def test_histories(history: History) -> None:
     with shown(history):
         compare(history)
 
 
 @times(2)
 @given(histories(Limits(fair_sharing=True, missing=False, stops=False)))
-def test_histories_with_fair_sharing(history: Scenario) -> None:
+def test_histories_with_fair_sharing(history: History) -> None:
     with shown(history):
         compare(history)
 
@@ -38,7 +38,7 @@ class EngineAndReference(RuleBasedStateMachine):
     @initialize(data=st.data())
     def a_world(self, data: st.DataObject) -> None:
         self.stock = data.draw(stocks(Limits(workloads=4)))
-        self.scenario = Scenario(*data.draw(contents(self.stock)))
+        self.scenario = History(*data.draw(contents(self.stock)))
         self.known = {key_of(it): it for it in self.scenario.objects if it["kind"] == "Workload"}
         with shown(self.scenario):
             self.comparison = Comparison(self.scenario)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError
-from kueuecore.testing import Limits, Scenario, worlds
+from kueuecore.testing import History, Limits, worlds
 from kueuecore.times import nanoseconds, newest_time
 from tests.builders import T0, at, cluster_queue, flavor, snapshot, workload, world
 from tests.property.worlds import Json, times
@@ -82,14 +82,14 @@ def offer(engine: Engine, data: bytes, trusted: bool) -> None:
 
 @quick
 @given(st.data(), small, st.booleans())
-def test_damaged_objects(data: Any, small: Scenario, trusted: bool) -> None:
+def test_damaged_objects(data: Any, small: History, trusted: bool) -> None:
     text = json.dumps(data.draw(damaged(list(small.objects)))).encode()
     offer(world(), text, trusted)
 
 
 @quick
 @given(st.data(), small, st.booleans())
-def test_damaged_bytes(data: Any, small: Scenario, trusted: bool) -> None:
+def test_damaged_bytes(data: Any, small: History, trusted: bool) -> None:
     text = bytearray(json.dumps(small.objects).encode())
     for _ in range(data.draw(st.integers(1, 5))):
         if not text:

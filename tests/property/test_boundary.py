@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from kueuecore import Configuration, Engine, find_preemption_loop, parse_manifests, settle, simulate
 from kueuecore.errors import EngineBrokenError, KueuecoreError
 from kueuecore.objects import from_manifest
-from kueuecore.testing import Limits, Move, MoveKind, Play, Scenario, check_invariants, worlds
+from kueuecore.testing import History, Limits, Move, MoveKind, Play, check_invariants, worlds
 from tests.builders import T0, at, snapshot, workload, world
 from tests.property.worlds import times
 
@@ -173,7 +173,7 @@ def _other_calls(a: Any, b: Any, c: Any) -> list[Callable[[], object]]:
         lambda: parse_manifests(a),
         lambda: Configuration.parse(a),
         lambda: from_manifest(a),
-        lambda: Scenario.from_line(a),
+        lambda: History.from_line(a),
         lambda: Engine(a),
     ]
 
@@ -273,7 +273,7 @@ def test_all_calls_are_tried() -> None:
 
 
 @given(worlds(Limits(workloads=4)), st.lists(st.integers(0, 10), min_size=12, max_size=12))
-def test_threads_at_once_break_nothing(scenario: Scenario, what: list[int]) -> None:
+def test_threads_at_once_break_nothing(scenario: History, what: list[int]) -> None:
     engine = Play.of(scenario).engine
     name = next((it["metadata"]["name"] for it in scenario.objects if it["kind"] == "Workload"), "w")  # type: ignore[index, call-overload]
     calls: list[Callable[[], object]] = [

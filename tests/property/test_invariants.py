@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kueuecore.testing import Invariants, Limits, Play, Scenario, histories, shown, worlds
+from kueuecore.testing import History, Invariants, Limits, Play, histories, shown, worlds
 from tests.builders import at
 from tests.property.worlds import engine_of, times
 
 
 @times(4)
 @given(histories())
-def test_invariants_hold_after_every_move(history: Scenario) -> None:
+def test_invariants_hold_after_every_move(history: History) -> None:
     with shown(history):
         play = Play.of(history, watchers=[Invariants(history)])
         for _ in play.run(history.moves):
@@ -19,7 +19,7 @@ def test_invariants_hold_after_every_move(history: Scenario) -> None:
 
 
 @given(histories(Limits(edges=False), forks=False))
-def test_an_empty_world_uses_nothing(history: Scenario) -> None:
+def test_an_empty_world_uses_nothing(history: History) -> None:
     with shown(history):
         engine = (play := Play.of(history)).engine
         for _ in play.run(history.moves):
@@ -30,7 +30,7 @@ def test_an_empty_world_uses_nothing(history: Scenario) -> None:
 
 
 @given(worlds(), st.integers(0, 3))
-def test_forgetting_all_of_a_cycle_restores_quota(world: Scenario, n_cycles: int) -> None:
+def test_forgetting_all_of_a_cycle_restores_quota(world: History, n_cycles: int) -> None:
     with shown(world):
         engine = engine_of(world)
         for second in range(1, n_cycles + 1):
@@ -47,7 +47,7 @@ def test_forgetting_all_of_a_cycle_restores_quota(world: Scenario, n_cycles: int
 
 
 @given(worlds())
-def test_cycles_come_to_rest_while_no_job_stops(world: Scenario) -> None:
+def test_cycles_come_to_rest_while_no_job_stops(world: History) -> None:
     """What is reserved only grows then; once nothing moves in a cycle, nothing will."""
     with shown(world):
         engine = engine_of(world)

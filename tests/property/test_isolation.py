@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kueuecore._json import JsonObject
 from kueuecore.engine import Engine
-from kueuecore.testing import Play, Scenario, first_difference, histories, observe, shown
+from kueuecore.testing import History, Play, first_difference, histories, observe, shown
 
 
 def all_bytes(engine: Engine) -> str:
@@ -18,7 +18,7 @@ def all_bytes(engine: Engine) -> str:
     return json.dumps(observe(engine))
 
 
-def questions(history: Scenario) -> list[JsonObject]:
+def questions(history: History) -> list[JsonObject]:
     """Workloads like those of the history, urgent enough to preempt."""
     known = [it for it in history.objects if it["kind"] == "Workload" and isinstance(it["spec"], dict)]
     return [
@@ -32,7 +32,7 @@ def questions(history: Scenario) -> list[JsonObject]:
 
 
 @given(histories(forks=False))
-def test_what_is_tried_and_rolled_back_leaves_every_byte(history: Scenario) -> None:
+def test_what_is_tried_and_rolled_back_leaves_every_byte(history: History) -> None:
     """Victims, flavors and fewer pods are tried on the state itself; a question tries all of that and takes it back."""
     with shown(history):
         asked, other = Play.of(history), Play.of(history)
@@ -47,7 +47,7 @@ def test_what_is_tried_and_rolled_back_leaves_every_byte(history: Scenario) -> N
 
 
 @given(st.data(), histories(forks=False))
-def test_forks_go_their_own_ways(data: Any, history: Scenario) -> None:
+def test_forks_go_their_own_ways(data: Any, history: History) -> None:
     """Two forks and what they were taken of, turn by turn: each as if it were alone."""
     with shown(history):
         first = data.draw(st.integers(0, len(history.moves)))

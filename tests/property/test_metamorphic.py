@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.objects import from_manifest
-from kueuecore.testing import Limits, MoveResult, Play, Scenario, first_difference, histories, observe, shown
+from kueuecore.testing import History, Limits, MoveResult, Play, first_difference, histories, observe, shown
 from kueuecore.trials.transforms import decided, renamed, scaled, with_idle_cluster_queue
 from tests.property.worlds import engine_of
 
@@ -23,12 +23,12 @@ modest = histories(Limits(edges=False, usage_based=False), forks=False)
 without_checks = histories(Limits(checks=False), forks=False)
 
 
-def played(history: Scenario) -> list[MoveResult]:
+def played(history: History) -> list[MoveResult]:
     play = Play.of(history)
     return list(play.run(history.moves))
 
 
-def check_same_decisions(history: Scenario, other: Scenario, names: dict[str, str] | None = None) -> None:
+def check_same_decisions(history: History, other: History, names: dict[str, str] | None = None) -> None:
     """Both decide the same, where the names of the first are those of the second after `names`."""
     with shown(history):
         for one, another in zip(played(history), played(other), strict=True):
@@ -36,12 +36,12 @@ def check_same_decisions(history: Scenario, other: Scenario, names: dict[str, st
 
 
 @given(modest, st.sampled_from([2, 3, 10, 1000, 10**9]))
-def test_scaling_all_quantities_changes_no_decision(history: Scenario, factor: int) -> None:
+def test_scaling_all_quantities_changes_no_decision(history: History, factor: int) -> None:
     check_same_decisions(history, scaled(history, factor))
 
 
 @given(no_forks, st.randoms(use_true_random=False))
-def test_the_names_of_workloads_flavors_and_namespaces_decide_nothing(history: Scenario, random: Any) -> None:
+def test_the_names_of_workloads_flavors_and_namespaces_decide_nothing(history: History, random: Any) -> None:
     """UIDs and times decide; every UID is another."""
     names: dict[str, str] = {}
     for kind in ("w", "n", "f", "g"):
@@ -51,14 +51,14 @@ def test_the_names_of_workloads_flavors_and_namespaces_decide_nothing(history: S
 
 
 @given(no_forks)
-def test_only_the_order_of_the_names_of_queues_and_cohorts_decides(history: Scenario) -> None:
+def test_only_the_order_of_the_names_of_queues_and_cohorts_decides(history: History) -> None:
     """They break ties that Kueue leaves to chance."""
     names = {f"{kind}{number}": f"team-{kind}{number}" for kind in "cq" for number in range(1, 9)}
     check_same_decisions(history, renamed(history, names), names)
 
 
 @given(no_forks, st.sampled_from(["c1", "c2", ""]))
-def test_a_cluster_queue_without_quota_and_workloads_changes_nothing(history: Scenario, cohort: str) -> None:
+def test_a_cluster_queue_without_quota_and_workloads_changes_nothing(history: History, cohort: str) -> None:
     things = [*history.objects, *(move.object for move in history.moves if move.object is not None)]
     # In a tree of cohorts, one that had no ClusterQueue counts as a level from then on (rules/02 §2.5).
     assume(not cohort or not any(text_at(thing, "spec", "parentName") for thing in things))
@@ -68,7 +68,7 @@ def test_a_cluster_queue_without_quota_and_workloads_changes_nothing(history: Sc
 
 
 @given(no_forks)
-def test_objects_with_all_defaults_decide_the_same_when_they_are_trusted(history: Scenario) -> None:
+def test_objects_with_all_defaults_decide_the_same_when_they_are_trusted(history: History) -> None:
     filled = [from_manifest(thing).to_manifest() for thing in history.objects]
     for thing in filled:
         thing["metadata"]["generation"] = 1  # type: ignore[index, call-overload]  # as an API server sets it
@@ -83,7 +83,7 @@ def test_objects_with_all_defaults_decide_the_same_when_they_are_trusted(history
 
 
 @given(without_checks)
-def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Scenario) -> None:
+def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: History) -> None:
     """A restart loses what was tried, but no quota."""
     with shown(history):
         play = Play.of(history)
@@ -105,7 +105,7 @@ def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Scena
 
 
 @given(histories())
-def test_what_is_remembered_of_earlier_cycles_changes_nothing(history: Scenario) -> None:
+def test_what_is_remembered_of_earlier_cycles_changes_nothing(history: History) -> None:
     """Heads on which the verdict still holds are not evaluated again: with that shortcut and without it."""
     with shown(history):
         plays = [Play(engine_of(history, evaluates_always=always)) for always in (False, True)]
@@ -124,7 +124,7 @@ def digest(lines: list[str]) -> str:
     """A hash of all that is seen when scenarios are played."""
     seen = hashlib.sha256()
     for line in lines:
-        history = Scenario.from_line(line)
+        history = History.from_line(line)
         play = Play.of(history)
         for told in play.run(history.moves):
             seen.update(json.dumps([told.to_json(), observe(play.engine)]).encode())
@@ -136,7 +136,7 @@ def some_histories(n: int) -> list[str]:
 
     @settings(max_examples=n, phases=[Phase.generate], derandomize=True)
     @given(histories())
-    def draw(history: Scenario) -> None:
+    def draw(history: History) -> None:
         lines.append(history.to_line())
 
     draw()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
-from kueuecore.testing import START, Play, Scenario, first_difference, histories, observe, shown
+from kueuecore.testing import START, History, Play, first_difference, histories, observe, shown
 from tests.builders import T0, cluster_queue, flavor, local_queue, workload
 from tests.property.worlds import Json
 
@@ -21,7 +21,7 @@ assert settings.default is not None, "tests/conftest.py loads a profile"
 few = settings(max_examples=settings.default.max_examples // 3)
 
 
-def begun(history: Scenario) -> Play:
+def begun(history: History) -> Play:
     """An engine with a journal, and with the objects of a history."""
     engine = Engine(history.parsed_configuration(), keeps_journal=True)
     engine.apply(json.dumps(list(history.objects)).encode(), now=START)
@@ -35,7 +35,7 @@ def reloaded(engine: Engine) -> Engine:
 
 @few
 @given(st.data(), histories())
-def test_an_engine_that_was_saved_decides_as_the_other_one(data: Any, history: Scenario) -> None:
+def test_an_engine_that_was_saved_decides_as_the_other_one(data: Any, history: History) -> None:
     with shown(history):
         first = data.draw(st.integers(0, len(history.moves)))
         going, saved = begun(history), begun(history)

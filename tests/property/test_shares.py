@@ -2,7 +2,7 @@
 
 from hypothesis import Phase, given, seed, settings
 
-from kueuecore.testing import Play, Scenario, histories
+from kueuecore.testing import History, Play, histories
 from kueuecore.trials.shares import Shares, Witness
 
 
@@ -13,7 +13,7 @@ def test_random_histories_are_not_trivial() -> None:
     @seed(1)
     @settings(max_examples=600, phases=[Phase.generate], derandomize=False)
     @given(histories())
-    def play(history: Scenario) -> None:
+    def play(history: History) -> None:
         witness = Witness(history)
         for _ in Play.of(history, watchers=[witness]).run(history.moves):
             pass

@@ -12,7 +12,7 @@ from kueuecore._quantities import number
 from kueuecore.decision_tables import NONE
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
-from kueuecore.testing import Move, MoveResult, Play, Scenario, histories, shown
+from kueuecore.testing import History, Move, MoveResult, Play, histories, shown
 from kueuecore.testing.engine_view import EngineView
 
 
@@ -67,7 +67,7 @@ def amount_of(resource: str, quantity: str) -> int:
 
 
 @given(histories())
-def test_tables_say_what_tuples_say(history: Scenario) -> None:
+def test_tables_say_what_tuples_say(history: History) -> None:
     with shown(history):
         play = Play.of(history, watchers=[Reader()])
         for _ in play.run(history.moves):

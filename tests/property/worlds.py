@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from kueuecore.engine import Engine
-from kueuecore.testing import START, Scenario
+from kueuecore.testing import START, History
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ def times(factor: int) -> settings:
 
 
 def engine_of(
-    scenario: Scenario,
+    scenario: History,
     batches: list[list[Json]] | None = None,
     *,
     trusted: bool = False,

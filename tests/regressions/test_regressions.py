@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kueuecore.testing import Invariants, Play, Scenario, read_scenarios, shown
+from kueuecore.testing import History, Invariants, Play, read_histories, shown
 from kueuecore.trials.comparison import compare
 
 HERE = Path(__file__).parent
@@ -15,12 +15,12 @@ OPEN = pytest.mark.xfail(strict=True, raises=AssertionError)
 SCENARIOS = [
     pytest.param(scenario, id=f"{file.stem}-{number}", marks=OPEN if file.stem == "open" else ())
     for file in sorted(HERE.glob("*.jsonl"))
-    for number, scenario in enumerate(read_scenarios(file), start=1)
+    for number, scenario in enumerate(read_histories(file), start=1)
 ]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_regression(scenario: Scenario) -> None:
+def test_a_regression(scenario: History) -> None:
     assert scenario.why
     with shown(scenario):
         play = Play.of(scenario, watchers=[Invariants(scenario)])

@@ -4,8 +4,8 @@ For whoever builds on an [`Engine`][kueuecore.engine.Engine]: a controller, a po
 [Hypothesis](https://hypothesis.readthedocs.io): `pip install 'kueuecore[testing]'`; the rest works without.
 
 Example:
-    >>> from kueuecore.testing import Move, MoveKind, Play, Scenario, check_invariants
-    >>> play = Play.of(Scenario(()))
+    >>> from kueuecore.testing import Move, MoveKind, Play, History, check_invariants
+    >>> play = Play.of(History(()))
     >>> told = play.do(Move(kind=MoveKind.CYCLE))
     >>> check_invariants(play.engine)
 """
@@ -20,10 +20,10 @@ from kueuecore.testing.drawn_histories import random_history
 from kueuecore.testing.drawn_worlds import Limits
 from kueuecore.testing.engine_view import EngineView
 from kueuecore.testing.fleet_invariants import FleetInvariants, Invariant, InvariantError
+from kueuecore.testing.history import START, History, Move, MoveKind, read_histories, shown
 from kueuecore.testing.invariants import check_invariants
 from kueuecore.testing.move_result import MoveResult
 from kueuecore.testing.play import Play, first_difference, observe
-from kueuecore.testing.scenario import START, Move, MoveKind, Scenario, read_scenarios, shown
 
 if TYPE_CHECKING:
     from kueuecore.testing.strategies import histories, worlds
@@ -35,6 +35,7 @@ __all__ = [
     "START",
     "EngineView",
     "FleetInvariants",
+    "History",
     "Invariant",
     "InvariantError",
     "Invariants",
@@ -43,13 +44,12 @@ __all__ = [
     "MoveKind",
     "MoveResult",
     "Play",
-    "Scenario",
     "check_invariants",
     "first_difference",
     "histories",
     "observe",
     "random_history",
-    "read_scenarios",
+    "read_histories",
     "shown",
     "worlds",
 ]

@@ -10,10 +10,10 @@ from kueuecore.decisions import Decision, Preemption
 from kueuecore.engine import Engine
 from kueuecore.states import PendingWorkload, QuotaRow, WorkloadState
 from kueuecore.testing.engine_view import EngineView, holds_quota
+from kueuecore.testing.history import History, Move, MoveKind, key_of
 from kueuecore.testing.invariants import Cell, Tree, amount, check_seen, known
 from kueuecore.testing.move_result import MoveResult
 from kueuecore.testing.play import first_difference, observed
-from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
 
 __all__ = ["Invariants"]
 
@@ -30,13 +30,13 @@ class Invariants:
         AssertionError: From within the play: something does not hold.
 
     Example:
-        >>> from kueuecore.testing import Move, MoveKind, Play, Scenario
-        >>> scenario = Scenario(())
+        >>> from kueuecore.testing import Move, MoveKind, Play, History
+        >>> scenario = History(())
         >>> play = Play.of(scenario, watchers=[Invariants(scenario)])
         >>> told = play.do(Move(kind=MoveKind.CYCLE))
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: History) -> None:
         self._specs = {_id(it): object_at(it, "spec") for it in scenario.objects}
         self._created = {_id(it): text_at(it, "metadata", "creationTimestamp") for it in scenario.objects}
         self._is_fair = "fairSharing" in (scenario.configuration or {})

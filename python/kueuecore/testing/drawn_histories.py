@@ -19,7 +19,7 @@ from kueuecore.testing.drawn_worlds import (
     stocks,
     workloads,
 )
-from kueuecore.testing.scenario import START, Move, MoveKind, Scenario, key_of
+from kueuecore.testing.history import START, History, Move, MoveKind, key_of
 from kueuecore.times import format_time
 
 __all__ = ["history", "move", "random_history"]
@@ -41,7 +41,7 @@ _KINDS = (
 )
 
 
-def random_history(seed: int, limits: Limits | None = None, *, max_moves: int = 14, forks: bool = True) -> Scenario:
+def random_history(seed: int, limits: Limits | None = None, *, max_moves: int = 14, forks: bool = True) -> History:
     """The whole world of a seed, and what happens in it.
 
     Much quicker than the strategy `histories`, but what fails is not made small: see `smallest`.
@@ -59,7 +59,7 @@ def random_history(seed: int, limits: Limits | None = None, *, max_moves: int = 
     return history(SeededChance(seed), limits or Limits(), max_moves=max_moves, forks=forks)
 
 
-def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> Scenario:
+def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> History:
     """A whole world, and what happens in it; see `random_history`."""
     stock = stocks(chance, limits)
     objects, _, configuration = contents(chance, stock)
@@ -78,7 +78,7 @@ def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> S
         # What is done shows in the cycle after it.
         if happens.kind not in (MoveKind.CYCLE, MoveKind.LINGER) and chance.boolean():
             happened.append(CYCLE)
-    return Scenario(objects, (*happened, CYCLE, CYCLE), configuration)
+    return History(objects, (*happened, CYCLE, CYCLE), configuration)
 
 
 def move(

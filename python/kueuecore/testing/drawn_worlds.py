@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.testing.chance import Chance
-from kueuecore.testing.scenario import START
+from kueuecore.testing.history import START
 from kueuecore.times import format_time
 
 __all__ = ["Limits", "Stock", "cluster_queues", "cohorts", "contents", "local_queues", "stocks", "workloads"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kueuecore.decisions import Decision, Event
-from kueuecore.testing.scenario import Move
+from kueuecore.testing.history import Move
 
 __all__ = ["MoveResult", "Observation"]
 

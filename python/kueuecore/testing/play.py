@@ -12,8 +12,8 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.states import QuotaRow
 from kueuecore.testing.engine_view import EngineView, holds_quota, is_evicted
+from kueuecore.testing.history import START, History, Move, MoveKind
 from kueuecore.testing.move_result import MoveResult, Observation
-from kueuecore.testing.scenario import START, Move, MoveKind, Scenario
 from kueuecore.testing.watch_echo import Echo
 from kueuecore.times import format_time
 
@@ -88,8 +88,8 @@ class Play:
         echo: Applies what was decided, as a watch brings it to a controller; only sums that saturate change by it.
 
     Example:
-        >>> from kueuecore.testing import Move, MoveKind, Scenario
-        >>> play = Play.of(Scenario(()))
+        >>> from kueuecore.testing import Move, MoveKind, History
+        >>> play = Play.of(History(()))
         >>> play.do(Move(kind=MoveKind.CYCLE)).decision
         <Decision of cycle 0: 0 admitted, 0 preempted, 0 pending>
         >>> play.seconds
@@ -124,7 +124,7 @@ class Play:
     @classmethod
     def of(
         cls,
-        scenario: Scenario,
+        scenario: History,
         *,
         watchers: Iterable[Watcher] = (),
         batches: Iterable[bytes] | None = None,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kueuecore._json import JsonObject
 from kueuecore.testing import drawn_histories, drawn_worlds
 from kueuecore.testing.drawn_worlds import Limits, Stock
-from kueuecore.testing.scenario import Move, MoveKind, Scenario
+from kueuecore.testing.history import History, Move, MoveKind
 
 __all__ = ["contents", "histories", "moves", "stocks", "worlds"]
 
@@ -56,7 +56,7 @@ class _Drawing:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, limits: Limits | None = None) -> Scenario:
+def worlds(draw: st.DrawFn, limits: Limits | None = None) -> History:
     """Whole worlds in which nothing happens yet: queues, cohorts, flavors, workloads, and a Configuration.
 
     Args:
@@ -73,11 +73,11 @@ def worlds(draw: st.DrawFn, limits: Limits | None = None) -> Scenario:
         >>> test_an_engine_takes_every_world()
     """
     chance = _Drawing(draw)
-    return Scenario(*drawn_worlds.contents(chance, drawn_worlds.stocks(chance, limits or Limits())))
+    return History(*drawn_worlds.contents(chance, drawn_worlds.stocks(chance, limits or Limits())))
 
 
 @st.composite
-def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int = 14, forks: bool = True) -> Scenario:
+def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int = 14, forks: bool = True) -> History:
     """Whole worlds, and what happens in them.
 
     Args:

@@ -10,8 +10,8 @@ from kueuecore.errors import ManifestError
 from kueuecore.objects import from_manifest
 from kueuecore.states import WorkloadState
 from kueuecore.testing.engine_view import EngineView
+from kueuecore.testing.history import History, key_of, without_min_counts
 from kueuecore.testing.move_result import MoveResult
-from kueuecore.testing.scenario import Scenario, key_of, without_min_counts
 
 __all__ = ["Echo"]
 
@@ -23,7 +23,7 @@ class Echo:
         scenario: What is played; its workloads are those that are written.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: History) -> None:
         self._objects = {key_of(it): it for it in scenario.objects if it.get("kind") == "Workload"}
         gates = object_at(scenario.configuration or {}, "featureGates")
         self._has_min_counts = gates.get("PartialAdmission") is not False

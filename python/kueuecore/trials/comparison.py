@@ -9,10 +9,10 @@ from kueuecore._json import JsonValue
 from kueuecore.engine import Engine
 from kueuecore.states import WorkloadState
 from kueuecore.testing.engine_view import EngineView, holds_quota
+from kueuecore.testing.history import History, Move
 from kueuecore.testing.invariants import amount
 from kueuecore.testing.move_result import MoveResult, Observation
 from kueuecore.testing.play import Play, Watcher, first_difference
-from kueuecore.testing.scenario import Move, Scenario
 from kueuecore.trials.reference_engine import ReferenceEngine
 
 __all__ = ["Comparison", "compare"]
@@ -27,12 +27,12 @@ class Comparison:
         echo: Does the engine hear of what it has decided, as a controller does?
 
     Example:
-        >>> from kueuecore.testing import Move, MoveKind, Scenario
-        >>> Comparison(Scenario(())).do(Move(kind=MoveKind.CYCLE)).decision
+        >>> from kueuecore.testing import Move, MoveKind, History
+        >>> Comparison(History(())).do(Move(kind=MoveKind.CYCLE)).decision
         <Decision of cycle 0: 0 admitted, 0 preempted, 0 pending>
     """
 
-    def __init__(self, scenario: Scenario, *, watchers: Iterable[Watcher] = (), echo: bool = True) -> None:
+    def __init__(self, scenario: History, *, watchers: Iterable[Watcher] = (), echo: bool = True) -> None:
         self.play = Play.of(scenario, watchers=watchers, echo=echo)
         self._reference = ReferenceEngine.of(scenario)
         # It has all that a play asks for.
@@ -72,7 +72,7 @@ class Comparison:
         }
 
 
-def compare(scenario: Scenario, *, watchers: Iterable[Watcher] = (), echo: bool = True) -> None:
+def compare(scenario: History, *, watchers: Iterable[Watcher] = (), echo: bool = True) -> None:
     """Play a scenario on the engine and on the reference, and compare after every move.
 
     Args:
@@ -84,8 +84,8 @@ def compare(scenario: Scenario, *, watchers: Iterable[Watcher] = (), echo: bool 
         AssertionError: They differ; a bug of one of them.
 
     Example:
-        >>> from kueuecore.testing import Scenario
-        >>> compare(Scenario(()))
+        >>> from kueuecore.testing import History
+        >>> compare(History(()))
     """
     comparison = Comparison(scenario, watchers=watchers, echo=echo)
     for move in scenario.moves:

@@ -17,8 +17,8 @@ from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import WATCHED, Controller, WorkloadWrite
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.steady_state import find_preemption_loop
+from kueuecore.testing.history import START
 from kueuecore.testing.invariants import amount, check_invariants
-from kueuecore.testing.scenario import START
 
 __all__ = ["FaultyHistory", "Replica"]
 

@@ -13,8 +13,8 @@ from kueuecore.reference import quantity
 from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.world import World
 from kueuecore.states import WorkloadState
+from kueuecore.testing.history import History, Move, MoveKind
 from kueuecore.testing.play import Play
-from kueuecore.testing.scenario import Move, MoveKind, Scenario
 from kueuecore.trials.comparison import Comparison
 from kueuecore.trials.reference_engine import ReferenceEngine
 
@@ -23,22 +23,22 @@ __all__ = ["answers", "recorded", "without_refusals"]
 EngineView = dict[str, dict[str, Any]]
 
 
-def answers(scenario: Scenario) -> list[JsonObject]:
+def answers(scenario: History) -> list[JsonObject]:
     """What the reference makes of a scenario: at first, and after each move.
 
     Each answer says what the move brought, and of statuses, quota and queue order what is no longer as it was; what is
     gone is null. No move may be one that is refused: the reference checks nothing.
 
     Example:
-        >>> from kueuecore.testing import Move, MoveKind, Scenario
-        >>> answers(Scenario((), (Move(kind=MoveKind.WAIT, seconds=9),)))
+        >>> from kueuecore.testing import Move, MoveKind, History
+        >>> answers(History((), (Move(kind=MoveKind.WAIT, seconds=9),)))
         [{}, {}]
     """
     return [answer for _, answer in _played(scenario)]
 
 
-def recorded(scenario: Scenario) -> str:
-    """A scenario with its answers as a line of JSON, which `Scenario.from_line` reads, too.
+def recorded(scenario: History) -> str:
+    """A scenario with its answers as a line of JSON, which `History.from_line` reads, too.
 
     Objects stand in it as they were applied: a status that patches another is the whole of it.
     """
@@ -48,7 +48,7 @@ def recorded(scenario: Scenario) -> str:
     return _line({**fields, "answers": [first, *(answer for _, answer in others)]})
 
 
-def without_refusals(scenario: Scenario) -> Scenario:
+def without_refusals(scenario: History) -> History:
     """The same history in which time passes where an object is refused, which is decided before any rule of scheduling.
 
     Raises:
@@ -73,7 +73,7 @@ class _Reference(ReferenceEngine):
         super().apply(objects, now=now)
 
 
-def _played(scenario: Scenario) -> Iterator[tuple[Move | None, JsonObject]]:
+def _played(scenario: History) -> Iterator[tuple[Move | None, JsonObject]]:
     """Each move with the object as it was applied, and its answer; at first there is none."""
     reference = _Reference.of(scenario)
     # It has all that a play asks for.

@@ -10,7 +10,7 @@ from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.reference import conditions
 from kueuecore.reference.world import World
 from kueuecore.states import Stage, WorkloadState
-from kueuecore.testing.scenario import START, Scenario, key_of, without_min_counts
+from kueuecore.testing.history import START, History, key_of, without_min_counts
 
 __all__ = ["ReferenceEngine"]
 
@@ -24,7 +24,7 @@ class ReferenceEngine:
         self.world = world
 
     @classmethod
-    def of(cls, scenario: Scenario) -> Self:
+    def of(cls, scenario: History) -> Self:
         """The reference with the objects of a scenario."""
         found = cls(World((), configuration=scenario.configuration, now=START))
         # What holds quota is there before its LocalQueue, which takes it over then, as after a restart.

@@ -8,8 +8,8 @@ from typing import Self
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.decisions import WorkloadAdmission
 from kueuecore.testing.engine_view import EngineView
+from kueuecore.testing.history import History, Move, MoveKind, key_of
 from kueuecore.testing.move_result import MoveResult
-from kueuecore.testing.scenario import Move, MoveKind, Scenario, key_of
 
 __all__ = ["Shares", "Witness"]
 
@@ -28,11 +28,11 @@ class Witness:
         scenario: What is played.
 
     Example:
-        >>> Witness(Scenario((), configuration={"fairSharing": {}})).seen
+        >>> Witness(History((), configuration={"fairSharing": {}})).seen
         {'fair sharing'}
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: History) -> None:
         settings = scenario.configuration or {}
         self.seen: set[str] = {name for key, name in _SETTINGS.items() if key in settings}
         objects = [*scenario.objects, *(move.object for move in scenario.moves if move.object is not None)]

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore.testing.scenario import Move, Scenario
+from kueuecore.testing.history import History, Move
 
 __all__ = ["smallest"]
 
 Thing = TypeVar("Thing")
 
 
-def smallest(scenario: Scenario, fails: Callable[[Scenario], bool], *, max_tries: int = 3000) -> Scenario:
+def smallest(scenario: History, fails: Callable[[History], bool], *, max_tries: int = 3000) -> History:
     """The scenario without what it does not need to fail: moves, objects, fields, settings.
 
     Args:
@@ -24,7 +24,7 @@ def smallest(scenario: Scenario, fails: Callable[[Scenario], bool], *, max_tries
 
     Example:
         >>> objects = tuple({"kind": "Cohort", "metadata": {"name": name}, "spec": {}} for name in "abcd")
-        >>> smallest(Scenario(objects), lambda it: "'c'" in str(it.objects)).objects
+        >>> smallest(History(objects), lambda it: "'c'" in str(it.objects)).objects
         ({'kind': 'Cohort', 'metadata': {'name': 'c'}, 'spec': {}},)
     """
     tries = 0
@@ -42,7 +42,7 @@ def smallest(scenario: Scenario, fails: Callable[[Scenario], bool], *, max_tries
     return found[-1]
 
 
-def _candidates_of(current: Callable[[], Scenario]) -> Iterator[Scenario]:
+def _candidates_of(current: Callable[[], History]) -> Iterator[History]:
     """Smaller scenarios; `current` is the smallest so far, and changes while they are tried."""
     if current().configuration:
         yield replace(current(), configuration=None)
@@ -58,7 +58,7 @@ def _candidates_of(current: Callable[[], Scenario]) -> Iterator[Scenario]:
     yield from _simpler_moves(current)
 
 
-def _simpler_objects(current: Callable[[], Scenario]) -> Iterator[Scenario]:
+def _simpler_objects(current: Callable[[], History]) -> Iterator[History]:
     for index in range(len(current().objects)):
         before = None
         while current().objects[index] is not before:
@@ -71,7 +71,7 @@ def _simpler_objects(current: Callable[[], Scenario]) -> Iterator[Scenario]:
                     break
 
 
-def _simpler_moves(current: Callable[[], Scenario]) -> Iterator[Scenario]:
+def _simpler_moves(current: Callable[[], History]) -> Iterator[History]:
     for index in range(len(current().moves)):
         before: Move | None = None
         while current().moves[index] is not before:

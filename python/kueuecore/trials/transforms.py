@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore.testing.history import History
 from kueuecore.testing.invariants import amount
 from kueuecore.testing.move_result import MoveResult, Observation
-from kueuecore.testing.scenario import Scenario
 
 __all__ = ["decided", "renamed", "scaled", "with_idle_cluster_queue"]
 
@@ -16,14 +16,14 @@ _QUOTAS = ("nominalQuota", "borrowingLimit", "lendingLimit")
 _RESOURCES = ("requests", "limits", "resourceUsage", "overhead")
 
 
-def scaled(scenario: Scenario, factor: int) -> Scenario:
+def scaled(scenario: History, factor: int) -> History:
     """The same with every quota, limit, request and usage times `factor`; what is not cpu counts in whole units.
 
     Pods stay as many as they are.
 
     Example:
         >>> quota = {"name": "cpu", "nominalQuota": "1500m"}
-        >>> scaled(Scenario(({"spec": quota},)), 2).objects[0]["spec"]["nominalQuota"]
+        >>> scaled(History(({"spec": quota},)), 2).objects[0]["spec"]["nominalQuota"]
         '3000m'
     """
 
@@ -43,11 +43,11 @@ def scaled(scenario: Scenario, factor: int) -> Scenario:
     return _mapped(scenario, walk)
 
 
-def renamed(scenario: Scenario, names: Mapping[str, str]) -> Scenario:
+def renamed(scenario: History, names: Mapping[str, str]) -> History:
     """The same with other names: every text that is a name, or a key with one, is replaced.
 
     Example:
-        >>> renamed(Scenario(({"metadata": {"name": "a", "uid": "a-1"}},)), {"a": "b"}).objects
+        >>> renamed(History(({"metadata": {"name": "a", "uid": "a-1"}},)), {"a": "b"}).objects
         ({'metadata': {'name': 'b', 'uid': 'a-1'}},)
     """
 
@@ -64,11 +64,11 @@ def renamed(scenario: Scenario, names: Mapping[str, str]) -> Scenario:
     return replace(found, moves=tuple(replace(move, key=key) for move, key in zip(found.moves, keys, strict=True)))
 
 
-def with_idle_cluster_queue(scenario: Scenario, *, name: str = "zz-idle", cohort: str = "") -> Scenario:
+def with_idle_cluster_queue(scenario: History, *, name: str = "zz-idle", cohort: str = "") -> History:
     """The same with one more ClusterQueue, without quota and without workloads, in a cohort or alone.
 
     Example:
-        >>> with_idle_cluster_queue(Scenario(()), cohort="c").objects[0]["spec"]["cohortName"]
+        >>> with_idle_cluster_queue(History(()), cohort="c").objects[0]["spec"]["cohortName"]
         'c'
     """
     example = next((it for it in scenario.objects if text_at(it, "kind") == "ClusterQueue"), None)
@@ -114,7 +114,7 @@ def decided(told: MoveResult, names: Mapping[str, str] | None = None) -> Observa
     }
 
 
-def _mapped(scenario: Scenario, walk: Callable[[JsonValue, str], JsonValue]) -> Scenario:
+def _mapped(scenario: History, walk: Callable[[JsonValue, str], JsonValue]) -> History:
     """The scenario with every object changed; `walk` gets a value and the key at which it stands."""
 
     def changed(plain: JsonObject) -> JsonObject:

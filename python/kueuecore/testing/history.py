@@ -17,7 +17,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.times import nanoseconds
 
-__all__ = ["START", "Move", "MoveKind", "Scenario", "read_scenarios", "shown"]
+__all__ = ["START", "History", "Move", "MoveKind", "read_histories", "shown"]
 
 START = nanoseconds("2026-01-01T00:00:00Z")
 """When the objects of a scenario are applied, in nanoseconds since 1970."""
@@ -113,7 +113,7 @@ class _Printer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Scenario:
+class History:
     """A world and what happens in it.
 
     Args:
@@ -124,8 +124,8 @@ class Scenario:
 
     Example:
         >>> flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
-        >>> scenario = Scenario((flavor,), (Move(kind=MoveKind.CYCLE),), why="Nothing happens.")
-        >>> Scenario.from_line(scenario.to_line()) == scenario
+        >>> scenario = History((flavor,), (Move(kind=MoveKind.CYCLE),), why="Nothing happens.")
+        >>> History.from_line(scenario.to_line()) == scenario
         True
         >>> print(scenario.to_yaml())
         # Nothing happens.
@@ -196,23 +196,23 @@ class Scenario:
             return Configuration()
         return Configuration.parse(json.dumps({**_KUEUE_CONFIGURATION, **self.configuration}))
 
-    def with_objects(self, objects: Sequence[JsonObject]) -> Scenario:
+    def with_objects(self, objects: Sequence[JsonObject]) -> History:
         """The same with other objects at the beginning."""
         return replace(self, objects=tuple(objects))
 
-    def with_moves(self, moves: Sequence[Move]) -> Scenario:
+    def with_moves(self, moves: Sequence[Move]) -> History:
         """The same world, in which something else happens."""
         return replace(self, moves=tuple(moves))
 
     def __repr__(self) -> str:
-        return f"Scenario.from_line({self.to_line()!r})"
+        return f"History.from_line({self.to_line()!r})"
 
     def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
         """How IPython and Hypothesis show it: in one line, too."""
         printer.text(repr(self))
 
 
-def read_scenarios(path: Path) -> Iterator[Scenario]:
+def read_histories(path: Path) -> Iterator[History]:
     """The scenarios of a file, one a line; empty lines and those that begin with `#` are none.
 
     Raises:
@@ -220,15 +220,15 @@ def read_scenarios(path: Path) -> Iterator[Scenario]:
     """
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
-            yield Scenario.from_line(line)
+            yield History.from_line(line)
 
 
 @contextmanager
-def shown(scenario: Scenario) -> Iterator[None]:
+def shown(scenario: History) -> Iterator[None]:
     """Whatever fails inside is raised with the scenario in a note: as manifests, and as a line to keep.
 
     Example:
-        >>> with shown(Scenario(())):
+        >>> with shown(History(())):
         ...     assert 1 < 2
     """
     try:
