@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kueuecore._events import event_manifest
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._keyed import Keyed
 from kueuecore.checks import ObjectWrite
@@ -45,7 +46,7 @@ class WorkloadWrite(Keyed):
         Args:
             now: The time as RFC 3339.
         """
-        return tuple(event_manifest(event, uid=self.uid, now=now) for event in self.events)
+        return tuple(_manifest_of(event, uid=self.uid, now=now) for event in self.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Turn:
     objects: tuple[ObjectWrite, ...] = ()
 
 
-def event_manifest(event: Event, *, uid: str, now: str) -> JsonObject:
+def _manifest_of(event: Event, *, uid: str, now: str) -> JsonObject:
     """An event as a `v1` Event to create; the API server appends to its name.
 
     Args:
@@ -74,25 +75,14 @@ def event_manifest(event: Event, *, uid: str, now: str) -> JsonObject:
         uid: UID of the Workload that it is about.
         now: The time as RFC 3339.
     """
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"namespace": event.namespace, "generateName": f"{event.name}."},
-        "involvedObject": {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "Workload",
-            "namespace": event.namespace,
-            "name": event.name,
-            "uid": uid,
-        },
-        "type": event.type,
-        "reason": event.reason,
-        "message": event.message,
-        "source": {"component": "kueuecore"},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
+    about: JsonObject = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "namespace": event.namespace,
+        "name": event.name,
+        "uid": uid,
     }
+    return event_manifest(about, type=event.type, reason=event.reason, message=event.message, now=now)
 
 
 def conditions_that_hold(manifest: JsonObject) -> dict[str, JsonObject]:
