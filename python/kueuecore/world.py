@@ -8,18 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from kueuecore._arguments import each, flag, instance, mapping
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
-from kueuecore.configuration import Configuration, feature_gates
+from kueuecore._arguments import each, flag, mapping
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
 from kueuecore.jobs.train_job import RUNTIMES
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
-from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import TimeLike, newest_time
 
-__all__ = ["AppliedWorld", "World", "is_workload", "jobs_configuration"]
+__all__ = ["AppliedWorld", "World", "is_workload"]
 
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -101,7 +100,7 @@ class World:
             given = list(map(_labelled, _named(given)))
         added = () if trusted else _missing_namespaces(given, integrations)
         everything = (*map(_namespace, added), *given)
-        jobs = workloads_for(everything, configuration=jobs_configuration(configuration), integrations=integrations)
+        jobs = workloads_for(everything, configuration=JobsConfiguration.of(configuration), integrations=integrations)
         jobs.raise_for_problems()
         # That a job's Workload was given along with it needs no word.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
@@ -147,44 +146,9 @@ class World:
         return text_at(plain, "kind") in RUNTIMES or integration_of(plain, integrations=self.integrations) is not None
 
 
-def jobs_configuration(configuration: Configuration | None) -> JobsConfiguration:
-    """The part of a Configuration that is about jobs; without one, what Kueue's release manifest says about them.
-
-    Example:
-        >>> list(jobs_configuration(Configuration()).frameworks)
-        ['batch/job']
-    """
-    if configuration is None:
-        return JobsConfiguration()
-    settings = instance("configuration", configuration, Configuration).to_dict()
-    integrations = object_at(settings, "integrations")
-    return JobsConfiguration(
-        frameworks=_texts(integrations, "frameworks"),
-        external_frameworks=_texts(integrations, "externalFrameworks"),
-        label_keys_to_copy=_texts(integrations, "labelKeysToCopy"),
-        manage_jobs_without_queue_name=settings.get("manageJobsWithoutQueueName") is True,
-        managed_jobs_namespace_selector=_selector(object_at(settings, "managedJobsNamespaceSelector")),
-        feature_gates={gate.name: configuration.is_enabled(gate.name) for gate in feature_gates()},
-    )
-
-
 def is_workload(plain: JsonObject) -> bool:
     """Whether it is a Workload of Kueue: Kubernetes has another one."""
     return text_at(plain, "kind") == "Workload" and text_at(plain, "apiVersion").startswith(_KUEUE_GROUP)
-
-
-def _texts(value: JsonValue, key: str) -> list[str]:
-    return [text for text in list_at(value, key) if isinstance(text, str)]
-
-
-def _selector(plain: JsonObject) -> LabelSelector:
-    expressions = [
-        LabelSelectorRequirement(
-            text_at(it, "key"), operator=LabelSelectorOperator(text_at(it, "operator")), values=_texts(it, "values")
-        )
-        for it in list_at(plain, "matchExpressions")
-    ]
-    return LabelSelector(texts_at(plain, "matchLabels"), match_expressions=expressions)
 
 
 def _namespace_of(plain: JsonObject) -> str:

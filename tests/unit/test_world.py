@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kueuecore import Configuration, Engine, Manifest, World
-from kueuecore.world import jobs_configuration
+from kueuecore.jobs import JobsConfiguration
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -105,7 +105,7 @@ def test_the_configuration_says_which_jobs_count() -> None:
         integrations: {frameworks: [batch/job, pod], labelKeysToCopy: [team], externalFrameworks: [Foo.v1.example.com]}
         featureGates: {PartialAdmission: false}
     """)
-    settings = jobs_configuration(configuration)
+    settings = JobsConfiguration.of(configuration)
     assert list(settings.frameworks) == ["batch/job", "pod"]
     assert list(settings.external_frameworks) == ["Foo.v1.example.com"]
     assert list(settings.label_keys_to_copy) == ["team"]

@@ -14,6 +14,7 @@ from kueuecore.fleet.pods import KINDS, is_job
 from kueuecore.jobs import (
     Action,
     Integration,
+    JobsConfiguration,
     JobsResult,
     StartError,
     StopReason,
@@ -31,7 +32,6 @@ from kueuecore.jobs.pod import group_name
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.manifests import Manifest, object_ref
-from kueuecore.world import jobs_configuration
 
 __all__ = ["JobControllers"]
 
@@ -51,7 +51,7 @@ class JobControllers:
 
     def __init__(self, api: ApiServer, configuration: Configuration | None) -> None:
         self._api = api
-        self._configuration = jobs_configuration(configuration)
+        self._configuration = JobsConfiguration.of(configuration)
         # Jobs to look at; of pods in a group, the group.
         self._todo: dict[ObjectRef, None] = {}
 

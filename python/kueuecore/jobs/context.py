@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
@@ -79,6 +79,15 @@ def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSe
     return LabelSelector(match_expressions=[system])
 
 
+@runtime_checkable
+class KueueConfiguration(Protocol):
+    """What is asked of a `kueuecore.Configuration`. That one needs the extension, and nothing here does."""
+
+    def is_enabled(self, gate: str) -> bool: ...
+
+    def to_dict(self) -> JsonObject: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsConfiguration:
     """The part of the Configuration that says which jobs are managed, and how (rules/10 §2, rules/11).
@@ -100,6 +109,33 @@ class JobsConfiguration:
     managed_jobs_namespace_selector: LabelSelector = field(default_factory=default_namespace_selector)
     default_namespace: str = "default"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, configuration: KueueConfiguration | None) -> Self:
+        """The part about jobs of a `kueuecore.Configuration`; without one, what Kueue's release manifest says.
+
+        Raises:
+            TypeError: It is no Configuration.
+
+        Example:
+            >>> from kueuecore import Configuration
+            >>> JobsConfiguration.of(Configuration()).frameworks
+            ('batch/job',)
+        """
+        if configuration is None:
+            return cls()
+        if not isinstance(configuration, KueueConfiguration):
+            raise TypeError(f"configuration must be a Configuration, not {type(configuration).__name__}")
+        settings = configuration.to_dict()
+        integrations = object_at(settings, "integrations")
+        return cls(
+            frameworks=_texts(integrations, "frameworks"),
+            external_frameworks=_texts(integrations, "externalFrameworks"),
+            label_keys_to_copy=_texts(integrations, "labelKeysToCopy"),
+            manage_jobs_without_queue_name=settings.get("manageJobsWithoutQueueName") is True,
+            managed_jobs_namespace_selector=_selector(object_at(settings, "managedJobsNamespaceSelector")),
+            feature_gates={gate: configuration.is_enabled(gate) for gate in _GATES},
+        )
 
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate that matters to jobs is on."""
@@ -239,6 +275,20 @@ def configuration_or_default(configuration: JobsConfiguration | None) -> JobsCon
     if configuration is None:
         return JobsConfiguration()
     return instance("configuration", configuration, JobsConfiguration)
+
+
+def _texts(value: JsonValue, key: str) -> tuple[str, ...]:
+    return tuple(text for text in list_at(value, key) if isinstance(text, str))
+
+
+def _selector(plain: JsonObject) -> LabelSelector:
+    expressions = [
+        LabelSelectorRequirement(
+            text_at(it, "key"), operator=LabelSelectorOperator(text_at(it, "operator")), values=_texts(it, "values")
+        )
+        for it in list_at(plain, "matchExpressions")
+    ]
+    return LabelSelector(texts_at(plain, "matchLabels"), match_expressions=expressions)
 
 
 def _checks(cluster_queue: JsonObject) -> set[str]:

@@ -11,13 +11,12 @@ from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.engine import Objects
 from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError
-from kueuecore.jobs import workloads_for
+from kueuecore.jobs import JobsConfiguration, workloads_for
 from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
 from kueuecore.simulation.run import Happening, Operation, Run, Step, StepKind
 from kueuecore.simulation.scheduled import job_plan
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.times import TimeLike, nanoseconds
-from kueuecore.world import jobs_configuration
 
 __all__ = ["VirtualCluster"]
 
@@ -319,7 +318,7 @@ class VirtualCluster:
 
     def _workloads_of(self, job: Manifest) -> tuple[Manifest, ...]:
         others = self._stepper.stored.others()
-        result = workloads_for([*others, job], configuration=jobs_configuration(self.engine.configuration))
+        result = workloads_for([*others, job], configuration=JobsConfiguration.of(self.engine.configuration))
         result.raise_for_problems()
         if not result.workloads:
             why = result.ignored[0].reason if result.ignored else "no job that Kueue manages"
