@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kueuecore.jobs.app_wrapper import APP_WRAPPER
 from kueuecore.jobs.batch_job import BATCH_JOB
@@ -20,9 +20,22 @@ from kueuecore.jobs.train_job import TRAIN_JOB
 
 __all__ = ["INTEGRATIONS", "with_kinds"]
 
-INTEGRATIONS: Mapping[tuple[str, str], Integration] = {
-    (integration.group, integration.kind): integration
-    for integration in (
+
+class _Kinds(dict[tuple[str, str], Integration]):
+    """Kinds of jobs by API group and kind."""
+
+    def __init__(self, name: str, kinds: Iterable[Integration]) -> None:
+        super().__init__({(it.group, it.kind): it for it in kinds})
+        self._name = name
+
+    def __repr__(self) -> str:
+        # `help` prints this as the default of many arguments.
+        return self._name
+
+
+INTEGRATIONS: Mapping[tuple[str, str], Integration] = _Kinds(
+    "INTEGRATIONS",
+    (
         BATCH_JOB,
         JOB_SET,
         POD,
@@ -37,8 +50,8 @@ INTEGRATIONS: Mapping[tuple[str, str], Integration] = {
         TRAIN_JOB,
         APP_WRAPPER,
         SPARK_APPLICATION,
-    )
-}
+    ),
+)
 """The kinds of jobs that become Workloads, by API group and kind."""
 
 
@@ -48,4 +61,5 @@ def with_kinds(*own: Integration) -> Mapping[tuple[str, str], Integration]:
     Args:
         own: Kinds of yours; one that Kueue knows is replaced.
     """
-    return {**INTEGRATIONS, **{(it.group, it.kind): it for it in own}}
+    names = ", ".join(it.kind for it in own)
+    return _Kinds(f"with_kinds({names})", (*INTEGRATIONS.values(), *own))
