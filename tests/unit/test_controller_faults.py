@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kueuecore.controller import Controller, Turn, WorkloadWrite
-from kueuecore.controller.job_report import NOTHING
 from kueuecore.controller.versions import Version
+from kueuecore.jobs.job_report import NOTHING
 from kueuecore.times import TimeLike
 from kueuecore.trials.faults import FaultyHistory
 

@@ -10,7 +10,7 @@ from typing import Self
 from kueuecore._arguments import shown
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.checks import WorkloadKey
-from kueuecore.controller.job_report import JobReport
+from kueuecore.jobs.job_report import JobReport
 from kueuecore.journal import check_digest, check_mapping, digest_of
 
 __all__ = ["REPORT_PROBLEM", "ControllerSave"]

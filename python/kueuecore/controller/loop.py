@@ -17,7 +17,6 @@ from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.controller_save import REPORT_PROBLEM, ControllerSave
 from kueuecore.controller.cycle_report import Considered, considered_in
 from kueuecore.controller.idle_cycles import IdleCycles
-from kueuecore.controller.job_report import NOTHING, JobReport
 from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
@@ -29,6 +28,7 @@ from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hol
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.jobs.job_report import NOTHING, JobReport
 from kueuecore.manifests import object_ref
 from kueuecore.states import Stage
 from kueuecore.times import TimeLike, nanoseconds

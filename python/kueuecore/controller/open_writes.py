@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kueuecore.checks import WorkloadKey
-from kueuecore.controller.job_report import NOTHING
 from kueuecore.controller.versions import key_of
 from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
 from kueuecore.controller.workload_writer import WorkloadWriter
 from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine
+from kueuecore.jobs.job_report import NOTHING
 from kueuecore.states import WorkloadState
 
 __all__ = ["OpenWrites"]

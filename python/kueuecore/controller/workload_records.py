@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.checks import WorkloadKey
-from kueuecore.controller.job_report import NOTHING, JobReport
 from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event, ReplacedSlice
+from kueuecore.jobs.job_report import NOTHING, JobReport
 
 __all__ = ["WorkloadRecord", "WorkloadRecords"]
 

@@ -9,11 +9,11 @@ from functools import partial
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._patches import merge_patch, transplanted, whole_seconds
 from kueuecore.configuration import Configuration
-from kueuecore.controller.job_report import JobReport
 from kueuecore.controller.versions import key_of
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine
+from kueuecore.jobs.job_report import JobReport
 from kueuecore.states import WorkloadState
 
 __all__ = ["WorkloadWriter"]
