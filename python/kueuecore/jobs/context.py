@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, runtime_checkable
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.workload_names import NO_UID
 from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
+from kueuecore.times import duration_ns
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]
 
@@ -100,6 +101,9 @@ class JobsConfiguration:
         managed_jobs_namespace_selector: `managedJobsNamespaceSelector`: namespaces whose jobs are managed.
         default_namespace: The namespace of jobs that name none, as with kubectl.
         feature_gates: Gates that are not at their defaults; those that have nothing to do with jobs are ignored.
+        waits_for_pods_ready: `waitForPodsReady`, on by default: do Workloads say whether their pods are ready?
+        deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long the job of a
+            Workload stays that Kueue has deactivated, in nanoseconds; None: for ever.
     """
 
     frameworks: Sequence[str] = INSTALLED_FRAMEWORKS
@@ -109,6 +113,8 @@ class JobsConfiguration:
     managed_jobs_namespace_selector: LabelSelector = field(default_factory=default_namespace_selector)
     default_namespace: str = "default"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    waits_for_pods_ready: bool = True
+    deactivated_retention_ns: int | None = None
 
     @classmethod
     def of(cls, configuration: KueueConfiguration | None) -> Self:
@@ -128,6 +134,8 @@ class JobsConfiguration:
             raise TypeError(f"configuration must be a Configuration, not {type(configuration).__name__}")
         settings = configuration.to_dict()
         integrations = object_at(settings, "integrations")
+        retention = text_at(settings, "objectRetentionPolicies", "workloads", "afterDeactivatedByKueue")
+        waits_for_pods = "waitForPodsReady" in settings and not configuration.is_enabled("DisableWaitForPodsReady")
         return cls(
             frameworks=_texts(integrations, "frameworks"),
             external_frameworks=_texts(integrations, "externalFrameworks"),
@@ -135,6 +143,8 @@ class JobsConfiguration:
             manage_jobs_without_queue_name=settings.get("manageJobsWithoutQueueName") is True,
             managed_jobs_namespace_selector=_selector(object_at(settings, "managedJobsNamespaceSelector")),
             feature_gates={gate: configuration.is_enabled(gate) for gate in _GATES},
+            waits_for_pods_ready=waits_for_pods,
+            deactivated_retention_ns=duration_ns(retention) if retention else None,
         )
 
     def enabled(self, gate: str) -> bool:
@@ -156,6 +166,8 @@ class Surroundings:
         workload_priority_classes: Name to value.
         priority_classes: Name to value.
         default_priority_class: The PriorityClass for pods that name none.
+        flavors: Name, and the ResourceFlavor.
+        multikueue_checks: Names of the AdmissionChecks of MultiKueue.
         workloads: Namespace and name, and the Workload.
         owned: Names of the Workloads of an owner, by namespace and the owner's apiVersion, kind, name and UID.
         by_key: Every object by (apiVersion, kind, namespace, name).
@@ -170,6 +182,8 @@ class Surroundings:
     workload_priority_classes: Mapping[str, int] = field(default_factory=dict)
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     default_priority_class: str | None = None
+    flavors: Mapping[str, JsonObject] = field(default_factory=dict)
+    multikueue_checks: AbstractSet[str] = frozenset()
     workloads: Mapping[tuple[str, str], JsonObject] = field(default_factory=dict)
     owned: Mapping[tuple[str, str, str, str, str], Sequence[str]] = field(default_factory=dict)
     by_key: Mapping[tuple[str, str, str, str], JsonObject] = field(default_factory=dict)
@@ -192,6 +206,7 @@ class Surroundings:
         # These two are in every cluster.
         classes = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
         defaults: dict[str, int] = {}
+        flavors: dict[str, JsonObject] = {}
         workloads: dict[tuple[str, str], JsonObject] = {}
         by_key: dict[tuple[str, str, str, str], JsonObject] = {}
         for plain in objects:
@@ -213,6 +228,8 @@ class Surroundings:
                 case "kueue.x-k8s.io", "AdmissionCheck":
                     if text_at(plain, "spec", "controllerName") == MULTIKUEUE:
                         multikueue_checks.add(name)
+                case "kueue.x-k8s.io", "ResourceFlavor":
+                    flavors[name] = plain
                 case "kueue.x-k8s.io", "Workload":
                     workloads[namespace, name] = plain
                 case "kueue.x-k8s.io", "WorkloadPriorityClass" if abs(value) < _NO_PRIORITY:
@@ -223,10 +240,6 @@ class Surroundings:
                         defaults[name] = value
                 case _:
                     pass
-        owned: defaultdict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
-        for (namespace, name), workload in workloads.items():
-            for owner in list_at(workload, "metadata", "ownerReferences"):
-                owned[namespace, *owner_key(owner)].append(name)
         return cls(
             configuration=configuration,
             frameworks=frameworks,
@@ -240,10 +253,20 @@ class Surroundings:
             priority_classes=classes,
             # Of several defaults the lowest counts (rules/10 §3.3); of equal ones the first in the alphabet.
             default_priority_class=min(defaults, key=lambda name: (defaults[name], name), default=None),
+            flavors=flavors,
+            multikueue_checks=multikueue_checks,
             workloads=workloads,
-            owned=dict(owned),
+            owned=_owned(workloads),
             by_key=by_key,
         )
+
+    def with_workloads(self, workloads: Iterable[JsonObject]) -> Surroundings:
+        """The same objects beside these Workloads alone."""
+        default = self.configuration.default_namespace
+        found = {
+            (text_at(it, "metadata", "namespace") or default, text_at(it, "metadata", "name")): it for it in workloads
+        }
+        return replace(self, workloads=found, owned=_owned(found))
 
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate that matters to jobs is on."""
@@ -289,6 +312,17 @@ def _selector(plain: JsonObject) -> LabelSelector:
         for it in list_at(plain, "matchExpressions")
     ]
     return LabelSelector(texts_at(plain, "matchLabels"), match_expressions=expressions)
+
+
+def _owned(
+    workloads: Mapping[tuple[str, str], JsonObject],
+) -> dict[tuple[str, str, str, str, str], Sequence[str]]:
+    """Names of the Workloads of each owner."""
+    owned: defaultdict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
+    for (namespace, name), workload in workloads.items():
+        for owner in list_at(workload, "metadata", "ownerReferences"):
+            owned[namespace, *owner_key(owner)].append(name)
+    return dict(owned)
 
 
 def _checks(cluster_queue: JsonObject) -> set[str]:

@@ -142,6 +142,7 @@ class Finished:
 class WriteKind(StrEnum):
     """What to do with the manifest of a `Write`."""
 
+    CREATE = "Create"
     UPDATE = "Update"
     UPDATE_STATUS = "UpdateStatus"
     DELETE = "Delete"
@@ -153,7 +154,7 @@ class Write:
 
     Args:
         manifest: The object as it is to be; of a deletion, as it is.
-        kind: Update it, or its status (the rest is as before), or delete it.
+        kind: Create it, update it or its status (the rest is as before), or delete it.
     """
 
     manifest: JsonObject
@@ -240,6 +241,7 @@ class Integration:
         custom_is_suspended: Whether a job is suspended, where that is not `suspend_field` alone.
         custom_start: The writes that start a job, where one update does not.
         custom_stop: The writes that stop a job, where one update does not.
+        finalize: The writes that let the job go once it has ended, or is deleted.
         is_active: Whether any pod of the job may still run.
         is_on_hold: Whether the job gives its quota back for as long as it can not run.
         finished: How the job ended; None while it has not.
@@ -279,6 +281,7 @@ class Integration:
     custom_is_suspended: Callable[[JsonObject], bool] | None = None
     custom_start: Callable[[JsonObject, Sequence[PodSetInfo], JobsConfiguration], Sequence[Write]] | None = None
     custom_stop: Callable[[JsonObject, Sequence[PodSetInfo] | None, str, str], Sequence[Write]] | None = None
+    finalize: Callable[[JsonObject], Sequence[Write]] = lambda _: ()
     is_active: Callable[[JsonObject], bool] = lambda _: False
     is_on_hold: Callable[[JsonObject], bool] = lambda _: False
     finished: Callable[[JsonObject], Finished | None] = lambda _: None

@@ -25,13 +25,14 @@ from kueuecore.jobs.context import (
     owner_key,
     set_label,
 )
+from kueuecore.jobs.enabled_kinds import why_off
 from kueuecore.jobs.field_paths import path_text, value_at, with_value
 from kueuecore.jobs.field_types import field_problems, unknown_fields
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.manifest_shapes import METADATA
 from kueuecore.jobs.owners import OwnerError, has_managed_owner, managed_ancestor
-from kueuecore.jobs.pod import POD, SUSPENDED_BY_PARENT, TOTAL_COUNT, group_name
+from kueuecore.jobs.pod import POD, TOTAL_COUNT, group_name
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
 from kueuecore.jobs.validation import common_problems, prebuilt_workload
 from kueuecore.jobs.workload_builder import new_workload, priority_of
@@ -182,9 +183,9 @@ class _Builder:
                 why = f"Kueue does not know {kind} of {api_version}: write {integration.api_version}"
                 self._ignored.append(Ignored(object_ref(manifest.object), why, manifest))
             return
-        if why_off := self._why_off(manifest.object, integration):
+        if reason := why_off(manifest.object, integration, self._surroundings):
             if names_queue:
-                self._ignored.append(Ignored(object_ref(manifest.object), why_off, manifest))
+                self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
             return
         shape = {"metadata": METADATA, **integration.fields}
         if problems := field_problems(manifest.object, shape):
@@ -194,18 +195,6 @@ class _Builder:
         # These are in every cluster, and mean Kueue only if they name a queue.
         is_quiet = integration.framework in ("pod", "deployment", "statefulset") and not names_queue
         self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)
-
-    def _why_off(self, job: JsonObject, integration: Integration) -> str:
-        """Why nobody looks at jobs of this kind; empty if they are enabled."""
-        framework, gate = integration.framework, integration.feature_gate
-        # Pods are enabled by what makes them, too, if only these.
-        parent = annotations_of(job).get(SUSPENDED_BY_PARENT, "") if integration is POD else ""
-        is_enabled = self._surroundings.is_enabled(framework) or self._surroundings.is_enabled(parent)
-        is_gated = bool(gate) and not self._surroundings.enabled(gate)
-        if not is_enabled:
-            needed = f", and turn on the gate {gate}" if is_gated else ""
-            return f"the integration {framework} is not enabled: name it in integrations.frameworks{needed}"
-        return f"the integration {framework} needs the gate {gate}, which is off" if is_gated else ""
 
     def _add_job(
         self, raw: JsonObject, integration: Integration, manifest: Manifest, index: int, *, is_quiet: bool = False

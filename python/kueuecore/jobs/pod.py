@@ -18,6 +18,7 @@ from kueuecore.jobs.context import (
     set_annotation,
     set_label,
 )
+from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.field_types import Shape, Type
 from kueuecore.jobs.injection import TOPOLOGY_GATE, PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
@@ -33,6 +34,7 @@ __all__ = [
     "POD",
     "POD_FIELDS",
     "TOTAL_COUNT",
+    "finalize_pod",
     "group_name",
     "pod_pod_set",
     "start_pod",
@@ -139,6 +141,15 @@ def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
     others = [it for it in list_at(pod, "status", "conditions") if text_at(it, "type") != "TerminationTarget"]
     ended = {**pod, "status": {**object_at(pod, "status"), "conditions": [*others, target]}}
     return [Write(ended, WriteKind.UPDATE_STATUS), Write(ended, WriteKind.DELETE)]
+
+
+def finalize_pod(pod: JsonObject) -> list[Write]:
+    """The write after which nothing holds a pod any more; none if nothing does."""
+    finalizers = list_at(pod, "metadata", "finalizers")
+    if MANAGED_LABEL not in finalizers:
+        return []
+    left = [it for it in finalizers if it != MANAGED_LABEL]
+    return [Write(with_value(pod, ("metadata", "finalizers"), left))]
 
 
 def with_defaults(pod: JsonObject) -> JsonObject:
@@ -277,6 +288,7 @@ POD = Integration(
     custom_is_suspended=is_suspended,
     custom_start=_start,
     custom_stop=lambda pod, _infos, reason, message: stop_pod(pod, reason, message),
+    finalize=finalize_pod,
     finished=_finished,
     pods_ready=is_ready,
 )

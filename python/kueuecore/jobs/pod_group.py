@@ -30,6 +30,7 @@ from kueuecore.jobs.pod import (
     POD_FIELDS,
     SERVING,
     TOTAL_COUNT,
+    finalize_pod,
     is_gated,
     is_ready,
     is_suspended,
@@ -209,6 +210,7 @@ POD_GROUP = Integration(
     custom_stop=lambda group, _infos, reason, message: [
         write for pod in _pods(group) for write in stop_pod(pod, reason, message)
     ],
+    finalize=lambda group: [write for pod in _pods(group) for write in finalize_pod(pod)],
     # To Kueue a pod whose deletion is past its grace is not active; that takes a clock, so here it is until it goes.
     is_active=lambda group: any(text_at(pod, "status", "phase") == "Running" for pod in _pods(group)),
     finished=_finished,

@@ -10,7 +10,7 @@ from kueuecore.jobs.context import MANAGED_LABEL, JobsConfiguration, annotations
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.integration import NoWorkload, Write, WriteKind
 from kueuecore.jobs.job_status import has_condition
-from kueuecore.jobs.pod import FAST_ADMISSION, total_count
+from kueuecore.jobs.pod import FAST_ADMISSION, finalize_pod, total_count
 from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, by_precedence, is_runnable_or_succeeded
 from kueuecore.jobs.role_hash import role_hash
 from kueuecore.jobs.sync_steps import Action, WorkloadStep
@@ -75,7 +75,7 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
         n_failed = min(len(failed), max(0, count - len(running)))
         kept += running[:count] + failed[:n_failed]
         writes += [it for pod in running[count:] for it in _deleted(pod)]
-        writes += [it for pod in failed[n_failed:] for it in _finalized(pod)]
+        writes += [it for pod in failed[n_failed:] for it in finalize_pod(pod)]
     if not kept or not _fits(kept, workload, is_finished=is_finished):
         raise NotMatching
     owned = _with_owners(workload, kept)
@@ -101,7 +101,7 @@ def prepared_group(group: JsonObject) -> tuple[JsonObject, list[Write]]:
     """A group before its Workload is made: failed pods are let go, those that are too many deleted."""
     pods = [object_at(it) for it in list_at(group, "items")]
     running = sorted(filter(is_runnable_or_succeeded, pods), key=by_precedence)
-    writes = [it for pod in pods if not is_runnable_or_succeeded(pod) for it in _finalized(pod)]
+    writes = [it for pod in pods if not is_runnable_or_succeeded(pod) for it in finalize_pod(pod)]
     n_expected, _ = total_count(group)
     if n_expected is None or len(running) <= n_expected:
         return group, writes
@@ -142,17 +142,8 @@ class _Descending(str):
         return str.__gt__(self, other)
 
 
-def _finalized(pod: JsonObject) -> list[Write]:
-    """The write after which nothing holds a pod any more; none if nothing does."""
-    finalizers = list_at(pod, "metadata", "finalizers")
-    if MANAGED_LABEL not in finalizers:
-        return []
-    left = [it for it in finalizers if it != MANAGED_LABEL]
-    return [Write(with_value(pod, ("metadata", "finalizers"), left))]
-
-
 def _deleted(pod: JsonObject) -> list[Write]:
-    released = _finalized(pod)
+    released = finalize_pod(pod)
     if text_at(pod, "metadata", "deletionTimestamp"):
         return released
     return [*released, Write(released[0].manifest if released else pod, WriteKind.DELETE)]

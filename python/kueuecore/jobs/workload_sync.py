@@ -243,9 +243,12 @@ class _Syncing:
     def _fits(self, workload: JsonObject) -> bool:
         if self._integration is POD_GROUP:
             return fits_group(self._job, workload)
-        flavors = {name: it for (_, kind, _, name), it in self._surroundings.by_key.items() if kind == "ResourceFlavor"}
         return fits_workload(
-            self._job, workload, flavors=flavors, surroundings=self._surroundings, integrations=self._integrations
+            self._job,
+            workload,
+            flavors=self._surroundings.flavors,
+            surroundings=self._surroundings,
+            integrations=self._integrations,
         )
 
     # What is written.
