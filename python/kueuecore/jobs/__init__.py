@@ -26,6 +26,7 @@ from kueuecore.jobs.context import INSTALLED_FRAMEWORKS, JobsConfiguration, Surr
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
 from kueuecore.jobs.integrations import INTEGRATIONS, with_kinds
+from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.jobs_to_workloads import Ignored, JobsResult, workloads_for
 from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
 from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
@@ -44,6 +45,7 @@ __all__ = [
     "Finished",
     "Ignored",
     "Integration",
+    "JobEvent",
     "JobPodSet",
     "JobsConfiguration",
     "JobsResult",

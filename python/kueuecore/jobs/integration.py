@@ -162,7 +162,18 @@ class Write:
 
 
 class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
-    """A job that gets no Workload, now or for good; the message says why."""
+    """A job that gets no Workload, now or for good; the message says why.
+
+    Args:
+        reason: Why.
+        warning: The reason of the Warning event that Kueue creates about the job; empty if it creates none.
+        note: The message of that event, if it is not `reason`.
+    """
+
+    def __init__(self, reason: str, *, warning: str = "", note: str = "") -> None:
+        super().__init__(reason)
+        self.warning = warning
+        self.note = note or reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,18 @@ _MOST_HOPS = 10
 
 
 class OwnerError(Exception):
-    """The owners can not be followed to the top."""
+    """The owners can not be followed to the top.
+
+    Args:
+        reason: Why.
+        warning: The reason of the Warning event that Kueue creates about the job; empty if it creates none.
+        note: The message of that event.
+    """
+
+    def __init__(self, reason: str, *, warning: str = "", note: str = "") -> None:
+        super().__init__(reason)
+        self.warning = warning
+        self.note = note
 
 
 def controller_of(job: JsonObject) -> JsonValue:
@@ -57,7 +68,10 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
         if (api_version, kind, name) in seen:
             raise OwnerError("cyclic ownership")
         if len(seen) > _MOST_HOPS:
-            raise OwnerError("managed owner chain limit reached")
+            note = "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of"
+            raise OwnerError(
+                "managed owner chain limit reached", warning="JobNestingTooDeep", note=f"{note} {_MOST_HOPS}"
+            )
         seen.add((api_version, kind, name))
         current = parent
     return found

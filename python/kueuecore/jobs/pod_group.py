@@ -117,7 +117,8 @@ def _kept_pods(group: JsonObject, n_expected: int) -> list[tuple[int, JsonObject
     active = [(index, pod) for index, pod in enumerate(_pods(group)) if is_runnable_or_succeeded(pod)]
     if not active or (len(active) < n_expected and not _is_set(group, FAST_ADMISSION)):
         name = text_at(group, "metadata", "name")
-        raise NoWorkload(f"'{name}' group has fewer runnable pods than expected")
+        reason = f"'{name}' group has fewer runnable pods than expected"
+        raise NoWorkload(reason, warning="ErrWorkloadCompose")
     if len(active) <= n_expected:
         return active
 

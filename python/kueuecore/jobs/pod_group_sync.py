@@ -9,15 +9,26 @@ from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, t
 from kueuecore.jobs.context import MANAGED_LABEL, JobsConfiguration, annotations_of
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.integration import NoWorkload, Write, WriteKind
+from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.pod import FAST_ADMISSION, finalize_pod, total_count
 from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, by_precedence, is_runnable_or_succeeded
 from kueuecore.jobs.role_hash import role_hash
-from kueuecore.jobs.sync_steps import Action, WorkloadStep
+from kueuecore.jobs.sync_steps import Action, WorkloadStep, normal
 from kueuecore.jobs.workload_builder import max_exec_time_seconds
 from kueuecore.jobs.workload_names import owner_reference
 
-__all__ = ["MatchedGroup", "NotMatching", "fits_group", "match_group", "owned_by_all", "prepared_group"]
+__all__ = [
+    "MatchedGroup",
+    "NotMatching",
+    "PreparedGroup",
+    "RefusedWorkload",
+    "fits_group",
+    "match_group",
+    "owned_by_all",
+    "prepared_group",
+    "refused_workload",
+]
 
 _WAITING = "WaitingForReplacementPods"
 
@@ -34,39 +45,61 @@ class MatchedGroup:
         workload: The Workload, as it is to be.
         steps: What changes in it.
         writes: What becomes of pods.
+        events: The events about these.
     """
 
     workload: JsonObject
     steps: Sequence[WorkloadStep]
     writes: Sequence[Write]
+    events: Sequence[JobEvent]
 
 
-def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConfiguration, *, now: str) -> MatchedGroup:
+@dataclass(frozen=True, slots=True)
+class PreparedGroup:
+    """A group whose Workload can be made.
+
+    Args:
+        group: The group without pods that are too many.
+        writes: What becomes of the others.
+        events: The events about these.
+    """
+
+    group: JsonObject
+    writes: Sequence[Write]
+    events: Sequence[JobEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedWorkload:
+    """A Workload that has the name of a group, and is not its own.
+
+    Args:
+        reason: Why the group gets none.
+        writes: Pods that are let go all the same: nothing else would.
+    """
+
+    reason: NoWorkload
+    writes: Sequence[Write]
+
+
+def match_group(group: JsonObject, workload: JsonObject, *, now: str) -> MatchedGroup:
     """What becomes of the pods of a group whose Workload is there.
 
     Args:
         group: The group.
         workload: The Workload of its name.
-        configuration: Whose gates count.
         now: The time as RFC 3339.
 
     Raises:
         NotMatching: The Workload has to go.
-        NoWorkload: It belongs to something else, so the group gets none.
     """
     pods = [object_at(it) for it in list_at(group, "items")]
     inactive = [it for it in pods if not is_runnable_or_succeeded(it)]
-    if (
-        configuration.enabled("PodIntegrationValidateGroupOwner")
-        and annotations_of(workload).get(IS_GROUP_WORKLOAD) != "true"
-    ):
-        name = text_at(workload, "metadata", "name")
-        raise NoWorkload(f'A Workload named "{name}" already exists but is not a pod group workload')
     if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(group):
         raise NotMatching
     is_finished = has_condition(workload, "Finished")
     is_fast = annotations_of(group).get(FAST_ADMISSION) == "true"
-    n_absent, kept, writes = 0, [], []
+    n_absent, kept, excess, writes = 0, [], [], []
     for pod_set in list_at(workload, "spec", "podSets"):
         role, count = text_at(pod_set, "name"), int_at(pod_set, "count", default=1)
         running = sorted((it for it in pods if it not in inactive and role_hash(it) == role), key=by_precedence)
@@ -74,16 +107,41 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
         n_absent += (1 if count and not running else 0) if is_fast else max(0, count - len(running))
         n_failed = min(len(failed), max(0, count - len(running)))
         kept += running[:count] + failed[:n_failed]
-        writes += [it for pod in running[count:] for it in _deleted(pod)]
+        excess += running[count:]
         writes += [it for pod in failed[n_failed:] for it in finalize_pod(pod)]
     if not kept or not _fits(kept, workload, is_finished=is_finished):
         raise NotMatching
-    owned = _with_owners(workload, kept)
-    steps = [WorkloadStep(Action.UPDATE, owned)] if owned is not workload else []
+    owned, event = _with_owners(workload, kept)
+    steps = [] if event is None else [WorkloadStep(Action.UPDATE, owned, event=event)]
     told = _with_condition(owned, are_absent=n_absent > 0, now=now)
     if told is not owned:
         steps.append(WorkloadStep(Action.UPDATE_STATUS, told))
-    return MatchedGroup(told, steps, writes)
+    writes = [*(it for pod in excess for it in _deleted(pod)), *writes]
+    return MatchedGroup(told, steps, writes, _excess_events(excess))
+
+
+def refused_workload(
+    group: JsonObject, workload: JsonObject, configuration: JobsConfiguration
+) -> RefusedWorkload | None:
+    """Why a group does not take the Workload of its name for its own; None if it does.
+
+    Args:
+        group: The group.
+        workload: The Workload of its name.
+        configuration: Whose gates count.
+    """
+    is_group_workload = annotations_of(workload).get(IS_GROUP_WORKLOAD) == "true"
+    if is_group_workload or not configuration.enabled("PodIntegrationValidateGroupOwner"):
+        return None
+    pods = [object_at(it) for it in list_at(group, "items")]
+    name = text_at(workload, "metadata", "name")
+    reason = f'A Workload named "{name}" already exists but is not a pod group workload'
+    note = f"{reason}; this pod group cannot be admitted"
+    inactive = (it for it in pods if not is_runnable_or_succeeded(it))
+    return RefusedWorkload(
+        NoWorkload(reason, warning="WorkloadNameConflict", note=note),
+        [it for pod in inactive for it in finalize_pod(pod)],
+    )
 
 
 def fits_group(group: JsonObject, workload: JsonObject) -> bool:
@@ -92,21 +150,23 @@ def fits_group(group: JsonObject, workload: JsonObject) -> bool:
     return _fits(pods, workload, is_finished=has_condition(workload, "Finished"))
 
 
-def owned_by_all(group: JsonObject, workload: JsonObject) -> JsonObject:
-    """The Workload of a group with all pods as its owners; itself if it has them."""
+def owned_by_all(group: JsonObject, workload: JsonObject) -> tuple[JsonObject, JobEvent | None]:
+    """The Workload of a group with all pods as its owners, and the event; itself and none if it has them."""
     return _with_owners(workload, [object_at(it) for it in list_at(group, "items")])
 
 
-def prepared_group(group: JsonObject) -> tuple[JsonObject, list[Write]]:
+def prepared_group(group: JsonObject) -> PreparedGroup:
     """A group before its Workload is made: failed pods are let go, those that are too many deleted."""
     pods = [object_at(it) for it in list_at(group, "items")]
     running = sorted(filter(is_runnable_or_succeeded, pods), key=by_precedence)
     writes = [it for pod in pods if not is_runnable_or_succeeded(pod) for it in finalize_pod(pod)]
     n_expected, _ = total_count(group)
     if n_expected is None or len(running) <= n_expected:
-        return group, writes
+        return PreparedGroup(group, writes, ())
     kept: list[JsonValue] = list(running[:n_expected])
-    return {**group, "items": kept}, [*writes, *(it for pod in running[n_expected:] for it in _deleted(pod))]
+    excess = running[n_expected:]
+    writes += [it for pod in excess for it in _deleted(pod)]
+    return PreparedGroup({**group, "items": kept}, writes, _excess_events(excess))
 
 
 def _fits(pods: Sequence[JsonObject], workload: JsonObject, *, is_finished: bool) -> bool:
@@ -149,14 +209,22 @@ def _deleted(pod: JsonObject) -> list[Write]:
     return [*released, Write(released[0].manifest if released else pod, WriteKind.DELETE)]
 
 
-def _with_owners(workload: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
-    """The Workload with all pods as its owners; itself if it has them."""
+def _excess_events(pods: Sequence[JsonObject]) -> list[JobEvent]:
+    going = (it for it in pods if not text_at(it, "metadata", "deletionTimestamp"))
+    return [normal(it, "ExcessPodDeleted", "Excess pod deleted") for it in going]
+
+
+def _with_owners(workload: JsonObject, pods: Sequence[JsonObject]) -> tuple[JsonObject, JobEvent | None]:
+    """The Workload with all pods as its owners, and the event about it; itself and none if it has them."""
     owners = list_at(workload, "metadata", "ownerReferences")
     names = {(text_at(it, "kind"), text_at(it, "name")) for it in owners}
     added: list[JsonValue] = [
         owner_reference(it, controller=False) for it in pods if ("Pod", text_at(it, "metadata", "name")) not in names
     ]
-    return with_value(workload, ("metadata", "ownerReferences"), [*owners, *added]) if added else workload
+    if not added:
+        return workload, None
+    event = normal(workload, "OwnerReferencesAdded", f"Added {len(added)} owner reference(s)")
+    return with_value(workload, ("metadata", "ownerReferences"), [*owners, *added]), event
 
 
 def _with_condition(workload: JsonObject, *, are_absent: bool, now: str) -> JsonObject:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, list_at, text_at
+from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.integration import Write
+from kueuecore.jobs.job_event import JobEvent
+from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 
-__all__ = ["Action", "Sync", "WorkloadStep"]
+__all__ = ["Action", "Sync", "WorkloadStep", "created", "deleted", "key_of", "normal", "warning"]
 
 
 class Action(StrEnum):
@@ -30,12 +33,14 @@ class WorkloadStep:
         workload: The Workload as it is to be; of one that ends or goes, as it is.
         reason: Why it ends: the reason of its condition Finished.
         message: Why it ends, for people.
+        event: The event to create once the step has succeeded; None if there is none.
     """
 
     action: Action
     workload: JsonObject
     reason: str = ""
     message: str = ""
+    event: JobEvent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +48,57 @@ class Sync:
     """What brings the Workloads of a job in line with it.
 
     Args:
-        workload: The Workload that stands for the job, as it is to be; None if none does, for now.
+        workloads: The Workloads that stand for the job, as they are to be: of a LeaderWorkerSet one a group, of other
+            jobs one at most.
         steps: What to do with Workloads, one after the other.
-        writes: What to do before with the job or, of a group, with its pods: a job that no Workload fits is stopped,
-            pods that are too many are deleted.
+        writes: What to do before with the job or with its pods: a job that no Workload fits is stopped, pods that are
+            too many are deleted, those of a set join their group.
+        events: Events to create once the writes have succeeded: what was stopped, and why there is no Workload.
         reason: Why there is no Workload; empty if there is one.
     """
 
-    workload: JsonObject | None = None
+    workloads: tuple[JsonObject, ...] = ()
     steps: tuple[WorkloadStep, ...] = ()
     writes: tuple[Write, ...] = ()
+    events: tuple[JobEvent, ...] = ()
     reason: str = ""
+
+    @property
+    def workload(self) -> JsonObject | None:
+        """The only Workload that stands for the job; None if none does, for now, or if several do."""
+        return self.workloads[0] if len(self.workloads) == 1 else None
+
+
+def normal(about: JsonObject, reason: str, message: str) -> JobEvent:
+    """A Normal event about an object."""
+    return JobEvent(about, "Normal", reason, message)
+
+
+def warning(about: JsonObject, reason: str, message: str) -> JobEvent:
+    """A Warning event about an object."""
+    return JobEvent(about, "Warning", reason, message)
+
+
+def created(workload: JsonObject, job: JsonObject) -> WorkloadStep:
+    """The step that creates a Workload, with the event about its job."""
+    return WorkloadStep(
+        Action.CREATE, workload, event=normal(job, "CreatedWorkload", f"Created Workload: {key_of(workload)}")
+    )
+
+
+def deleted(workload: JsonObject, event: JobEvent | None = None) -> list[WorkloadStep]:
+    """The steps that delete a Workload: without its finalizer first, or it would stay."""
+    steps = []
+    finalizers = list_at(workload, "metadata", "finalizers")
+    if RESOURCE_IN_USE in finalizers:
+        left = [it for it in finalizers if it != RESOURCE_IN_USE]
+        workload = with_value(workload, ("metadata", "finalizers"), left)
+        steps.append(WorkloadStep(Action.UPDATE, workload))
+    if not text_at(workload, "metadata", "deletionTimestamp"):
+        steps.append(WorkloadStep(Action.DELETE, workload, event=event))
+    return steps
+
+
+def key_of(workload: JsonObject) -> str:
+    """Namespace and name of a Workload, as events name it."""
+    return f"{text_at(workload, 'metadata', 'namespace')}/{text_at(workload, 'metadata', 'name')}"

@@ -24,11 +24,23 @@ from kueuecore.jobs.context import (
     labels_of,
 )
 from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION
-from kueuecore.jobs.integration import Integration, WorkloadIdentity
+from kueuecore.jobs.integration import Integration, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.rejections import go_int
 from kueuecore.jobs.workload_names import owner_reference, workload_name
 
-__all__ = ["complete_workload", "is_label_value", "max_exec_time_seconds", "new_workload", "priority_of", "sanitized"]
+__all__ = [
+    "RESOURCE_IN_USE",
+    "check_priority",
+    "complete_workload",
+    "is_label_value",
+    "max_exec_time_seconds",
+    "new_workload",
+    "priority_of",
+    "sanitized",
+]
+
+RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"
+"""The finalizer that keeps a Workload until its job has stopped."""
 
 _CLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation"
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
@@ -64,7 +76,7 @@ def new_workload(
     metadata |= {
         "labels": _copied_labels(job, configuration) if identity.labels is None else dict(identity.labels),
         "annotations": {**kept, **identity.annotations},
-        "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+        "finalizers": [RESOURCE_IN_USE],
         "ownerReferences": list(identity.owner_references),
     }
     spec: JsonObject = {
@@ -164,6 +176,18 @@ def priority_of(
     if pod_class is None:
         return {"priority": 0}, None
     return _priority("scheduling.k8s.io", "PriorityClass", pod_class, surroundings.priority_classes[pod_class]), None
+
+
+def check_priority(problem: Problem | None) -> None:
+    """Say that a job gets no Workload while the class of its priority is missing.
+
+    Raises:
+        NoWorkload: It is missing.
+    """
+    if problem is not None:
+        # Kueue says nothing of a missing PriorityClass.
+        is_label = problem.field == "spec.priorityClassRef"
+        raise NoWorkload(problem.message, warning="WorkloadPriorityClassNotFound" if is_label else "")
 
 
 def _priority(group: str, kind: str, name: str, value: int) -> JsonObject:

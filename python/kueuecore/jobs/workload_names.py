@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from kueuecore._arguments import flag, text
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, list_at, object_at, text_at
 
-__all__ = ["NO_UID", "owner_reference", "uid_of", "workload_name"]
+__all__ = ["NO_UID", "is_variant", "owner_reference", "uid_of", "workload_name"]
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
 """How a Workload names an owner that has no UID: a job in a file has none before a server gives it one."""
@@ -55,3 +55,10 @@ def owner_reference(job: JsonObject, *, controller: bool) -> JsonObject:
 def uid_of(job: JsonObject) -> str:
     """The UID by which a Workload names its owner; no server takes an owner without one."""
     return text_at(job, "metadata", "uid") or NO_UID
+
+
+def is_variant(workload: JsonObject) -> bool:
+    """Whether concurrent admission has made a Workload for another one: it is no job's own (rules/09 §4)."""
+    owners = (it for it in list_at(workload, "metadata", "ownerReferences") if object_at(it).get("controller") is True)
+    owner = next(owners, None)
+    return text_at(owner, "kind") == "Workload" and text_at(owner, "apiVersion").startswith("kueue.x-k8s.io/")

@@ -10,33 +10,39 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.context import (
-    ADMISSION_GATED_BY,
     JOB_UID_LABEL,
     MOST_POD_SETS,
-    PRIORITY_CLASS_LABEL,
-    QUEUE_LABEL,
     JobsConfiguration,
     Surroundings,
     annotations_of,
     configuration_or_default,
     is_elastic,
-    labels_of,
 )
-from kueuecore.jobs.field_paths import value_at, with_value, without_value
+from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION, infos_of_workload
-from kueuecore.jobs.integration import Integration, NoWorkload, Write
+from kueuecore.jobs.integration import Integration, NoWorkload, Write, WriteKind
 from kueuecore.jobs.integrations import INTEGRATIONS
+from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
 from kueuecore.jobs.lifecycle import StopReason, check_workload, known_integration
+from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import SERVING
 from kueuecore.jobs.pod_group import POD_GROUP
-from kueuecore.jobs.pod_group_sync import NotMatching, fits_group, match_group, owned_by_all, prepared_group
-from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
+from kueuecore.jobs.pod_group_sync import (
+    NotMatching,
+    fits_group,
+    match_group,
+    owned_by_all,
+    prepared_group,
+    refused_workload,
+)
+from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep, created, deleted, key_of, normal, warning
 from kueuecore.jobs.validation import prebuilt_workload
-from kueuecore.jobs.workload_builder import complete_workload, is_label_value, priority_of
+from kueuecore.jobs.workload_builder import check_priority, complete_workload, is_label_value
+from kueuecore.jobs.workload_following import gates_followed, in_queue_of, priority_followed
 from kueuecore.jobs.workload_matching import fits_workload
-from kueuecore.jobs.workload_names import owner_reference, uid_of
+from kueuecore.jobs.workload_names import is_variant, owner_reference, uid_of
 from kueuecore.jobs.workload_slices import chosen_slice
 from kueuecore.manifests import ManifestLike, object_ref
 from kueuecore.times import TimeLike, format_time, nanoseconds
@@ -61,13 +67,13 @@ def sync_workloads(
         job: The job as it is; of pods in a group, their `pod_group`.
         workloads: The Workloads of its namespace; those of other jobs are not touched.
         now: The time: that of new conditions.
-        around: The objects beside it: priority classes, ResourceFlavors, the runtime of a TrainJob.
+        around: The objects beside it: its owners, priority classes, ResourceFlavors, the runtime of a TrainJob.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
 
     Raises:
         ManifestError: The kind is not known, or has no Workloads of this sort; the job or a Workload has fields of
-            other types; a priority class is missing.
+            other types.
 
     Example:
         >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab"},
@@ -109,32 +115,58 @@ class _Syncing:
         self._is_elastic = is_elastic(job, self._configuration)
         self._steps: list[WorkloadStep] = []
         self._writes: list[Write] = []
+        self._events: list[JobEvent] = []
 
     def sync(self) -> Sync:
-        prebuilt, _ = prebuilt_workload(self._job, self._configuration)
-        if prebuilt and self._integration.supports_prebuilt:
-            return self._with_prebuilt(prebuilt)
         try:
+            self._check_owners()
+            prebuilt, _ = prebuilt_workload(self._job, self._configuration)
+            if prebuilt and self._integration.supports_prebuilt:
+                return self._with_prebuilt(prebuilt)
             if self._is_elastic and (found := self._with_slices()) is not None:
                 return found
             return self._with_match()
         except NoWorkload as reason:
+            if reason.warning:
+                self._events.append(warning(self._about, reason.warning, reason.note))
             return self._result(None, str(reason))
 
+    @property
+    def _about(self) -> JsonObject:
+        """What events about the job are about: of a group, its first pod."""
+        return object_at(list_at(self._job, "items")[0]) if self._integration is POD_GROUP else self._job
+
     def _result(self, workload: JsonObject | None, reason: str = "") -> Sync:
-        return Sync(workload=workload, steps=tuple(self._steps), writes=tuple(self._writes), reason=reason)
+        return Sync(
+            workloads=() if workload is None else (workload,),
+            steps=tuple(self._steps),
+            writes=tuple(self._writes),
+            events=tuple(self._events),
+            reason=reason,
+        )
+
+    def _check_owners(self) -> None:
+        """A job below a managed one gets no Workload: its work would be queued twice (rules/10 §2.3)."""
+        if self._integration.is_top_level(self._job):
+            return
+        try:
+            ancestor = managed_ancestor(self._job, self._surroundings)
+        except OwnerError as error:
+            raise NoWorkload(str(error), warning=error.warning, note=error.note) from None
+        if ancestor is not None:
+            raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
 
     # A Workload that somebody else has made.
 
     def _with_prebuilt(self, name: str) -> Sync:
         workload = self._surroundings.workloads.get((self._namespace, name))
         if workload is None or self._is_of_another(workload):
-            self._stop(None)
+            self._stop(None, "missing workload")
             return self._result(
                 None, f"its prebuilt Workload {quoted(name)} is not there, or another object controls it"
             )
         if self._integration is POD_GROUP:
-            workload = self._changed(workload, owned_by_all(self._job, workload))
+            workload = self._with_owners(workload)
         elif not self._controls(workload):
             workload = self._changed(workload, self._owned(workload))
         is_replacement = self._is_elastic and SLICE_REPLACEMENT_ANNOTATION in annotations_of(workload)
@@ -142,7 +174,7 @@ class _Syncing:
             return self._result(workload)
         message = "The prebuilt workload is out of sync with its user job"
         self._steps.append(WorkloadStep(Action.FINISH, workload, "OutOfSync", message))
-        self._stop(None)
+        self._stop(None, "missing workload")
         return self._result(None, message)
 
     def _is_of_another(self, workload: JsonObject) -> bool:
@@ -152,6 +184,10 @@ class _Syncing:
 
     def _controls(self, workload: JsonObject) -> bool:
         return any(object_at(it).get("controller") is True for it in list_at(workload, "metadata", "ownerReferences"))
+
+    def _with_owners(self, workload: JsonObject) -> JsonObject:
+        owned, event = owned_by_all(self._job, workload)
+        return self._changed(workload, owned, event)
 
     def _owned(self, workload: JsonObject) -> JsonObject:
         owners = list_at(workload, "metadata", "ownerReferences")
@@ -186,15 +222,22 @@ class _Syncing:
         match, others = self._matching()
         stale: JsonObject | None = None
         if match is None and not self._is_suspended():
-            self._stop(others[0] if len(others) == 1 else None)
+            if len(others) == 1:
+                self._stop(others[0], "No matching Workload; restoring pod templates according to existent Workload")
+            else:
+                self._stop(None, "Missing Workload; unable to restore pod templates")
         elif match is None and others and not has_condition(others[0], "QuotaReserved"):
             stale, *others = others
-        if others:
+        for it in others:
+            event = normal(self._about, "DeletedWorkload", f"Deleted not matching Workload: {key_of(it)}")
+            self._steps += deleted(it, event)
+        if leaving := [_name(it) for it in others if not text_at(it, "metadata", "deletionTimestamp")]:
             # The job is looked at again once they are gone.
-            self._steps += [WorkloadStep(Action.DELETE, it) for it in others]
-            return self._result(None, f"Workloads that do not fit it go first: {', '.join(map(_name, others))}")
+            return self._result(None, f"Workloads that do not fit it go first: {', '.join(leaving)}")
         if stale is not None:
-            return self._result(self._changed(stale, self._made_of(stale)))
+            message = f"Updated not matching Workload for suspended job: {key_of(stale)}"
+            updated = normal(self._about, "UpdatedWorkload", message)
+            return self._result(self._changed(stale, self._made_of(stale), updated))
         if match is None:
             return self._created()
         if self._configuration.enabled("AdmissionGatedBy"):
@@ -208,11 +251,15 @@ class _Syncing:
             stored = self._surroundings.workloads.get((self._namespace, text_at(self._job, "metadata", "name")))
             if stored is None:
                 return None, []
+            if refused := refused_workload(self._job, stored, self._configuration):
+                self._writes += refused.writes
+                raise refused.reason
             try:
-                found = match_group(self._job, stored, self._configuration, now=format_time(self._now))
+                found = match_group(self._job, stored, now=format_time(self._now))
             except NotMatching:
                 return None, [stored]
             self._writes += found.writes
+            self._events += found.events
             self._steps += found.steps
             return found.workload, []
         match, others = None, []
@@ -231,6 +278,7 @@ class _Syncing:
             it
             for (namespace, _), it in self._surroundings.workloads.items()
             if namespace == self._namespace
+            and not is_variant(it)
             and any(
                 all(text_at(owner, key) == mine[key] for key in keys)
                 for owner in list_at(it, "metadata", "ownerReferences")
@@ -256,16 +304,21 @@ class _Syncing:
     def _is_suspended(self) -> bool:
         return self._integration.is_suspended(self._job)
 
-    def _stop(self, workload: JsonObject | None) -> None:
+    def _stop(self, workload: JsonObject | None, message: str) -> None:
         """Stop the job, and put its templates back to what a Workload says of them."""
-        if self._integration.finished(self._job) is None:
-            infos = None if workload is None else infos_of_workload(workload)
-            self._writes += self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD)
+        if self._integration.finished(self._job) is not None:
+            return
+        infos = None if workload is None else infos_of_workload(workload)
+        writes = self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD, message=message)
+        stopped = [self._job] if writes else []
+        if self._integration is POD_GROUP:
+            stopped = [it.manifest for it in writes if it.kind is WriteKind.DELETE]
+        self._writes += writes
+        self._events += [normal(it, "Stopped", message) for it in stopped]
 
     def _made(self) -> JsonObject:
         made, problem = complete_workload(self._job, self._integration, self._surroundings)
-        if problem is not None:
-            raise ManifestError([problem])
+        check_priority(problem)
         if len(list_at(made, "spec", "podSets")) > MOST_POD_SETS:
             raise NoWorkload(f"it has more than {MOST_POD_SETS} pod sets")
         return made
@@ -282,9 +335,13 @@ class _Syncing:
         if self._integration.is_active(self._job) and not self._is_elastic:
             return self._result(None, "it still has active pods")
         if self._integration is POD_GROUP:
-            self._job, writes = prepared_group(self._job)
-            self._writes += writes
+            prepared = prepared_group(self._job)
+            self._job = prepared.group
+            self._writes += prepared.writes
+            self._events += prepared.events
         made = self._made()
+        if (self._namespace, _name(made)) in self._surroundings.workloads:
+            return self._result(None, f"a Workload named {quoted(_name(made))} is still there")
         if len(replaced) > 1:
             return self._result(None, f"unexpected workload-slices count: {len(replaced)}")
         for old in replaced:
@@ -293,55 +350,36 @@ class _Syncing:
             made = with_value(
                 made, ("metadata", "annotations", SLICE_REPLACEMENT_ANNOTATION), f"{self._namespace}/{_name(old)}"
             )
-        self._steps.append(WorkloadStep(Action.CREATE, made))
+        self._steps.append(created(made, self._about))
         return self._result(made)
 
-    def _changed(self, old: JsonObject, new: JsonObject) -> JsonObject:
+    def _changed(self, old: JsonObject, new: JsonObject, event: JobEvent | None = None) -> JsonObject:
         if new != old:
-            self._steps.append(WorkloadStep(Action.UPDATE, new))
+            self._steps.append(WorkloadStep(Action.UPDATE, new, event=event))
         return new
 
     def _with_gates(self, workload: JsonObject) -> JsonObject:
-        path = ("metadata", "annotations", ADMISSION_GATED_BY)
-        gates = annotations_of(self._job).get(ADMISSION_GATED_BY, "")
-        if gates == annotations_of(workload).get(ADMISSION_GATED_BY, ""):
-            return workload
-        return self._changed(workload, with_value(workload, path, gates) if gates else without_value(workload, path))
+        gated, event = gates_followed(self._job, workload, about=self._about)
+        return self._changed(workload, gated, event)
 
     def _with_priority(self, workloads: Sequence[JsonObject]) -> list[JsonObject]:
         """The Workloads with the priority class that the job names, where they follow it."""
-        name = labels_of(self._job).get(PRIORITY_CLASS_LABEL, "")
-        following = list(filter(_follows_label, workloads))
-        stale = [it for it in following if text_at(it, "spec", "priorityClassRef", "name") != name]
-        if not stale:
-            return list(workloads)
-        pod_sets = [object_at(it) for it in list_at(stale[0], "spec", "podSets")]
-        pod_class = self._integration.priority_class(self._job)
-        priority, problem = priority_of(self._job, pod_sets, self._surroundings, pod_class=pod_class)
-        if problem is not None:
-            raise ManifestError([problem])
-        changed = []
-        for it in workloads:
-            spec = {key: value for key, value in object_at(it, "spec").items() if key != "priorityClassRef"}
-            changed.append(self._changed(it, {**it, "spec": {**spec, **priority}}) if it in following else it)
-        return changed
+        found = priority_followed(
+            self._job,
+            workloads,
+            self._surroundings,
+            pod_class=self._integration.priority_class(self._job),
+            about=self._about,
+        )
+        return [self._changed(old, new, event) for old, (new, event) in zip(workloads, found, strict=True)]
 
     def _in_its_queue(self, workload: JsonObject) -> JsonObject:
         """The Workload in the queue that the job names, if it has not been admitted."""
         is_serving_group = annotations_of(self._job).get(SERVING) == "true"
         if not self._is_suspended() or has_condition(workload, "Admitted") or is_serving_group:
             return workload
-        queue = labels_of(self._job).get(QUEUE_LABEL, "")
-        return self._changed(workload, with_value(workload, ("spec", "queueName"), queue))
+        return self._changed(workload, in_queue_of(self._job, workload))
 
 
 def _name(workload: JsonObject) -> str:
     return text_at(workload, "metadata", "name")
-
-
-def _follows_label(workload: JsonObject) -> bool:
-    """Whether a Workload takes the priority class that its job names."""
-    reference = value_at(workload, ("spec", "priorityClassRef"))
-    if reference is None:
-        return not has_condition(workload, "QuotaReserved")
-    return text_at(reference, "kind") == "WorkloadPriorityClass"

@@ -56,6 +56,11 @@ def told(found: Sync) -> list[tuple[str, str]]:
     return [(str(it.action), str(it.workload["metadata"]["name"])) for it in found.steps]  # type: ignore[index,call-overload]
 
 
+def gone(name: Any) -> list[tuple[str, str]]:
+    """The steps of a deletion: nothing holds it any more, then it goes."""
+    return [("Update", name), ("Delete", name)]
+
+
 def counts(workload: Any) -> list[int]:
     return [it["count"] for it in workload["spec"]["podSets"]]
 
@@ -63,7 +68,7 @@ def counts(workload: Any) -> list[int]:
 def test_a_workload_that_fits_is_kept() -> None:
     stored = only_made(batch(3))
     assert stored["metadata"] == workloads_for([batch(3)]).workloads[0].object["metadata"]
-    assert sync(batch(3), stored) == Sync(workload=stored)
+    assert sync(batch(3), stored) == Sync(workloads=(stored,))
     reserved = holding(stored, "QuotaReserved", "Admitted")
     assert sync(batch(3), reserved).workload == reserved
 
@@ -77,16 +82,16 @@ def test_a_suspended_job_that_changed_gets_its_workload_changed_and_what_runs_is
     # What holds quota goes, and the job is looked at again.
     reserved = holding(stored, "QuotaReserved")
     found = sync(batch(3, cpu="2"), reserved)
-    assert (told(found), found.workload, found.writes) == ([("Delete", stored["metadata"]["name"])], None, ())
+    assert (told(found), found.workload, found.writes) == (gone(stored["metadata"]["name"]), None, ())
     found = sync(batch(3, cpu="2", suspend=False), reserved)
-    assert told(found) == [("Delete", stored["metadata"]["name"])]
+    assert told(found) == gone(stored["metadata"]["name"])
     assert [it.manifest["spec"]["suspend"] for it in found.writes][-1] is True  # type: ignore[index,call-overload]
 
 
 def test_of_two_workloads_one_is_kept() -> None:
     one = only_made(batch(3))
     two = {**one, "metadata": {**one["metadata"], "name": "other"}}
-    assert told(sync(batch(3), one, two)) == [("Delete", "other")]
+    assert told(sync(batch(3), one, two)) == gone("other")
 
 
 def test_a_running_job_without_a_workload_is_stopped_and_gets_one_once_its_pods_are_gone() -> None:
@@ -108,8 +113,8 @@ def test_a_waiting_workload_follows_queue_priority_and_gates_of_its_job() -> Non
     found: Any = sync(changed, stored, around=(high,)).workload
     assert (found["spec"]["queueName"], found["spec"]["priority"]) == ("other", 7)
     assert f"{AN}admission-gated-by" not in found["metadata"]["annotations"]
-    with pytest.raises(ManifestError, match='WorkloadPriorityClass "high" not found'):
-        sync(changed, stored)
+    waits = sync(changed, stored)
+    assert (waits.workload, waits.reason) == (None, 'WorkloadPriorityClass "high" not found')
     # One that holds quota without a class gets none any more.
     assert sync(changed, holding(stored, "QuotaReserved", "Admitted"), around=(high,)).workload is not None
 
@@ -122,7 +127,7 @@ def test_a_prebuilt_workload_is_taken_over_or_ends() -> None:
     found = sync(uses, free)
     assert told(found) == [("Update", "w")]
     assert found.workload is not None
-    assert sync(uses, found.workload) == Sync(workload=found.workload)
+    assert sync(uses, found.workload) == Sync(workloads=(found.workload,))
     (step,) = sync(batch(4, prebuilt_workload_name="w"), found.workload).steps
     assert (str(step.action), step.reason, step.message) == (
         "Finish", "OutOfSync", "The prebuilt workload is out of sync with its user job",
@@ -155,7 +160,7 @@ def test_a_slice_that_waits_or_shrinks_is_resized() -> None:
         assert counts(found.workload) == [n_pods]
         # The job goes on running meanwhile.
         assert found.writes == ()
-    assert sync(elastic(2), running) == Sync(workload=running)
+    assert sync(elastic(2), running) == Sync(workloads=(running,))
 
 
 def test_a_running_slice_grows_by_a_new_one_that_replaces_it() -> None:
@@ -205,7 +210,7 @@ def test_a_job_that_stays_the_same_size_but_not_the_same_is_elastic_no_more() ->
     renamed = copy.deepcopy(running)
     renamed["spec"]["podSets"][0]["name"] = "other"
     found = sync(elastic(2, cpu="2"), renamed)
-    assert told(found) == [("Delete", running["metadata"]["name"])]
+    assert told(found) == gone(running["metadata"]["name"])
 
 
 def test_the_engine_charges_a_new_slice_for_the_difference() -> None:
@@ -325,4 +330,4 @@ def test_a_prebuilt_workload_of_a_group_belongs_to_all_of_its_pods() -> None:
     found: Any = sync(group, {**made, "metadata": free})
     assert told(found) == [("Update", "g")]
     assert [it["name"] for it in found.workload["metadata"]["ownerReferences"]] == ["one", "two"]
-    assert sync(group, found.workload) == Sync(workload=found.workload)
+    assert sync(group, found.workload) == Sync(workloads=(found.workload,))

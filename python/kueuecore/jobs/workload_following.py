@@ -1,0 +1,91 @@
+"""What a Workload takes over from its job after it was made: gates, priority class, queue (rules/10 §3.3, §3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import quoted
+from kueuecore.jobs.context import (
+    ADMISSION_GATED_BY,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    Surroundings,
+    annotations_of,
+    labels_of,
+)
+from kueuecore.jobs.field_paths import value_at, with_value, without_value
+from kueuecore.jobs.job_event import JobEvent
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.sync_steps import key_of, normal
+from kueuecore.jobs.workload_builder import check_priority, priority_of
+
+__all__ = ["gates_followed", "in_queue_of", "priority_followed"]
+
+
+def gates_followed(job: JsonObject, workload: JsonObject, *, about: JsonObject) -> tuple[JsonObject, JobEvent | None]:
+    """A Workload with the admission gates of its job, and the event if these have changed.
+
+    Args:
+        job: The job.
+        workload: Its Workload.
+        about: What the event is about.
+    """
+    gates = annotations_of(job).get(ADMISSION_GATED_BY, "")
+    if gates == annotations_of(workload).get(ADMISSION_GATED_BY, ""):
+        return workload, None
+    path = ("metadata", "annotations", ADMISSION_GATED_BY)
+    event = normal(about, "UpdatedWorkload", f"Updated workload AdmissionGatedBy to {quoted(gates)}")
+    return with_value(workload, path, gates) if gates else without_value(workload, path), event
+
+
+def priority_followed(
+    job: JsonObject,
+    workloads: Sequence[JsonObject],
+    surroundings: Surroundings,
+    *,
+    pod_class: str | None,
+    about: JsonObject,
+) -> list[tuple[JsonObject, JobEvent | None]]:
+    """The Workloads of a job with the priority class that it names, each with the event if that has changed.
+
+    Nothing changes while all have a class of that name: whoever changes their priority by hand is not overruled.
+
+    Args:
+        job: The job.
+        workloads: Its Workloads; those that do not follow its label stay as they are.
+        surroundings: The classes.
+        pod_class: The pod priority class of the job; None to take that of its pod sets.
+        about: What the events are about.
+
+    Raises:
+        NoWorkload: The class is missing.
+    """
+    name = labels_of(job).get(PRIORITY_CLASS_LABEL, "")
+    following = list(filter(_follows_label, workloads))
+    stale = [it for it in following if text_at(it, "spec", "priorityClassRef", "name") != name]
+    if not stale:
+        return [(it, None) for it in workloads]
+    pod_sets = [object_at(it) for it in list_at(stale[0], "spec", "podSets")]
+    priority, problem = priority_of(job, pod_sets, surroundings, pod_class=pod_class)
+    check_priority(problem)
+    found: list[tuple[JsonObject, JobEvent | None]] = []
+    for it in workloads:
+        spec = {key: value for key, value in object_at(it, "spec").items() if key != "priorityClassRef"}
+        changed = {**it, "spec": {**spec, **priority}} if it in following else it
+        event = normal(about, "UpdatedWorkload", f"Updated workload priority class: {key_of(it)}")
+        found.append((changed, None if changed == it else event))
+    return found
+
+
+def _follows_label(workload: JsonObject) -> bool:
+    """Whether a Workload takes the priority class that its job names."""
+    reference = value_at(workload, ("spec", "priorityClassRef"))
+    if reference is None:
+        return not has_condition(workload, "QuotaReserved")
+    return text_at(reference, "kind") == "WorkloadPriorityClass"
+
+
+def in_queue_of(job: JsonObject, workload: JsonObject) -> JsonObject:
+    """A Workload in the queue that its job names."""
+    return with_value(workload, ("spec", "queueName"), labels_of(job).get(QUEUE_LABEL, ""))
