@@ -11,7 +11,7 @@ use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::intake::intake;
-use kueuecore_wire::{encode, report};
+use kueuecore_wire::{encode, gauges, report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -425,6 +425,12 @@ impl Engine {
     fn quota<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = self.read(py, |engine| report::quota_rows(&engine.state))?;
         to_python(py, &serde_json::Value::Array(rows.into_iter().map(serde_json::Value::Object).collect()))
+    }
+
+    /// How queues and cohorts stand, for metrics.
+    fn _gauges<'py>(&self, py: Python<'py>, lists_workloads: bool) -> PyResult<Bound<'py, PyAny>> {
+        let gauges = self.read(py, |engine| gauges::gauges(&engine.state, lists_workloads))?;
+        to_python(py, &gauges)
     }
 
     /// Names of the ClusterQueues.

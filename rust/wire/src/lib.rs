@@ -12,6 +12,7 @@ mod duplicates;
 pub mod duration;
 pub mod encode;
 pub mod field_error;
+pub mod gauges;
 mod go_json;
 pub mod intake;
 pub mod kinds;

@@ -92,14 +92,14 @@ fn share(state: &State, node: NodeId) -> i64 {
 }
 
 /// Reserved and admitted usage of one LocalQueue with the number of workloads (rules/02 §7).
-struct LocalUsage {
-    reserved: std::collections::BTreeMap<FlavorResourceId, Amount>,
-    admitted: std::collections::BTreeMap<FlavorResourceId, Amount>,
-    n_reserving: usize,
-    n_admitted: usize,
+pub(crate) struct LocalUsage {
+    pub(crate) reserved: std::collections::BTreeMap<FlavorResourceId, Amount>,
+    pub(crate) admitted: std::collections::BTreeMap<FlavorResourceId, Amount>,
+    pub(crate) n_reserving: usize,
+    pub(crate) n_admitted: usize,
 }
 
-fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
+pub(crate) fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
     let mut usage = LocalUsage {
         reserved: std::collections::BTreeMap::new(),
         admitted: std::collections::BTreeMap::new(),

@@ -20,7 +20,7 @@ pub fn parent(workload: &Workload) -> Option<&OwnerReference> {
 }
 
 /// Is it a variant of another workload?
-pub(crate) fn is_variant(workload: &Workload) -> bool {
+pub fn is_variant(workload: &Workload) -> bool {
     parent(workload).is_some_and(|owner| !owner.name.is_empty())
 }
 

@@ -26,7 +26,7 @@ pub(crate) const MISCONFIGURED: &str = "Misconfigured";
 /// A queue is stopped or inactive.
 pub(crate) const SUSPENDED: &str = "Suspended";
 /// Not looked at since something changed.
-pub(crate) const PENDING_EVALUATION: &str = "PendingEvaluation";
+pub const PENDING_EVALUATION: &str = "PendingEvaluation";
 /// Admission is blocked until all admitted workloads are ready.
 pub(crate) const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
 /// An admission gate or a preemption gate is closed.
@@ -42,7 +42,7 @@ pub(crate) const WAITING: &str = "Waiting";
 
 // Why Admitted is False (rules/07 §1).
 /// No quota is reserved.
-pub(crate) const NO_RESERVATION: &str = "NoReservation";
+pub const NO_RESERVATION: &str = "NoReservation";
 /// As before, without gate UnadmittedWorkloadsObservability and with checks that are not ready.
 pub(crate) const NO_RESERVATION_UNSATISFIED_CHECKS: &str = "NoReservationUnsatisfiedChecks";
 /// Some check is not Ready.
