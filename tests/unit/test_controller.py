@@ -446,15 +446,15 @@ def test_metrics_have_kueues_names_labels_and_buckets() -> None:
     told = metrics.text(world.controller.engine).replace(',replica_role="leader"', "").splitlines()
     labels, by_class = 'cluster_queue="cluster-queue"', 'priority_class="a\\"b"'
     assert [line for line in told if "_workloads_total" in line and "local" not in line and line[0] != "#"] == [
-        'kueue_preempted_workloads_total{preempting_cluster_queue="cluster-queue",reason="InClusterQueue"} 1',
-        f'kueue_quota_reserved_workloads_total{{{labels},priority_class=""}} 1',
-        f"kueue_quota_reserved_workloads_total{{{labels},{by_class}}} 2",
         f'kueue_admitted_workloads_total{{{labels},priority_class=""}} 1',
         f"kueue_admitted_workloads_total{{{labels},{by_class}}} 2",
         'kueue_cohort_subtree_admitted_workloads_total{cohort="all",priority_class=""} 1',
         f'kueue_cohort_subtree_admitted_workloads_total{{cohort="all",{by_class}}} 2',
         f'kueue_evicted_workloads_total{{{labels},{by_class},reason="Preempted",underlying_cause=""}} 1',
         f'kueue_finished_workloads_total{{{labels},priority_class=""}} 1',
+        'kueue_preempted_workloads_total{preempting_cluster_queue="cluster-queue",reason="InClusterQueue"} 1',
+        f'kueue_quota_reserved_workloads_total{{{labels},priority_class=""}} 1',
+        f"kueue_quota_reserved_workloads_total{{{labels},{by_class}}} 2",
     ]
     execution = [line for line in told if line.startswith("kueue_execution_time_seconds")]
     assert execution[:3] == [

@@ -2,150 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kueuecore._json import object_at
-from kueuecore._quantities import number
-from kueuecore.controller.metric_queues import MetricQueues
+from kueuecore.controller.metric_objects import MetricObjects
+from kueuecore.controller.metric_series import Labels
 from kueuecore.engine import Engine
-from kueuecore.states import QuotaRow, Stage
 
 __all__ = ["gauges_of"]
 
-_Gauges: TypeAlias = dict[str, dict[tuple[str, ...], float]]
+_STATUSES = ("pending", "active", "terminating")
+_PLACES = ("active", "inadmissible")
 
 
-def gauges_of(engine: Engine, queues: MetricQueues) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+def gauges_of(engine: Engine, objects: MetricObjects) -> Mapping[str, Mapping[Labels, float]]:
     """How things stand: family to labels to value.
 
     Args:
         engine: What it holds.
-        queues: Which queues and cohorts there are.
+        objects: Which LocalQueues have metrics, and custom labels.
     """
-    gauges: _Gauges = {}
-
-    def put(name: str, *labels: str, value: float) -> None:
-        gauges.setdefault(name, {})[labels] = value
-
-    rows = engine.quota()
-    cohorts = {row.name: row.parent or "" for row in rows if row.kind == "ClusterQueue"}
-    admitted: dict[tuple[str, str, str], float] = {}
-    for name, namespace, _, _ in queues.local_queues():
-        for place in ("active", "inadmissible"):
-            put("local_queue_pending_workloads", name, namespace, place, value=0)
-    for queue in engine.cluster_queues():
-        state = engine.cluster_queue(queue)
-        waiting = {"active": 0, "inadmissible": 0}
-        local: dict[tuple[str, str, str], int] = {}
-        for pending in engine.pending(queue):
-            # What waits in an inactive ClusterQueue counts as inadmissible.
-            place = pending.place if state.is_active else "inadmissible"
-            waiting[place] += 1
-            key = pending.local_queue, pending.namespace, place
-            local[key] = local.get(key, 0) + 1
-        for place, n in waiting.items():
-            put("pending_workloads", queue, place, value=n)
-        for key, n in local.items():
-            put("local_queue_pending_workloads", *key, value=n)
-        put("reserving_active_workloads", queue, value=state.reserving_workloads)
-        put("admitted_active_workloads", queue, value=state.admitted_workloads)
-        holds = "active" if state.is_active else "terminating" if state.reason == "Terminating" else "pending"
-        for status in ("pending", "active", "terminating"):
-            put("cluster_queue_status", queue, status, value=float(status == holds))
-        if "fairSharing" in state.status:
-            share = state.status["fairSharing"]["weightedShare"]
-            put("cluster_queue_weighted_share", queue, cohorts.get(queue, ""), value=share)
-        admitted |= _admitted(queue, state.status)
-        upwards = queues.ancestors(queue)
-        put("cluster_queue_info", queue, *(upwards[:1] or [""]), *(upwards[-1:] or [""]), value=1)
-        for cohort in upwards:
-            below = gauges.setdefault("cohort_subtree_admitted_active_workloads", {})
-            below[cohort,] = below.get((cohort,), 0) + state.admitted_workloads
-    if object_at(engine.configuration.to_dict(), "metrics").get("enableClusterQueueResources"):
-        for row in rows:
-            if row.kind == "ClusterQueue":
-                _put_resources(gauges, row, admitted)
-    for row in rows:
-        if row.kind == "Cohort":
-            cell = row.name, row.flavor, row.resource
-            put("cohort_subtree_quota", *cell, value=_units(row.subtree_quota))
-            put("cohort_subtree_resource_reservations", *cell, value=_units(row.usage))
-    for place_of_cohort in queues.cohorts():
-        put("cohort_info", *place_of_cohort, value=1)
-    _put_local_queues(gauges, engine, queues)
-    _put_workloads(gauges, engine, queues)
-    return gauges
+    lists_workloads = objects.labels.has("Workload")
+    rows = engine._core._gauges(lists_workloads)
+    has_resources = object_at(engine.configuration.to_dict(), "metrics").get("enableClusterQueueResources") is True
+    gauges = _Gauges(objects)
+    for row in rows["clusterQueues"]:
+        gauges.put_cluster_queue(row)
+        if has_resources:
+            gauges.put_resources(row)
+    for row in rows["localQueues"]:
+        if objects.exposes(row["name"], row["namespace"]):
+            gauges.put_local_queue(row)
+    for row in rows["cohorts"]:
+        gauges.put_cohort(row)
+    gauges.put_admitted_below(rows["clusterQueues"], rows["cohorts"])
+    gauges.count_unadmitted(rows["unadmitted"])
+    if lists_workloads:
+        gauges.count_workloads(rows["workloads"])
+    return gauges.families
 
 
-def _put_local_queues(gauges: _Gauges, engine: Engine, queues: MetricQueues) -> None:
-    there = set(engine.cluster_queues())
-    for name, namespace, queue, is_stopped in queues.local_queues():
-        state = engine.local_queue(name, namespace=namespace)
-        own = name, namespace
-        gauges.setdefault("local_queue_reserving_active_workloads", {})[own] = state.reserving_workloads
-        gauges.setdefault("local_queue_admitted_active_workloads", {})[own] = state.admitted_workloads
-        is_active = not is_stopped and queue in there and engine.cluster_queue(queue).is_active
+class _Gauges:
+    def __init__(self, objects: MetricObjects) -> None:
+        self._objects = objects
+        self._splits_workloads = objects.labels.has("Workload")
+        self.families: dict[str, dict[Labels, float]] = {}
+
+    def _put(self, family: str, labels: Labels, value: float) -> None:
+        self.families.setdefault(family, {})[labels] = value
+
+    def _count(self, family: str, labels: Labels, n: float = 1) -> None:
+        counts = self.families.setdefault(family, {})
+        counts[labels] = counts.get(labels, 0) + n
+
+    def put_cluster_queue(self, row: Mapping[str, Any]) -> None:
+        name, custom = row["name"], self._objects.custom("ClusterQueue", row["name"])
+
+        def put(family: str, *labels: str, value: float) -> None:
+            self._put(family, (name, *labels, *custom), value)
+
+        for place, n in zip(_PLACES, row["pending"], strict=True):
+            if not self._splits_workloads:
+                put("pending_workloads", place, value=n)
+        for place, n in zip(_PLACES, row.get("shapes", ()), strict=False):
+            put("pending_scheduling_hashes", place, value=n)
+        put("reserving_active_workloads", value=row["reserving"])
+        if not self._splits_workloads:
+            put("admitted_active_workloads", value=row["admitted"])
+        put("finished_workloads", value=row["finished"])
+        for status in _STATUSES:
+            put("cluster_queue_status", status, value=float(status == row["status"]))
+        put("cluster_queue_info", row["parent"], row["root"], value=1)
+
+    def put_resources(self, row: Mapping[str, Any]) -> None:
+        """What `metrics.enableClusterQueueResources` switches on."""
+        name, custom = row["name"], self._objects.custom("ClusterQueue", row["name"])
+        cohort = row["cohort"]
+        for flavor, resource, nominal, borrowing, lending, reserved, used in row["quotas"]:
+            labels = (name, cohort, flavor, resource, *custom)
+            self._put("cluster_queue_nominal_quota", labels, _or(nominal, math.inf))
+            self._put("cluster_queue_borrowing_limit", labels, _or(borrowing, math.inf))
+            self._put("cluster_queue_lending_limit", labels, _or(lending, math.inf))
+            self._put("cluster_queue_resource_reservation", labels, _or(reserved, math.inf))
+            self._put("cluster_queue_resource_usage", labels, _or(used, math.inf))
+        for resource, pending in row["pendingResources"].items():
+            self._put("cluster_queue_resource_pending", (name, resource, *custom), pending)
+        if "weightedShare" in row:
+            share = _or(row["weightedShare"], math.nan)
+            self._put("cluster_queue_weighted_share", (name, cohort, *custom), share)
+
+    def put_local_queue(self, row: Mapping[str, Any]) -> None:
+        own = row["name"], row["namespace"]
+        custom = self._objects.custom("LocalQueue", *own)
+
+        def put(family: str, *labels: str, value: float) -> None:
+            self._put(f"local_queue_{family}", (*own, *labels, *custom), value)
+
+        for place, n in zip(_PLACES, row.get("pending", ()), strict=False):
+            put("pending_workloads", place, value=n)
+        if "finished" in row:
+            put("finished_workloads", value=row["finished"])
+        if "fairSharingUsage" in row:
+            usage = _or(row["fairSharingUsage"], math.inf)
+            put("admission_fair_sharing_usage", row["clusterQueue"], value=usage)
         for status in ("True", "False", "Unknown"):
-            holds = float(status == str(is_active))
-            gauges.setdefault("local_queue_status", {})[*own, status] = holds
-        for family, key in (("reservation", "flavorsReservation"), ("usage", "flavorsUsage")):
-            for (_, flavor, resource), value in _admitted("", state.status, key=key).items():
-                gauges.setdefault(f"local_queue_resource_{family}", {})[*own, flavor, resource] = value
+            put("status", status, value=float(status == str(row["isActive"])))
+        if "reserving" in row:
+            put("reserving_active_workloads", value=row["reserving"])
+            if not self._splits_workloads:
+                put("admitted_active_workloads", value=row["admitted"])
+        for flavor, resource, reserved, used in row.get("usage", ()):
+            put("resource_reservation", flavor, resource, value=_or(reserved, math.inf))
+            put("resource_usage", flavor, resource, value=_or(used, math.inf))
+
+    def put_cohort(self, row: Mapping[str, Any]) -> None:
+        name, custom = row["name"], self._objects.custom("Cohort", row["name"])
+        self._put("cohort_info", (name, row["parent"], row["root"], *custom), 1)
+        if "weightedShare" in row:
+            # Kueue makes NaN of it for ClusterQueues only.
+            self._put("cohort_weighted_share", (name, *custom), _or(row["weightedShare"], math.inf))
+        for key, family in (("quotas", "cohort_subtree_quota"), ("reserved", "cohort_subtree_resource_reservations")):
+            for flavor, resource, amount in row[key]:
+                self._put(family, (name, flavor, resource, *custom), _or(amount, math.inf))
+
+    def put_admitted_below(self, queues: Iterable[Mapping[str, Any]], cohorts: Iterable[Mapping[str, Any]]) -> None:
+        """Admitted workloads below cohorts: all of them under the labels of each ClusterQueue below."""
+        above = {row["name"]: row["parent"] for row in cohorts}
+        admitted: dict[str, int] = {}
+        customs: dict[str, set[Labels]] = {}
+        for row in queues:
+            cohort = row["parent"]
+            while cohort:
+                admitted[cohort] = admitted.get(cohort, 0) + row["admitted"]
+                customs.setdefault(cohort, set()).add(self._objects.custom("ClusterQueue", row["name"]))
+                cohort = above[cohort]
+        for cohort, of_cohort in customs.items():
+            for custom in of_cohort:
+                self._put("cohort_subtree_admitted_active_workloads", (cohort, *custom), admitted[cohort])
+
+    def count_unadmitted(self, rows: Iterable[tuple[str, str, str, str, str, int]]) -> None:
+        """Workloads that are not admitted, under the ClusterQueue that their LocalQueue names, whether there is one."""
+        for namespace, name, queue, reason, cause, n in rows:
+            custom = self._objects.custom("ClusterQueue", queue)
+            self._count("unadmitted_workloads", (queue, reason, cause, *custom), n)
+            if self._objects.exposes(name, namespace):
+                own = self._objects.custom("LocalQueue", name, namespace)
+                self._count("local_queue_unadmitted_workloads", (name, namespace, queue, reason, cause, *own), n)
+
+    def count_workloads(self, rows: Iterable[Sequence[str]]) -> None:
+        """The families that workloads give labels to, one workload after the other."""
+        for namespace, workload, local_queue, queue, place in rows:
+            own = self._objects.custom("Workload", namespace, workload)
+            custom = (*self._objects.custom("ClusterQueue", queue), *own)
+            if place != "admitted":
+                self._count("pending_workloads", (queue, place, *custom))
+                continue
+            self._count("admitted_active_workloads", (queue, *custom))
+            if self._objects.exposes(local_queue, namespace, cluster_queue=queue):
+                custom = (*self._objects.custom("LocalQueue", local_queue, namespace), *own)
+                self._count("local_queue_admitted_active_workloads", (local_queue, namespace, *custom))
 
 
-def _put_workloads(gauges: _Gauges, engine: Engine, queues: MetricQueues) -> None:
-    """Workloads that have finished, and why others are not admitted."""
-    known = {(name, namespace) for name, namespace, _, _ in queues.local_queues()}
-    for queue in engine.cluster_queues():
-        gauges.setdefault("finished_workloads", {})[queue,] = 0
-    for own in known:
-        gauges.setdefault("local_queue_finished_workloads", {})[own] = 0
-
-    def count(family: str, *labels: str) -> None:
-        counts = gauges.setdefault(family, {})
-        counts[labels] = counts.get(labels, 0) + 1
-
-    for it in engine.workloads():
-        local, holder = (it.local_queue, it.namespace), it.cluster_queue
-        if holder is None:
-            continue
-        if it.stage is Stage.FINISHED:
-            count("finished_workloads", holder)
-            if local in known:
-                count("local_queue_finished_workloads", *local)
-        elif it.stage is not Stage.ADMITTED:
-            reasons = {condition["type"]: condition for condition in it.status.get("conditions", ())}
-            reason = reasons.get("Admitted", {}).get("reason", "NoReservation")
-            reserved = reasons.get("QuotaReserved", {"status": "", "reason": "PendingEvaluation"})
-            cause = "" if reserved["status"] == "True" else reserved["reason"]
-            count("unadmitted_workloads", holder, reason, cause)
-            if local in known:
-                count("local_queue_unadmitted_workloads", *local, holder, reason, cause)
-
-
-def _put_resources(gauges: _Gauges, row: QuotaRow, admitted: Mapping[tuple[str, str, str], float]) -> None:
-    for name, value in {
-        "nominal_quota": _units(row.nominal),
-        "borrowing_limit": _units(row.borrowing_limit),
-        "lending_limit": _units(row.lending_limit),
-        "resource_reservation": _units(row.usage),
-        "resource_usage": admitted.get((row.name, row.flavor, row.resource), 0.0),
-    }.items():
-        cell = row.parent or "", row.name, row.flavor, row.resource
-        gauges.setdefault(f"cluster_queue_{name}", {})[cell] = value
-
-
-def _admitted(queue: str, status: Mapping[str, Any], *, key: str = "flavorsUsage") -> dict[tuple[str, str, str], float]:
-    return {
-        (queue, flavor["name"], resource["name"]): _units(resource["total"])
-        for flavor in status.get(key, ())
-        for resource in flavor["resources"]
-    }
-
-
-def _units(quantity: str | None) -> float:
-    """A quantity in whole units; infinity for one without a limit."""
-    units = float("inf") if quantity is None else number(quantity)
-    assert units is not None, "the engine writes quantities"
-    return float(units)
+def _or(value: float | None, infinite: float) -> float:
+    return infinite if value is None else value

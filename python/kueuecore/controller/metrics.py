@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from kueuecore._arguments import instance
-from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.controller.metric_families import FAMILIES, bounds_of, full_name
+from kueuecore import _arguments
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore.configuration import Configuration
 from kueuecore.controller.metric_gauges import gauges_of
-from kueuecore.controller.metric_queues import MetricQueues
+from kueuecore.controller.metric_objects import MetricObjects
+from kueuecore.controller.metric_page import page
+from kueuecore.controller.metric_series import Labels, MetricSeries
 from kueuecore.controller.versions import Key
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
-from kueuecore.times import nanoseconds
+from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Metrics"]
 
@@ -36,107 +38,84 @@ class Metrics:
 
     def __init__(self, *, replica_role: str = "standalone") -> None:
         self.replica_role = replica_role
-        self._counted: dict[str, dict[tuple[str, ...], float]] = {}
-        # Sum and counts by bucket, the last without bound.
-        self._timed: dict[str, dict[tuple[str, ...], tuple[float, list[int]]]] = {}
-        self._queues = MetricQueues()
+        self._series = MetricSeries()
+        self._objects = MetricObjects()
+        self._times_creation = True
 
-    # What a controller tells.
+    # What a controller reports.
+
+    def configure(self, configuration: Configuration) -> None:
+        """A controller starts with this Configuration, and with no objects. What was counted stays."""
+        self._objects = MetricObjects(configuration)
+        self._times_creation = configuration.is_enabled("MetricForWorkloadCreationLatency")
 
     def note(self, key: Key, manifest: JsonObject | None) -> None:
-        """An object is so now; None if it has gone."""
-        self._queues.put(key, manifest)
+        """An object is so now; None if it has gone, and what was counted of it with it."""
+        for owner in self._objects.put(key, manifest):
+            self._series.clear(owner)
 
     def count_cycle(self, decision: Decision) -> None:
         """A cycle has decided."""
         if decision.cycle == 0 or decision.waits_for_pods:
             return
-        self._add("admission_attempts_total", _result(decision))
-        self._counted["admission_cycle_preemption_skips"] = {
-            (queue,): float(n) for queue, n in decision.skipped_preemptions.items()
-        }
+        self._series.add("admission_attempts_total", (_result(decision),))
+        for queue, n in decision.skipped_preemptions.items():
+            # Kueue keeps the number until a cycle skips some of this ClusterQueue again.
+            self._series.put("admission_cycle_preemption_skips", self._of_queue(queue), n)
         for queue, results in decision.target_recomputations.items():
             for result, n in results.items():
-                self._add("preemption_target_recomputations_total", queue, result, n=n)
+                self._series.add("preemption_target_recomputations_total", self._of_queue(queue, result), n)
+        if not (decision.preemptions or decision.replaced_slices):
+            return
         queues = {head.key: head.cluster_queue for head in decision.pending}
         queues |= {got.key: got.cluster_queue for got in decision.admissions}
         for victim in decision.preemptions:
-            self._add("preempted_workloads_total", queues.get(victim.preemptor, ""), victim.reason)
+            labels = self._of_queue(queues.get(victim.preemptor, ""), victim.reason)
+            self._series.add("preempted_workloads_total", labels)
         for old in decision.replaced_slices:
-            self._add("replaced_workload_slices_total", queues.get(old.successor, ""))
+            self._series.add("replaced_workload_slices_total", self._of_queue(queues.get(old.successor, "")))
 
     def count_write(self, write: WorkloadWrite, before: JsonObject, after: JsonObject) -> None:
         """A write was accepted."""
+        stats = [object_at(it, "status", "schedulingStats").get("evictions") for it in (before, after)]
+        if not (write.gained or write.lost or stats[0] != stats[1]):
+            return
         held, holds = conditions_that_hold(before), conditions_that_hold(after)
-        admission = object_at(after, "status", "admission") or object_at(before, "status", "admission")
-        queue = text_at(admission, "clusterQueue")
-        by_class = text_at(after, "spec", "priorityClassRef", "name")
-        local = text_at(after, "spec", "queueName"), write.namespace
-        wait = _queued_seconds(after)
+        it = self._written(write, before, after)
         # Others may have written since.
         gained = [kind for kind in write.gained if kind in holds]
         if "QuotaReserved" in gained:
             reserved = _seconds(holds["QuotaReserved"])
-            self._count("quota_reserved_workloads_total", queue, local, by_class)
-            self._time("quota_reserved_wait_time_seconds", reserved - wait, queue, local, by_class)
+            self._count("quota_reserved_workloads_total", it)
+            self._time("quota_reserved_wait_time_seconds", reserved - it.queued, it)
         if "Admitted" in gained:
-            admitted = _seconds(holds["Admitted"])
-            self._count("admitted_workloads_total", queue, local, by_class)
-            self._time("admission_wait_time_seconds", admitted - wait, queue, local, by_class)
-            for cohort in self._queues.ancestors(queue):
-                self._add("cohort_subtree_admitted_workloads_total", cohort, by_class)
-            if list_at(after, "status", "admissionChecks"):
-                checked = admitted - _seconds(holds["QuotaReserved"])
-                self._time("admission_checks_wait_time_seconds", checked, queue, local, by_class)
+            self._count_admission(it, held, holds, has_checks=bool(list_at(after, "status", "admissionChecks")))
         if "Finished" in gained:
-            self._count("finished_workloads_total", queue, local, by_class)
+            self._count("finished_workloads_total", it)
             if "Admitted" in held:
-                past = object_at(after, "status").get("accumulatedPastExecutionTimeSeconds")
-                took = _seconds(holds["Finished"]) - _seconds(held["Admitted"])
-                took += past if isinstance(past, int) else 0
-                self._time("execution_time_seconds", took, queue, local, by_class)
-        self._count_readiness(gained, holds, queue, local, by_class, wait)
-        if "Evicted" in holds and "QuotaReserved" in held and "QuotaReserved" not in holds and queue:
+                past = int_at(after, "status", "accumulatedPastExecutionTimeSeconds")
+                took = _seconds(holds["Finished"]) - _seconds(held["Admitted"]) + past
+                self._time("execution_time_seconds", max(0.0, took), it)
+        if "PodsReady" in gained:
+            self._count_readiness(it, holds)
+        if "Evicted" in holds and "QuotaReserved" in held and not holds.keys() & {"QuotaReserved", "Finished"}:
             since = _seconds(holds["Evicted"])
             latency = max(0.0, _seconds(_condition(after, "QuotaReserved")) - since)
-            self._observe("workload_eviction_latency_seconds", (queue, text_at(holds["Evicted"], "reason")), latency)
-        old = _evictions(before)
-        for cause, n in _evictions(after).items():
-            if n > old.get(cause, 0) and queue:
-                if "PodsReady" in held and "Evicted" in holds:
-                    lasted = _seconds(holds["Evicted"]) - _seconds(held["PodsReady"])
-                    self._observe("pods_ready_to_evicted_time_seconds", (queue, *cause), lasted)
-                self._add("evicted_workloads_total", queue, *cause, by_class)
-                self._add("local_queue_evicted_workloads_total", *local, *cause, by_class)
-                if cause not in old:
-                    self._add("evicted_workloads_once_total", queue, *cause, by_class)
+            labels = self._of_queue(it.queue, text_at(holds["Evicted"], "reason"))
+            if it.queue:
+                self._series.observe("workload_eviction_latency_seconds", labels, latency)
+        if stats[0] != stats[1] and it.queue:
+            self._count_evictions(it, _evictions(before), _evictions(after), held, holds)
 
-    def _count_readiness(
-        self,
-        gained: Sequence[str],
-        holds: dict[str, JsonObject],
-        queue: str,
-        local: tuple[str, str],
-        by_class: str,
-        wait: float,
-    ) -> None:
-        """How long it took until all pods were ready; of a recovery nothing is counted."""
-        if "PodsReady" not in gained or text_at(holds["PodsReady"], "reason") != "Started" or "Admitted" not in holds:
-            return
-        ready = _seconds(holds["PodsReady"])
-        self._time("ready_wait_time_seconds", ready - wait, queue, local, by_class)
-        admitted = _seconds(holds["Admitted"])
-        self._time("admitted_until_ready_wait_time_seconds", ready - admitted, queue, local, by_class)
-
-    # What a manager of MultiKueue tells.
+    # What a manager of MultiKueue reports.
 
     def count_dispatched(self, cluster_queue: str, cluster: str) -> None:
         """A copy of a workload was made on a worker."""
-        self._add("multikueue_workloads_dispatched_total", cluster_queue, cluster)
+        self._series.add("multikueue_workloads_dispatched_total", (cluster_queue, cluster))
 
     def count_admitted_on_worker(self, cluster_queue: str, cluster: str) -> None:
         """A worker has admitted a workload, and its check has become Ready for it."""
-        self._add("multikueue_workloads_admitted_total", cluster_queue, cluster)
+        self._series.add("multikueue_workloads_admitted_total", (cluster_queue, cluster))
 
     # What only the caller knows.
 
@@ -153,82 +132,167 @@ class Metrics:
         if not 0 <= seconds < math.inf:
             raise ValueError(f"seconds must be a time from 0 on, not {seconds}")
         if decision.cycle and not decision.waits_for_pods:
-            self._observe("admission_attempt_duration_seconds", (_result(decision),), seconds)
+            self._series.observe("admission_attempt_duration_seconds", (_result(decision),), seconds)
 
-    def _add(self, name: str, *labels: str, n: float = 1) -> None:
-        counts = self._counted.setdefault(name, {})
-        counts[labels] = counts.get(labels, 0) + n
+    def workload_created(self, job: JsonObject, workload: JsonObject) -> None:
+        """A Workload was made for a job: counts how long after the job, unless that was changed before.
 
-    def _count(self, name: str, queue: str, local: tuple[str, str], by_class: str) -> None:
-        self._add(name, queue, by_class)
-        self._add(f"local_queue_{name}", *local, by_class)
+        Args:
+            job: The job as the API server has it, of a group of pods one of them.
+            workload: Its Workload as the API server answered.
 
-    def _time(self, name: str, seconds: float, queue: str, local: tuple[str, str], by_class: str) -> None:
-        self._observe(name, (queue, by_class), seconds)
-        self._observe(f"local_queue_{name}", (*local, by_class), seconds)
+        Example:
+            >>> metrics = Metrics()
+            >>> job = {"kind": "Job", "metadata": {"creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}}
+            >>> metrics.workload_created(job, {"metadata": {"creationTimestamp": "2026-01-01T00:00:02Z"}})
+            >>> 'kueue_workload_creation_latency_seconds_sum{job_kind="Job"' in metrics.text(Engine())
+            True
+        """
+        times = [text_at(it, "metadata", "creationTimestamp") for it in (job, workload)]
+        if not self._times_creation or int_at(job, "metadata", "generation") > 1 or not all(times):
+            return
+        created, followed = map(nanoseconds, times)
+        local = text_at(workload, "spec", "queueName"), text_at(workload, "metadata", "namespace")
+        labels = (text_at(job, "kind"), *self._objects.custom("LocalQueue", *local))
+        self._series.observe("workload_creation_latency_seconds", labels, (followed - created) / 10**9)
 
-    def _observe(self, family: str, labels: tuple[str, ...], seconds: float) -> None:
-        bounds = bounds_of(family)
-        total, counts = self._timed.setdefault(family, {}).get(labels, (0.0, [0] * (len(bounds) + 1)))
-        place = next((index for index, bound in enumerate(bounds) if seconds <= bound), len(bounds))
-        counts[place] += 1
-        self._timed[family][labels] = total + seconds, counts
+    def gate_removed(self, gate: str, workload: JsonObject, *, now: TimeLike, is_group: bool = False) -> None:
+        """A scheduling gate of a pod was removed: counts how long after the admission, if its Workload is admitted.
+
+        Args:
+            gate: Name of the gate: `kueue.x-k8s.io/admission`, `…/topology` or `…/elastic-job`.
+            workload: The Workload of the pod.
+            now: The time.
+            is_group: Is the pod one of a group?
+
+        Raises:
+            ValueError: `now` is no time.
+        """
+        at, is_of_group = nanoseconds(now), _arguments.flag("is_group", is_group)
+        admitted = conditions_that_hold(workload).get("Admitted")
+        if admitted is not None:
+            queue = text_at(workload, "status", "admission", "clusterQueue")
+            labels = self._of_queue(queue, _arguments.text("gate", gate), str(is_of_group).lower())
+            latency = max(0.0, at / 10**9 - _seconds(admitted))
+            self._series.observe("pod_scheduling_gate_removal_seconds", labels, latency)
 
     # What is asked for.
 
     def text(self, engine: Engine) -> str:
         """All metrics in the text form of Prometheus: what was counted, and how things stand in an engine."""
-        gauges = gauges_of(instance("engine", engine, Engine), self._queues)
-        silent = _silent(engine)
-        lines: list[str] = []
-        for name, (kind, labels, about) in FAMILIES.items():
-            if name.startswith(silent):
+        gauges = gauges_of(_arguments.instance("engine", engine, Engine), self._objects)
+        silent = _silent(engine.configuration)
+        return page(gauges, self._series, self._objects, replica_role=self.replica_role, silent=silent)
+
+    # How it is counted.
+
+    def _written(self, write: WorkloadWrite, before: JsonObject, after: JsonObject) -> _Written:
+        admission = object_at(after, "status", "admission") or object_at(before, "status", "admission")
+        queue = text_at(admission, "clusterQueue")
+        local = text_at(after, "spec", "queueName"), write.namespace
+        return _Written(
+            queue=queue,
+            # Without an admission Kueue finds no LocalQueue.
+            local=local if queue and self._objects.exposes(*local, cluster_queue=queue) else None,
+            priority_class=text_at(after, "spec", "priorityClassRef", "name"),
+            queued=_queued_seconds(after),
+            custom=self._objects.labels.values("Workload", after),
+        )
+
+    def _count_admission(
+        self, it: _Written, held: dict[str, JsonObject], holds: dict[str, JsonObject], *, has_checks: bool
+    ) -> None:
+        admitted = _seconds(holds["Admitted"])
+        self._count("admitted_workloads_total", it, of_workload=it.custom)
+        self._time("admission_wait_time_seconds", admitted - it.queued, it, of_workload=it.custom)
+        for cohort in self._objects.ancestors(it.queue):
+            labels = (cohort, it.priority_class, *self._objects.custom("Cohort", cohort))
+            self._series.add("cohort_subtree_admitted_workloads_total", labels)
+        if has_checks or "QuotaReserved" in held:
+            checked = admitted - _seconds(holds["QuotaReserved"])
+            self._time("admission_checks_wait_time_seconds", checked, it)
+
+    def _count_readiness(self, it: _Written, holds: dict[str, JsonObject]) -> None:
+        """How long it took until all pods were ready; of a recovery nothing is counted."""
+        if text_at(holds["PodsReady"], "reason") != "Started" or "Admitted" not in holds:
+            return
+        ready = _seconds(holds["PodsReady"])
+        self._time("ready_wait_time_seconds", ready - it.queued, it)
+        self._time("admitted_until_ready_wait_time_seconds", ready - _seconds(holds["Admitted"]), it)
+
+    def _count_evictions(
+        self,
+        it: _Written,
+        before: dict[tuple[str, str], int],
+        after: dict[tuple[str, str], int],
+        held: dict[str, JsonObject],
+        holds: dict[str, JsonObject],
+    ) -> None:
+        for cause, n in after.items():
+            if n <= before.get(cause, 0):
                 continue
-            values = gauges.get(name) or self._counted.get(name) or {}
-            timed = self._timed.get(name, {})
-            if values or timed:
-                shown = full_name(name)
-                lines += [f"# HELP {shown} {about}", f"# TYPE {shown} {kind.split()[0]}"]
-            for key, value in sorted(values.items()):
-                lines.append(f"{full_name(name)}{self._labels(labels, key)} {_number(value)}")
-            for key, (total, counts) in sorted(timed.items()):
-                lines += self._histogram(name, labels, key, total, counts)
-        return "".join(f"{line}\n" for line in lines)
+            if "PodsReady" in held and "Evicted" in holds:
+                lasted = _seconds(holds["Evicted"]) - _seconds(held["PodsReady"])
+                self._series.observe("pods_ready_to_evicted_time_seconds", self._of_queue(it.queue, *cause), lasted)
+            self._count("evicted_workloads_total", it, *cause)
+            if not before.get(cause):
+                labels = self._of_queue(it.queue, *cause, it.priority_class)
+                self._series.add("evicted_workloads_once_total", labels)
 
-    def _histogram(
-        self, family: str, labels: Sequence[str], key: Sequence[str], total: float, counts: Sequence[int]
-    ) -> Iterator[str]:
-        so_far, name = 0, full_name(family)
-        for bound, n in zip((*bounds_of(family), float("inf")), counts, strict=True):
-            so_far += n
-            yield f"{name}_bucket{self._labels((*labels, 'le'), (*key, _number(bound)))} {so_far}"
-        yield f"{name}_sum{self._labels(labels, key)} {_number(total)}"
-        yield f"{name}_count{self._labels(labels, key)} {so_far}"
+    def _of_queue(self, queue: str, *labels: str) -> Labels:
+        return (queue, *labels, *self._objects.custom("ClusterQueue", queue))
 
-    def _labels(self, names: Sequence[str], values: Sequence[str]) -> str:
-        pairs = [*zip(names, values, strict=True), ("replica_role", self.replica_role)]
-        return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(pairs)) + "}"
+    def _of_local_queue(self, local: tuple[str, str], labels: Labels, of_workload: Labels) -> Labels:
+        return (*local, *labels, *self._objects.custom("LocalQueue", *local), *of_workload)
+
+    def _count(self, family: str, it: _Written, *labels: str, of_workload: Labels = ()) -> None:
+        labels = (*labels, it.priority_class)
+        self._series.add(family, self._of_queue(it.queue, *labels))
+        if it.local is not None:
+            self._series.add(f"local_queue_{family}", self._of_local_queue(it.local, labels, of_workload))
+
+    def _time(self, family: str, seconds: float, it: _Written, of_workload: Labels = ()) -> None:
+        labels = (it.priority_class,)
+        self._series.observe(family, self._of_queue(it.queue, *labels), seconds)
+        if it.local is not None:
+            self._series.observe(f"local_queue_{family}", self._of_local_queue(it.local, labels, of_workload), seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What the labels of a write's metrics say.
+
+    Args:
+        queue: The ClusterQueue of its admission.
+        local: Its LocalQueue and namespace, if that has metrics.
+        priority_class: Its priority class.
+        queued: Since when it waits, in seconds since 1970.
+        custom: The custom labels of the Workload.
+    """
+
+    queue: str
+    local: tuple[str, str] | None
+    priority_class: str
+    queued: float
+    custom: Labels
 
 
 def _result(decision: Decision) -> str:
-    return "success" if decision.admissions else "inadmissible"
+    # The table needs no Python object for each admission.
+    return "success" if len(decision.admission_table) else "inadmissible"
 
 
-def _silent(engine: Engine) -> tuple[str, ...]:
+def _silent(configuration: Configuration) -> list[str]:
     """What the names of metrics begin with that a Configuration has switched off."""
-    configuration = engine.configuration
-    settings = object_at(configuration.to_dict(), "metrics", "localQueueMetrics")
-    has_local = configuration.is_enabled("LocalQueueMetrics") and settings.get("enable") is not False
-    unadmitted = configuration.is_enabled("UnadmittedWorkloadsObservability")
-    return (
-        *(() if has_local else ("local_queue_",)),
-        *(() if unadmitted else ("unadmitted_", "local_queue_unadmitted_")),
-        *(
-            ()
-            if configuration.is_enabled("MetricsForCohorts")
-            else ("cohort_subtree_", "cohort_info", "cluster_queue_info")
-        ),
-    )
+    local_queues = object_at(configuration.to_dict(), "metrics", "localQueueMetrics")
+    has_local_queues = configuration.is_enabled("LocalQueueMetrics") and local_queues.get("enable") is not False
+    silent = [] if has_local_queues else ["local_queue_"]
+    if not configuration.is_enabled("UnadmittedWorkloadsObservability"):
+        silent += ["unadmitted_", "local_queue_unadmitted_"]
+    if not configuration.is_enabled("MetricsForCohorts"):
+        # Kueue's gate is about these two alone.
+        silent += ["cohort_info", "cluster_queue_info"]
+    return silent
 
 
 def _condition(workload: JsonObject, kind: str) -> JsonObject:
@@ -241,27 +305,14 @@ def _seconds(condition: JsonObject) -> float:
 
 def _queued_seconds(workload: JsonObject) -> float:
     """Since when a workload waits: requeued or, if it never was, created."""
-    for condition in list_at(workload, "status", "conditions"):
-        if text_at(condition, "type") == "Requeued":
-            return _seconds(object_at(condition))
+    requeued = _condition(workload, "Requeued")
+    if requeued:
+        return _seconds(requeued)
     created = text_at(workload, "metadata", "creationTimestamp")
     return nanoseconds(created) / 10**9 if created else 0.0
 
 
 def _evictions(workload: JsonObject) -> dict[tuple[str, str], int]:
     """How often it was evicted, by reason and underlying cause."""
-    found = {}
-    for entry in list_at(workload, "status", "schedulingStats", "evictions"):
-        count = object_at(entry).get("count")
-        found[text_at(entry, "reason"), text_at(entry, "underlyingCause")] = count if isinstance(count, int) else 0
-    return found
-
-
-def _number(value: float) -> str:
-    if value == float("inf"):
-        return "+Inf"
-    return str(int(value)) if value == int(value) else repr(float(value))
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    entries = list_at(workload, "status", "schedulingStats", "evictions")
+    return {(text_at(it, "reason"), text_at(it, "underlyingCause")): int_at(it, "count") for it in entries}

@@ -27,7 +27,7 @@ class ObjectIntake:
         workloads: Gets the Workloads.
         check_reviews: Gets what check controllers look at.
         idle_cycles: Ends with each change.
-        metrics: Gets queues and cohorts.
+        metrics: Gets the configuration, queues, cohorts and Workloads.
     """
 
     def __init__(
@@ -43,6 +43,8 @@ class ObjectIntake:
         self._check_reviews = check_reviews
         self._idle_cycles = idle_cycles
         self._metrics = metrics
+        if metrics is not None:
+            metrics.configure(engine.configuration)
         self.versions = Versions()
         # All but the Workloads, to save them.
         self.others: dict[Key, JsonObject] = {}
@@ -70,12 +72,12 @@ class ObjectIntake:
         self._idle_cycles.end()
         if key[0] == "ClusterQueue":
             self._idle_cycles.flavors_changed()
+        if self._metrics is not None:
+            self._metrics.note(key, manifest)
         if is_workload:
             self._workloads.put(key[1:], manifest)
             return
         self.others[key] = manifest
-        if self._metrics is not None:
-            self._metrics.note(key, manifest)
 
     def observe_deletion(self, key: Key, version: Version, at: int) -> bool:
         """A watch says that an object has gone; is that news?"""

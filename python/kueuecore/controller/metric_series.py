@@ -1,0 +1,80 @@
+"""What was counted and timed so far, series by series."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from kueuecore.controller.metric_families import FAMILIES
+from kueuecore.controller.metric_objects import Owner
+
+__all__ = ["Histogram", "Labels", "MetricSeries"]
+
+Labels = tuple[str, ...]
+"""The values of labels: those of the family in its order, then the custom ones."""
+
+
+class Histogram:
+    """Times in buckets.
+
+    Args:
+        bounds: Upper bounds of the buckets, but for the last, which has none.
+    """
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.total = 0.0
+        self.counts = [0] * (len(bounds) + 1)
+
+    def observe(self, seconds: float) -> None:
+        """Something took so long."""
+        self.counts[bisect_left(self.bounds, seconds)] += 1
+        self.total += seconds
+
+
+class MetricSeries:
+    """Counters, histograms, and gauges that keep their last value."""
+
+    def __init__(self) -> None:
+        # By family and owner, so that all of an owner is found when it goes.
+        self._values: dict[str, dict[Labels, dict[Labels, float]]] = {}
+        self._timed: dict[str, dict[Labels, dict[Labels, Histogram]]] = {}
+
+    def add(self, family: str, labels: Labels, n: float = 1) -> None:
+        """Something happened `n` times."""
+        of_owner = self._values.setdefault(family, {}).setdefault(labels[: FAMILIES[family].n_owner_labels], {})
+        of_owner[labels] = of_owner.get(labels, 0) + n
+
+    def put(self, family: str, labels: Labels, value: float) -> None:
+        """A gauge shows this until something else is put there."""
+        self._values.setdefault(family, {}).setdefault(labels[: FAMILIES[family].n_owner_labels], {})[labels] = value
+
+    def observe(self, family: str, labels: Labels, seconds: float) -> None:
+        """Something took so long."""
+        it = FAMILIES[family]
+        of_owner = self._timed.setdefault(family, {}).setdefault(labels[: it.n_owner_labels], {})
+        if (found := of_owner.get(labels)) is None:
+            found = of_owner[labels] = Histogram(it.bounds)
+        found.observe(seconds)
+
+    def clear(self, owner: Owner) -> None:
+        """All series of an owner end."""
+        kind, labels = owner
+        for family in self._values:
+            if FAMILIES[family].owner == kind:
+                self._values[family].pop(labels, None)
+        for family in self._timed:
+            if FAMILIES[family].owner == kind:
+                self._timed[family].pop(labels, None)
+
+    def values(self, family: str) -> Iterator[tuple[Labels, float]]:
+        """The series of a counter or gauge."""
+        for of_owner in self._values.get(family, {}).values():
+            yield from of_owner.items()
+
+    def histograms(self, family: str) -> Iterator[tuple[Labels, Histogram]]:
+        """The series of a histogram."""
+        for of_owner in self._timed.get(family, {}).values():
+            yield from of_owner.items()
