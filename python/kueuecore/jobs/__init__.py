@@ -31,6 +31,7 @@ from kueuecore.jobs.jobs_to_workloads import Ignored, JobsResult, workloads_for
 from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
 from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
 from kueuecore.jobs.pod_group import pod_group
+from kueuecore.jobs.set_pods import ungate_pods
 from kueuecore.jobs.stateful_set import pod_of_stateful_set
 from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
 from kueuecore.jobs.update_validation import update_problems
@@ -68,6 +69,7 @@ __all__ = [
     "start_job",
     "stop_job",
     "sync_workloads",
+    "ungate_pods",
     "update_problems",
     "with_kinds",
     "workload_name",

@@ -25,7 +25,10 @@ ELASTIC_JOB = f"{PREFIX}elastic-job"
 JOB_UID_LABEL = f"{PREFIX}job-uid"
 MANAGED_LABEL = f"{PREFIX}managed"
 MULTIKUEUE = f"{PREFIX}multikueue"
+ORIGIN_LABEL = f"{PREFIX}multikueue-origin"
+ORIGIN_UID = f"{PREFIX}multikueue-origin-uid"
 ADMISSION_GATED_BY = f"{PREFIX}admission-gated-by"
+RAY_CLUSTER_GENERATION = f"{PREFIX}raycluster-generation"
 
 MOST_POD_SETS = 18
 """So many pod sets a Workload may have."""
@@ -62,6 +65,7 @@ _GATES = {
     "SparkApplicationIntegration": False,
     "TASMultiLayerTopology": True,
     "TopologyAwareScheduling": True,
+    "UnadmittedWorkloadsObservability": True,
     "ValidateRayAndSparkJobUpdates": True,
     "WorkloadIdentifierAnnotations": True,
     "WorkloadPriorityClassDefaulting": True,

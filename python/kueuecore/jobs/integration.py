@@ -257,6 +257,7 @@ class Integration:
         is_on_hold: Whether the job gives its quota back for as long as it can not run.
         finished: How the job ended; None while it has not.
         pods_ready: Whether all pods are ready or done.
+        elastic_annotations: Annotations that an elastic job gets when it is looked at: what its size comes from.
         reclaimable_pods: Pods whose quota is free because they are done, by pod set (`status.reclaimablePods`).
     """
 
@@ -297,6 +298,7 @@ class Integration:
     is_on_hold: Callable[[JsonObject], bool] = lambda _: False
     finished: Callable[[JsonObject], Finished | None] = lambda _: None
     pods_ready: Callable[[JsonObject], bool] = lambda _: False
+    elastic_annotations: Callable[[JsonObject, Surroundings], Mapping[str, str]] = lambda _job, _surroundings: {}
     reclaimable_pods: Callable[[JsonObject], Mapping[str, int]] = lambda _: {}
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.context import (
+    MANAGED_LABEL,
     PREFIX,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
@@ -22,19 +23,27 @@ from kueuecore.jobs.field_types import Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.manifest_shapes import TEMPLATE, template_problems
 from kueuecore.jobs.owners import should_wait
-from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT
+from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT, is_gated
 from kueuecore.jobs.rejections import go_error, go_int, immutable, invalid
 from kueuecore.jobs.role_hash import spec_changes
-from kueuecore.jobs.serving import check_pod, marked_pod, serving_identity
+from kueuecore.jobs.serving import check_pod, has_origin, marked_pod, serving_identity, serving_name
 from kueuecore.jobs.topology import GROUP_NAME
 from kueuecore.jobs.validation import topology_is_valid
 from kueuecore.manifests import object_ref
 
-__all__ = ["LEADER_WORKER_SET", "pod_of_leader_worker_set"]
+__all__ = [
+    "LEADER_WORKER_SET",
+    "SET_NAME",
+    "joined_group",
+    "n_groups",
+    "name_of_group",
+    "pod_of_leader_worker_set",
+]
 
 _FRAMEWORK = "leaderworkerset.x-k8s.io/leaderworkerset"
 _DOMAIN = "leaderworkerset.sigs.k8s.io"
-_NAME = f"{_DOMAIN}/name"
+SET_NAME = f"{_DOMAIN}/name"
+"""The label of its pods and StatefulSets that names a LeaderWorkerSet."""
 _WORKER_INDEX = f"{_DOMAIN}/worker-index"
 _GROUP_INDEX = f"{_DOMAIN}/group-index"
 _LEADER_NAME = f"{_DOMAIN}/leader-name"
@@ -63,15 +72,36 @@ def pod_of_leader_worker_set(pod: JsonObject, job: JsonObject, configuration: Jo
     index = labels_of(pod).get(_GROUP_INDEX)
     if index is None:  # its controller has not numbered it yet
         return pod
-    role = "main"
-    if _has_leader(job):
-        role = "worker" if _LEADER_NAME in annotations_of(pod) else "leader"
     number, why = go_int(index)
     if number is None:
         problem = invalid(f"metadata.labels[{_GROUP_INDEX}]", index, go_error("Atoi", index, why))
         raise ManifestError([replace(problem, object=object_ref(pod))])
-    name = _identity(job, number, configuration).name
-    return marked_pod(pod, job, name, configuration, size=_size(job), role=role)
+    return joined_group(pod, job, configuration)
+
+
+def joined_group(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
+    """A pod as a member of its group, once the controller of LeaderWorkerSets has numbered it.
+
+    One that is a member already follows the queue of its set for as long as it waits.
+
+    Args:
+        pod: The pod.
+        job: The LeaderWorkerSet.
+        configuration: Whose gates count.
+    """
+    labels = labels_of(pod)
+    queue = labels_of(job).get(QUEUE_LABEL, "") if is_gated(pod) else ""
+    if MANAGED_LABEL in labels:
+        if not queue or labels.get(QUEUE_LABEL) == queue:
+            return pod
+        return with_value(pod, ("metadata", "labels", QUEUE_LABEL), queue)
+    if _GROUP_INDEX not in labels:
+        return pod
+    role = "main"
+    if _has_leader(job):
+        role = "worker" if _LEADER_NAME in annotations_of(pod) else "leader"
+    name = name_of_group(job, labels[_GROUP_INDEX], configuration)
+    return marked_pod(pod, name, configuration, labels={QUEUE_LABEL: queue}, size=_size(job), role=role)
 
 
 def _has_leader(job: JsonObject) -> bool:
@@ -82,7 +112,7 @@ def _size(job: JsonObject) -> int:
     return int_at(job, "spec", "leaderWorkerTemplate", "size", default=1)
 
 
-def _n_groups(job: JsonObject) -> int:
+def n_groups(job: JsonObject) -> int:
     """How many groups there are; while they are replaced one by one, also those that are too many for a time."""
     replicas = int_at(job, "spec", "replicas", default=1)
     surge = object_at(job, "spec", "rolloutStrategy", "rollingUpdateConfiguration").get("maxSurge")
@@ -93,7 +123,7 @@ def _n_groups(job: JsonObject) -> int:
 
 
 def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
-    if f"{PREFIX}multikueue-origin" in labels_of(job):
+    if has_origin(job):
         raise NoWorkload("its Workloads come from the manager cluster")
     if not _has_leader(job):
         return [_pod_set(job, _WORKER, "main", _size(job))]
@@ -106,7 +136,7 @@ def _pod_set(job: JsonObject, path: Path, name: str, count: int) -> JobPodSet:
     for key in ("labels", "annotations"):
         # What the controller of LeaderWorkerSets adds plays no part.
         kept: JsonObject = {
-            it: text for it, text in texts_at(metadata, key).items() if it == _NAME or not it.startswith(_DOMAIN)
+            it: text for it, text in texts_at(metadata, key).items() if it == SET_NAME or not it.startswith(_DOMAIN)
         }
         metadata[key] = kept
     return JobPodSet(
@@ -143,9 +173,9 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
     if replicas > _MOST_REPLICAS:
         detail = f"invalid LeaderWorkerSet replicas: must be <= {_MOST_REPLICAS}, got {replicas}"
         problems.append(invalid("spec.replicas", replicas, detail))
-    elif (n_groups := _n_groups(job)) > _MOST_REPLICAS:
+    elif (n_found := n_groups(job)) > _MOST_REPLICAS:
         detail = f"must be at most {_MOST_REPLICAS}: each group gets a Workload of its own"
-        problems.append(invalid("status.replicas", n_groups, detail))
+        problems.append(invalid("status.replicas", n_found, detail))
     return problems + topology_is_valid(job, pod_sets, surroundings)
 
 
@@ -173,12 +203,21 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
     return problems
 
 
+def name_of_group(job: JsonObject, index: int | str, configuration: JobsConfiguration) -> str:
+    """The name of the Workload of a group, which is also the name of the group of pods."""
+    return serving_name(job, _owner_name(job, index), configuration)
+
+
+def _owner_name(job: JsonObject, index: int | str) -> str:
+    return f"{text_at(job, 'metadata', 'name')}-{index}"
+
+
 def _identity(job: JsonObject, index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
     labels = labels_of(job)
     return serving_identity(
         job,
         configuration,
-        owner_name=f"{text_at(job, 'metadata', 'name')}-{index}",
+        owner_name=_owner_name(job, index),
         labels={key: labels[key] for key in configuration.label_keys_to_copy if key in labels},
         annotations={f"{PREFIX}component-workload-index": str(index)},
     )
@@ -197,7 +236,7 @@ LEADER_WORKER_SET = Integration(
     is_revalidated=True,
     validate=_validate,
     validate_update=_validate_update,
-    n_workloads=_n_groups,
+    n_workloads=n_groups,
     identify=_identity,
     custom_start=lambda _job, _infos, _configuration: [],
     custom_stop=lambda _job, _infos, _reason, _message: [],

@@ -14,6 +14,7 @@ from kueuecore.jobs.context import (
     ELASTIC_JOB,
     MOST_POD_SETS,
     MULTIKUEUE,
+    RAY_CLUSTER_GENERATION,
     JobsConfiguration,
     Surroundings,
     annotations_of,
@@ -159,9 +160,8 @@ def _scaled(
         or value_at(job, (*cluster, "enableInTreeAutoscaling")) is not True
     ):
         return pod_sets
-    key = ("ray.io/v1", "RayCluster", text_at(job, "metadata", "namespace"), name)
     counts = {}
-    for _, group in _workers(surroundings.by_key.get(key, {}), _CLUSTER):
+    for _, group in _workers(_live_cluster(job, name, surroundings), _CLUSTER):
         group_name = text_at(group, "groupName").lower()
         if group_name not in {pod_set.name.lower() for pod_set in pod_sets}:
             where = f"is not found in Ray object {text_at(job, 'metadata', 'name')} spec"
@@ -169,6 +169,17 @@ def _scaled(
         if "replicas" in group:
             counts[group_name] = _n_pods(group)
     return [replace(it, count=counts.get(it.name.lower(), it.count)) for it in pod_sets]
+
+
+def _live_cluster(job: JsonObject, name: str, surroundings: Surroundings) -> JsonObject:
+    """The RayCluster that KubeRay has made for a job; nothing if it is not there."""
+    return surroundings.by_key.get(("ray.io/v1", "RayCluster", text_at(job, "metadata", "namespace"), name), {})
+
+
+def _cluster_generation(job: JsonObject, name: str, surroundings: Surroundings) -> dict[str, str]:
+    """The generation of the live RayCluster, which tells the Workloads of its sizes apart (rules/10 §3.1)."""
+    cluster = _live_cluster(job, name, surroundings)
+    return {RAY_CLUSTER_GENERATION: str(int_at(cluster, "metadata", "generation")) if cluster else ""}
 
 
 def _with_defaults(job: JsonObject, *, cluster: Path) -> JsonObject:
@@ -259,9 +270,14 @@ def _elastic_problems(job: JsonObject, configuration: JobsConfiguration) -> list
     return problems
 
 
+def _name_of_service(job: JsonObject) -> str:
+    """The name of the live RayCluster of a RayService."""
+    return text_at(job, "status", "activeServiceStatus", "rayClusterName")
+
+
 def _service_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
-    name = text_at(job, "status", "activeServiceStatus", "rayClusterName")
-    return _scaled(job, _cluster_pod_sets(job, _CLUSTER_OF_SERVICE), _CLUSTER_OF_SERVICE, name, surroundings)
+    pod_sets = _cluster_pod_sets(job, _CLUSTER_OF_SERVICE)
+    return _scaled(job, pod_sets, _CLUSTER_OF_SERVICE, _name_of_service(job), surroundings)
 
 
 def _validate_service(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
@@ -400,6 +416,7 @@ RAY_SERVICE = Integration(
     validate=_validate_service,
     is_active=lambda job: has_condition(job, "Ready"),
     pods_ready=lambda job: has_condition(job, "Ready"),
+    elastic_annotations=lambda job, around: _cluster_generation(job, _name_of_service(job), around),
 )
 RAY_JOB = Integration(
     framework="ray.io/rayjob",
@@ -422,4 +439,5 @@ RAY_JOB = Integration(
     is_on_hold=lambda job: text_at(job, "status", "jobDeploymentStatus") == "ValidationFailed",
     finished=_job_finished,
     pods_ready=lambda job: text_at(job, "status", "rayClusterStatus", "state") == _READY,
+    elastic_annotations=lambda job, around: _cluster_generation(job, text_at(job, "status", "rayClusterName"), around),
 )

@@ -10,11 +10,12 @@ from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.jobs.context import (
     JOB_UID_LABEL,
     MANAGED_LABEL,
+    ORIGIN_LABEL,
+    ORIGIN_UID,
     PREBUILT_WORKLOAD,
     PREFIX,
-    PRIORITY_CLASS_LABEL,
-    QUEUE_LABEL,
     JobsConfiguration,
+    annotations_of,
     labels_of,
     set_annotation,
     set_label,
@@ -28,7 +29,7 @@ from kueuecore.jobs.role_hash import ROLE_HASH
 from kueuecore.jobs.workload_names import owner_reference, workload_name
 from kueuecore.manifests import object_ref
 
-__all__ = ["marked_pod", "serving_identity"]
+__all__ = ["check_pod", "has_origin", "marked_pod", "serving_identity", "serving_name"]
 
 
 def serving_identity(
@@ -49,16 +50,8 @@ def serving_identity(
         annotations: Annotations that it has beside those which say whose it is.
     """
     api_version, kind = text_at(job, "apiVersion"), text_at(job, "kind")
-    uid = text_at(job, "metadata", "uid")
-    name = workload_name(
-        owner_name,
-        kind=kind,
-        group=api_version.partition("/")[0],
-        uid=uid,
-        short=configuration.enabled("ShortWorkloadNames"),
-    )
     return WorkloadIdentity(
-        name=name,
+        name=serving_name(job, owner_name, configuration),
         owner_references=[owner_reference(job, controller=False)],
         annotations={
             IS_GROUP_WORKLOAD: "true",
@@ -66,8 +59,34 @@ def serving_identity(
             f"{PREFIX}job-owner-name": text_at(job, "metadata", "name"),
             **annotations,
         },
-        labels={**labels, JOB_UID_LABEL: uid},
+        labels={**labels, JOB_UID_LABEL: text_at(job, "metadata", "uid")},
     )
+
+
+def serving_name(job: JsonObject, owner_name: str, configuration: JobsConfiguration, *, with_uid: bool = True) -> str:
+    """The name of a Workload of a set; on a worker of MultiKueue the one that it has on the manager.
+
+    Args:
+        job: The set.
+        owner_name: What the name is made of.
+        configuration: Whose gates count.
+        with_uid: Is the UID of the set part of it? Older versions of Kueue leave it out.
+    """
+    uid = text_at(job, "metadata", "uid")
+    if has_origin(job):
+        uid = annotations_of(job).get(ORIGIN_UID, uid)
+    return workload_name(
+        owner_name,
+        kind=text_at(job, "kind"),
+        group=text_at(job, "apiVersion").partition("/")[0],
+        uid=uid if with_uid else "",
+        short=configuration.enabled("ShortWorkloadNames"),
+    )
+
+
+def has_origin(job: JsonObject) -> bool:
+    """Whether a manager of MultiKueue has made a set: then it also makes the Workloads."""
+    return ORIGIN_LABEL in labels_of(job)
 
 
 def check_pod(pod: JsonObject, job: JsonObject, fields: Mapping[str, Shape]) -> None:
@@ -86,22 +105,28 @@ def check_pod(pod: JsonObject, job: JsonObject, fields: Mapping[str, Shape]) -> 
 
 
 def marked_pod(
-    pod: JsonObject, job: JsonObject, workload: str, configuration: JobsConfiguration, *, size: int, role: str
+    pod: JsonObject,
+    workload: str,
+    configuration: JobsConfiguration,
+    *,
+    labels: Mapping[str, str],
+    size: int,
+    role: str,
 ) -> JsonObject:
     """A pod of a set as a member of the group that its Workload stands for.
 
     Args:
         pod: The pod.
-        job: The set. Its fields have been checked.
         workload: Name of the Workload, and of the group.
         configuration: Whose gates count.
+        labels: Labels that it gets of the set; those without a value are left out.
         size: How many pods the group has.
         role: The pod set that the pod belongs to.
     """
     marked = copy.deepcopy(pod)
     set_label(marked, MANAGED_LABEL, "true")
-    for label in (QUEUE_LABEL, PRIORITY_CLASS_LABEL):
-        if value := labels_of(job).get(label):
+    for label, value in labels.items():
+        if value:
             set_label(marked, label, value)
     set_identifier = set_annotation if configuration.enabled("WorkloadIdentifierAnnotations") else set_label
     for key in (PREBUILT_WORKLOAD, GROUP_NAME):

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.context import (
-    PREFIX,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
     JobsConfiguration,
     Surroundings,
     configuration_or_default,
@@ -22,9 +23,17 @@ from kueuecore.jobs.owners import should_wait
 from kueuecore.jobs.pod import FAST_ADMISSION, POD_INDEX_SOURCE, SERVING, SUSPENDED_BY_PARENT
 from kueuecore.jobs.rejections import forbidden, immutable
 from kueuecore.jobs.role_hash import spec_changes
-from kueuecore.jobs.serving import check_pod, marked_pod, serving_identity
+from kueuecore.jobs.serving import check_pod, has_origin, marked_pod, serving_identity, serving_name
 
-__all__ = ["STATEFUL_SET", "STATEFUL_SET_FIELDS", "pod_of_stateful_set"]
+__all__ = [
+    "STATEFUL_SET",
+    "STATEFUL_SET_FIELDS",
+    "is_on_hold",
+    "joined_set",
+    "n_replicas",
+    "pod_of_stateful_set",
+    "workload_of_stateful_set",
+]
 
 _FRAMEWORK = "statefulset"
 _POD_INDEX = "apps.kubernetes.io/pod-index"
@@ -35,7 +44,10 @@ _UNREAD = (
 )
 STATEFUL_SET_FIELDS: Mapping[str, Shape] = {
     "spec": Exactly({"replicas": Type.COUNT, "template": TEMPLATE, **dict.fromkeys(_UNREAD, Type.ANY)}),
-    "status": {"readyReplicas": Type.COUNT, "replicas": Type.COUNT},
+    "status": {
+        **dict.fromkeys(("readyReplicas", "replicas"), Type.COUNT),
+        **dict.fromkeys(("currentRevision", "updateRevision"), Type.TEXT),
+    },
 }
 
 
@@ -47,14 +59,27 @@ def pod_of_stateful_set(pod: JsonObject, job: JsonObject, configuration: JobsCon
     """
     configuration = configuration_or_default(configuration)
     check_pod(pod, job, STATEFUL_SET_FIELDS)
-    name = _identity(job, 0, configuration).name
-    marked = marked_pod(pod, job, name, configuration, size=_replicas(job), role="main")
+    return joined_set(pod, job, _identity(job, 0, configuration).name, configuration)
+
+
+def joined_set(pod: JsonObject, job: JsonObject, workload: str, configuration: JobsConfiguration) -> JsonObject:
+    """A pod as a member of the group of its StatefulSet.
+
+    Args:
+        pod: The pod.
+        job: The StatefulSet.
+        workload: Name of the Workload.
+        configuration: Whose gates count.
+    """
+    labels = {key: labels_of(job).get(key, "") for key in (QUEUE_LABEL, PRIORITY_CLASS_LABEL)}
+    marked = marked_pod(pod, workload, configuration, labels=labels, size=n_replicas(job), role="main")
     for key, value in ((FAST_ADMISSION, "true"), (SERVING, "true"), (POD_INDEX_SOURCE, _POD_INDEX)):
         set_annotation(marked, key, value)
     return marked
 
 
-def _replicas(job: JsonObject) -> int:
+def n_replicas(job: JsonObject) -> int:
+    """How many pods a StatefulSet has, or is to have."""
     return int_at(job, "spec", "replicas", default=1)
 
 
@@ -70,15 +95,15 @@ def _hold_back(job: JsonObject, _configuration: JobsConfiguration) -> JsonObject
 
 
 def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
-    if _replicas(job) == 0:
+    if n_replicas(job) == 0:
         raise NoWorkload("it has no replicas")
-    if f"{PREFIX}multikueue-origin" in labels_of(job):
+    if has_origin(job):
         raise NoWorkload("its Workload comes from the manager cluster")
     template = object_at(job, *_TEMPLATE)
     return [
         JobPodSet(
             name="main",
-            count=_replicas(job),
+            count=n_replicas(job),
             template={"spec": object_at(template, "spec")},
             path=_TEMPLATE,
             count_path=("spec", "replicas"),
@@ -93,6 +118,16 @@ def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) ->
     return serving_identity(job, configuration, owner_name=name, labels={}, annotations={})
 
 
+def workload_of_stateful_set(job: JsonObject, surroundings: Surroundings) -> tuple[str, JsonObject | None]:
+    """The name of the Workload of a StatefulSet, and the Workload; None if it is not there."""
+    namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
+    configuration = surroundings.configuration
+    newest, older = (serving_name(job, name, configuration, with_uid=it) for it in (True, False))
+    if (namespace, newest) not in surroundings.workloads and (namespace, older) in surroundings.workloads:
+        return older, surroundings.workloads[namespace, older]
+    return newest, surroundings.workloads.get((namespace, newest))
+
+
 def _shape_problems(job: JsonObject) -> list[Problem]:
     return template_problems(job, _TEMPLATE)
 
@@ -103,20 +138,19 @@ def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surrounding
         return []
     spec = (*_TEMPLATE, "spec")
     problems = spec_changes(object_at(new, *spec), object_at(old, *spec), "spec.template.spec")
-    field, replicas, before = "spec.replicas", _replicas(new), _replicas(old)
+    field, replicas, before = "spec.replicas", n_replicas(new), n_replicas(old)
     if replicas and before:
         return problems + immutable(field, replicas, before)
     if replicas and not before:
-        namespace = text_at(old, "metadata", "namespace")
-        workload = surroundings.workloads.get((namespace, _identity(old, 0, surroundings.configuration).name))
+        _, workload = workload_of_stateful_set(old, surroundings)
         if int_at(new, "status", "replicas") > 0:
             problems.append(forbidden(field, "scaling down is still in progress"))
-        elif workload is not None and not _is_on_hold(workload):
+        elif workload is not None and not is_on_hold(workload):
             problems.append(forbidden(field, "workload from previous scale-down is still being deleted"))
     return problems
 
 
-def _is_on_hold(workload: JsonObject) -> bool:
+def is_on_hold(workload: JsonObject) -> bool:
     """Whether a Workload is kept for a set that has been scaled to zero."""
     kinds = {text_at(it, "type"): it for it in list_at(workload, "status", "conditions")}
     reserved = kinds.get("QuotaReserved")

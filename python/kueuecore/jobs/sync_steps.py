@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from kueuecore._json import JsonObject, list_at, text_at
 from kueuecore.jobs.field_paths import with_value
-from kueuecore.jobs.integration import Write
+from kueuecore.jobs.integration import NoWorkload, Write
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 
-__all__ = ["Action", "Sync", "WorkloadStep", "created", "deleted", "key_of", "normal", "warning"]
+__all__ = ["Action", "Sync", "WorkloadStep", "created", "deleted", "key_of", "normal", "warnings_of"]
 
 
 class Action(StrEnum):
@@ -54,7 +54,7 @@ class Sync:
         writes: What to do before with the job or with its pods: a job that no Workload fits is stopped, pods that are
             too many are deleted, those of a set join their group.
         events: Events to create once the writes have succeeded: what was stopped, and why there is no Workload.
-        reason: Why there is no Workload; empty if there is one.
+        reason: Why there is no Workload, or not every one; empty if all are there.
     """
 
     workloads: tuple[JsonObject, ...] = ()
@@ -74,9 +74,9 @@ def normal(about: JsonObject, reason: str, message: str) -> JobEvent:
     return JobEvent(about, "Normal", reason, message)
 
 
-def warning(about: JsonObject, reason: str, message: str) -> JobEvent:
-    """A Warning event about an object."""
-    return JobEvent(about, "Warning", reason, message)
+def warnings_of(reason: NoWorkload, about: JsonObject) -> tuple[JobEvent, ...]:
+    """The event that a job gets no Workload, if Kueue creates one."""
+    return (JobEvent(about, "Warning", reason.warning, reason.note),) if reason.warning else ()
 
 
 def created(workload: JsonObject, job: JsonObject) -> WorkloadStep:

@@ -16,6 +16,7 @@ from kueuecore.jobs.context import (
     MAX_EXEC_TIME_LABEL,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
+    RAY_CLUSTER_GENERATION,
     JobsConfiguration,
     Surroundings,
     annotations_of,
@@ -42,7 +43,6 @@ __all__ = [
 RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"
 """The finalizer that keeps a Workload until its job has stopped."""
 
-_CLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation"
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
 
 
@@ -120,7 +120,7 @@ def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) ->
     if elastic := is_elastic(job, configuration):
         # An object that no API server has seen yet is going to have generation 1.
         extra = str(int_at(job, "metadata", "generation", default=1))
-        if cluster_generation := annotations_of(job).get(_CLUSTER_GENERATION):
+        if cluster_generation := annotations_of(job).get(RAY_CLUSTER_GENERATION):
             extra += f"_{cluster_generation}"
     name = workload_name(
         text_at(job, "metadata", "name"),

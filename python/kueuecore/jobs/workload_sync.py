@@ -8,7 +8,6 @@ from itertools import chain
 from kueuecore._arguments import each
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
-from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.context import (
     JOB_UID_LABEL,
     MOST_POD_SETS,
@@ -37,7 +36,8 @@ from kueuecore.jobs.pod_group_sync import (
     prepared_group,
     refused_workload,
 )
-from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep, created, deleted, key_of, normal, warning
+from kueuecore.jobs.serving_sync import sync_serving
+from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep, created, deleted, key_of, normal, warnings_of
 from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.jobs.workload_builder import check_priority, complete_workload, is_label_value
 from kueuecore.jobs.workload_following import gates_followed, in_queue_of, priority_followed
@@ -67,13 +67,14 @@ def sync_workloads(
         job: The job as it is; of pods in a group, their `pod_group`.
         workloads: The Workloads of its namespace; those of other jobs are not touched.
         now: The time: that of new conditions.
-        around: The objects beside it: its owners, priority classes, ResourceFlavors, the runtime of a TrainJob.
+        around: The objects beside it: its owners, priority classes, ResourceFlavors, the runtime of a TrainJob, the
+            RayCluster of a RayJob or RayService; of what serves its pods, and of a LeaderWorkerSet its StatefulSets:
+            a pod whose StatefulSet is not among them is let go.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
 
     Raises:
-        ManifestError: The kind is not known, or has no Workloads of this sort; the job or a Workload has fields of
-            other types.
+        ManifestError: The kind is not known, or the job or a Workload has fields of other types.
 
     Example:
         >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab"},
@@ -83,15 +84,15 @@ def sync_workloads(
     """
     configuration, at = configuration_or_default(configuration), nanoseconds(now)
     integration = known_integration(job, integrations)
-    if integration.is_serving:
-        message = f"the pods of a {integration.kind} have the Workloads, or a controller of its own makes them"
-        raise ManifestError([Problem(message, field="kind", object=object_ref(job))])
     everything = []
     for it in each("workloads", workloads):
         check_workload(it)
         everything.append(it)
     surroundings = surroundings_of(chain(each("around", around), everything), configuration, integrations)
-    return _Syncing(integration.with_defaults(job), integration, surroundings, at, integrations).sync()
+    job = integration.with_defaults(job)
+    if integration.is_serving:
+        return sync_serving(job, integration, surroundings, now=at)
+    return _Syncing(job, integration, surroundings, at, integrations).sync()
 
 
 class _Syncing:
@@ -127,8 +128,7 @@ class _Syncing:
                 return found
             return self._with_match()
         except NoWorkload as reason:
-            if reason.warning:
-                self._events.append(warning(self._about, reason.warning, reason.note))
+            self._events += warnings_of(reason, self._about)
             return self._result(None, str(reason))
 
     @property
@@ -202,6 +202,11 @@ class _Syncing:
         """The slice for the size that the job has now; None if its pod sets are others."""
         live = [it for it in self._own() if not has_condition(it, "Finished")]
         pod_sets = self._integration.pod_sets(self._job, self._surroundings)
+        annotations = self._integration.elastic_annotations(self._job, self._surroundings)
+        if any(annotations_of(self._job).get(key) != text for key, text in annotations.items()):
+            merged: JsonObject = {**annotations_of(self._job), **annotations}
+            self._job = with_value(self._job, ("metadata", "annotations"), merged)
+            self._writes.append(Write(self._job))
         counts = {it.name.lower(): it.count for it in pod_sets}
         found = chosen_slice(live, counts)
         if not found.is_compatible:

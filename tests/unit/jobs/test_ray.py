@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from kueuecore.jobs import Finished, JobsConfiguration, StopReason, start_job, stop_job, workloads_for
+from kueuecore.jobs import (
+    Finished,
+    JobsConfiguration,
+    StopReason,
+    Sync,
+    start_job,
+    stop_job,
+    sync_workloads,
+    workloads_for,
+)
 from kueuecore.jobs.ray import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from kueuecore.manifests import parse_manifests
 
@@ -124,6 +133,36 @@ def test_counts_of_an_elastic_job_are_those_of_its_live_cluster() -> None:
     assert _counts(live, job)["small"] == 5
     live["spec"]["workerGroupSpecs"][0]["groupName"] = "other"
     assert "PodSet name mismatch" in workloads_for([live, job]).ignored[-1].reason
+
+
+@pytest.mark.parametrize("kind", ["RayJob", "RayService"])
+def test_the_generation_of_the_live_cluster_is_noted_on_an_elastic_job(kind: str) -> None:
+    key = "kueue.x-k8s.io/raycluster-generation"
+    live = _job("RayCluster", _cluster())
+    live["metadata"] |= {"name": "live", "labels": {}, "generation": 3}
+    live["spec"]["workerGroupSpecs"][0]["replicas"] = 5
+    cluster = _cluster(enableInTreeAutoscaling=True)
+    job = _ray_job(cluster) if kind == "RayJob" else _job("RayService", {"rayClusterConfig": cluster})
+    job["metadata"] |= {"annotations": dict(_ELASTIC), "generation": 1}
+
+    def sync(*workloads: Any, around: tuple[Any, ...] = ()) -> Sync:
+        return sync_workloads(job, workloads, now="2026-01-01T00:00:00Z", around=around)
+
+    # There is no cluster yet.
+    found = sync()
+    (write,), (step,) = found.writes, found.steps
+    job["metadata"]["annotations"] = write.manifest["metadata"]["annotations"]  # type: ignore[index,call-overload]
+    assert job["metadata"]["annotations"][key] == ""
+    assert sync(step.workload) == Sync(workloads=(step.workload,))
+    job["status"] = {"rayClusterName": "live", "activeServiceStatus": {"rayClusterName": "live"}}
+    running = {**step.workload, "status": {"conditions": [{"type": "QuotaReserved", "status": "True"}]}}
+    found = sync(running, around=(live,))
+    assert found.writes[0].manifest["metadata"]["annotations"][key] == "3"  # type: ignore[index,call-overload]
+    # The larger slice has a name of its own, though the job has not changed.
+    new: Any = found.workload
+    old: Any = step.workload
+    assert new["metadata"]["name"] != old["metadata"]["name"]
+    assert [it["count"] for it in new["spec"]["podSets"]][1] == 5
 
 
 def test_start_writes_the_submitter_and_stop_restores_the_templates() -> None:

@@ -1,0 +1,146 @@
+"""The Workloads and the pods of a LeaderWorkerSet that comes or changes (rules/10 §5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import quoted
+from kueuecore.jobs.context import Surroundings, labels_of
+from kueuecore.jobs.integration import NoWorkload, Write
+from kueuecore.jobs.job_event import JobEvent
+from kueuecore.jobs.leader_worker_set import (
+    LEADER_WORKER_SET,
+    SET_NAME,
+    joined_group,
+    n_groups,
+    name_of_group,
+)
+from kueuecore.jobs.owners import controller_of
+from kueuecore.jobs.pod import is_terminated
+from kueuecore.jobs.set_pods import is_of_old_revision, objects_beside, ungated
+from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep, created, deleted, warnings_of
+from kueuecore.jobs.workload_builder import check_priority, new_workload, priority_of
+from kueuecore.jobs.workload_following import gates_followed, in_queue_of, priority_followed
+from kueuecore.jobs.workload_names import is_variant, uid_of
+
+__all__ = ["sync_leader_worker_set"]
+
+
+def sync_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> Sync:
+    """What Kueue's controller of LeaderWorkerSets does when one comes or changes.
+
+    Args:
+        job: The LeaderWorkerSet, which Kueue manages.
+        surroundings: Its Workloads, pods, StatefulSets and priority classes among others.
+    """
+    groups = _Groups(job, surroundings)
+    groups.sync()
+    return Sync(
+        workloads=tuple(groups.workloads),
+        steps=tuple(groups.steps),
+        writes=tuple(_pod_writes(job, surroundings)),
+        events=tuple(groups.events),
+        reason=groups.reason,
+    )
+
+
+class _Groups:
+    """The groups of a LeaderWorkerSet, each of which has a Workload."""
+
+    def __init__(self, job: JsonObject, surroundings: Surroundings) -> None:
+        self._job = job
+        self._surroundings = surroundings
+        self._configuration = surroundings.configuration
+        self._namespace = text_at(job, "metadata", "namespace")
+        self.workloads: list[JsonObject] = []
+        self.steps: list[WorkloadStep] = []
+        self.events: list[JobEvent] = []
+        self.reason = ""
+
+    def sync(self) -> None:
+        own = {text_at(it, "metadata", "name"): it for it in self._own()}
+        new = []
+        for index in range(n_groups(self._job)):
+            name = name_of_group(self._job, index, self._configuration)
+            if (workload := own.pop(name, None)) is None:
+                new.append((index, name))
+            else:
+                self._follow(workload)
+        self._create(new)
+        for _, surplus in sorted(own.items()):
+            self.steps += deleted(surplus)
+
+    def _own(self) -> Iterable[JsonObject]:
+        """The Workloads that name the set as an owner, by its UID: another one may have had its name."""
+        mine = uid_of(self._job), text_at(self._job, "metadata", "name")
+        for (namespace, _), it in self._surroundings.workloads.items():
+            owners = {(text_at(o, "uid"), text_at(o, "name")) for o in list_at(it, "metadata", "ownerReferences")}
+            if namespace == self._namespace and mine in owners and not is_variant(it):
+                yield it
+
+    def _follow(self, workload: JsonObject) -> None:
+        """Let a Workload follow the queue, the gates and the priority class of the set."""
+        job, event = self._job, None
+        after = in_queue_of(job, workload)
+        if self._configuration.enabled("AdmissionGatedBy"):
+            after, event = gates_followed(job, after, about=job)
+        if after != workload:
+            self.steps.append(WorkloadStep(Action.UPDATE, after, event=event))
+        try:
+            ((raised, event),) = priority_followed(job, [after], self._surroundings, pod_class=None, about=job)
+        except NoWorkload as reason:
+            self._wait(reason)
+        else:
+            if raised != after:
+                after = raised
+                self.steps.append(WorkloadStep(Action.UPDATE, after, event=event))
+        self.workloads.append(after)
+
+    def _create(self, groups: Iterable[tuple[int, str]]) -> None:
+        """Make the Workloads of new groups."""
+        job, surroundings = self._job, self._surroundings
+        missing = list(groups)
+        try:
+            if not missing:
+                return
+            if text_at(job, "metadata", "deletionTimestamp"):
+                raise NoWorkload("it is being deleted")
+            pod_sets = [it.to_manifest(self._configuration) for it in LEADER_WORKER_SET.pod_sets(job, surroundings)]
+            priority, problem = priority_of(job, pod_sets, surroundings)
+            check_priority(problem)
+        except NoWorkload as reason:
+            self._wait(reason)
+            return
+        for index, name in missing:
+            if (self._namespace, name) in surroundings.workloads:
+                self.reason = f"a Workload named {quoted(name)} is still there"
+                continue
+            made = new_workload(job, LEADER_WORKER_SET, pod_sets, self._configuration, index=index)
+            made = {**made, "spec": {**object_at(made, "spec"), **priority}}
+            self.steps.append(created(made, job))
+            self.workloads.append(made)
+
+    def _wait(self, reason: NoWorkload) -> None:
+        self.reason = str(reason)
+        self.events += [it for it in warnings_of(reason, self._job) if it not in self.events]
+
+
+def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
+    """Let pods join their groups, and those go that wait for nothing any more."""
+    name = text_at(job, "metadata", "name")
+    sets = {
+        text_at(it, "metadata", "name"): it
+        for it in objects_beside(job, "apps/v1", "StatefulSet", surroundings)
+        if labels_of(it).get(SET_NAME) == name
+    }
+    for pod in objects_beside(job, "v1", "Pod", surroundings):
+        if labels_of(pod).get(SET_NAME) != name:
+            continue
+        after, stateful_set = pod, sets.get(text_at(controller_of(pod), "name"))
+        if stateful_set is None or is_of_old_revision(stateful_set, pod):
+            after = ungated(pod)
+        elif not is_terminated(pod) and not text_at(pod, "metadata", "deletionTimestamp"):
+            after = joined_group(pod, job, surroundings.configuration)
+        if after != pod:
+            yield Write(after)

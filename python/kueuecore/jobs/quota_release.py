@@ -1,0 +1,64 @@
+"""Conditions of a Workload that gives its quota back because its job can not use it (rules/10 §5.6)."""
+
+from __future__ import annotations
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.jobs.context import JobsConfiguration
+from kueuecore.jobs.field_paths import with_value, without_value
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.times import format_time, nanoseconds
+
+__all__ = ["without_reservation"]
+
+_SECOND_NS = 1_000_000_000
+
+
+def without_reservation(
+    workload: JsonObject, *, reason: str, message: str, now: int, configuration: JobsConfiguration
+) -> JsonObject:
+    """A Workload that holds no quota: QuotaReserved is False, it has no admission, and is not admitted.
+
+    Args:
+        workload: The Workload.
+        reason: The reason of the condition QuotaReserved.
+        message: Its message.
+        now: The time, in nanoseconds since 1970.
+        configuration: Whose gates count.
+    """
+    was_admitted = has_condition(workload, "Admitted")
+    seconds = _seconds_admitted(workload, now) if was_admitted else 0
+    after = _with_false(workload, "QuotaReserved", reason, message, now)
+    after = without_value(after, ("status", "admission"))
+    is_explicit = configuration.enabled("UnadmittedWorkloadsObservability")
+    if not was_admitted and not is_explicit:
+        return after
+    if seconds:
+        total = int_at(workload, "status", "accumulatedPastExecutionTimeSeconds") + seconds
+        after = with_value(after, ("status", "accumulatedPastExecutionTimeSeconds"), total)
+    checks = list_at(workload, "status", "admissionChecks")
+    if is_explicit or all(text_at(it, "state") == "Ready" for it in checks):
+        return _with_false(after, "Admitted", "NoReservation", "The workload has no reservation", now)
+    message = "The workload has no reservation and not all checks ready"
+    return _with_false(after, "Admitted", "NoReservationUnsatisfiedChecks", message, now)
+
+
+def _seconds_admitted(workload: JsonObject, now: int) -> int:
+    conditions = (it for it in list_at(workload, "status", "conditions") if text_at(it, "type") == "Admitted")
+    since = text_at(next(conditions), "lastTransitionTime")
+    return max(0, now - nanoseconds(since)) // _SECOND_NS if since else 0
+
+
+def _with_false(workload: JsonObject, kind: str, reason: str, message: str, now: int) -> JsonObject:
+    """A Workload with a condition that is False; it keeps the time since when it is so."""
+    conditions = [object_at(it) for it in list_at(workload, "status", "conditions")]
+    before = next((it for it in conditions if text_at(it, "type") == kind), None)
+    after: JsonObject = {"type": kind, "status": "False", "reason": reason, "message": message}
+    if "generation" in object_at(workload, "metadata"):
+        after["observedGeneration"] = int_at(workload, "metadata", "generation")
+    since = text_at(before, "lastTransitionTime") if text_at(before, "status") == "False" else ""
+    after["lastTransitionTime"] = since or format_time(now // _SECOND_NS * _SECOND_NS)
+    if before is None:
+        changed: list[JsonValue] = [*conditions, after]
+    else:
+        changed = [after if it is before else it for it in conditions]
+    return with_value(workload, ("status", "conditions"), changed)

@@ -1,0 +1,62 @@
+"""Pods of StatefulSets and LeaderWorkerSets: the queue that they follow, and those that are let go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.jobs.context import QUEUE_LABEL, Surroundings, labels_of
+from kueuecore.jobs.field_paths import with_value
+from kueuecore.jobs.injection import TOPOLOGY_GATE
+from kueuecore.jobs.integration import Write
+from kueuecore.jobs.pod import ADMISSION_GATE
+from kueuecore.jobs.scheduling_gates import without_gate
+
+__all__ = ["in_queue", "is_of_old_revision", "objects_beside", "ungate_pods", "ungated"]
+
+_REVISION = "controller-revision-hash"
+
+
+def objects_beside(job: JsonObject, api_version: str, kind: str, surroundings: Surroundings) -> Iterator[JsonObject]:
+    """The objects of a kind in the namespace of a job."""
+    namespace = text_at(job, "metadata", "namespace") or surroundings.configuration.default_namespace
+    for (its_version, its_kind, its_namespace, _), plain in surroundings.by_key.items():
+        if (its_version, its_kind, its_namespace) == (api_version, kind, namespace):
+            yield plain
+
+
+def is_of_old_revision(stateful_set: JsonObject, pod: JsonObject) -> bool:
+    """Whether a rollout of its StatefulSet replaces a pod: it is deleted soon, and may as well run until then."""
+    current, update = (text_at(stateful_set, "status", key) for key in ("currentRevision", "updateRevision"))
+    return current != update and labels_of(pod).get(_REVISION, "") == current
+
+
+def ungated(pod: JsonObject) -> JsonObject:
+    """A pod that waits for no admission."""
+    spec = object_at(pod, "spec")
+    freed = without_gate(without_gate(spec, ADMISSION_GATE), TOPOLOGY_GATE)
+    return pod if freed is spec else {**pod, "spec": freed}
+
+
+def in_queue(pod: JsonObject, queue: str) -> JsonObject:
+    """A pod in another queue."""
+    if labels_of(pod).get(QUEUE_LABEL) == queue:
+        return pod
+    return with_value(pod, ("metadata", "labels", QUEUE_LABEL), queue)
+
+
+def ungate_pods(pods: Iterable[JsonObject]) -> tuple[Write, ...]:
+    """The writes that let the pods of a LeaderWorkerSet go that has been deleted (rules/10 §5.7).
+
+    Nobody would ever admit them, and they could not end.
+
+    Args:
+        pods: Its pods, which have its name in their label `leaderworkerset.sigs.k8s.io/name`.
+
+    Example:
+        >>> gates = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}]
+        >>> (write,) = ungate_pods([{"kind": "Pod", "spec": {"schedulingGates": gates}}])
+        >>> write.manifest["spec"]
+        {}
+    """
+    return tuple(Write(after) for pod in pods if (after := ungated(pod)) is not pod)
