@@ -81,10 +81,7 @@ class ApiServer:
             RefusedError: There is no such object (404), or it was written meanwhile (409).
         """
         old = self.get(kind, name, namespace=namespace)
-        for field_name in ("resourceVersion", "uid"):
-            wanted = text_at(patch, "metadata", field_name)
-            if wanted and wanted != text_at(old, "metadata", field_name):
-                raise RefusedError(409, f"{kind} {namespace}/{name} is not what it was")
+        self._check_version(old, object_at(patch, "metadata"))
         parts = {"status": patch.get("status")} if subresource else {k: v for k, v in patch.items() if k != "status"}
         new = patched(old, {part: value for part, value in parts.items() if value is not None})
         metadata = object_at(new, "metadata") | {
@@ -93,7 +90,11 @@ class ApiServer:
         }
         if {**new, "metadata": {**metadata, "resourceVersion": text_at(old, "metadata", "resourceVersion")}} == old:
             return old
-        return self._store((kind, namespace, name), "MODIFIED", {**new, "metadata": metadata})
+        # The last finalizer held it.
+        has_gone = bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
+        return self._store(
+            (kind, namespace, name), "DELETED" if has_gone else "MODIFIED", {**new, "metadata": metadata}
+        )
 
     def update(self, manifest: _Object, *, subresource: str = "") -> _Object:
         """Replace an object by a newer version of it, or only its status.
@@ -106,14 +107,30 @@ class ApiServer:
         old = self.get(kind, name, namespace=namespace)
         return self.patch(kind, name, merge_patch(old, manifest), namespace=namespace, subresource=subresource)
 
-    def delete(self, kind: str, name: str, *, namespace: str = "") -> None:
-        """Delete an object.
+    def delete(self, kind: str, name: str, *, namespace: str = "", preconditions: _Object | None = None) -> _Object:
+        """Delete an object; one with finalizers goes once the last of them is taken off.
+
+        Args:
+            kind: Its kind.
+            name: Its name.
+            namespace: Its namespace.
+            preconditions: The `uid` and `resourceVersion` that it has to have.
 
         Raises:
-            RefusedError: There is no such object (404).
+            RefusedError: There is no such object (404), or it is not what it was (409).
+
+        Returns:
+            The object as it was last, or as it waits for its finalizers.
         """
         old = self.get(kind, name, namespace=namespace)
-        self._store((kind, namespace, name), "DELETED", old)
+        self._check_version(old, preconditions or {})
+        metadata = object_at(old, "metadata")
+        if not metadata.get("finalizers"):
+            return self._store((kind, namespace, name), "DELETED", old)
+        if metadata.get("deletionTimestamp"):
+            return old
+        deleted = {**metadata, "deletionTimestamp": format_time(self.now // 10**9 * 10**9)}
+        return self._store((kind, namespace, name), "MODIFIED", {**old, "metadata": deleted})
 
     def get(self, kind: str, name: str, *, namespace: str = "") -> _Object:
         """An object as it is.
@@ -160,6 +177,13 @@ class ApiServer:
         """Forget the events so far: who watches from an older version has to list again."""
         self._compacted = self.version
         self.history.clear()
+
+    def _check_version(self, old: _Object, wanted: _Object) -> None:
+        for name in ("resourceVersion", "uid"):
+            if wanted.get(name) and wanted[name] != text_at(old, "metadata", name):
+                kind, metadata = text_at(old, "kind"), object_at(old, "metadata")
+                place = f"{text_at(metadata, 'namespace')}/{text_at(metadata, 'name')}"
+                raise RefusedError(409, f"{kind} {place} is not what it was")
 
     def _store(self, key: _Key, happened: str, manifest: _Object) -> _Object:
         self.version += 1
