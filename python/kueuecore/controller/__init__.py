@@ -5,10 +5,22 @@ told of its own writes, and of everything else, may come late, twice, out of ord
 """
 
 from kueuecore.controller.cycle_report import Considered, Verdict
+from kueuecore.controller.job_controller import JobController, JobWork
 from kueuecore.controller.loop import Controller
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.validation import WatchError
 from kueuecore.controller.watched_kinds import WATCHED
 from kueuecore.controller.writes import Turn, WorkloadWrite
 
-__all__ = ["WATCHED", "Considered", "Controller", "Metrics", "Turn", "Verdict", "WatchError", "WorkloadWrite"]
+__all__ = [
+    "WATCHED",
+    "Considered",
+    "Controller",
+    "JobController",
+    "JobWork",
+    "Metrics",
+    "Turn",
+    "Verdict",
+    "WatchError",
+    "WorkloadWrite",
+]

@@ -337,12 +337,7 @@ class Controller:
     # What jobs do.
 
     def finished(
-        self,
-        name: str,
-        *,
-        namespace: str,
-        reason: str = "Succeeded",
-        message: str = "Job finished successfully",
+        self, name: str, *, namespace: str, reason: str = "Succeeded", message: str = "Job finished successfully"
     ) -> bool:
         """The job of a Workload has ended: its quota is free once that is written, with the next turn.
 
@@ -350,7 +345,7 @@ class Controller:
             False if there is no such Workload.
         """
         told = _arguments.text("reason", reason), _arguments.text("message", message)
-        return self._hear(namespace, name, JobReport(finished=told))
+        return self.report(name, namespace=namespace, report=JobReport(finished=told))
 
     def stopped(self, name: str, *, namespace: str) -> bool:
         """The job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).
@@ -358,7 +353,7 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, JobReport(stopped=True))
+        return self.report(name, namespace=namespace, report=JobReport(stopped=True))
 
     def note_readiness(self, name: str, *, namespace: str, are_ready: bool) -> bool:
         """The pods of a Workload's job are all ready, or not any more (rules/07 §6).
@@ -366,7 +361,19 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        return self._hear(namespace, name, JobReport(are_ready=_arguments.flag("are_ready", are_ready)))
+        are_ready = _arguments.flag("are_ready", are_ready)
+        return self.report(name, namespace=namespace, report=JobReport(are_ready=are_ready))
+
+    def report(self, name: str, *, namespace: str, report: JobReport) -> bool:
+        """The job of a Workload has done all of this, as `kueuecore.jobs.reconcile_job` found.
+
+        Returns:
+            False if there is no such Workload.
+        """
+        is_there = self._workloads.tell(_arguments.workload_key(namespace, name), report)
+        if is_there:
+            self._idle_cycles.end()
+        return is_there
 
     # What is known.
 
@@ -458,19 +465,13 @@ class Controller:
             self._objects.take(key_of(manifest), Version.of(manifest), manifest, at)
         try:
             self._objects.versions.remember(saved.versions)
-            for key, report in saved.reports():
-                if not self._hear(*key, report):
+            for (namespace, name), report in saved.reports():
+                if not self.report(name, namespace=namespace, report=report):
                     raise ValueError(REPORT_PROBLEM)
         except ValueError as error:
             raise ValueError(f"this is not a valid save: {error}") from None
 
-    # What jobs have done.
-
-    def _hear(self, namespace: str, name: str, report: JobReport) -> bool:
-        is_there = self._workloads.tell(_arguments.workload_key(namespace, name), report)
-        if is_there:
-            self._idle_cycles.end()
-        return is_there
+    # How writes went.
 
     def _known_of(self, write: WorkloadWrite) -> tuple[tuple[str, str], WorkloadRecord | None]:
         _arguments.instance("write", write, WorkloadWrite)

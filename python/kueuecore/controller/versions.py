@@ -110,6 +110,10 @@ class Versions:
         if version.number is not None and version.is_newer_than(self._watched.get(kind, Version("", "0"))):
             self._watched[kind] = Version("", version.text)
 
+    def is_listed(self, kind: str) -> bool:
+        """Have all objects of a kind been listed once?"""
+        return kind in self._listed
+
     def to_json(self) -> JsonObject:
         """What is remembered beside the objects: lists, watches, and what has gone."""
         gone: list[JsonValue] = [[*key, *it] for key, it in self._gone.items()]

@@ -27,10 +27,13 @@ from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
 from kueuecore.jobs.integrations import INTEGRATIONS, with_kinds
 from kueuecore.jobs.job_event import JobEvent
+from kueuecore.jobs.job_report import JobReport
 from kueuecore.jobs.jobs_to_workloads import Ignored, JobsResult, workloads_for
 from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
 from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
 from kueuecore.jobs.pod_group import pod_group
+from kueuecore.jobs.reconcile import Reconciliation, reconcile_job
+from kueuecore.jobs.requests import Request, Verb, requests_of
 from kueuecore.jobs.set_pods import ungate_pods
 from kueuecore.jobs.stateful_set import pod_of_stateful_set
 from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
@@ -48,14 +51,18 @@ __all__ = [
     "Integration",
     "JobEvent",
     "JobPodSet",
+    "JobReport",
     "JobsConfiguration",
     "JobsResult",
     "NoWorkload",
     "PodSetInfo",
+    "Reconciliation",
+    "Request",
     "StartError",
     "StopReason",
     "Surroundings",
     "Sync",
+    "Verb",
     "WorkloadIdentity",
     "WorkloadStep",
     "Write",
@@ -66,6 +73,8 @@ __all__ = [
     "pod_of_leader_worker_set",
     "pod_of_stateful_set",
     "reclaimable_pods",
+    "reconcile_job",
+    "requests_of",
     "start_job",
     "stop_job",
     "sync_workloads",

@@ -264,13 +264,15 @@ class Surroundings:
             by_key=by_key,
         )
 
-    def with_workloads(self, workloads: Iterable[JsonObject]) -> Surroundings:
-        """The same objects beside these Workloads alone."""
+    def beside(
+        self, workloads: Iterable[JsonObject], by_key: Mapping[tuple[str, str, str, str], JsonObject] | None = None
+    ) -> Surroundings:
+        """The same, with these Workloads alone; and with all objects by their keys, if these have changed."""
         default = self.configuration.default_namespace
         found = {
             (text_at(it, "metadata", "namespace") or default, text_at(it, "metadata", "name")): it for it in workloads
         }
-        return replace(self, workloads=found, owned=_owned(found))
+        return replace(self, workloads=found, owned=_owned(found), by_key=self.by_key if by_key is None else by_key)
 
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate that matters to jobs is on."""

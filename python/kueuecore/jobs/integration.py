@@ -206,6 +206,10 @@ def _all_valid(_job: JsonObject, _pod_sets: Sequence[JobPodSet], _surroundings: 
     return []
 
 
+def _none_reclaimable(_job: JsonObject) -> Mapping[str, int]:
+    return {}
+
+
 def _unchanged(job: JsonObject, _configuration: JobsConfiguration) -> JsonObject:
     return job
 
@@ -299,12 +303,17 @@ class Integration:
     finished: Callable[[JsonObject], Finished | None] = lambda _: None
     pods_ready: Callable[[JsonObject], bool] = lambda _: False
     elastic_annotations: Callable[[JsonObject, Surroundings], Mapping[str, str]] = lambda _job, _surroundings: {}
-    reclaimable_pods: Callable[[JsonObject], Mapping[str, int]] = lambda _: {}
+    reclaimable_pods: Callable[[JsonObject], Mapping[str, int]] = _none_reclaimable
 
     @property
     def group(self) -> str:
         """The API group; empty for the core group."""
         return group_of(self.api_version)
+
+    @property
+    def tells_reclaimable_pods(self) -> bool:
+        """Whether jobs tell which of their pods are done; what others have written stays otherwise."""
+        return self.reclaimable_pods is not _none_reclaimable
 
     def suspend(self, job: JsonObject) -> JsonObject:
         """The job, suspended; a kind without such a field is as before."""

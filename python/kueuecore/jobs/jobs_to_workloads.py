@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from kueuecore._arguments import each, mapping
@@ -138,6 +139,18 @@ def surroundings_of(
         frameworks={(it.api_version, it.kind): it.framework for it in integrations.values()},
         own_frameworks={it.framework for key, it in integrations.items() if INTEGRATIONS.get(key) is not it},
     )
+
+
+def surroundings_with(
+    around: Iterable[ManifestLike] | Surroundings,
+    workloads: Iterable[JsonObject],
+    configuration: JobsConfiguration,
+    integrations: Mapping[tuple[str, str], Integration],
+) -> Surroundings:
+    """What a job stands in, with these Workloads."""
+    if isinstance(around, Surroundings):
+        return around.beside(workloads)
+    return surroundings_of(chain(each("around", around), workloads), configuration, integrations)
 
 
 class _Builder:

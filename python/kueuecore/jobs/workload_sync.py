@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 
 from kueuecore._arguments import each
 from kueuecore._json import JsonObject, list_at, object_at, text_at
@@ -23,10 +22,11 @@ from kueuecore.jobs.integration import Integration, NoWorkload, Write, WriteKind
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
-from kueuecore.jobs.jobs_to_workloads import surroundings_of
+from kueuecore.jobs.jobs_to_workloads import surroundings_with
 from kueuecore.jobs.lifecycle import StopReason, check_workload, known_integration
+from kueuecore.jobs.owned_workloads import owned_workloads
 from kueuecore.jobs.owners import OwnerError, managed_ancestor
-from kueuecore.jobs.pod import SERVING
+from kueuecore.jobs.pod import POD, SERVING
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.pod_group_sync import (
     NotMatching,
@@ -42,7 +42,7 @@ from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.jobs.workload_builder import check_priority, complete_workload, is_label_value
 from kueuecore.jobs.workload_following import gates_followed, in_queue_of, priority_followed
 from kueuecore.jobs.workload_matching import fits_workload
-from kueuecore.jobs.workload_names import is_variant, owner_reference, uid_of
+from kueuecore.jobs.workload_names import owner_reference, uid_of
 from kueuecore.jobs.workload_slices import chosen_slice
 from kueuecore.manifests import ManifestLike, object_ref
 from kueuecore.times import TimeLike, format_time, nanoseconds
@@ -55,7 +55,7 @@ def sync_workloads(
     workloads: Iterable[JsonObject],
     *,
     now: TimeLike,
-    around: Iterable[ManifestLike] = (),
+    around: Iterable[ManifestLike] | Surroundings = (),
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> Sync:
@@ -88,11 +88,22 @@ def sync_workloads(
     for it in each("workloads", workloads):
         check_workload(it)
         everything.append(it)
-    surroundings = surroundings_of(chain(each("around", around), everything), configuration, integrations)
-    job = integration.with_defaults(job)
+    surroundings = surroundings_with(around, everything, configuration, integrations)
+    return sync_in(integration.with_defaults(job), integration, surroundings, now=at, integrations=integrations)
+
+
+def sync_in(
+    job: JsonObject,
+    integration: Integration,
+    surroundings: Surroundings,
+    *,
+    now: int,
+    integrations: Mapping[tuple[str, str], Integration],
+) -> Sync:
+    """The same of a job with its defaults, in surroundings that hold its Workloads."""
     if integration.is_serving:
-        return sync_serving(job, integration, surroundings, now=at)
-    return _Syncing(job, integration, surroundings, at, integrations).sync()
+        return sync_serving(job, integration, surroundings, now=now)
+    return _Syncing(job, integration, surroundings, now, integrations).sync()
 
 
 class _Syncing:
@@ -147,7 +158,8 @@ class _Syncing:
 
     def _check_owners(self) -> None:
         """A job below a managed one gets no Workload: its work would be queued twice (rules/10 §2.3)."""
-        if self._integration.is_top_level(self._job):
+        # Kueue's controller of pods never looks at their owners; its webhook does.
+        if self._integration in (POD, POD_GROUP) or self._integration.is_top_level(self._job):
             return
         try:
             ancestor = managed_ancestor(self._job, self._surroundings)
@@ -277,21 +289,7 @@ class _Syncing:
 
     def _own(self) -> list[JsonObject]:
         """The Workloads that the job owns, the oldest first."""
-        mine = owner_reference(self._job, controller=True)
-        keys = ("apiVersion", "kind", "name")
-        owned = [
-            it
-            for (namespace, _), it in self._surroundings.workloads.items()
-            if namespace == self._namespace
-            and not is_variant(it)
-            and any(
-                all(text_at(owner, key) == mine[key] for key in keys)
-                for owner in list_at(it, "metadata", "ownerReferences")
-            )
-        ]
-        return sorted(
-            owned, key=lambda it: (text_at(it, "metadata", "creationTimestamp"), text_at(it, "metadata", "uid"))
-        )
+        return owned_workloads(self._job, self._surroundings)
 
     def _fits(self, workload: JsonObject) -> bool:
         if self._integration is POD_GROUP:

@@ -1,0 +1,278 @@
+"""Kueue's controllers of jobs without their I/O: which job is to be looked at when, and what is to be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore._text import shown
+from kueuecore.controller import validation
+from kueuecore.controller.job_store import JobKey, JobStore
+from kueuecore.controller.loop import Controller
+from kueuecore.controller.versions import Key, Version, key_of
+from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
+from kueuecore.errors import ManifestError
+from kueuecore.jobs import (
+    INTEGRATIONS,
+    Integration,
+    JobEvent,
+    JobsConfiguration,
+    Reconciliation,
+    pod_group,
+    reconcile_job,
+)
+from kueuecore.jobs.context import configuration_or_default
+from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.requests import Request, requests_of
+from kueuecore.jobs.train_job import RUNTIMES
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["JobController", "JobWork"]
+
+_SECOND_NS = 1_000_000_000
+# As Kueue's work queues: each failure doubles the pause.
+_LONGEST_PAUSE_NS = 300 * _SECOND_NS
+_AROUND: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
+_TRAINER = "trainer.kubeflow.org/v1alpha1"
+
+
+@dataclass(frozen=True, slots=True)
+class JobWork:
+    """What one look at a job came to.
+
+    Args:
+        job: Kind, name and namespace of the job; of pods in a group those of the group, kind PodList.
+        requests: What to send, in this order; after a refusal the rest is left out.
+        events: The events to create once all were accepted.
+        waits_for: Why the job gets no Workload, or does not start; empty if nothing is in its way but its turn.
+    """
+
+    job: JobKey
+    requests: tuple[Request, ...]
+    events: tuple[JobEvent, ...]
+    waits_for: str
+
+
+class JobController:
+    """What the controllers of all kinds of jobs have to remember. It does no I/O and has no clock.
+
+    Whoever embeds it brings what watches say of all `kinds` (`observe`, `resync`), and does what `take_due` returns:
+    sends the requests of each `JobWork`, hands the answers to `observe`, and says how that went (`done`, `failed`).
+    What jobs have done is passed on to the loop. Not safe to use from several threads at a time.
+
+    Args:
+        loop: Who schedules the Workloads; it gets all that is observed.
+        configuration: How jobs are managed.
+        integrations: The kinds of jobs.
+
+    Example:
+        >>> jobs = JobController(Controller())
+        >>> jobs.kinds["Job"]
+        ('batch/v1', 'jobs')
+        >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab",
+        ...        "uid": "u1", "resourceVersion": "1", "labels": {"kueue.x-k8s.io/queue-name": "jobs"}},
+        ...        "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}}
+        >>> jobs.observe({"type": "ADDED", "object": job}, now=0)
+        True
+        >>> (work,) = jobs.take_due(0)
+        >>> [(request.verb.value, request.object.kind) for request in work.requests]
+        [('create', 'Workload')]
+    """
+
+    def __init__(
+        self,
+        loop: Controller,
+        *,
+        configuration: JobsConfiguration | None = None,
+        integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
+    ) -> None:
+        self._loop = loop
+        self._configuration = configuration_or_default(configuration)
+        self._integrations = integrations
+        self._store = JobStore(self._configuration, integrations)
+        # When to look at a job.
+        self._due: dict[JobKey, int] = {}
+        # How often its requests were refused in turn.
+        self._failures: dict[JobKey, int] = {}
+        # What is being sent, and what follows from it.
+        self._open: dict[JobKey, Reconciliation] = {}
+        # Jobs that have gone, as they were.
+        self._gone: dict[JobKey, JsonObject] = {}
+        # Jobs in whose way something is that may come.
+        self._waiting: dict[JobKey, str] = {}
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[str, str]]:
+        """What to list and watch, in this order, by kind: apiVersion and the plural in the path."""
+        found = {**self._loop.kinds, **_AROUND}
+        enabled = {*self._configuration.frameworks}
+        for it in self._integrations.values():
+            is_known = INTEGRATIONS.get((it.group, it.kind)) is it
+            if it is not POD_GROUP and (it.framework in enabled or not is_known):
+                found[it.kind] = it.api_version, f"{it.kind.lower()}s"
+                if it.kind == "TrainJob":
+                    found |= {kind: (_TRAINER, f"{kind.lower()}s") for kind in RUNTIMES}
+        return found
+
+    # What is watched.
+
+    def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
+        """Take in a watch event, in any order, as often as it comes; and the answer to a request as if it were one.
+
+        Args:
+            event: `type` and `object`, as for `Controller.observe`, which gets it, too.
+            now: The time.
+
+        Raises:
+            WatchError, ManifestError, TypeError, ValueError: As `Controller.observe`. Nothing has changed.
+
+        Returns:
+            False if that is old news, or of a kind that nobody looks at.
+        """
+        at = nanoseconds(now)
+        kind, manifest = validation.event_of(event)
+        key, version = key_of(manifest), Version.of(manifest)
+        is_news = self._loop.observe(event, now=at)
+        if key[0] not in self.kinds or is_of_another_group(manifest, self.kinds) or kind == "BOOKMARK":
+            return is_news
+        if kind == "DELETED":
+            if not self._store.versions.is_gone(key, version):
+                return is_news
+            self._forget(key, version, at)
+        elif self._store.versions.is_news(key, version):
+            self._take(manifest, at)
+        else:
+            return is_news
+        return True
+
+    def resync(self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = "") -> None:
+        """Take in the list of all objects of a kind: what is not in it has gone.
+
+        Args:
+            kind: One of `kinds`.
+            objects: All of them. What an API server lists has no `kind` of its own, which is filled in.
+            now: The time.
+            resource_version: `metadata.resourceVersion` of the list.
+
+        Raises:
+            TypeError, ValueError: As `Controller.resync`. Nothing has changed.
+        """
+        at, version = nanoseconds(now), Version("", resource_version)
+        if kind not in self.kinds:
+            raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(self.kinds)}")
+        listed = validation.listed_objects(kind, self.kinds[kind][0], objects)
+        whole = [it for it, _ in listed.values()]
+        if kind in self._loop.kinds:
+            self._loop.resync(kind, whole, now=at, resource_version=resource_version)
+        for key in self._store.versions.missing(kind, listed.keys(), version):
+            self._forget(key, version, at)
+        for manifest in whole:
+            if self._store.versions.is_news(key_of(manifest), Version.of(manifest)):
+                self._take(manifest, at)
+        self._store.versions.list_taken(kind, version)
+
+    def _take(self, manifest: JsonObject, at: int) -> None:
+        before = self._store.get(key_of(manifest))
+        if before is not None and not Version.of(manifest).is_same_object(Version.of(before)):
+            # Its deletion was missed.
+            self._forget(key_of(manifest), Version.of(before), at)
+        elif before is not None:
+            self._touch(before, at)
+        self._store.put(manifest)
+        self._touch(manifest, at)
+
+    def _forget(self, key: Key, version: Version, at: int) -> None:
+        before = self._store.get(key)
+        if before is None:
+            self._store.drop(key, version)
+            return
+        self._touch(before, at)
+        if self._store.is_job(before):
+            job = self._store.job_key(before)
+            # Of a group this matters once its last pod has gone.
+            self._gone[job] = pod_group(job.name, [before]) if job.kind == POD_GROUP.kind else before
+        self._store.drop(key, version)
+
+    def _touch(self, manifest: JsonObject, at: int) -> None:
+        """Something has happened to an object: look at the jobs for which that matters."""
+        if self._store.is_job(manifest) or text_at(manifest, "kind") == "Workload":
+            self._due |= dict.fromkeys(self._store.touched_by(manifest), at)
+        elif text_at(manifest, "kind") in {**WATCHED, **_AROUND} or text_at(manifest, "kind") in RUNTIMES:
+            self._due |= dict.fromkeys(self._waiting, at)
+
+    # What is done.
+
+    def take_due(self, now: TimeLike) -> tuple[JobWork, ...]:
+        """Look at the jobs that are due; what comes of them. Jobs about which there is nothing to say are left out.
+
+        Args:
+            now: The time.
+        """
+        at = nanoseconds(now)
+        works = []
+        for key in [key for key, due in self._due.items() if due <= at and key not in self._open]:
+            del self._due[key]
+            gone, job = self._gone.pop(key, None), self._store.job(key)
+            if (last := job or gone or self._store.missed(key)) is None:
+                self._waiting.pop(key, None)
+                self._failures.pop(key, None)
+                continue
+            found = self._look(last, at, gone=job is None)
+            if (work := self._work_of(key, found, at)) is not None:
+                works.append(work)
+        return tuple(works)
+
+    def _look(self, job: JsonObject, at: int, *, gone: bool) -> Reconciliation:
+        surroundings = self._store.surroundings(job)
+        try:
+            return reconcile_job(
+                job,
+                list(surroundings.workloads.values()),
+                now=at,
+                around=surroundings,
+                integrations=self._integrations,
+                gone=gone,
+            )
+        except ManifestError as error:
+            return Reconciliation(waits_for=str(error))
+
+    def _work_of(self, key: JobKey, found: Reconciliation, at: int) -> JobWork | None:
+        waits_for, before = found.waits_for, self._waiting.pop(key, "")
+        if waits_for:
+            self._waiting[key] = waits_for
+        if found.wake is not None:
+            self._due.setdefault(key, max(found.wake, at))
+        requests = requests_of(found.writes, lambda ref: self._store.get((ref.kind, ref.namespace, ref.name)))
+        self._open[key] = found
+        if not requests:
+            self.done(key)
+        # What it waits for is said once.
+        if not requests and not found.events and waits_for == before:
+            return None
+        return JobWork(key, requests, found.events, waits_for if waits_for != before else "")
+
+    def done(self, job: JobKey) -> None:
+        """All requests of a `JobWork` were accepted."""
+        found = self._open.pop(job, None)
+        self._failures.pop(job, None)
+        for (namespace, name), report in found.reports.items() if found is not None else ():
+            self._loop.report(name, namespace=namespace, report=report)
+
+    def failed(self, job: JobKey, *, now: TimeLike) -> None:
+        """A request of a `JobWork` was refused, or nobody knows: it is tried again, after a pause that grows each time.
+
+        If a watch says something new of the job, that is earlier.
+        """
+        if self._open.pop(job, None) is None:
+            return
+        failures = self._failures.get(job, 0)
+        self._failures[job] = failures + 1
+        pause = min(_SECOND_NS << min(failures, 20), _LONGEST_PAUSE_NS)
+        self._due.setdefault(job, nanoseconds(now) + pause)
+
+    def next_wake(self, now: TimeLike) -> int | None:
+        """When to call `take_due` if nothing is observed before, in nanoseconds since 1970; `None`: never."""
+        at = nanoseconds(now)
+        return min((max(at, due) for key, due in self._due.items() if key not in self._open), default=None)

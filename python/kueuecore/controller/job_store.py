@@ -1,0 +1,223 @@
+"""The jobs of a cluster, what they own and what they stand in, as far as a controller has seen them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias, TypeVar
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.controller.versions import Key, Version, Versions, key_of
+from kueuecore.errors import ObjectRef
+from kueuecore.jobs import Integration, JobsConfiguration, Surroundings, integration_of, pod_group
+from kueuecore.jobs.jobs_to_workloads import surroundings_of
+from kueuecore.jobs.owners import controller_of
+from kueuecore.jobs.pod import group_name
+from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.validation import prebuilt_workload
+
+__all__ = ["JobKey", "JobStore"]
+
+JobKey: TypeAlias = ObjectRef
+"""Kind, name and namespace of a job; of pods in a group those of the group, kind PodList."""
+_Name: TypeAlias = tuple[str, str]
+_Outer = TypeVar("_Outer")
+_Inner = TypeVar("_Inner")
+_GROUP = POD_GROUP.kind
+
+
+class JobStore:
+    """Objects by their keys, and who owns what.
+
+    Args:
+        configuration: How jobs are managed.
+        integrations: The kinds of jobs.
+    """
+
+    def __init__(self, configuration: JobsConfiguration, integrations: Mapping[tuple[str, str], Integration]) -> None:
+        self._configuration = configuration
+        self._integrations = integrations
+        self._objects: dict[Key, JsonObject] = {}
+        # As surroundings look them up.
+        self._by_key: dict[tuple[str, str, str, str], JsonObject] = {}
+        self._groups: defaultdict[_Name, dict[str, JsonObject]] = defaultdict(dict)
+        # By the owner: the jobs below it, and its Workloads.
+        self._children: defaultdict[Key, dict[JobKey, None]] = defaultdict(dict)
+        self._owned: defaultdict[Key, dict[_Name, None]] = defaultdict(dict)
+        # By the Workload that they name.
+        self._naming: defaultdict[_Name, dict[JobKey, None]] = defaultdict(dict)
+        self._surroundings: Surroundings | None = None
+        self.versions = Versions()
+
+    def get(self, key: Key) -> JsonObject | None:
+        """An object that is there."""
+        return self._objects.get(key)
+
+    def __iter__(self) -> Iterator[JsonObject]:
+        """All objects."""
+        return iter(self._objects.values())
+
+    def is_job(self, manifest: JsonObject) -> bool:
+        """Is it of a kind of jobs?"""
+        return integration_of(manifest, integrations=self._integrations) is not None
+
+    # What comes and goes.
+
+    def put(self, manifest: JsonObject) -> None:
+        """An object has come, or changed."""
+        key = key_of(manifest)
+        before = self._objects.get(key)
+        if before is not None:
+            self._unlink(before)
+        self._objects[key] = manifest
+        self._link(manifest)
+        if not self._is_followed(manifest) and (before is None or _settings(before) != _settings(manifest)):
+            self._surroundings = None
+        self.versions.put(key, Version.of(manifest))
+
+    def drop(self, key: Key, version: Version) -> JsonObject | None:
+        """An object has gone; as it was."""
+        before = self._objects.pop(key, None)
+        self.versions.drop(key, version)
+        if before is not None:
+            self._unlink(before)
+            if not self._is_followed(before):
+                self._surroundings = None
+        return before
+
+    def _is_followed(self, manifest: JsonObject) -> bool:
+        """Is it a job or a Workload, and not something that jobs stand in?"""
+        return text_at(manifest, "kind") == "Workload" or self.is_job(manifest)
+
+    def _link(self, manifest: JsonObject) -> None:
+        kind, namespace, name = key_of(manifest)
+        self._by_key[self._long_key(manifest)] = manifest
+        if kind == "Workload":
+            for owner in list_at(manifest, "metadata", "ownerReferences"):
+                self._owned[text_at(owner, "kind"), namespace, text_at(owner, "name")][namespace, name] = None
+        elif self.is_job(manifest):
+            job = self.job_key(manifest)
+            if job.kind == _GROUP:
+                self._groups[namespace, job.name][name] = manifest
+            if (owner := controller_of(manifest)) is not None:
+                self._children[text_at(owner, "kind"), namespace, text_at(owner, "name")][job] = None
+            for workload in self._named(manifest, job):
+                self._naming[namespace, workload][job] = None
+
+    def _unlink(self, manifest: JsonObject) -> None:
+        kind, namespace, name = key_of(manifest)
+        self._by_key.pop(self._long_key(manifest), None)
+        if kind == "Workload":
+            for owner in list_at(manifest, "metadata", "ownerReferences"):
+                _remove(self._owned, (text_at(owner, "kind"), namespace, text_at(owner, "name")), (namespace, name))
+        elif self.is_job(manifest):
+            job = self.job_key(manifest)
+            pods = self._groups.get((namespace, job.name), {}) if job.kind == _GROUP else {}
+            pods.pop(name, None)
+            if (owner := controller_of(manifest)) is not None:
+                _remove(self._children, (text_at(owner, "kind"), namespace, text_at(owner, "name")), job)
+            if not pods:
+                self._groups.pop((namespace, job.name), None)
+                for workload in self._named(manifest, job):
+                    _remove(self._naming, (namespace, workload), job)
+
+    def _long_key(self, manifest: JsonObject) -> tuple[str, str, str, str]:
+        kind, namespace, name = key_of(manifest)
+        return text_at(manifest, "apiVersion"), kind, namespace or self._configuration.default_namespace, name
+
+    def _named(self, job: JsonObject, key: JobKey) -> set[str]:
+        """The Workloads that are a job's by their names."""
+        return {key.name if key.kind == _GROUP else "", prebuilt_workload(job, self._configuration)[0]} - {""}
+
+    # Who is to be looked at.
+
+    def job_key(self, job: JsonObject) -> JobKey:
+        """What is looked at when a job has changed: of a pod in a group, the group."""
+        kind, namespace, name = key_of(job)
+        group = group_name(job, self._configuration) if kind == "Pod" else ""
+        return ObjectRef(_GROUP, group, namespace) if group else ObjectRef(kind, name, namespace)
+
+    def touched_by(self, manifest: JsonObject) -> Iterator[JobKey]:
+        """The jobs for which it matters that a job or a Workload has come, changed or gone."""
+        kind, namespace, name = key_of(manifest)
+        owners: list[Key]
+        if kind == "Workload":
+            yield from self._naming.get((namespace, name), ())
+            references = list_at(manifest, "metadata", "ownerReferences")
+            owners = [(text_at(it, "kind"), namespace, text_at(it, "name")) for it in references]
+            for owner in owners:
+                job = self._objects.get(owner)
+                yield ObjectRef(owner[0], owner[2], namespace) if job is None else self.job_key(job)
+        else:
+            yield self.job_key(manifest)
+            owners = [key_of(manifest)]
+        # Children of children, too; who owns himself is met once.
+        seen = set(owners)
+        while owners:
+            for child in self._children.get(owners.pop(), ()):
+                yield child
+                if (its := (child.kind, child.namespace, child.name)) not in seen:
+                    seen.add(its)
+                    owners.append(its)
+
+    def job(self, key: JobKey) -> JsonObject | None:
+        """A job, or the group of some pods."""
+        if key.kind != _GROUP:
+            found = self._objects.get((key.kind, key.namespace, key.name))
+            # A pod of a group is looked at with its group.
+            return found if found is not None and self.job_key(found) == key else None
+        pods = self._groups.get((key.namespace, key.name))
+        # In the order in which they were made: the first one speaks for the group.
+        return pod_group(key.name, sorted(pods.values(), key=_age)) if pods else None
+
+    def missed(self, key: JobKey) -> JsonObject | None:
+        """A job that has gone unseen, as far as its Workloads tell; None if it has none, or may still be listed."""
+        if not self.versions.is_listed(key.kind):
+            return None
+        for workload in self._owned.get((key.kind, key.namespace, key.name), ()):
+            for owner in list_at(self._objects.get(("Workload", *workload)), "metadata", "ownerReferences"):
+                if (text_at(owner, "kind"), text_at(owner, "name")) == (key.kind, key.name):
+                    metadata: JsonObject = {"name": key.name, "namespace": key.namespace, "uid": text_at(owner, "uid")}
+                    return {"apiVersion": text_at(owner, "apiVersion"), "kind": key.kind, "metadata": metadata}
+        return None
+
+    def surroundings(self, job: JsonObject) -> Surroundings:
+        """What a job stands in, with the Workloads that may be its own or its owners'."""
+        if self._surroundings is None:
+            around = [it for it in self._objects.values() if not self._is_followed(it)]
+            self._surroundings = surroundings_of(around, self._configuration, self._integrations)
+        return self._surroundings.beside(self._workloads_of(job), self._by_key)
+
+    def _workloads_of(self, job: JsonObject) -> Iterable[JsonObject]:
+        namespace = text_at(job, "metadata", "namespace")
+        keys = dict.fromkeys((namespace, it) for it in self._named(job, self.job_key(job)))
+        if text_at(job, "kind") == _GROUP:
+            keys |= {(namespace, text_at(job, "metadata", "name")): None}
+        above: JsonObject | None = job
+        seen: set[Key] = set()
+        while above is not None and (key := key_of(above)) not in seen:
+            seen.add(key)
+            keys |= self._owned.get(key, {})
+            for pod in list_at(above, "items"):
+                keys |= self._owned.get(("Pod", namespace, text_at(pod, "metadata", "name")), {})
+            owner = controller_of(above)
+            above = self._objects.get((text_at(owner, "kind"), namespace, text_at(owner, "name")))
+        found = (self._objects.get(("Workload", *it)) for it in keys)
+        return [it for it in found if it is not None]
+
+
+def _age(pod: JsonObject) -> tuple[str, str]:
+    return text_at(pod, "metadata", "creationTimestamp"), text_at(pod, "metadata", "name")
+
+
+def _settings(manifest: JsonObject) -> JsonObject:
+    """What of an object may matter to jobs beside it: nothing that somebody writes all the time."""
+    metadata = {key: object_at(manifest, "metadata").get(key) for key in ("labels", "deletionTimestamp")}
+    return {**{key: it for key, it in manifest.items() if key != "status"}, "metadata": metadata}
+
+
+def _remove(table: defaultdict[_Outer, dict[_Inner, None]], outer: _Outer, inner: _Inner) -> None:
+    entries = table.get(outer, {})
+    entries.pop(inner, None)
+    if not entries:
+        table.pop(outer, None)

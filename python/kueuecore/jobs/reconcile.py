@@ -1,0 +1,409 @@
+"""One look at a job: what becomes of it, of its Workload and of its pods (rules/10 §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.errors import UnknownObjectError
+from kueuecore.jobs.context import (
+    MANAGED_LABEL,
+    JobsConfiguration,
+    Surroundings,
+    configuration_or_default,
+    is_elastic,
+    labels_of,
+)
+from kueuecore.jobs.enabled_kinds import why_off
+from kueuecore.jobs.field_paths import with_value
+from kueuecore.jobs.injection import StartError
+from kueuecore.jobs.integration import Integration, Write, WriteKind
+from kueuecore.jobs.integrations import INTEGRATIONS
+from kueuecore.jobs.job_event import JobEvent
+from kueuecore.jobs.job_report import JobReport
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.jobs_to_workloads import surroundings_with
+from kueuecore.jobs.lifecycle import (
+    StopReason,
+    check_workload,
+    known_integration,
+    limited_to_pod_sets,
+    start_job,
+    stop_job,
+)
+from kueuecore.jobs.owned_workloads import finalized_workload, newest_unfinished, owned_workloads
+from kueuecore.jobs.owners import OwnerError, managed_ancestor
+from kueuecore.jobs.pod import POD
+from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.quota_release import without_reservation
+from kueuecore.jobs.sync_steps import Action, Sync, key_of
+from kueuecore.jobs.workload_sync import sync_in
+from kueuecore.manifests import ManifestLike, object_ref
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["Reconciliation", "reconcile_job"]
+
+_RELEASED = "OwnerNotFound", "The workload's owner no longer exists"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciliation:
+    """What one look at a job came to.
+
+    Make the writes, one after the other. Once all are accepted, pass the reports on to the loop, and create the events.
+    If one is refused, leave out what follows, and look again; and so whenever the job or a Workload has changed.
+
+    Args:
+        workload: The Workload that stands for the job, as it is to be; None if none does, for now.
+        writes: What is to be written: the job or its pods, and Workloads.
+        reports: What the job has done, by namespace and name of the Workload: for `Controller.report`.
+        events: What Kueue would tell about it.
+        waits_for: Why the job gets no Workload, or does not start; empty if nothing is in its way but its turn.
+        wake: When to look again if nothing has happened by then, in nanoseconds since 1970; None: never.
+    """
+
+    workload: JsonObject | None = None
+    writes: tuple[Write, ...] = ()
+    reports: Mapping[tuple[str, str], JobReport] = field(default_factory=dict)
+    events: tuple[JobEvent, ...] = ()
+    waits_for: str = ""
+    wake: int | None = None
+
+
+def reconcile_job(
+    job: JsonObject,
+    workloads: Iterable[JsonObject],
+    *,
+    now: TimeLike,
+    around: Iterable[ManifestLike] | Surroundings = (),
+    configuration: JobsConfiguration | None = None,
+    integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
+    gone: bool = False,
+) -> Reconciliation:
+    """What Kueue's controller of this kind of jobs does when it looks at a job.
+
+    It makes, changes and deletes the Workload of the job, starts and stops the job, holds the children of managed jobs,
+    reports its end, its readiness and its stop, gives back the quota of pods that are done, and takes finalizers off.
+
+    Args:
+        job: The job as it is; of pods in a group, their `pod_group`.
+        workloads: The Workloads of its namespace; at least its own, those of its owners, and the one that it names.
+        now: The time: that of new conditions.
+        around: The objects beside it: queues, flavors, priority classes, AdmissionChecks, Namespaces, its owners, the
+            runtime of a TrainJob. Who looks at many jobs makes `Surroundings` of them once.
+        configuration: How jobs are managed; of `Surroundings` theirs counts.
+        integrations: The kinds of jobs.
+        gone: Has the job been deleted? Then give it as it was last seen.
+
+    Raises:
+        ManifestError: The kind is not known, or the job or a Workload has fields of other types than it should.
+
+    Example:
+        >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab",
+        ...        "labels": {"kueue.x-k8s.io/queue-name": "jobs"}},
+        ...        "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}}
+        >>> found = reconcile_job(job, [], now="2026-01-01T00:00:00Z")
+        >>> [(write.kind.value, write.manifest["kind"]) for write in found.writes], found.events[0].reason
+        ([('Create', 'Workload')], 'CreatedWorkload')
+    """
+    at = nanoseconds(now)
+    integration = known_integration(job, integrations)
+    everything = list(workloads)
+    for it in everything:
+        check_workload(it)
+    configuration = configuration_or_default(configuration)
+    surroundings = surroundings_with(around, everything, configuration, integrations)
+    look = _Look(integration.with_defaults(job), integration, surroundings, at, integrations)
+    if gone:
+        look.release()
+    elif not look.is_left_alone():
+        look.reconcile()
+    return look.result()
+
+
+class _Look:
+    """One job, and what is done about it."""
+
+    def __init__(
+        self,
+        job: JsonObject,
+        integration: Integration,
+        surroundings: Surroundings,
+        now: int,
+        integrations: Mapping[tuple[str, str], Integration],
+    ) -> None:
+        self._job = job
+        self._integration = integration
+        self._surroundings = surroundings
+        self._configuration = surroundings.configuration
+        self._now = now
+        self._integrations = integrations
+        self._workload: JsonObject | None = None
+        self._writes: list[Write] = []
+        self._reports: dict[tuple[str, str], JobReport] = {}
+        self._events: list[JobEvent] = []
+        self._waits_for = ""
+        self._wake: int | None = None
+
+    def result(self) -> Reconciliation:
+        return Reconciliation(
+            workload=self._workload,
+            writes=tuple(self._writes),
+            reports=self._reports,
+            events=tuple(self._events),
+            waits_for=self._waits_for,
+            wake=self._wake,
+        )
+
+    # Whose turn it is.
+
+    def is_left_alone(self) -> bool:
+        """Whether Kueue does not look at the job at all."""
+        job, surroundings = self._job, self._surroundings
+        self._waits_for = why_off(job, self._integration, surroundings) or self._integration.skipped(job)
+        if self._integration in (POD, POD_GROUP) and labels_of(job).get(MANAGED_LABEL) != "true":
+            self._waits_for = self._waits_for or f"it has no label {MANAGED_LABEL}: true"
+        namespace = text_at(job, "metadata", "namespace")
+        if not self._waits_for and not surroundings.is_selected(namespace):
+            self._waits_for = f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"'
+        return bool(self._waits_for)
+
+    def reconcile(self) -> None:
+        job, surroundings = self._job, self._surroundings
+        if self._integration is not POD_GROUP and text_at(job, "metadata", "deletionTimestamp"):
+            self.release()
+            self._writes += self._integration.finalize(job)
+            return
+        # Kueue's controller of pods never looks at their owners.
+        is_top_level = self._integration in (POD, POD_GROUP) or self._integration.is_top_level(job)
+        try:
+            ancestor = None if is_top_level else managed_ancestor(job, surroundings)
+        except OwnerError as error:
+            self._waits_for = str(error)
+            if error.warning:
+                self._tell("Warning", error.warning, error.note)
+            return
+        if ancestor is not None:
+            self._hold_child(ancestor)
+        elif surroundings.is_meant_for_kueue(job):
+            self._reconcile_workload()
+        else:
+            self._waits_for = "it names no queue"
+
+    def _hold_child(self, ancestor: JsonObject) -> None:
+        """A child has no Workload, and runs while that of its ancestor is admitted."""
+        job, integration = self._job, self._integration
+        self._waits_for = f"{object_ref(ancestor)} owns it, and has the Workload"
+        if integration.finished(job) is not None or integration.is_suspended(job):
+            return
+        workload = newest_unfinished(owned_workloads(ancestor, self._surroundings))
+        if workload is None:
+            is_held = True
+        elif is_elastic(job, self._configuration) or is_elastic(ancestor, self._configuration):
+            # While a larger slice replaces one, none may be admitted.
+            is_held = has_condition(workload, "Evicted")
+        else:
+            is_held = not has_condition(workload, "Admitted")
+        if is_held:
+            self._writes.append(Write(integration.suspend(job)))
+            self._tell("Normal", "Suspended", "Kueue managed child job suspended")
+
+    # The job and its Workload.
+
+    def _reconcile_workload(self) -> None:
+        job, integration = self._job, self._integration
+        sync = sync_in(job, integration, self._surroundings, now=self._now, integrations=self._integrations)
+        self._workload, self._waits_for = sync.workload, sync.reason
+        if sync.steps or sync.writes or integration.is_serving:
+            # What follows from that is for the next look.
+            self._take(sync)
+            return
+        workload = sync.workload
+        finished = integration.finished(job)
+        if workload is None:
+            self._events += sync.events
+            if finished is not None:
+                self._writes += integration.finalize(job)
+        elif has_condition(workload, "Finished"):
+            self._writes += [*integration.finalize(job), *self._without_finalizer(workload)]
+        elif text_at(workload, "metadata", "deletionTimestamp"):
+            self._stop(workload, StopReason.WORKLOAD_DELETED, "Workload is deleted")
+            if integration is POD_GROUP:
+                self._writes += integration.finalize(job)
+            self._writes += finalized_workload(workload)
+        elif finished is not None:
+            self._report(workload, JobReport(finished=(finished.reason, finished.message)))
+            self._tell("Normal", "FinishedWorkload", f"Workload '{key_of(workload)}' is declared finished")
+            self._writes += integration.finalize(job)
+        elif integration.is_on_hold(job):
+            if has_condition(workload, "QuotaReserved"):
+                self._hold(workload)
+        elif not self._reclaimed(workload):
+            self._note_readiness(workload)
+            self._run_or_stop(workload)
+
+    def _take(self, sync: Sync) -> None:
+        """Do what brings the Workloads of the job in line with it."""
+        self._events += sync.events
+        self._writes += sync.writes
+        for step in sync.steps:
+            if step.action is Action.FINISH:
+                self._report(step.workload, JobReport(finished=(step.reason, step.message)))
+            else:
+                self._writes.append(Write(step.workload, WriteKind(step.action.value)))
+            if step.event is not None:
+                self._events.append(step.event)
+
+    def _hold(self, workload: JsonObject) -> None:
+        """Give back the quota of a job that can not run for now."""
+        held = without_reservation(
+            workload, reason="OnHold", message="Job is on hold", now=self._now, configuration=self._configuration
+        )
+        self._writes.append(Write(held, WriteKind.UPDATE_STATUS))
+
+    def _without_finalizer(self, workload: JsonObject) -> list[Write]:
+        writes = finalized_workload(workload)
+        if writes:
+            self._tell("Normal", "FinishedWorkload", f"Workload '{key_of(workload)}' is declared finished")
+        return writes
+
+    def _reclaimed(self, workload: JsonObject) -> bool:
+        """Give back the quota of pods that are done, or take it again; does anything change?"""
+        if not (self._integration.tells_reclaimable_pods and self._configuration.enabled("ReclaimablePods")):
+            return False
+        pods = limited_to_pod_sets(self._integration.reclaimable_pods(self._job), workload)
+        told = list_at(workload, "status", "reclaimablePods")
+        if {text_at(it, "name"): int_at(it, "count") for it in told} == pods:
+            return False
+        reclaimable: list[JsonValue] = [{"name": name, "count": count} for name, count in pods.items()]
+        changed = with_value(workload, ("status", "reclaimablePods"), reclaimable)
+        self._writes.append(Write(changed, WriteKind.UPDATE_STATUS))
+        return True
+
+    def _note_readiness(self, workload: JsonObject) -> None:
+        """Report whether the pods are ready, where the Workload does not say so yet (rules/10 §4.4)."""
+        if not self._configuration.waits_for_pods_ready:
+            return
+        are_ready, is_admitted = self._integration.pods_ready(self._job), has_condition(workload, "Admitted")
+        told = _condition(workload, "PodsReady")
+        is_told = text_at(told, "status") == ("True" if are_ready and is_admitted else "False")
+        if not is_told or (not is_admitted and text_at(told, "reason") != "WaitForStart"):
+            self._report(workload, JobReport(are_ready=are_ready))
+
+    def _run_or_stop(self, workload: JsonObject) -> None:
+        job, integration = self._job, self._integration
+        is_suspended, is_admitted = integration.is_suspended(job), has_condition(workload, "Admitted")
+        if has_condition(workload, "Evicted"):
+            evicted = _condition(workload, "Evicted")
+            # Always: of a group, some pods may run that count as suspended for others.
+            self._stop(workload, StopReason.WORKLOAD_EVICTED, text_at(evicted, "message"))
+            if has_condition(workload, "QuotaReserved") and not integration.is_active(job):
+                self._report(workload, JobReport(stopped=True))
+            self._delete_deactivated(workload, evicted)
+        elif is_suspended and is_admitted:
+            self._start(workload)
+        elif is_suspended:
+            self._tell_of_checks(workload)
+        elif not is_admitted and not is_elastic(job, self._configuration):
+            self._stop(workload, StopReason.NOT_ADMITTED, "Not admitted by cluster queue")
+
+    def _start(self, workload: JsonObject) -> None:
+        # Kinds with a field that names who runs a job are left alone by their own controllers.
+        if self._integration in (POD, POD_GROUP) and self._is_multikueue(workload):
+            self._waits_for = "its pods run on a worker of MultiKueue"
+            return
+        try:
+            writes = start_job(
+                self._job,
+                workload,
+                flavors=self._surroundings.flavors,
+                configuration=self._configuration,
+                integrations=self._integrations,
+            )
+        except StartError as error:
+            self._report(workload, JobReport(finished=("FailedToStart", str(error))))
+            return
+        except UnknownObjectError as error:
+            self._waits_for = str(error)
+            return
+        self._writes += writes
+        queue = text_at(workload, "status", "admission", "clusterQueue")
+        self._tell_of_writes(writes, "Started", f"Admitted by clusterQueue {queue}")
+
+    def _stop(self, workload: JsonObject | None, reason: StopReason, message: str) -> None:
+        writes = stop_job(self._job, workload, reason=reason, message=message, integrations=self._integrations)
+        self._writes += writes
+        self._tell_of_writes(writes, "Stopped", message)
+
+    def _is_multikueue(self, workload: JsonObject) -> bool:
+        checks = {text_at(it, "name") for it in list_at(workload, "status", "admissionChecks")}
+        return self._surroundings.enabled("MultiKueue") and bool(checks & self._surroundings.multikueue_checks)
+
+    def _tell_of_checks(self, workload: JsonObject) -> None:
+        """What the checks say for which a reservation waits."""
+        waiting = [
+            f"{text_at(it, 'name')}: {text_at(it, 'message')}"
+            for it in list_at(workload, "status", "admissionChecks")
+            if text_at(it, "state") == "Pending" and text_at(it, "message")
+        ]
+        if waiting and has_condition(workload, "QuotaReserved"):
+            self._tell("Normal", "UpdatedAdmissionCheck", "; ".join(waiting))
+
+    # The end of a job.
+
+    def release(self) -> None:
+        """The job is deleted: nothing may hold its Workloads."""
+        for workload in owned_workloads(self._job, self._surroundings):
+            is_controlled = any(
+                object_at(it).get("controller") is True for it in list_at(workload, "metadata", "ownerReferences")
+            )
+            if (
+                self._surroundings.enabled("FinishOrphanedWorkloads")
+                and is_controlled
+                and not text_at(workload, "metadata", "deletionTimestamp")
+            ):
+                if not has_condition(workload, "Finished"):
+                    self._report(workload, JobReport(finished=_RELEASED))
+            else:
+                self._writes += finalized_workload(workload)
+
+    def _delete_deactivated(self, workload: JsonObject, evicted: JsonObject) -> None:
+        """The job of a Workload that Kueue has deactivated goes after its retention (rules/07 §9)."""
+        retention = self._configuration.deactivated_retention_ns
+        is_active = object_at(workload, "spec").get("active") is not False
+        if retention is None or is_active or not text_at(evicted, "reason").startswith("DeactivatedDueTo"):
+            return
+        end = nanoseconds(text_at(evicted, "lastTransitionTime")) + retention
+        if end > self._now:
+            self._wake = end
+            return
+        self._writes += [
+            *(Write(it, WriteKind.DELETE) for it in self._objects()),
+            *self._integration.finalize(self._job),
+        ]
+        self._tell("Normal", "Deleted", "Deleted job: deactivation retention period expired")
+
+    # What is told.
+
+    def _objects(self) -> list[JsonObject]:
+        """The job; of a group its pods."""
+        return [object_at(it) for it in list_at(self._job, "items")] if self._integration is POD_GROUP else [self._job]
+
+    def _report(self, workload: JsonObject, report: JobReport) -> None:
+        key = text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
+        self._reports[key] = self._reports[key].then(report) if key in self._reports else report
+
+    def _tell(self, kind: str, reason: str, message: str) -> None:
+        # Of a group the first pod speaks.
+        self._events.append(JobEvent(self._objects()[0], kind, reason, message))
+
+    def _tell_of_writes(self, writes: Iterable[Write], reason: str, message: str) -> None:
+        """An event about each object that is started or stopped."""
+        told = {object_ref(it.manifest): it.manifest for it in writes}
+        self._events += [JobEvent(it, "Normal", reason, message) for it in told.values()]
+
+
+def _condition(workload: JsonObject, kind: str) -> JsonObject:
+    conditions = list_at(workload, "status", "conditions")
+    return next((object_at(it) for it in conditions if text_at(it, "type") == kind), {})

@@ -1,0 +1,96 @@
+"""From writes to what is sent to an API server: creations, merge patches and deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._patches import merge_patch
+from kueuecore.errors import ObjectRef
+from kueuecore.jobs.integration import Write, WriteKind
+from kueuecore.manifests import object_ref
+
+__all__ = ["Request", "Verb", "requests_of"]
+
+
+class Verb(StrEnum):
+    """What a request does, as roles name it."""
+
+    CREATE = "create"
+    PATCH = "patch"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to an API server.
+
+    Args:
+        verb: Create, patch (a JSON merge patch, RFC 7386) or delete.
+        api_version: Group and version of the object.
+        object: Kind, name and namespace of the object.
+        subresource: `status`, or empty for the object itself.
+        body: The object to create, the patch, or the options of a deletion. With the `resourceVersion` for which it was
+            made, so that a server refuses it with a conflict (409) when somebody else was quicker.
+    """
+
+    verb: Verb
+    api_version: str
+    object: ObjectRef
+    subresource: str
+    body: JsonObject
+
+
+def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObject | None]) -> tuple[Request, ...]:
+    """What to send for writes, in their order.
+
+    Of several for one object each builds on the one before, so only the first names a `resourceVersion`.
+
+    Args:
+        writes: The writes.
+        stored: An object as it was when they were made; None if it was not there.
+
+    Example:
+        >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "namespace": "lab",
+        ...        "uid": "u1", "resourceVersion": "7"}, "spec": {"suspend": True}}
+        >>> (request,) = requests_of([Write({**job, "spec": {"suspend": False}})], lambda ref: job)
+        >>> request.verb.value, request.body
+        ('patch', {'spec': {'suspend': False}, 'metadata': {'uid': 'u1', 'resourceVersion': '7'}})
+    """
+    newest: dict[ObjectRef, JsonObject] = {}
+    requests = []
+    for write in writes:
+        after, ref = write.manifest, object_ref(write.manifest)
+        api_version = text_at(after, "apiVersion")
+        if write.kind is WriteKind.CREATE:
+            requests.append(Request(Verb.CREATE, api_version, ref, "", after))
+            continue
+        before = newest.get(ref) or stored(ref) or after
+        metadata = object_at(before, "metadata")
+        guard: JsonObject = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
+        if ref in newest:
+            guard.pop("resourceVersion", None)
+        newest[ref] = after
+        if write.kind is WriteKind.DELETE:
+            options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+            requests.append(Request(Verb.DELETE, api_version, ref, "", {**options, "preconditions": guard}))
+            continue
+        subresource = "status" if write.kind is WriteKind.UPDATE_STATUS else ""
+        patch = merge_patch(_part(before, subresource), _part(after, subresource))
+        if patch:
+            patch["metadata"] = {**object_at(patch, "metadata"), **guard}
+            requests.append(Request(Verb.PATCH, api_version, ref, subresource, patch))
+    return tuple(requests)
+
+
+def _part(manifest: JsonObject, subresource: str) -> JsonObject:
+    """What a request to the object, or to its status, can change."""
+    if subresource:
+        return {"status": manifest.get("status", {})}
+    kept = {key: it for key, it in manifest.items() if key != "status"}
+    # The server alone gives these.
+    given = ("resourceVersion", "uid", "generation", "creationTimestamp", "managedFields")
+    metadata = {key: it for key, it in object_at(manifest, "metadata").items() if key not in given}
+    return {**kept, "metadata": metadata}
