@@ -15,6 +15,7 @@ from kueuecore.controller import WATCHED
 
 KINDS = {plural: (kind, version) for kind, (version, plural) in WATCHED.items()}
 KINDS |= {"events": ("Event", "v1"), "jobs": ("Job", "batch/v1"), "pods": ("Pod", "v1")}
+KINDS |= {"priorityclasses": ("PriorityClass", "scheduling.k8s.io/v1")}
 KINDS |= {"jobsets": ("JobSet", "jobset.x-k8s.io/v1alpha2"), "rayjobs": ("RayJob", "ray.io/v1")}
 
 
@@ -108,9 +109,8 @@ class HttpApiServer:
             assert body["kind"] == kind
             return 201, [self.cluster.create(body)]
         if method == "DELETE":
-            gone = self.cluster.get(kind, name, namespace=namespace)
-            self.cluster.delete(kind, name, namespace=namespace)
-            return 200, [gone]
+            preconditions = (body or {}).get("preconditions")
+            return 200, [self.cluster.delete(kind, name, namespace=namespace, preconditions=preconditions)]
         if method == "PUT":
             return 200, [self.cluster.update(body, subresource=subresource)]
         assert content_type == "application/merge-patch+json"

@@ -18,24 +18,17 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kueuecore import jobs
-from kueuecore.controller import WATCHED, Controller, WorkloadWrite
+from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite
+from kueuecore.jobs import JobsConfiguration, Verb
 from kueuecore.times import format_time
 
 JsonObject = dict[str, Any]
-Key = tuple[str, str]  # namespace and name
-JOBS = {
-    "Job": ("batch/v1", "jobs"),
-    "JobSet": ("jobset.x-k8s.io/v1alpha2", "jobsets"),
-    "RayJob": ("ray.io/v1", "rayjobs"),
-    "Pod": ("v1", "pods"),
-}
-KINDS = {**WATCHED, **JOBS}
-QUEUE, GROUP = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-name"
+JOBS = JobsConfiguration(frameworks=("batch/job", "jobset.x-k8s.io/jobset", "ray.io/rayjob", "pod"))
+METHODS = {Verb.CREATE: "POST", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
 OURS = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -52,6 +45,7 @@ class Api:
 
     def __init__(self, server: str, *, token: str = "", context: ssl.SSLContext | None = None) -> None:
         self.server, self.context = server.rstrip("/"), context
+        self.kinds: Mapping[str, tuple[str, str]] = {}
         self.headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
 
     @classmethod
@@ -61,10 +55,10 @@ class Api:
         context = ssl.create_default_context(cafile=str(OURS / "ca.crt"))
         return cls(f"https://{host}:{port}", token=(OURS / "token").read_text(), context=context)
 
-    def path(self, kind: str, key: Key = ("", ""), subresource: str = "") -> str:
-        version, plural = KINDS.get(kind) or ("v1", "events")
-        place = f"/{'apis' if '/' in version else 'api'}/{version}" + (f"/namespaces/{key[0]}" if key[0] else "")
-        return "/".join(filter(None, (place, plural, key[1], subresource)))
+    def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        version, plural = self.kinds.get(kind) or ("v1", "events")
+        place = f"/{'apis' if '/' in version else 'api'}/{version}" + (f"/namespaces/{namespace}" if namespace else "")
+        return "/".join(filter(None, (place, plural, name, subresource)))
 
     def open(self, method: str, path: str, body: JsonObject | None = None, *, seconds: float = 30.0) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -92,12 +86,12 @@ class News(NamedTuple):
 
 def follow(api: Api, kind: str) -> Iterator[News | None]:
     """Everything of a kind, for ever: a list, then what happens; `None` where a watch has ended."""
-    version = ""
+    version, is_known = "", False
     while True:
         try:
             if not version:
                 answer = api.send("GET", api.path(kind))
-                version = answer["metadata"]["resourceVersion"]
+                version, is_known = answer["metadata"]["resourceVersion"], True
                 yield News(kind, answer["items"], version)
             query = f"?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
             with api.open("GET", api.path(kind) + query, seconds=330) as lines:
@@ -109,187 +103,134 @@ def follow(api: Api, kind: str) -> Iterator[News | None]:
                     yield News(kind, event=event)
         except (RefusedError, OSError, http.client.HTTPException) as error:
             version = ""
-            if isinstance(error, RefusedError) and error.code == 404:
+            if isinstance(error, RefusedError) and error.code == 404 and not is_known:
                 yield News(kind, [])  # the cluster does not know this kind, yet
             else:
+                # Also after a 404: an API server that starts does not know its own kinds for a moment.
                 print(f"{kind}: {error}; it is listed again", flush=True)
         yield None
 
 
-class JobController:
-    """Carries out for jobs what a `Controller` decides."""
+class Process:
+    """Carries out what the loop and the job controllers decide."""
 
     def __init__(self, api: Api, *, clock: Callable[[], int] = time.time_ns) -> None:
         self.api, self.clock = api, clock
         self.loop = Controller(models_readiness=True)
-        self.things: dict[str, dict[Key, JsonObject]] = {kind: {} for kind in KINDS}
-        self.todo: dict[
-            tuple[str, str, str], None
-        ] = {}  # jobs by kind, namespace and name; groups of pods are PodLists
+        self.jobs = JobController(self.loop, configuration=JOBS)
+        api.kinds = self.jobs.kinds
 
     def hear(self, news: News) -> None:
         """Something was listed or watched."""
-        kind, things = news.kind, self.things[news.kind]
         if news.listed is not None:
-            touched = [{"apiVersion": KINDS[kind][0], "kind": kind, **it} for it in news.listed]
-            things.clear()
-            things.update({key_of(it): it for it in touched})
-            if kind in WATCHED:
-                self.loop.resync(kind, touched, resource_version=news.version, now=self.clock())
+            self.jobs.resync(news.kind, news.listed, resource_version=news.version, now=self.clock())
         else:
-            what, thing = news.event["type"], news.event["object"]
-            if what == "BOOKMARK" or (kind in WATCHED and not self.loop.observe(news.event, now=self.clock())):
-                return
-            things.pop(key_of(thing), None)
-            if what != "DELETED":
-                things[key_of(thing)] = thing
-            touched = [thing]
-        for thing in touched:
-            self.touch(kind, thing)
-
-    def touch(self, kind: str, thing: JsonObject) -> None:
-        """Something has happened to a job or its Workload."""
-        namespace, name = key_of(thing)
-        if kind in JOBS:
-            self.todo[("PodList", namespace, group) if (group := group_of(thing)) else (kind, namespace, name)] = None
-        elif kind == "Workload":
-            # The Workload of a group has its name.
-            self.todo["PodList", namespace, name] = None
-            owners = thing["metadata"].get("ownerReferences", ())
-            self.todo |= {(owner["kind"], namespace, owner["name"]): None for owner in owners}
+            self.jobs.observe(news.event, now=self.clock())
 
     def step(self) -> int | None:
         """Look at the jobs, take a turn, write. Returns when to do so again, if nothing is heard before."""
-        for key in list(self.todo):
-            del self.todo[key]
-            if (parts := self.parts(key)) and QUEUE in parts[0]["metadata"].get("labels", {}):
-                self.follow_job(parts, jobs.pod_group(key[2], parts) if key[0] == "PodList" else parts[0])
+        for write in self.loop.open_writes:
+            self.ask(write)
+        for work in self.jobs.take_due(self.clock()):
+            self.carry_out(work)
         for write in self.loop.turn(self.clock()).writes:
             self.write(write)
-        return self.clock() if self.todo else self.loop.next_wake(self.clock())
+        now = self.clock()
+        unknown = [now + 10**9] if self.loop.open_writes else []
+        times = [*unknown, self.loop.next_wake(now), self.jobs.next_wake(now)]
+        return min((time for time in times if time is not None), default=None)
 
-    def parts(self, key: tuple[str, str, str]) -> list[JsonObject]:
-        """The objects of a job: itself, or the pods of a group."""
-        kind, *of = key
-        if kind == "PodList":
-            return [it for (namespace, _), it in self.things["Pod"].items() if [namespace, group_of(it)] == of]
-        found = self.things.get(kind, {}).get((of[0], of[1]))
-        return [found] if found is not None and not group_of(found) else []
+    def carry_out(self, work: JobWork) -> None:
+        """Send what one look at a job came to; after a refusal it is looked at again."""
+        if work.waits_for:
+            print(f"{work.job} waits: {work.waits_for}", flush=True)
+        for request in work.requests:
+            ref = request.object
+            name = "" if request.verb is Verb.CREATE else ref.name
+            path = self.api.path(ref.kind, ref.namespace, name, request.subresource)
+            try:
+                answer = self.api.send(METHODS[request.verb], path, request.body)
+            except (RefusedError, OSError) as error:
+                if not (request.verb is Verb.DELETE and isinstance(error, RefusedError) and error.code == 404):
+                    print(f"{request.verb} {ref}: {error}", flush=True)
+                    self.jobs.failed(work.job, now=self.clock())
+                    return
+            else:
+                if request.verb is not Verb.DELETE:
+                    self.jobs.observe({"type": "MODIFIED", "object": answer}, now=self.clock())
+        self.jobs.done(work.job)
+        self.emit(event.manifest(self.time) for event in work.events)
 
     def write(self, write: WorkloadWrite) -> None:
-        """Send a write, and say how it went."""
-        key = write.namespace, write.name
+        """Send a write of the loop, and say how it went."""
+        path = self.api.path("Workload", write.namespace, write.name, write.subresource)
         try:
-            answer = self.api.send("PATCH", self.api.path("Workload", key, write.subresource), write.patch)
+            answer = self.api.send("PATCH", path, write.patch)
         except (RefusedError, OSError) as error:
             print(f"{write.key}: {error}", flush=True)
-            # It may have been accepted nevertheless, or somebody was quicker.
-            newest = self.send("GET", self.api.path("Workload", key))
-            self.loop.refuse(write, newest, now=self.clock(), gone=newest is None)
+            self.ask(write)
             return
         self.loop.confirm(write, answer, now=self.clock())
-        self.touch("Workload", answer)
-        for event in write.event_manifests(format_time(self.clock() // 10**9 * 10**9)):
-            self.send("POST", self.api.path("Event", (write.namespace, "")), event)
+        self.jobs.observe({"type": "MODIFIED", "object": answer}, now=self.clock())
+        self.emit(write.event_manifests(self.time))
 
-    def follow_job(self, parts: list[JsonObject], job: JsonObject) -> None:
-        """Do for a job what its Workload says, and tell the loop what the job has done."""
-        kind = jobs.integration_of(job)
-        assert kind is not None, "these are the kinds of JOBS"
-        (namespace, owned), flavors = key_of(job), self.things["ResourceFlavor"]
-        if kind.kind != "PodList":
-            owned = jobs.workload_name(owned, kind=kind.kind, group=kind.group, uid=job["metadata"]["uid"])
-        workload = self.loop.workload(owned, namespace=namespace)
-        finished = kind.finished(job)
-        if workload is None:
-            if finished is None:
-                around = (it for name in WATCHED if name != "Workload" for it in self.things[name].values())
-                for manifest in jobs.workloads_for([*parts, *around]).workloads:
-                    # Nobody here would take its finalizer off again.
-                    made: JsonObject = dict(manifest.object)
-                    made["metadata"] = {k: v for k, v in made["metadata"].items() if k != "finalizers"}
-                    self.send("POST", self.api.path("Workload", (namespace, "")), made)
-            return
-        holds = {it["type"] for it in workload.get("status", {}).get("conditions", ()) if it["status"] == "True"}
-        if finished is not None:
-            if "Finished" not in holds:
-                self.loop.finished(owned, namespace=namespace, reason=finished.reason, message=finished.message)
-        elif self.loop.may_run(owned, namespace=namespace):
-            if kind.is_suspended(job):
-                try:
-                    self.put(jobs.start_job(job, workload, flavors={it[1]: flavor for it, flavor in flavors.items()}))
-                except jobs.StartError as error:
-                    self.loop.finished(owned, namespace=namespace, reason="FailedToStart", message=str(error))
-            if kind.pods_ready(job) != ("PodsReady" in holds):
-                self.loop.note_readiness(owned, namespace=namespace, are_ready=kind.pods_ready(job))
-        elif not kind.is_suspended(job) or kind.is_active(job):
-            self.put(jobs.stop_job(job, workload, reason=jobs.StopReason.NOT_ADMITTED))
-        elif {"Evicted", "QuotaReserved"} <= holds and not kind.is_active(job):
-            self.loop.stopped(owned, namespace=namespace)
-
-    def put(self, writes: Iterable[jobs.Write]) -> None:
-        """Write a job, one write after the other; after a conflict the watch brings a newer one to begin anew with."""
-        for write in writes:
-            made: JsonObject = dict(write.manifest)
-            things, key = self.things[made["kind"]], key_of(made)
-            if write.kind is jobs.WriteKind.DELETE:
-                self.send("DELETE", self.api.path(made["kind"], key))
-                continue
-            # The writes before may have been to the same object.
-            made["metadata"] = {**made["metadata"], "resourceVersion": things[key]["metadata"]["resourceVersion"]}
-            subresource = "status" if write.kind is jobs.WriteKind.UPDATE_STATUS else ""
-            if (answer := self.send("PUT", self.api.path(made["kind"], key, subresource), made)) is None:
-                return
-            things[key] = answer
-
-    def send(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject | None:
-        """Ask for what may not be there, or write what a watch will tell of: a conflict brings a newer object."""
+    def ask(self, write: WorkloadWrite) -> None:
+        """Find out what became of a write: it may have been accepted, or somebody was quicker."""
         try:
-            return self.api.send(method, path, body)
-        except RefusedError as error:
-            if method == "GET" and error.code != 404:
-                raise
-            print(f"{method} {path}: {error}", flush=True)
-            return None
+            newest = self.api.send("GET", self.api.path("Workload", write.namespace, write.name))
+        except (RefusedError, OSError) as error:
+            if isinstance(error, RefusedError) and error.code == 404:
+                self.loop.refuse(write, gone=True, now=self.clock())
+            return
+        self.loop.refuse(write, newest, now=self.clock())
+        self.jobs.observe({"type": "MODIFIED", "object": newest}, now=self.clock())
 
+    def emit(self, events: Iterable[JsonObject]) -> None:
+        for event in events:
+            try:
+                self.api.send("POST", self.api.path("Event", event["metadata"]["namespace"]), event)
+            except (RefusedError, OSError) as error:
+                print(f"event {event['reason']}: {error}", flush=True)
 
-def key_of(thing: JsonObject) -> Key:
-    return thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
-
-
-def group_of(thing: JsonObject) -> str:
-    """The group that a pod belongs to; empty for all else."""
-    texts = {**thing["metadata"].get("labels", {}), **thing["metadata"].get("annotations", {})}
-    return str(texts.get(GROUP, "")) if thing["kind"] == "Pod" else ""
+    @property
+    def time(self) -> str:
+        return format_time(self.clock() // 10**9 * 10**9)
 
 
 def run(api: Api) -> None:
     """Hear, decide and write, for ever."""
-    inbox: queue.Queue[News] = queue.Queue()
+    inbox: queue.Queue[News | BaseException] = queue.Queue()
+    process = Process(api)
 
     def pump(kind: str) -> None:
-        for news in follow(api, kind):
-            if news is None:
-                time.sleep(1)
-            else:
-                inbox.put(news)
+        try:
+            for news in follow(api, kind):
+                if news is None:
+                    time.sleep(1)
+                else:
+                    inbox.put(news)
+        except BaseException as error:
+            error.add_note(f"in the watch of {kind}")
+            inbox.put(error)
 
-    for kind in KINDS:
+    for kind in process.jobs.kinds:
         threading.Thread(target=pump, args=(kind,), daemon=True).start()
-    controller, missing = JobController(api), set(KINDS)
+    missing = set(process.jobs.kinds)
     wake: int | None = None
     while True:
         try:
             seconds = None if wake is None else max(0.01, (wake - time.time_ns()) / 10**9)
-            news: News | None = inbox.get(timeout=seconds)
+            news: News | BaseException | None = inbox.get(timeout=seconds)
         except queue.Empty:
             news = None
         while news is not None:
-            controller.hear(news)
+            if isinstance(news, BaseException):
+                raise news  # who does not hear decides on what is no longer so
+            process.hear(news)
             missing.discard(news.kind)
             news = None if inbox.empty() else inbox.get()
         if not missing:
-            wake = controller.step()
+            wake = process.step()
 
 
 if __name__ == "__main__":

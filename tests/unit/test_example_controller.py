@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from examples.controller.controller import JOBS, KINDS, Api, JobController, News, follow
+from examples.controller.controller import Api, News, Process, follow
 from kueuecore._json import object_at
 from kueuecore.api_server import ApiServer
+from kueuecore.controller import WATCHED
 from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads_for
 from kueuecore.jobs.context import group_of
 from kueuecore.testing import check_invariants
@@ -21,6 +22,7 @@ SECOND = 10**9
 START = 1_767_225_600 * SECOND
 MINUTE = 60 * SECOND
 KUEUE = "kueue.x-k8s.io/v1beta2"
+API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "RayJob": "ray.io/v1", "Pod": "v1"}
 
 
 class KilledError(BaseException):
@@ -35,7 +37,7 @@ class MortalApi(Api):
         self.dies_at, self.n_writes = dies_at, 0
 
     def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        is_write = method in ("PATCH", "PUT", "DELETE")
+        is_write = method in ("PATCH", "DELETE")
         self.n_writes += is_write
         dies = self.dies_at.pop(self.n_writes, "") if is_write else ""
         if dies == "before":
@@ -71,6 +73,10 @@ def status_of(job: dict[str, Any], *, n_pods: int, stage: str) -> dict[str, Any]
 def is_finished(job: dict[str, Any]) -> bool:
     kind = integration_of(job)
     return kind is not None and kind.finished(job) is not None
+
+
+def is_terminating(job: dict[str, Any]) -> bool:
+    return "deletionTimestamp" in job["metadata"]
 
 
 class Day:
@@ -135,25 +141,23 @@ class Day:
         for index in range(pods if kind == "Pod" else 1):
             own = f"{name}-{index}" if kind == "Pod" else name
             metadata = {"name": own, "namespace": "lab", "labels": labels, "annotations": annotations}
-            made = {"apiVersion": KINDS[kind][0], "kind": kind, "metadata": metadata, "spec": spec}
+            made = {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": metadata, "spec": spec}
             self.coming.append((START + minute * MINUTE, made))
 
     def jobs(self) -> list[dict[str, Any]]:
-        return [job for kind in JOBS for job in self.cluster.list(kind)[0]]
+        return [job for kind in API_VERSIONS for job in self.cluster.list(kind)[0]]
 
     def restart(self) -> None:
         """A process begins: it knows nothing."""
-        self.controller = JobController(self.api, clock=lambda: self.cluster.now)
-        self.feeds = {kind: follow(self.api, kind) for kind in KINDS}
-        self.unread = set(KINDS)
+        self.controller = Process(self.api, clock=lambda: self.cluster.now)
+        self.feeds = {kind: follow(self.api, kind) for kind in self.controller.jobs.kinds}
+        self.unread = set(self.feeds)
         self.heard = 0
 
     def create(self, job: dict[str, Any]) -> None:
-        """As Kueue's webhook leaves it: suspended, or behind a gate. Nobody here would take finalizers off again."""
+        """As Kueue's webhook leaves it: suspended, or behind a gate."""
         (made,) = workloads_for([job, *self.cluster.list("WorkloadPriorityClass")[0]]).jobs
-        self.cluster.create(
-            {**made, "metadata": {k: v for k, v in object_at(made, "metadata").items() if k != "finalizers"}}
-        )
+        self.cluster.create(made)
 
     def work(self) -> None:
         """What Kubernetes does: jobs come, start, stop, and end when their time is over."""
@@ -162,19 +166,25 @@ class Day:
             self.create(job)
             if job["kind"] == "Pod":
                 self.owned.append(job)
+        for job in self.jobs():
+            if is_terminating(job) and not is_finished(job):  # the kubelet kills the containers of a deleted pod
+                ended = {"status": {**job.get("status", {}), "phase": "Failed"}}
+                self.cluster.patch("Pod", job["metadata"]["name"], ended, namespace="lab", subresource="status")
         there = {(job["kind"], job["metadata"]["name"]) for job in self.jobs()}
         for workload in self.cluster.list("Workload")[0]:
             owners = {(it["kind"], it["name"]) for it in workload["metadata"]["ownerReferences"]}
             if not owners & there:  # garbage collection
                 self.cluster.delete("Workload", workload["metadata"]["name"], namespace="lab")
+        alive = {job["metadata"]["name"] for job in self.jobs() if job["kind"] == "Pod" and not is_terminating(job)}
         for pod in self.owned:
-            if ("Pod", pod["metadata"]["name"]) not in there:  # whoever wants these pods makes them again
+            if pod["metadata"]["name"] not in alive:  # whoever wants these pods makes others
+                pod["metadata"] = {**pod["metadata"], "name": f"{pod['metadata']['name']}-again"}
                 self.create(pod)
         cpus = 0
         for job in self.jobs():
             kind = integration_of(job)
             assert kind is not None
-            if kind.finished(job) is not None:
+            if kind.finished(job) is not None or is_terminating(job):
                 continue
             n_pods = sum(it.count for it in kind.pod_sets(job, Surroundings()))
             stage, began = "waits", None
@@ -229,7 +239,7 @@ class Day:
         history = self.cluster.history
         changed = {event["object"]["kind"] for version, event in history if version > self.heard}
         if not history or history[0][0] > self.heard + 1:
-            self.unread = set(KINDS)  # compacted: nobody knows
+            self.unread = set(self.feeds)  # compacted: nobody knows
         self.heard = self.cluster.version
         for kind, feed in self.feeds.items():
             if kind in changed or kind in self.unread:
@@ -297,7 +307,9 @@ def test_a_watch_that_is_too_old_lists_again() -> None:
     server = HttpApiServer(ApiServer(now=START))
     server.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
     with server.serve() as url:
-        feed = follow(Api(url), "Namespace")
+        api = Api(url)
+        api.kinds = WATCHED
+        feed = follow(api, "Namespace")
         first = [next(feed), next(feed)]
         server.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}})
         server.cluster.compact()

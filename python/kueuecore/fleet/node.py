@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
-from kueuecore.controller import Controller, WorkloadWrite
+from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
-from kueuecore.fleet.job_controllers import JobControllers
+from kueuecore.fleet.job_webhooks import JobWebhooks
 from kueuecore.fleet.kubernetes import Kubernetes
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import is_job
+from kueuecore.jobs import JobsConfiguration, Request, Verb
 from kueuecore.jobs.context import group_of
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue.affected_workloads import key_of
@@ -42,8 +44,12 @@ class Node:
         self.kubernetes = Kubernetes(self.api, settings)
         """What goes on beside Kueue."""
         self._settings = settings
-        self._jobs = JobControllers(self.api, settings.configuration)
-        self.controller = self._begun()
+        # As everywhere, pods that become ready count where there is a Configuration that says so.
+        waits = settings.configuration is not None and settings.configuration.names_wait_for_pods_ready
+        managed = JobsConfiguration.of(settings.configuration)
+        self._managed = managed if waits else replace(managed, waits_for_pods_ready=False)
+        self._webhooks = JobWebhooks(self.api, self._managed)
+        self.controller, self._jobs = self._begun()
         """Kueue's scheduler of the process that runs now."""
         self._seen = 0
         self._wake: int | None = now
@@ -57,7 +63,7 @@ class Node:
             ManifestError: What is wrong with them.
         """
         jobs = [it.object for it in manifests if is_job(it.object)]
-        workloads = [it for job in jobs for it in self._jobs.workloads_of(job)]
+        workloads = [it for job in jobs for it in self._webhooks.workloads_of(job)]
         others = [it for it in manifests if not is_job(it.object)]
         Engine(self._settings.configuration).apply([*others, *workloads])
 
@@ -80,7 +86,7 @@ class Node:
         Raises:
             RefusedError: There is one of that name (409).
         """
-        return self.api.create(self._jobs.defaulted(manifest) if is_job(manifest) else manifest)
+        return self.api.create(self._webhooks.defaulted(manifest) if is_job(manifest) else manifest)
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
         """All objects of a kind."""
@@ -99,26 +105,26 @@ class Node:
     def restart(self) -> None:
         """Another process takes over Kueue: it knows nothing but what it lists."""
         self.is_down = False
-        self.controller = self._begun()
-        for kind in self.controller.kinds:
+        self.controller, self._jobs = self._begun()
+        for kind in self._jobs.kinds:
             objects, version = self.api.list(kind)
-            self.controller.resync(kind, objects, resource_version=version, now=self.api.now)
-        self._jobs.note_all()
+            self._jobs.resync(kind, objects, resource_version=version, now=self.api.now)
         self._seen, self._wake = self.api.version, self.api.now
 
-    def _begun(self) -> Controller:
+    def _begun(self) -> tuple[Controller, JobController]:
         configuration, checks = self._settings.configuration, [*self._settings.checks()]
         if self._settings.capacity is not None:
             deletes = configuration is None or configuration.is_enabled("CleanupProvisioningRequestsOnEviction")
             checks.append(ProvisioningController(deletes_on_eviction=deletes))
-        return Controller(configuration, checks=checks)
+        controller = Controller(configuration, checks=checks)
+        return controller, JobController(controller, configuration=self._managed)
 
     def next_wake(self) -> int | None:
         """When something happens by itself: the scheduler has to look, or something goes on beside Kueue."""
         wake = self.kubernetes.next_wake()
         times = [] if wake is None else [wake]
-        if self._wake is not None and not self.is_down:
-            times.append(self._wake)
+        if not self.is_down:
+            times += [it for it in (self._wake, self._jobs.next_wake(self.api.now)) if it is not None]
         if self.api.version > self._seen and not self.is_down:
             times.append(self.api.now)
         return min(times, default=None)
@@ -135,8 +141,7 @@ class Node:
             self.kubernetes.run(now)
             if not self.is_down:
                 self._observe(now)
-                if self._jobs.run(self.controller, now):
-                    self._wake = now
+                self._look_at_jobs(now)
                 if self._wake is not None and self._wake <= now:
                     self._turn(now)
             if self.api.version == version and (self.is_down or self._wake is None or self._wake > now):
@@ -148,11 +153,41 @@ class Node:
             return
         has_news = False
         for event in self.api.since(self._seen):
-            self._jobs.note(event["object"])
-            has_news |= self.controller.observe(event, now=now)
+            has_news |= self._jobs.observe(event, now=now)
         self._seen = self.api.version
         if has_news:
             self._wake = now
+
+    def _look_at_jobs(self, now: int) -> None:
+        wake = self._jobs.next_wake(now)
+        if wake is None or wake > now:
+            return
+        for work in self._jobs.take_due(now):
+            self._carry_out(work, now)
+        self._wake = now
+
+    def _carry_out(self, work: JobWork, now: int) -> None:
+        for request in work.requests:
+            try:
+                self._send(request)
+            except RefusedError as refused:
+                if (request.verb, refused.code) != (Verb.DELETE, 404):
+                    self._jobs.failed(work.job, now=now)
+                    return
+        self._jobs.done(work.job)
+
+    def _send(self, request: Request) -> None:
+        ref = request.object
+        match request.verb:
+            case Verb.CREATE:
+                self.api.create(request.body)
+            case Verb.PATCH:
+                self.api.patch(
+                    ref.kind, ref.name, request.body, namespace=ref.namespace, subresource=request.subresource
+                )
+            case Verb.DELETE:
+                preconditions = object_at(request.body, "preconditions")
+                self.api.delete(ref.kind, ref.name, namespace=ref.namespace, preconditions=preconditions)
 
     def _turn(self, now: int) -> None:
         turn = self.controller.turn(now)
