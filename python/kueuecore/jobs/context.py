@@ -100,7 +100,9 @@ class JobsConfiguration:
     Args:
         frameworks: `integrations.frameworks`: the enabled integrations; by default those of Kueue's release manifest.
         external_frameworks: `integrations.externalFrameworks`: owners that somebody else manages, `Kind.version.group`.
-        label_keys_to_copy: `integrations.labelKeysToCopy`: labels that a Workload gets from its job.
+        label_keys_to_copy: `integrations.labelKeysToCopy`: labels that a Workload gets from its job; with gate
+            CustomMetricLabels also those of which `metrics.customLabels` makes labels of metrics.
+        annotation_keys_to_copy: Annotations of which `metrics.customLabels` makes labels of metrics, as above.
         manage_jobs_without_queue_name: `manageJobsWithoutQueueName`.
         managed_jobs_namespace_selector: `managedJobsNamespaceSelector`: namespaces whose jobs are managed.
         default_namespace: The namespace of jobs that name none, as with kubectl.
@@ -113,6 +115,7 @@ class JobsConfiguration:
     frameworks: Sequence[str] = INSTALLED_FRAMEWORKS
     external_frameworks: Sequence[str] = ()
     label_keys_to_copy: Sequence[str] = ()
+    annotation_keys_to_copy: Sequence[str] = ()
     manage_jobs_without_queue_name: bool = False
     managed_jobs_namespace_selector: LabelSelector = field(default_factory=default_namespace_selector)
     default_namespace: str = "default"
@@ -139,11 +142,22 @@ class JobsConfiguration:
         settings = configuration.to_dict()
         integrations = object_at(settings, "integrations")
         retention = text_at(settings, "objectRetentionPolicies", "workloads", "afterDeactivatedByKueue")
+        custom_labels = list_at(settings, "metrics", "customLabels")
+        measured = [it for it in custom_labels if text_at(it, "sourceKind") == "Workload"]
+        if not configuration.is_enabled("CustomMetricLabels"):
+            measured = []
+        annotation_keys = [key for it in measured if (key := text_at(it, "sourceAnnotationKey"))]
+        label_keys = [
+            text_at(it, "sourceLabelKey") or text_at(it, "name")
+            for it in measured
+            if not text_at(it, "sourceAnnotationKey")
+        ]
         waits_for_pods = "waitForPodsReady" in settings and not configuration.is_enabled("DisableWaitForPodsReady")
         return cls(
             frameworks=_texts(integrations, "frameworks"),
             external_frameworks=_texts(integrations, "externalFrameworks"),
-            label_keys_to_copy=_texts(integrations, "labelKeysToCopy"),
+            label_keys_to_copy=[*_texts(integrations, "labelKeysToCopy"), *label_keys],
+            annotation_keys_to_copy=annotation_keys,
             manage_jobs_without_queue_name=settings.get("manageJobsWithoutQueueName") is True,
             managed_jobs_namespace_selector=_selector(object_at(settings, "managedJobsNamespaceSelector")),
             feature_gates={gate: configuration.is_enabled(gate) for gate in _GATES},

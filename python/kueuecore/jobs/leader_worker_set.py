@@ -213,13 +213,14 @@ def _owner_name(job: JsonObject, index: int | str) -> str:
 
 
 def _identity(job: JsonObject, index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
-    labels = labels_of(job)
+    labels, annotations = labels_of(job), annotations_of(job)
+    copied = {key: annotations[key] for key in configuration.annotation_keys_to_copy if key in annotations}
     return serving_identity(
         job,
         configuration,
         owner_name=_owner_name(job, index),
         labels={key: labels[key] for key in configuration.label_keys_to_copy if key in labels},
-        annotations={f"{PREFIX}component-workload-index": str(index)},
+        annotations={**copied, f"{PREFIX}component-workload-index": str(index)},
     )
 
 

@@ -6,7 +6,7 @@ A group is written as a `v1` PodList that has a name, and the labels and annotat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kueuecore._arguments import each, text
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
@@ -147,18 +147,25 @@ def _check_agreement(group: JsonObject, n_expected: int) -> None:
 
 
 def _identity(group: JsonObject, _index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
-    labels: dict[str, str] = {}
-    for pod in _pods(group):
-        for key in configuration.label_keys_to_copy:
-            value = labels_of(pod).get(key)
-            if value is not None and labels.setdefault(key, value) != value:
-                raise NoWorkload("constructing workload: pods have different label values")
+    pods = _pods(group)
+    labels = _common([labels_of(pod) for pod in pods], configuration.label_keys_to_copy, "label")
+    annotations = _common([annotations_of(pod) for pod in pods], configuration.annotation_keys_to_copy, "annotation")
     return WorkloadIdentity(
         name=text_at(group, "metadata", "name"),
-        owner_references=[owner_reference(pod, controller=False) for pod in _pods(group)],
-        annotations={IS_GROUP_WORKLOAD: "true"},
+        owner_references=[owner_reference(pod, controller=False) for pod in pods],
+        annotations={**annotations, IS_GROUP_WORKLOAD: "true"},
         labels=labels,
     )
+
+
+def _common(maps: Iterable[Mapping[str, str]], keys: Sequence[str], what: str) -> dict[str, str]:
+    """What the pods of a group have under these keys: all of them the same, or nothing."""
+    found: dict[str, str] = {}
+    for it in maps:
+        for key in keys:
+            if key in it and found.setdefault(key, it[key]) != it[key]:
+                raise NoWorkload(f"constructing workload: pods have different {what} values")
+    return found
 
 
 def _start(group: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration) -> list[Write]:

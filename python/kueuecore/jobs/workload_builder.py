@@ -67,6 +67,8 @@ def new_workload(
     identify = integration.identify or _identity
     identity = identify(job, index, configuration)
     kept: JsonObject = {key: text for key, text in annotations.items() if key.startswith("provreq.kueue.x-k8s.io/")}
+    if identity.labels is None:
+        kept |= {key: annotations[key] for key in configuration.annotation_keys_to_copy if key in annotations}
     if configuration.enabled("AdmissionGatedBy") and annotations.get(ADMISSION_GATED_BY):
         kept[ADMISSION_GATED_BY] = annotations[ADMISSION_GATED_BY]
     metadata: JsonObject = {"name": identity.name, "namespace": text_at(job, "metadata", "namespace")}

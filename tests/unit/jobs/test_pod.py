@@ -221,6 +221,15 @@ def test_labels_of_a_group_are_those_of_its_pods() -> None:
     assert _reason(*pods, configuration=configuration) == "constructing workload: pods have different label values"
 
 
+def test_annotations_of_a_group_that_are_measured_are_those_of_its_pods() -> None:
+    configuration = JobsConfiguration(annotation_keys_to_copy=["cost"])
+    pods = [_member("a"), _member("b")]
+    pods[1]["metadata"]["annotations"] = {**pods[1]["metadata"].get("annotations", {}), "cost": "low"}
+    assert _only(workloads_for(pods, configuration=configuration))["metadata"]["annotations"]["cost"] == "low"
+    pods[0]["metadata"]["annotations"] = {**pods[0]["metadata"].get("annotations", {}), "cost": "high"}
+    assert _reason(*pods, configuration=configuration) == "constructing workload: pods have different annotation values"
+
+
 def _group(*pods: dict[str, Any]) -> dict[str, Any]:
     return pod_group("group", pods)
 

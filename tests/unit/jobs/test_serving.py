@@ -147,6 +147,14 @@ def test_every_group_of_a_leader_worker_set_has_its_workload() -> None:
     assert worker["template"]["metadata"]["annotations"]["kueue.x-k8s.io/pod-index-offset"] == "1"
 
 
+def test_a_leader_worker_set_gives_its_workloads_the_annotations_that_are_measured() -> None:
+    made = _leader_worker_set()
+    made["metadata"]["annotations"] = {"cost": "low", "other": "x"}
+    _, workloads = _made(made, configuration=JobsConfiguration(annotation_keys_to_copy=["cost"]))
+    annotations = workloads[0]["metadata"]["annotations"]
+    assert (annotations.get("cost"), annotations.get("other")) == ("low", None)
+
+
 def test_groups_that_have_their_workload_get_no_second_one() -> None:
     job = _leader_worker_set()
     first, second = (it.object for it in workloads_for([job]).workloads)
