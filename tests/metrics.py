@@ -20,11 +20,12 @@ SECOND = 10**9
 START = nanoseconds("2026-01-01T00:00:00Z")
 
 
-def thing(kind: str, name: str, spec: Json | None = None, *, namespace: str = "", labels: Json | None = None) -> Json:
-    """An object to create."""
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {}) | ({"labels": labels} if labels else {})
+def thing(kind: str, name: str, spec: Json | None = None, *, namespace: str = "", **metadata: Json | None) -> Json:
+    """An object to create; `metadata` are labels and annotations."""
+    given = {key: value for key, value in metadata.items() if value is not None}
+    whole = {"name": name, **({"namespace": namespace} if namespace else {}), **given}
     version = "v1" if kind == "Namespace" else KUEUE
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec or {}}
+    return {"apiVersion": version, "kind": kind, "metadata": whole, "spec": spec or {}}
 
 
 def quotas(nominal: Mapping[str, str], **limits: str) -> list[Json]:
@@ -65,13 +66,22 @@ class Lab:
         for each in (thing("Namespace", "a"), thing("ResourceFlavor", "f"), *things):
             self.cluster.create(each)
 
-    def submit(self, name: str, queue: str = "q", *, cpu: str = "1", labels: Json | None = None, **spec: Any) -> None:
+    def submit(
+        self,
+        name: str,
+        queue: str = "q",
+        *,
+        cpu: str = "1",
+        labels: Json | None = None,
+        annotations: Json | None = None,
+        **spec: Any,
+    ) -> None:
         """A Workload of one pod."""
         requests = {"cpu": cpu, **spec.pop("requests", {})}
         container = {"name": "c", "image": "i", "resources": {"requests": requests}}
         pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
         whole = {"queueName": queue, "podSets": [pods], "priority": 0, "active": True, **spec}
-        self.cluster.create(thing("Workload", name, whole, namespace="a", labels=labels))
+        self.cluster.create(thing("Workload", name, whole, namespace="a", labels=labels, annotations=annotations))
 
     def watch(self) -> None:
         """The controller sees what is new."""

@@ -6,6 +6,9 @@ import math
 
 import pytest
 
+from kueuecore import Configuration
+from kueuecore._json import texts_at
+from kueuecore.jobs import JobsConfiguration, workloads_for
 from tests.metrics import Json, Lab, cluster_queue, local_queue, quotas, thing
 
 FAIR = "fairSharing: {preemptionStrategies: [LessThanInitialShare]}\n"
@@ -113,6 +116,21 @@ def test_series_of_what_is_deleted_go() -> None:
     lab.settle()
     assert not lab.of("cohort_subtree_admitted_workloads_total")
     assert lab.of("finished_workloads_total") == {'cluster_queue="stays",priority_class=""': 1}
+
+
+def test_a_preemption_counts_once_its_write_is_accepted() -> None:
+    # It counted with the decision, and again after a conflict.
+    lab = Lab(cluster_queue("cq", preemption={"withinClusterQueue": "LowerPriority"}), local_queue("q", "cq"))
+    lab.submit("low", cpu="2")
+    lab.settle()
+    lab.submit("high", priority=1)
+    lab.watch()
+    (write,) = (it for it in lab.controller.turn(lab.cluster.now).writes if it.name == "low")
+    assert not lab.of("preempted_workloads_total")
+    lab.controller.refuse(write, now=lab.cluster.now)
+    lab.settle()
+    counted = {'preempting_cluster_queue="cq",reason="InClusterQueue"': 1}
+    assert lab.of("preempted_workloads_total") == counted
 
 
 def test_what_waits_is_summed_by_resource() -> None:
@@ -255,3 +273,35 @@ def test_without_their_gate_there_are_no_custom_labels(settings: str) -> None:
     lab.submit("one")
     lab.settle()
     assert not [key for key in lab.samples() if "custom_" in key]
+
+
+def test_a_workload_gets_from_its_job_what_becomes_a_label_of_metrics() -> None:
+    # Only integrations.labelKeysToCopy was copied (rules/10 §3.2).
+    labels = (
+        "[{name: size, sourceKind: Workload, trackedValues: [big]},"
+        " {name: cost, sourceKind: Workload, sourceAnnotationKey: example.com/cost, trackedValues: [low]},"
+        " {name: team}]"
+    )
+    head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+    container = {"name": "c", "image": "i"}
+    job: Json = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "job",
+            "namespace": "a",
+            "labels": {"kueue.x-k8s.io/queue-name": "q", "size": "big", "team": "x"},
+            "annotations": {"example.com/cost": "low", "other": "x"},
+        },
+        "spec": {"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+    for gate, copied in (
+        ("true", ({"size": "big"}, {"example.com/cost": "low"})),
+        ("false", ({}, {})),
+    ):
+        text = f"{head}featureGates: {{CustomMetricLabels: {gate}}}\nmetrics: {{customLabels: {labels}}}"
+        settings = JobsConfiguration.of(Configuration.parse(text))
+        (workload,) = workloads_for([job], configuration=settings).workloads
+        found = texts_at(workload.object, "metadata", "labels")
+        found = {key: it for key, it in found.items() if "/" not in key}
+        assert (found, texts_at(workload.object, "metadata", "annotations")) == copied

@@ -356,6 +356,17 @@ def test_skipped_preemptions_stay_until_a_cycle_skips_some_again() -> None:
     assert it.of("admission_cycle_preemption_skips") == {CQ: 2, 'cluster_queue="empty"': 3}
 
 
+def test_a_replaced_slice_counts_when_its_end_is_written() -> None:
+    it = lab()
+    elastic = "kueue.x-k8s.io/elastic-job"
+    it.submit("old", annotations={elastic: "true"})
+    it.settle()
+    it.submit("new", cpu="2", annotations={elastic: "true", "kueue.x-k8s.io/workload-slice-replacement-for": "a/old"})
+    it.settle()
+    assert it.of("replaced_workload_slices_total") == {CQ: 1}
+    assert it.of("finished_workloads_total") == {f'{CQ},priority_class=""': 1}
+
+
 HAPPENINGS = st.sampled_from(["submit", "urgent", "finish", "stop", "ready", "unready", "delete", "wait", "wait"])
 
 

@@ -41,6 +41,8 @@ class Metrics:
         self._series = MetricSeries()
         self._objects = MetricObjects()
         self._times_creation = True
+        # Family and labels that count once this condition of a Workload is written.
+        self._decided: dict[tuple[str, str], tuple[str, Labels]] = {}
 
     # What a controller reports.
 
@@ -53,6 +55,9 @@ class Metrics:
         """An object is so now; None if it has gone, and what was counted of it with it."""
         for owner in self._objects.put(key, manifest):
             self._series.clear(owner)
+        if self._decided and key[0] == "Workload" and manifest is None:
+            for condition in ("Preempted", "Finished"):
+                self._decided.pop((f"{key[1]}/{key[2]}", condition), None)
 
     def count_cycle(self, decision: Decision) -> None:
         """A cycle has decided."""
@@ -71,9 +76,10 @@ class Metrics:
         queues |= {got.key: got.cluster_queue for got in decision.admissions}
         for victim in decision.preemptions:
             labels = self._of_queue(queues.get(victim.preemptor, ""), victim.reason)
-            self._series.add("preempted_workloads_total", labels)
+            self._decided[victim.key, "Preempted"] = "preempted_workloads_total", labels
         for old in decision.replaced_slices:
-            self._series.add("replaced_workload_slices_total", self._of_queue(queues.get(old.successor, "")))
+            labels = self._of_queue(queues.get(old.successor, ""))
+            self._decided[old.key, "Finished"] = "replaced_workload_slices_total", labels
 
     def count_write(self, write: WorkloadWrite, before: JsonObject, after: JsonObject) -> None:
         """A write was accepted."""
@@ -84,6 +90,9 @@ class Metrics:
         it = self._written(write, before, after)
         # Others may have written since.
         gained = [kind for kind in write.gained if kind in holds]
+        for kind in gained:
+            if (decided := self._decided.pop((write.key, kind), None)) is not None:
+                self._series.add(*decided)
         if "QuotaReserved" in gained:
             reserved = _seconds(holds["QuotaReserved"])
             self._count("quota_reserved_workloads_total", it)
@@ -140,6 +149,9 @@ class Metrics:
         Args:
             job: The job as the API server has it, of a group of pods one of them.
             workload: Its Workload as the API server answered.
+
+        Raises:
+            ValueError: A `creationTimestamp` is no time.
 
         Example:
             >>> metrics = Metrics()
