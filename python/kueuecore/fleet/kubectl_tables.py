@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kueuecore._arguments import shown, text
+from kueuecore._conditions import condition, is_true
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore.fleet.fleet import Fleet
-from kueuecore.multikueue.conditions import condition, is_true
 
 __all__ = ["table"]
 

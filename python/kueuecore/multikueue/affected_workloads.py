@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kueuecore._conditions import has_quota
 from kueuecore._json import JsonObject, list_at, text_at, texts_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for
-from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import parameters_of
 from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.work_queue import WorkQueue

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kueuecore._conditions import condition, with_condition
 from kueuecore._json import JsonObject, text_at
-from kueuecore.multikueue.conditions import condition, with_condition
 from kueuecore.multikueue.dispatcher_protocol import Attempt, AttemptOutcome
 from kueuecore.times import format_time, nanoseconds
 

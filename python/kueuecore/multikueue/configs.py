@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kueuecore._conditions import is_true, with_condition
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.multikueue.conditions import is_true, with_condition
 from kueuecore.multikueue.settings import MULTIKUEUE
 
 __all__ = [

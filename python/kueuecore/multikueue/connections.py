@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kueuecore._conditions import with_condition
 from kueuecore._json import JsonObject
-from kueuecore.multikueue.conditions import with_condition
 from kueuecore.multikueue.work_queue import failure_delay_ns
 from kueuecore.times import format_time
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kueuecore._conditions import condition, is_true, transition_time
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.multikueue.commands import Patch
-from kueuecore.multikueue.conditions import condition, is_true, transition_time
 from kueuecore.multikueue.settings import MULTIKUEUE
 from kueuecore.multikueue.workload_group import Group, status_patch
 from kueuecore.times import format_time

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kueuecore._conditions import condition, with_condition
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.jobs.quantities import total
 from kueuecore.multikueue.commands import MANAGER, Patch
-from kueuecore.multikueue.conditions import condition, with_condition
 from kueuecore.multikueue.configs import ConfigError, clusters_of, config_of_check, is_of_multikueue
 from kueuecore.multikueue.connections import Connection
 from kueuecore.multikueue.object_store import ObjectStore

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kueuecore._conditions import has_quota
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.active_checks import ActiveChecks
 from kueuecore.multikueue.adapters import Adapter, prebuilt_name
 from kueuecore.multikueue.affected_workloads import AffectedWorkloads, key_of
 from kueuecore.multikueue.commands import ObjectCommand
-from kueuecore.multikueue.conditions import has_quota
 from kueuecore.multikueue.configs import clusters_of, parameters_of
 from kueuecore.multikueue.job_moves import moved_workload
 from kueuecore.multikueue.quota_automation import QuotaAutomation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from kueuecore._conditions import check_state, condition, is_true, transition_time, with_check_state
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._patches import merge_patch
 from kueuecore.decisions import Event
@@ -12,7 +13,6 @@ from kueuecore.jobs.context import ELASTIC_JOB, annotations_of
 from kueuecore.multikueue.adapters import Adapter, SyncContext, is_owned
 from kueuecore.multikueue.attempts import with_attempt
 from kueuecore.multikueue.commands import MANAGER, Command, Delete, Patch, Read
-from kueuecore.multikueue.conditions import check_state, condition, is_true, transition_time, with_check_state
 from kueuecore.multikueue.dispatcher_protocol import Attempt, AttemptOutcome, Dispatch, Dispatcher
 from kueuecore.multikueue.kueue_dispatchers import is_kueues
 from kueuecore.multikueue.settings import ORIGIN_LABEL, MultiKueueSettings

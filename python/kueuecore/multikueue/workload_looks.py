@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kueuecore._conditions import check_state, has_quota, with_check_state
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.adapters import Adapter, adapter_for, gvk_text
 from kueuecore.multikueue.commands import MANAGER
-from kueuecore.multikueue.conditions import check_state, has_quota, with_check_state
 from kueuecore.multikueue.configs import ConfigError, clusters_of, config_of_check, multikueue_check
 from kueuecore.multikueue.group_views import GroupViews
 from kueuecore.multikueue.job_moves import JobMoves

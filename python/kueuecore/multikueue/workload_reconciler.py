@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kueuecore._conditions import condition, has_quota, is_true, with_check_state, with_condition
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch, patched
 from kueuecore.decisions import Event
 from kueuecore.multikueue.adapters import Status
 from kueuecore.multikueue.commands import MANAGER, Command, Create, Patch
-from kueuecore.multikueue.conditions import condition, has_quota, is_true, with_check_state, with_condition
 from kueuecore.multikueue.copies import has_changed_priority, is_in_sync, job_override
 from kueuecore.multikueue.dispatcher_protocol import AttemptOutcome, RecallingDispatcher
 from kueuecore.multikueue.nomination import nominate

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kueuecore._conditions import condition, is_true
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.fleet import Fleet
 from kueuecore.multikueue import MANAGER
-from kueuecore.multikueue.conditions import condition, is_true
 from kueuecore.scenarios.outcomes import JobOutcome
 from kueuecore.scenarios.work import Arrival
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from kueuecore._conditions import condition
 from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
@@ -14,7 +15,6 @@ from kueuecore.jobs.pod import GROUP_NAME
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.manifests import object_ref
 from kueuecore.multikueue.commands import MANAGER
-from kueuecore.multikueue.conditions import condition
 from kueuecore.multikueue.settings import ORIGIN_LABEL
 
 __all__ = ["FleetInvariants", "Invariant", "InvariantError"]

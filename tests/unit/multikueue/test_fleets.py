@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kueuecore.multikueue.conditions import has_quota
+from kueuecore._conditions import has_quota
 from tests.unit.multikueue.worlds import WITHOUT_CHECKS, fleet_of, job, workload_of
 
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kueuecore._conditions import condition, has_quota
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
-from kueuecore.multikueue.conditions import condition, has_quota
 from kueuecore.multikueue.dispatcher_protocol import Overflowing
 from kueuecore.times import TimeLike, nanoseconds
 

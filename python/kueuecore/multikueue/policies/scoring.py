@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kueuecore._arguments import number
+from kueuecore._conditions import is_true
 from kueuecore._json import text_at, texts_at
-from kueuecore.multikueue.conditions import is_true
 from kueuecore.multikueue.dispatcher_protocol import Dispatch, KnownCluster, Nomination
 from kueuecore.multikueue.policies.quota import WorkerQuota, has_room
 

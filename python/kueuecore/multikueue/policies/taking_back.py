@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kueuecore._conditions import condition, is_true
 from kueuecore._json import JsonObject, text_at
 from kueuecore.jobs import integration_of
 from kueuecore.multikueue.attempts import MOST_ATTEMPTS
-from kueuecore.multikueue.conditions import condition, is_true
 from kueuecore.multikueue.dispatcher_protocol import (
     Attempt,
     AttemptOutcome,
