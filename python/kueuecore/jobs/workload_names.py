@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from kueuecore._arguments import flag, text
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 
-__all__ = ["NO_UID", "is_variant", "owner_reference", "uid_of", "workload_name"]
+__all__ = ["NO_UID", "is_variant", "owner_reference", "uid_of", "variant_name", "workload_name"]
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
 """How a Workload names an owner that has no UID: a job in a file has none before a server gives it one."""
@@ -34,11 +35,36 @@ def workload_name(
     """
     kind, group, extra = text("kind", kind), text("group", group), text("extra", extra)
     owner_name, uid, short = text("owner_name", owner_name), text("uid", uid), flag("short", short)
-    hashed = "\n".join([kind, group, owner_name, uid, *([extra] if extra else [])])
-    digest = hashlib.sha1(hashed.encode(errors="replace"), usedforsecurity=False).hexdigest()
+    hashed = [kind, group, owner_name, uid, *([extra] if extra else [])]
+    return _hashed(f"{kind.lower()}-{owner_name}", hashed, short=short)
+
+
+def variant_name(parent_name: str, *, kind: str, group: str, uid: str, flavor: str, short: bool = False) -> str:
+    """The name of the variant of a Workload for one flavor (rules/09 §4.2).
+
+    Args:
+        parent_name: Name of the parent; its last part, a hash, is left out.
+        kind: Kind of the parent: `Workload`.
+        group: API group of the parent.
+        uid: UID of the parent.
+        flavor: The flavor.
+        short: At most 63 bytes instead of 253 (gate ShortWorkloadNames).
+
+    Example:
+        >>> variant_name("job-a-8077b", kind="Workload", group="kueue.x-k8s.io", uid="1", flavor="spot")
+        'job-a-variant-spot-5fc5a'
+    """
+    # Kueue fails at a name without a hyphen; then all of it counts.
+    base = parent_name.rpartition("-")[0] if "-" in parent_name else parent_name
+    return _hashed(f"{base}-variant-{flavor}", [kind, group, parent_name, uid, flavor], short=short)
+
+
+def _hashed(prefix: str, parts: Sequence[str], *, short: bool) -> str:
+    """A prefix, cut if it is too long, and a hash of some parts."""
+    digest = hashlib.sha1("\n".join(parts).encode(errors="replace"), usedforsecurity=False).hexdigest()
     longest = (63 if short else 253) - 1 - _HASH_LENGTH
-    prefix = f"{kind.lower()}-{owner_name}".encode(errors="replace")[:longest].decode(errors="ignore")
-    return f"{prefix}-{digest[:_HASH_LENGTH]}"
+    cut = prefix.encode(errors="replace")[:longest].decode(errors="ignore")
+    return f"{cut}-{digest[:_HASH_LENGTH]}"
 
 
 def owner_reference(job: JsonObject, *, controller: bool) -> JsonObject:

@@ -1,0 +1,272 @@
+"""One look at a parent and its variants: which are made and deleted, active, admitted, and which may preempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kueuecore._conditions import condition, has_quota, is_true, transition_time
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.concurrent_admission.family_statuses import (
+    admitted_like,
+    evicted,
+    finished,
+    opened,
+    ready_like,
+    released,
+)
+from kueuecore.concurrent_admission.variant_objects import VARIANT_GATE, flavor_of, flavors_of, is_parent, new_variant
+from kueuecore.configuration import Configuration
+from kueuecore.decisions import Event
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["FamilyReview", "reconcile_parent"]
+
+_PREEMPTION_TIMEOUT_NS = 5 * 60 * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyReview:
+    """What is to be done with a parent and its variants.
+
+    Args:
+        creates: Variants to create. One that is there already is as good.
+        deletes: Variants to delete.
+        changed: The parent and the variants that change, as they are to be: `spec.active` and the status.
+        events: What to tell, once the change that it is about is written.
+        again_at: When to look again if nothing else happens, in nanoseconds since 1970.
+    """
+
+    creates: tuple[JsonObject, ...] = ()
+    deletes: tuple[JsonObject, ...] = ()
+    changed: tuple[JsonObject, ...] = ()
+    events: tuple[Event, ...] = ()
+    again_at: int | None = None
+
+
+def reconcile_parent(
+    parent: JsonObject,
+    variants: Sequence[JsonObject],
+    cluster_queue: JsonObject,
+    *,
+    now: TimeLike,
+    configuration: Configuration | None = None,
+) -> FamilyReview:
+    """Decide what becomes of a parent and its variants (rules/09 §4.3, Kueue's `concurrent-admission-controller`).
+
+    Called again with all of that done, it has nothing more to say until something else changes, or `again_at`.
+
+    Args:
+        parent: The parent as it is stored. Any other Workload is left alone.
+        variants: The Workloads that it owns, as they are stored, in any order.
+        cluster_queue: The ClusterQueue of its LocalQueue, with at least one flavor.
+        now: The time.
+        configuration: Whose gates count. With ConcurrentAdmission off nothing is done.
+
+    Example:
+        >>> text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
+        >>> gates = Configuration.parse(text, feature_gates={"ConcurrentAdmission": True})
+        >>> metadata = {"namespace": "ns", "name": "job-a-8077b", "uid": "1",
+        ...             "labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}
+        >>> parent = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": metadata}
+        >>> queue = {"spec": {"resourceGroups": [{"flavors": [{"name": "reserved"}, {"name": "spot"}]}]}}
+        >>> review = reconcile_parent(parent, [], queue, now="2026-01-01T00:00:00Z", configuration=gates)
+        >>> [variant["metadata"]["annotations"] for variant in review.creates]  # doctest: +NORMALIZE_WHITESPACE
+        [{'kueue.x-k8s.io/workload-allowed-resource-flavors': 'reserved'},
+         {'kueue.x-k8s.io/workload-allowed-resource-flavors': 'spot'}]
+    """
+    configuration = Configuration() if configuration is None else configuration
+    if not (configuration.is_enabled("ConcurrentAdmission") and is_parent(parent)):
+        return FamilyReview()
+    return _Family(parent, variants, cluster_queue, nanoseconds(now), configuration).reviewed()
+
+
+class _Family:
+    """A parent and its variants while they are looked at: every step sees what those before it have changed."""
+
+    def __init__(
+        self,
+        parent: JsonObject,
+        variants: Sequence[JsonObject],
+        cluster_queue: JsonObject,
+        now: int,
+        configuration: Configuration,
+    ) -> None:
+        self.parent = parent
+        self.now = now
+        self.configuration = configuration
+        self.flavors = flavors_of(cluster_queue)
+        self.indexes: Mapping[str, int] = {flavor: index for index, flavor in enumerate(self.flavors)}
+        policy = object_at(cluster_queue, "spec", "concurrentAdmissionPolicy", "migration")
+        self.retains_first = text_at(policy, "mode") == "RetainFirstAdmission"
+        self.last_acceptable = text_at(policy, "constraints", "lastAcceptableFlavorName")
+        # As they were, in the order of their flavors; Kueue takes those of one flavor in any order.
+        ordered = sorted(variants, key=lambda it: (self._index(it), text_at(it, "metadata", "name")))
+        self.stored = {_key(it): it for it in (parent, *ordered)}
+        self.variants = {_key(it): it for it in ordered if flavor_of(it) in self.indexes}
+        self.deletes = tuple(it for it in ordered if flavor_of(it) not in self.indexes)
+        self.events: list[Event] = []
+        self.again_at: int | None = None
+
+    def reviewed(self) -> FamilyReview:
+        """All steps, in Kueue's order."""
+        present = {flavor_of(it) for it in self.stored.values() if it is not self.parent}
+        short = self.configuration.is_enabled("ShortWorkloadNames")
+        missing = (flavor for flavor in self.flavors if flavor not in present)
+        creates = tuple(new_variant(self.parent, flavor, short_name=short) for flavor in missing)
+        if not self._waits_for_parent():
+            self._deactivate()
+            self._activate()
+            self._sync_admission()
+            self._open_gate()
+        now = (self.parent, *self.variants.values())
+        changed = tuple(it for it in now if it is not self.stored[_key(it)])
+        return FamilyReview(creates, self.deletes, changed, tuple(self.events), self.again_at)
+
+    def _waits_for_parent(self) -> bool:
+        """Is the parent to give back its quota before an evicted variant does?"""
+        for key, variant in self.variants.items():
+            if not (is_true(variant, "Evicted") and has_quota(variant)):
+                continue
+            if not has_quota(self.parent):
+                self.variants[key] = released(variant, self.now, self.configuration)
+                return False
+            if not is_true(self.parent, "Evicted"):
+                self.parent = evicted(self.parent, "VariantEvicted", "Admitted variant was evicted", self.now)
+            return True
+        return False
+
+    def _deactivate(self) -> None:
+        if not _is_active(self.parent):
+            self._deactivate_all(self.variants, f"Parent Workload {_quoted(self.parent)} not active")
+            return
+        admitted = self._admitted()
+        if admitted is None:
+            return
+        name, own = _quoted(admitted), self._index(admitted)
+        if self.retains_first:
+            others = (key for key in self.variants if key != _key(admitted))
+            self._deactivate_all(others, f"RetainFirstAdmission: another Variant {name} is admitted")
+            return
+        if last := self.last_acceptable:
+            beyond = (key for key in self._beyond(self.indexes.get(last, 0)) if key != _key(admitted))
+            why = f'being below lastAcceptableFlavor: "{last}" and another Variant admitted {name}'
+            self._deactivate_all(beyond, why)
+        self._deactivate_all(self._beyond(own), f"being lower priority than admitted Variant {name}")
+
+    def _deactivate_all(self, keys: Iterable[WorkloadKey], why: str) -> None:
+        for key in tuple(keys):
+            self._set_active(key, False, f"Variant Workload deactivated due to {why}")
+            variant = self.variants[key]
+            if is_true(variant, "Evicted") and has_quota(variant):
+                self.variants[key] = released(variant, self.now, self.configuration)
+
+    def _activate(self) -> None:
+        if not _is_active(self.parent):
+            return
+        admitted = self._admitted()
+        if admitted is None:
+            self._activate_all(self.variants, "no other Variant being admitted")
+            return
+        if self.retains_first:
+            return
+        better = (key for key, it in self.variants.items() if self._index(it) < self._index(admitted))
+        why = f"higher priority than admitted Variant {_quoted(admitted)}"
+        if last := self.last_acceptable:
+            end = self.indexes.get(last, 0)
+            better = (key for key in better if self._index(self.variants[key]) <= end)
+            why = f'at least lastAcceptableFlavor: "{last}" and {why}'
+        self._activate_all(better, f"being {why}")
+
+    def _activate_all(self, keys: Iterable[WorkloadKey], why: str) -> None:
+        for key in tuple(keys):
+            self._set_active(key, True, f"Variant Workload activated due to {why}")
+
+    def _set_active(self, key: WorkloadKey, is_active: bool, message: str) -> None:
+        variant = self.variants[key]
+        if _is_active(variant) is not is_active:
+            self.variants[key] = {**variant, "spec": {**object_at(variant, "spec"), "active": is_active}}
+            self._tell(key, "ActivatedVariant" if is_active else "DeactivatedVariant", message)
+
+    def _sync_admission(self) -> None:
+        """The parent is admitted as one of its variants is; readiness and the end go the other way."""
+        if is_true(self.parent, "Finished"):
+            self.variants = {key: finished(it, self.parent, self.now) for key, it in self.variants.items()}
+            return
+        admitted, is_admitted = self._admitted(), is_true(self.parent, "Admitted")
+        if admitted is None:
+            if is_admitted:
+                self.parent = evicted(self.parent, "ConcurrentAdmission", "No variant is running", self.now)
+            return
+        self.variants[_key(admitted)] = ready_like(admitted, self.parent)
+        if not is_admitted:
+            self.parent = admitted_like(self.parent, admitted, self.now)
+
+    def _open_gate(self) -> None:
+        """Let one variant after the other preempt, the preferred one first."""
+        admissible = [it for it in self.variants.values() if self._is_admissible(it)]
+        candidate = _first_blocked(admissible)
+        if candidate is None:
+            return
+        times = [transition_time(gate) for it in admissible if text_at(gate := _gate(it), "position") == "Open"]
+        self.again_at = max(times, default=self.now - _PREEMPTION_TIMEOUT_NS) + _PREEMPTION_TIMEOUT_NS
+        if self.again_at > self.now:
+            return
+        self.again_at = self.now + _PREEMPTION_TIMEOUT_NS
+        key = _key(candidate)
+        self.variants[key] = opened(candidate, self.now)
+        if self.variants[key] is not candidate:
+            message = f"Opened preemption gate for variant workload {_quoted(candidate)}"
+            self._tell(key, "PreemptionUngatedVariant", message)
+
+    def _is_admissible(self, variant: JsonObject) -> bool:
+        """May it stand in a queue? (rules/05 §2)."""
+        reserved = condition(variant, "QuotaReserved")
+        is_held = text_at(reserved, "reason") == "OnHold" and text_at(reserved, "status") == "False"
+        gated_by = text_at(variant, "metadata", "annotations", "kueue.x-k8s.io/admission-gated-by")
+        is_gated = bool(gated_by) and self.configuration.is_enabled("AdmissionGatedBy")
+        true = ("Finished", "QuotaReserved", "WaitingForReplacementPods")
+        return _is_active(variant) and not (is_held or is_gated or any(is_true(variant, kind) for kind in true))
+
+    def _admitted(self) -> JsonObject | None:
+        return next((it for it in self.variants.values() if is_true(it, "Admitted")), None)
+
+    def _beyond(self, index: int) -> list[WorkloadKey]:
+        """The variants of flavors that are less preferred."""
+        return [key for key, it in self.variants.items() if self._index(it) > index]
+
+    def _index(self, variant: JsonObject) -> int:
+        return self.indexes.get(flavor_of(variant), 0)
+
+    def _tell(self, key: WorkloadKey, reason: str, message: str) -> None:
+        self.events.append(Event("Normal", reason, *key, message))
+
+
+def _first_blocked(admissible: Sequence[JsonObject]) -> JsonObject | None:
+    """The first variant that waits at its gate; none while a preferred one has not been tried yet."""
+    for variant in admissible:
+        if text_at(_gate(variant), "position") == "Open":
+            continue
+        if is_true(variant, "BlockedOnPreemptionGates"):
+            return variant
+        if condition(variant, "QuotaReserved") is None:
+            return None
+    return None
+
+
+def _gate(variant: JsonObject) -> JsonObject:
+    gates = list_at(variant, "status", "preemptionGates")
+    return next((object_at(gate) for gate in gates if text_at(gate, "name") == VARIANT_GATE), {})
+
+
+def _is_active(workload: JsonObject) -> bool:
+    return object_at(workload, "spec").get("active") is not False
+
+
+def _key(workload: JsonObject) -> WorkloadKey:
+    return text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
+
+
+def _quoted(workload: JsonObject) -> str:
+    return '"{}/{}"'.format(*_key(workload))

@@ -1,0 +1,103 @@
+"""How a parent and a variant are recognized, and what a new variant looks like (rules/09 §4.2)."""
+
+from __future__ import annotations
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.jobs.workload_names import owner_reference, variant_name
+
+__all__ = [
+    "PARENT_LABEL",
+    "VARIANT_GATE",
+    "becomes_parent",
+    "flavor_of",
+    "flavors_of",
+    "is_parent",
+    "is_variant",
+    "new_variant",
+    "parent_of",
+]
+
+PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
+"""Label of a parent, with the value `true`."""
+VARIANT_GATE = "kueue.x-k8s.io/concurrent-admission"
+"""Name of the preemption gate of variants."""
+_ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+def is_parent(workload: JsonObject) -> bool:
+    """Is a Workload labelled as the parent of variants?"""
+    return text_at(workload, "metadata", "labels", PARENT_LABEL) == "true"
+
+
+def is_variant(workload: JsonObject) -> bool:
+    """Does another Workload own a Workload?"""
+    return parent_of(workload) is not None
+
+
+def parent_of(workload: JsonObject) -> WorkloadKey | None:
+    """Namespace and name of the parent of a variant; `None` for all others."""
+    for owner in list_at(workload, "metadata", "ownerReferences"):
+        if (text_at(owner, "kind"), text_at(owner, "apiVersion")) == ("Workload", _KUEUE):
+            name = text_at(owner, "name")
+            return (text_at(workload, "metadata", "namespace"), name) if name else None
+    return None
+
+
+def becomes_parent(workload: JsonObject, cluster_queue: JsonObject) -> bool:
+    """Is a Workload a parent by its ClusterQueue, and not labelled as one yet?
+
+    Args:
+        workload: The Workload.
+        cluster_queue: The ClusterQueue of its LocalQueue.
+    """
+    has_policy = isinstance(object_at(cluster_queue, "spec").get("concurrentAdmissionPolicy"), dict)
+    return has_policy and not is_parent(workload) and not is_variant(workload)
+
+
+def flavors_of(cluster_queue: JsonObject) -> tuple[str, ...]:
+    """The flavors of the first resource group of a ClusterQueue, the preferred one first."""
+    for group in list_at(cluster_queue, "spec", "resourceGroups"):
+        return tuple(text_at(flavor, "name") for flavor in list_at(group, "flavors"))
+    return ()
+
+
+def flavor_of(variant: JsonObject) -> str:
+    """The flavor for which a variant was made; empty if it does not say."""
+    allowed = texts_at(variant, "metadata", "annotations").get(_ALLOWED_FLAVORS, "")
+    return next((name for it in allowed.split(",") if (name := it.strip())), "")
+
+
+def new_variant(parent: JsonObject, flavor: str, *, short_name: bool) -> JsonObject:
+    """The variant of a parent for one flavor, to be created.
+
+    It has no status: an API server drops that of an object that is created.
+
+    Args:
+        parent: The parent, as an API server stores it.
+        flavor: The flavor.
+        short_name: At most 63 bytes for its name (gate ShortWorkloadNames).
+    """
+    namespace, name = text_at(parent, "metadata", "namespace"), text_at(parent, "metadata", "name")
+    group = text_at(parent, "apiVersion").rpartition("/")[0]
+    uid, kind = text_at(parent, "metadata", "uid"), text_at(parent, "kind")
+    labels: JsonObject = {key: it for key, it in texts_at(parent, "metadata", "labels").items() if key != PARENT_LABEL}
+    annotations: JsonObject = {**texts_at(parent, "metadata", "annotations"), _ALLOWED_FLAVORS: flavor}
+    metadata: JsonObject = {
+        "name": variant_name(name, kind=kind, group=group, uid=uid, flavor=flavor, short=short_name),
+        "namespace": namespace,
+        **({"labels": labels} if labels else {}),
+        "annotations": annotations,
+        "ownerReferences": [{**owner_reference(parent, controller=True), "apiVersion": _KUEUE, "kind": "Workload"}],
+    }
+    spec = object_at(parent, "spec")
+    gates: list[JsonValue] = list_at(spec, "preemptionGates")
+    if all(text_at(gate, "name") != VARIANT_GATE for gate in gates):
+        gates = [*gates, {"name": VARIANT_GATE}]
+    return {
+        "apiVersion": _KUEUE,
+        "kind": "Workload",
+        "metadata": metadata,
+        "spec": {**spec, "preemptionGates": gates},
+    }
