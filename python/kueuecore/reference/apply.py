@@ -97,7 +97,8 @@ class Watchers(State):
         for name, workload in self.kind("Workload").items():
             if local_queue_key(workload) == local_queue:
                 self.assigned[name] = local_queue
-                may_wait = conditions.is_admissible(workload, self.settings) and not self._is_parent(workload)
+                is_parent = self._is_parent(workload) or self._is_parent_in(self.local_queues[local_queue], workload)
+                may_wait = conditions.is_admissible(workload, self.settings) and not is_parent
                 if queue is not None and may_wait:
                     info = self.info(workload)
                     info.progress = progress.get(name)

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use crate::assign::requests_topology;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
-use crate::objects::variants::is_parent;
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor, RuntimeClass,
     StopPolicy, StringMap, Topology,
@@ -393,9 +392,8 @@ impl State {
     fn queue_workloads_of(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.clone().iter() {
             self.assign_queue(workload);
-            let object = &self.workloads.get(workload).workload;
-            if is_admissible(object, self.config.gates)
-                && !is_parent(object, self.config.gates)
+            if is_admissible(&self.workloads.get(workload).workload, self.config.gates)
+                && !self.is_left_to_variants(workload)
                 && !self.is_refused(workload)
                 && let Some(queue) = self.queue_of(workload)
             {

@@ -257,13 +257,15 @@ impl State {
 
     /// Does a workload with an admission not count, because it stands for its variants?
     pub(crate) fn counts_by_variants(&self, workload: &Workload) -> bool {
-        self.gate(Gate::ConcurrentAdmission)
-            && !is_variant(workload)
-            && workload.status.admission.as_ref().is_some_and(|admission| {
-                self.find_queue(&admission.cluster_queue)
-                    .and_then(|queue| self.queues[queue].object.as_ref())
-                    .is_some_and(|object| !object.concurrent_admission_policy.is_empty())
-            })
+        let admission = workload.status.admission.as_ref().filter(|_| !is_variant(workload));
+        let queue = admission.and_then(|admission| self.find_queue(&admission.cluster_queue));
+        queue.is_some_and(|queue| self.has_variants(queue))
+    }
+
+    /// Are there variants of the workloads of a ClusterQueue?
+    pub(crate) fn has_variants(&self, queue: QueueId) -> bool {
+        let object = self.queues[queue].object.as_ref().filter(|_| self.gate(Gate::ConcurrentAdmission));
+        object.is_some_and(|object| !object.concurrent_admission_policy.is_empty())
     }
 
     /// Do admissions wait until the pods of this workload are ready, once it has quota?

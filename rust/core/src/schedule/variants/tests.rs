@@ -3,7 +3,7 @@ use crate::base::gates::Gates;
 use crate::objects::config::Config;
 use crate::objects::variants::PARENT;
 use crate::objects::{Object, OwnerReference, ResourceGroup};
-use crate::testing::{World, at, cluster_queue, flavor, meta, workload};
+use crate::testing::{World, at, cluster_queue, flavor, local_queue, meta, workload};
 
 /// ClusterQueue `cq` with 10 CPUs of each of three flavors, the first preferred.
 fn world(last_acceptable: Option<&str>) -> World {
@@ -53,6 +53,17 @@ fn a_variant_stands_back_while_a_better_one_is_admitted() {
         world.condition("cheap", "QuotaReserved"),
         "False PendingEvaluation: A more favorable variant is already admitted"
     );
+}
+
+#[test]
+fn a_parent_is_not_queued_before_it_is_labelled() {
+    let mut world = world(None);
+    world.submit(workload("unlabelled", "4"));
+    assert!(admitted(&world.cycle()).is_empty());
+    // Nor if its LocalQueue comes later.
+    assert!(world.engine.state.delete_local_queue("ns", "lq"));
+    world.apply([Object::LocalQueue(local_queue("lq", "cq"))]);
+    assert!(admitted(&world.cycle()).is_empty());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::objects::conditions::{self, find};
 use crate::objects::priority::effective_priority;
-use crate::objects::variants::{ALLOWED_FLAVORS, is_parent};
+use crate::objects::variants::{ALLOWED_FLAVORS, is_parent, is_variant};
 use crate::objects::{Admission, PodSet, Workload, slices};
 use crate::pods;
 use crate::pods::devices::Devices;
@@ -333,11 +333,18 @@ impl State {
             return None;
         }
         let workload = &self.workloads.get(id).workload;
-        if !is_admissible(workload, self.config.gates) || is_parent(workload, self.config.gates) {
+        if !is_admissible(workload, self.config.gates) || self.is_left_to_variants(id) {
             return None;
         }
         self.assign_queue(id);
         self.queue_of(id)
+    }
+
+    /// Do others stand in the queue for it? A parent is one by its ClusterQueue before it is labelled (rules/09 §4.2).
+    pub(super) fn is_left_to_variants(&self, id: WorkloadId) -> bool {
+        let workload = &self.workloads.get(id).workload;
+        let has_policy = || self.queue_of(id).is_some_and(|queue| self.has_variants(queue));
+        is_parent(workload, self.config.gates) || (!is_variant(workload) && has_policy())
     }
 
     /// Remembers the LocalQueue of a workload, if it runs, as the one in which it was last.
