@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, object_at
-from kueuecore._patches import patched
 from kueuecore.checks import CheckController, ObjectWrite
 from kueuecore.configuration import Configuration
 from kueuecore.controller import validation
@@ -21,16 +20,16 @@ from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
 from kueuecore.controller.open_writes import OpenWrites
-from kueuecore.controller.versions import Version, key_of, newest_of
+from kueuecore.controller.versions import Version, key_of
 from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
-from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
+from kueuecore.controller.workload_records import WorkloadRecords
+from kueuecore.controller.write_answers import WriteAnswers
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.jobs.job_report import NOTHING, JobReport
+from kueuecore.jobs.job_report import JobReport
 from kueuecore.manifests import object_ref
-from kueuecore.states import Stage
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Controller"]
@@ -86,6 +85,9 @@ class Controller:
         self._writes = OpenWrites(self.engine, self._workloads)
         self._idle_cycles = IdleCycles(self.engine)
         self._objects = ObjectIntake(self.engine, self._workloads, self._check_reviews, self._idle_cycles, metrics)
+        self._answers = WriteAnswers(
+            self.engine, self._workloads, self._writes, self._objects, self._idle_cycles, metrics
+        )
         self._turned_at = 0
 
     # What is watched.
@@ -247,30 +249,7 @@ class Controller:
             TypeError: The answer is no plain data. Nothing has changed.
             ValueError: The answer is another object, or an older version. Nothing has changed.
         """
-        at = nanoseconds(now)
-        key, known = self._known_of(write)
-        if known is None or known.write is not write:
-            return False
-        newer, is_of_job = known.newer, known.telling != NOTHING
-        if answer is None:
-            after = patched(known.data, write.patch)
-        else:
-            after = validation.confirmed_answer(write.key, answer, known.data, at)
-        if self._metrics is not None:
-            self._metrics.count_write(write, known.data, after)
-        known.write = known.newer = None
-        known.telling = NOTHING
-        self._idle_cycles.end()
-        version = Version.of(after)
-        self._objects.versions.put(("Workload", *key), version)
-        known.data = after
-        self.engine.confirm(write.name, namespace=write.namespace)
-        self._writes.mark_changed()
-        if newer is not None and Version.of(newer).is_newer_than(version):
-            self._objects.take(("Workload", *key), Version.of(newer), newer, at)
-        elif is_of_job or not self._workloads.is_marked(key) or self._writes.is_stored(known):
-            self._objects.take(("Workload", *key), version, after, at)
-        return True
+        return self._answers.confirm(write, answer, nanoseconds(now))
 
     def refuse(
         self, write: WorkloadWrite, newest: JsonObject | None = None, *, now: TimeLike, gone: bool = False
@@ -294,29 +273,7 @@ class Controller:
             TypeError: `newest` is no plain data. Nothing has changed.
             ValueError: `newest` has another name. Nothing has changed.
         """
-        at, has_gone = nanoseconds(now), _arguments.flag("gone", gone)
-        key, known = self._known_of(write)
-        if known is None or known.write is not write:
-            return False
-        if newest is not None:
-            newest = validation.checked_answer("newest", newest, known.data, at)
-        _LOGGER.info("%s: write %d was refused", write.key, write.number)
-        stored, newer = known.data, known.newer
-        known.write = known.newer = None
-        if known.telling != NOTHING:
-            self._workloads.tell_again(key)
-        known.events.clear()
-        self._idle_cycles.end()
-        self._forget(key, gone=has_gone, at=at)
-        if has_gone:
-            self._objects.delete(("Workload", *key), Version.of(stored), at)
-            return True
-        stored = newest_of(stored, newer, newest)
-        seen = Version.of(known.data)
-        if not Version.of(stored).is_same_object(seen):
-            self._objects.delete(("Workload", *key), seen, at)
-        self._objects.take(("Workload", *key), Version.of(stored), stored, at)
-        return True
+        return self._answers.refuse(write, newest, nanoseconds(now), gone=_arguments.flag("gone", gone))
 
     def refuse_object(self, write: ObjectWrite, error: str, *, now: TimeLike, is_there: bool = False) -> None:
         """One of a turn's `objects` was refused; whoever wanted it says so on the check, and tries again later.
@@ -472,17 +429,6 @@ class Controller:
             raise ValueError(f"this is not a valid save: {error}") from None
 
     # How writes went.
-
-    def _known_of(self, write: WorkloadWrite) -> tuple[tuple[str, str], WorkloadRecord | None]:
-        _arguments.instance("write", write, WorkloadWrite)
-        key = write.namespace, write.name
-        return key, self._workloads.get(key)
-
-    def _forget(self, key: tuple[str, str], *, gone: bool, at: int) -> None:
-        """Take a reservation back that the engine holds for one that was not written."""
-        namespace, name = key
-        if self.engine.workload(name, namespace=namespace).stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED):
-            self.engine.forget(name, namespace=namespace, now=at, gone=gone)
 
     # What is decided.
 

@@ -1,0 +1,116 @@
+"""How the writes of Workloads went, into engine and records: what was accepted counts, the rest is as before."""
+
+from __future__ import annotations
+
+import logging
+
+from kueuecore import _arguments
+from kueuecore._json import JsonObject
+from kueuecore._patches import patched
+from kueuecore.checks import WorkloadKey
+from kueuecore.controller import validation
+from kueuecore.controller.idle_cycles import IdleCycles
+from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.object_intake import ObjectIntake
+from kueuecore.controller.open_writes import OpenWrites
+from kueuecore.controller.versions import Version, newest_of
+from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
+from kueuecore.controller.writes import WorkloadWrite
+from kueuecore.engine import Engine
+from kueuecore.jobs.job_report import NOTHING
+from kueuecore.states import Stage
+
+__all__ = ["WriteAnswers"]
+
+_LOGGER = logging.getLogger("kueuecore.controller")
+
+
+class WriteAnswers:
+    """Takes in what became of writes.
+
+    Args:
+        engine: Keeps what was written, and forgets what was refused.
+        workloads: The Workloads, with their open writes.
+        writes: Which are to be written.
+        objects: Gets the Workloads as they are stored then.
+        idle_cycles: Ends with each answer.
+        metrics: Counts what was written.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        workloads: WorkloadRecords,
+        writes: OpenWrites,
+        objects: ObjectIntake,
+        idle_cycles: IdleCycles,
+        metrics: Metrics | None,
+    ) -> None:
+        self._engine = engine
+        self._workloads = workloads
+        self._writes = writes
+        self._objects = objects
+        self._idle_cycles = idle_cycles
+        self._metrics = metrics
+
+    def confirm(self, write: WorkloadWrite, answer: JsonObject | None, at: int) -> bool:
+        """A write was accepted; see `Controller.confirm`."""
+        key, known = self._known_of(write)
+        if known is None or known.write is not write:
+            return False
+        newer, is_of_job = known.newer, known.telling != NOTHING
+        if answer is None:
+            after = patched(known.data, write.patch)
+        else:
+            after = validation.confirmed_answer(write.key, answer, known.data, at)
+        if self._metrics is not None:
+            self._metrics.count_write(write, known.data, after)
+        known.write = known.newer = None
+        known.telling = NOTHING
+        self._idle_cycles.end()
+        version = Version.of(after)
+        self._objects.versions.put(("Workload", *key), version)
+        known.data = after
+        self._engine.confirm(write.name, namespace=write.namespace)
+        self._writes.mark_changed()
+        if newer is not None and Version.of(newer).is_newer_than(version):
+            self._objects.take(("Workload", *key), Version.of(newer), newer, at)
+        elif is_of_job or not self._workloads.is_marked(key) or self._writes.is_stored(known):
+            self._objects.take(("Workload", *key), version, after, at)
+        return True
+
+    def refuse(self, write: WorkloadWrite, newest: JsonObject | None, at: int, *, gone: bool) -> bool:
+        """A write was refused; see `Controller.refuse`."""
+        key, known = self._known_of(write)
+        if known is None or known.write is not write:
+            return False
+        if newest is not None:
+            newest = validation.checked_answer("newest", newest, known.data, at)
+        _LOGGER.info("%s: write %d was refused", write.key, write.number)
+        stored, newer = known.data, known.newer
+        known.write = known.newer = None
+        if known.telling != NOTHING:
+            self._workloads.tell_again(key)
+        known.events.clear()
+        self._idle_cycles.end()
+        self._forget(key, gone=gone, at=at)
+        if gone:
+            self._objects.delete(("Workload", *key), Version.of(stored), at)
+            return True
+        stored = newest_of(stored, newer, newest)
+        seen = Version.of(known.data)
+        if not Version.of(stored).is_same_object(seen):
+            self._objects.delete(("Workload", *key), seen, at)
+        self._objects.take(("Workload", *key), Version.of(stored), stored, at)
+        return True
+
+    def _known_of(self, write: WorkloadWrite) -> tuple[WorkloadKey, WorkloadRecord | None]:
+        _arguments.instance("write", write, WorkloadWrite)
+        key = write.namespace, write.name
+        return key, self._workloads.get(key)
+
+    def _forget(self, key: WorkloadKey, *, gone: bool, at: int) -> None:
+        """Take a reservation back that the engine holds for one that was not written."""
+        namespace, name = key
+        if self._engine.workload(name, namespace=namespace).stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED):
+            self._engine.forget(name, namespace=namespace, now=at, gone=gone)
