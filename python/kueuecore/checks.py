@@ -90,13 +90,13 @@ class ObjectWriteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """What is to be done with an object other than a Workload, such as a ProvisioningRequest.
+    """What is to be done with an object: a ProvisioningRequest, say, or a variant of a Workload.
 
     Args:
         kind: What is to be done.
         manifest: The object to create; of one to delete `apiVersion`, `kind` and `metadata` are enough.
-        workload: The workload for which it is.
-        check: Name of the AdmissionCheck for which it is; empty if it is for none any more.
+        workload: The workload for which it is; of a variant its parent.
+        check: Name of the AdmissionCheck for which it is; empty if it is for none, or none any more.
     """
 
     kind: ObjectWriteKind

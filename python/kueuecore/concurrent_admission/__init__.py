@@ -1,12 +1,35 @@
 """Concurrent admission outside of cycles: a parent and its variants, one for each flavor (rules/09 §4)."""
 
-from kueuecore.concurrent_admission.family import FamilyReview, reconcile_parent
+from kueuecore.concurrent_admission.family import (
+    FamilyReview,
+    creation_event,
+    deletion_event,
+    reconcile_parent,
+)
+from kueuecore.concurrent_admission.family_index import FamilyIndex
 from kueuecore.concurrent_admission.variant_objects import (
     PARENT_LABEL,
     becomes_parent,
+    belongs_to,
+    flavor_of,
+    flavors_of,
     is_parent,
-    is_variant,
     parent_of,
+    workload_key,
 )
 
-__all__ = ["PARENT_LABEL", "FamilyReview", "becomes_parent", "is_parent", "is_variant", "parent_of", "reconcile_parent"]
+__all__ = [
+    "PARENT_LABEL",
+    "FamilyIndex",
+    "FamilyReview",
+    "becomes_parent",
+    "belongs_to",
+    "creation_event",
+    "deletion_event",
+    "flavor_of",
+    "flavors_of",
+    "is_parent",
+    "parent_of",
+    "reconcile_parent",
+    "workload_key",
+]

@@ -16,12 +16,20 @@ from kueuecore.concurrent_admission.family_statuses import (
     ready_like,
     released,
 )
-from kueuecore.concurrent_admission.variant_objects import VARIANT_GATE, flavor_of, flavors_of, is_parent, new_variant
+from kueuecore.concurrent_admission.variant_objects import (
+    VARIANT_GATE,
+    flavor_of,
+    flavors_of,
+    is_parent,
+    new_variant,
+    parent_of,
+    workload_key,
+)
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["FamilyReview", "reconcile_parent"]
+__all__ = ["FamilyReview", "creation_event", "deletion_event", "reconcile_parent"]
 
 _PREEMPTION_TIMEOUT_NS = 5 * 60 * 1_000_000_000
 
@@ -82,6 +90,21 @@ def reconcile_parent(
     return _Family(parent, variants, cluster_queue, nanoseconds(now), configuration).reviewed()
 
 
+def creation_event(variant: JsonObject) -> Event:
+    """What to tell of a parent once a variant is created."""
+    return _about_variant(variant, "CreatedVariant", f"Variant Workload {_quoted(variant)} created")
+
+
+def deletion_event(variant: JsonObject) -> Event:
+    """What to tell of a parent once the variant of a flavor that it has lost is deleted."""
+    message = f'Variant Workload {_quoted(variant)} deleted; flavor "{flavor_of(variant)}" no longer in ClusterQueue'
+    return _about_variant(variant, "DeletedVariant", message)
+
+
+def _about_variant(variant: JsonObject, reason: str, message: str) -> Event:
+    return Event("Normal", reason, *(parent_of(variant) or workload_key(variant)), message)
+
+
 class _Family:
     """A parent and its variants while they are looked at: every step sees what those before it have changed."""
 
@@ -103,8 +126,8 @@ class _Family:
         self.last_acceptable = text_at(policy, "constraints", "lastAcceptableFlavorName")
         # As they were, in the order of their flavors; Kueue takes those of one flavor in any order.
         ordered = sorted(variants, key=lambda it: (self._index(it), text_at(it, "metadata", "name")))
-        self.stored = {_key(it): it for it in (parent, *ordered)}
-        self.variants = {_key(it): it for it in ordered if flavor_of(it) in self.indexes}
+        self.stored = {workload_key(it): it for it in (parent, *ordered)}
+        self.variants = {workload_key(it): it for it in ordered if flavor_of(it) in self.indexes}
         self.deletes = tuple(it for it in ordered if flavor_of(it) not in self.indexes)
         self.events: list[Event] = []
         self.again_at: int | None = None
@@ -121,7 +144,7 @@ class _Family:
             self._sync_admission()
             self._open_gate()
         now = (self.parent, *self.variants.values())
-        changed = tuple(it for it in now if it is not self.stored[_key(it)])
+        changed = tuple(it for it in now if it is not self.stored[workload_key(it)])
         return FamilyReview(creates, self.deletes, changed, tuple(self.events), self.again_at)
 
     def _waits_for_parent(self) -> bool:
@@ -146,11 +169,11 @@ class _Family:
             return
         name, own = _quoted(admitted), self._index(admitted)
         if self.retains_first:
-            others = (key for key in self.variants if key != _key(admitted))
+            others = (key for key in self.variants if key != workload_key(admitted))
             self._deactivate_all(others, f"RetainFirstAdmission: another Variant {name} is admitted")
             return
         if last := self.last_acceptable:
-            beyond = (key for key in self._beyond(self.indexes.get(last, 0)) if key != _key(admitted))
+            beyond = (key for key in self._beyond(self.indexes.get(last, 0)) if key != workload_key(admitted))
             why = f'being below lastAcceptableFlavor: "{last}" and another Variant admitted {name}'
             self._deactivate_all(beyond, why)
         self._deactivate_all(self._beyond(own), f"being lower priority than admitted Variant {name}")
@@ -199,7 +222,7 @@ class _Family:
             if is_admitted:
                 self.parent = evicted(self.parent, "ConcurrentAdmission", "No variant is running", self.now)
             return
-        self.variants[_key(admitted)] = ready_like(admitted, self.parent)
+        self.variants[workload_key(admitted)] = ready_like(admitted, self.parent)
         if not is_admitted:
             self.parent = admitted_like(self.parent, admitted, self.now)
 
@@ -214,7 +237,7 @@ class _Family:
         if self.again_at > self.now:
             return
         self.again_at = self.now + _PREEMPTION_TIMEOUT_NS
-        key = _key(candidate)
+        key = workload_key(candidate)
         self.variants[key] = opened(candidate, self.now)
         if self.variants[key] is not candidate:
             message = f"Opened preemption gate for variant workload {_quoted(candidate)}"
@@ -264,9 +287,5 @@ def _is_active(workload: JsonObject) -> bool:
     return object_at(workload, "spec").get("active") is not False
 
 
-def _key(workload: JsonObject) -> WorkloadKey:
-    return text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
-
-
 def _quoted(workload: JsonObject) -> str:
-    return '"{}/{}"'.format(*_key(workload))
+    return '"{}/{}"'.format(*workload_key(workload))

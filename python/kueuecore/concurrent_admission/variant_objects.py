@@ -10,12 +10,13 @@ __all__ = [
     "PARENT_LABEL",
     "VARIANT_GATE",
     "becomes_parent",
+    "belongs_to",
     "flavor_of",
     "flavors_of",
     "is_parent",
-    "is_variant",
     "new_variant",
     "parent_of",
+    "workload_key",
 ]
 
 PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
@@ -31,11 +32,6 @@ def is_parent(workload: JsonObject) -> bool:
     return text_at(workload, "metadata", "labels", PARENT_LABEL) == "true"
 
 
-def is_variant(workload: JsonObject) -> bool:
-    """Does another Workload own a Workload?"""
-    return parent_of(workload) is not None
-
-
 def parent_of(workload: JsonObject) -> WorkloadKey | None:
     """Namespace and name of the parent of a variant; `None` for all others."""
     for owner in list_at(workload, "metadata", "ownerReferences"):
@@ -43,6 +39,18 @@ def parent_of(workload: JsonObject) -> WorkloadKey | None:
             name = text_at(owner, "name")
             return (text_at(workload, "metadata", "namespace"), name) if name else None
     return None
+
+
+def belongs_to(variant: JsonObject, parent: JsonObject) -> bool:
+    """Is it a variant of this parent, and not of another one that had its name before?"""
+    uid = text_at(parent, "metadata", "uid")
+    owners = list_at(variant, "metadata", "ownerReferences")
+    return parent_of(variant) == workload_key(parent) and any(text_at(it, "uid") == uid for it in owners)
+
+
+def workload_key(workload: JsonObject) -> WorkloadKey:
+    """Namespace and name."""
+    return text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
 
 
 def becomes_parent(workload: JsonObject, cluster_queue: JsonObject) -> bool:
@@ -53,7 +61,7 @@ def becomes_parent(workload: JsonObject, cluster_queue: JsonObject) -> bool:
         cluster_queue: The ClusterQueue of its LocalQueue.
     """
     has_policy = isinstance(object_at(cluster_queue, "spec").get("concurrentAdmissionPolicy"), dict)
-    return has_policy and not is_parent(workload) and not is_variant(workload)
+    return has_policy and not is_parent(workload) and parent_of(workload) is None
 
 
 def flavors_of(cluster_queue: JsonObject) -> tuple[str, ...]:
@@ -79,7 +87,7 @@ def new_variant(parent: JsonObject, flavor: str, *, short_name: bool) -> JsonObj
         flavor: The flavor.
         short_name: At most 63 bytes for its name (gate ShortWorkloadNames).
     """
-    namespace, name = text_at(parent, "metadata", "namespace"), text_at(parent, "metadata", "name")
+    namespace, name = workload_key(parent)
     group = text_at(parent, "apiVersion").rpartition("/")[0]
     uid, kind = text_at(parent, "metadata", "uid"), text_at(parent, "kind")
     labels: JsonObject = {key: it for key, it in texts_at(parent, "metadata", "labels").items() if key != PARENT_LABEL}

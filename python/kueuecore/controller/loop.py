@@ -20,6 +20,7 @@ from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
 from kueuecore.controller.open_writes import OpenWrites
+from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
 from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
@@ -84,7 +85,10 @@ class Controller:
         self._workloads = WorkloadRecords()
         self._writes = OpenWrites(self.engine, self._workloads)
         self._idle_cycles = IdleCycles(self.engine)
-        self._objects = ObjectIntake(self.engine, self._workloads, self._check_reviews, self._idle_cycles, metrics)
+        self._families = VariantFamilies(self.engine, self._workloads, self._writes)
+        self._objects = ObjectIntake(
+            self.engine, self._workloads, self._check_reviews, self._families, self._idle_cycles, metrics
+        )
         self._answers = WriteAnswers(
             self.engine, self._workloads, self._writes, self._objects, self._idle_cycles, metrics
         )
@@ -197,6 +201,8 @@ class Controller:
         if at < self._turned_at:
             raise ValueError("time does not go back: there was a later turn")
         self._turned_at = at
+        # A cycle may change a variant each time; so whoever goes by what is stored looks before it.
+        labels = self._families.review_settled(at)
         self._reconcile(at)
         decision = self.engine.cycle(at)
         self._note(decision)
@@ -206,7 +212,10 @@ class Controller:
             self._check_reviews.review_settled(self.engine, self._workloads, at)
             self._reconcile(at)
             writes = (*writes, *self._writes.open(at))
-        return Turn(decision, writes, self._writes.take_loose_events(), self._check_reviews.take_writes())
+        writes = (*labels, *writes)
+        self._families.note_open(writes)
+        objects = (*self._check_reviews.take_writes(), *self._families.take_objects())
+        return Turn(decision, writes, self._writes.take_loose_events(), objects)
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
@@ -218,7 +227,7 @@ class Controller:
             now: The time.
         """
         at = nanoseconds(now)
-        if self._workloads.has_due:
+        if self._workloads.has_due or self._families.has_due:
             return at
         if self.engine.has_heads and not self._idle_cycles.are_enough:
             return at
@@ -227,7 +236,7 @@ class Controller:
         # What came since the last turn does not make what was due before less due.
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
-        times.append(self._check_reviews.next_wake(after=since))
+        times += [self._check_reviews.next_wake(after=since), self._families.next_time()]
         return min((max(at, time) for time in times if time is not None), default=None)
 
     # How the writes went.
@@ -278,7 +287,7 @@ class Controller:
     def refuse_object(self, write: ObjectWrite, error: str, *, now: TimeLike, is_there: bool = False) -> None:
         """One of a turn's `objects` was refused; whoever wanted it says so on the check, and tries again later.
 
-        What follows it among the objects of that workload is to be left out.
+        What follows it among the objects of that workload for its check is to be left out.
 
         Args:
             write: The write.
@@ -288,7 +297,8 @@ class Controller:
         """
         _arguments.instance("write", write, ObjectWrite)
         why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)
-        self._check_reviews.refused(write, why, is_there=is_known, now=nanoseconds(now))
+        about = self._families if write.object.kind == "Workload" else self._check_reviews
+        about.refused(write, why, is_there=is_known, now=nanoseconds(now))
         self._idle_cycles.end()
 
     # What jobs do.

@@ -9,6 +9,7 @@ from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.validation import check
+from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Key, Version, Versions
 from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED
 from kueuecore.controller.workload_records import WorkloadRecords
@@ -26,6 +27,7 @@ class ObjectIntake:
         engine: Gets the objects.
         workloads: Gets the Workloads.
         check_reviews: Gets what check controllers look at.
+        families: Gets Workloads and queues.
         idle_cycles: Ends with each change.
         metrics: Gets the configuration, queues, cohorts and Workloads.
     """
@@ -35,12 +37,14 @@ class ObjectIntake:
         engine: Engine,
         workloads: WorkloadRecords,
         check_reviews: CheckReviews,
+        families: VariantFamilies,
         idle_cycles: IdleCycles,
         metrics: Metrics | None,
     ) -> None:
         self._engine = engine
         self._workloads = workloads
         self._check_reviews = check_reviews
+        self._families = families
         self._idle_cycles = idle_cycles
         self._metrics = metrics
         if metrics is not None:
@@ -76,6 +80,8 @@ class ObjectIntake:
             self._metrics.note(key, manifest)
         if is_workload:
             self._workloads.put(key[1:], manifest)
+        self._families.observe(manifest)
+        if is_workload:
             return
         self.others[key] = manifest
 
@@ -95,6 +101,7 @@ class ObjectIntake:
         seen = self.versions[key]
         self.versions.drop(key, Version(seen.uid if seen is not None else version.uid, version.text))
         self._idle_cycles.end()
+        self._families.forget(key)
         if key[0] == "Workload":
             self._workloads.drop(key[1:])
         self.others.pop(key, None)

@@ -59,6 +59,11 @@ class OpenWrites:
                 record.events = []
         return tuple(writes)
 
+    def open_label(self, record: WorkloadRecord, name: str) -> WorkloadWrite:
+        """The write that gives a Workload a label with the value `true`; none of it is open."""
+        record.write = self._writer.label(record.data, name)
+        return record.write
+
     def is_stored(self, record: WorkloadRecord) -> bool:
         """Is a Workload stored as the engine has it?"""
         _, namespace, name = key_of(record.data)

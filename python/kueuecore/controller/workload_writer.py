@@ -39,13 +39,9 @@ class WorkloadWriter:
             spec["active"] = state.is_active
         if rendered.priority != state.priority:
             spec["priority"] = state.priority
-        metadata = object_at(stored, "metadata")
-        # Others may be quicker; then it is refused.
-        guard: JsonObject = {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}
-        self._n_writes += 1
-        write = partial(WorkloadWrite, state.namespace, state.name, text_at(metadata, "uid"), self._n_writes)
+        write = self._next_write(stored)
         if spec:
-            return write("", {"metadata": guard, "spec": spec})
+            return write("", {"metadata": _guard(stored), "spec": spec})
         before, wanted = object_at(stored, "status"), whole_seconds(dict(state.status))
         assert isinstance(wanted, dict)
         after = transplanted(before, dict(rendered.status), wanted)
@@ -55,7 +51,17 @@ class WorkloadWriter:
         held, holds = conditions_that_hold(stored), conditions_that_hold({"status": after})
         gained = tuple(kind for kind in holds if kind not in held)
         lost = tuple(kind for kind in held if kind not in holds)
-        return write("status", {"metadata": guard, "status": patch}, gained, lost, tuple(events))
+        return write("status", {"metadata": _guard(stored), "status": patch}, gained, lost, tuple(events))
+
+    def label(self, stored: JsonObject, name: str) -> WorkloadWrite:
+        """What gives a stored Workload a label with the value `true`."""
+        metadata: JsonObject = {**_guard(stored), "labels": {name: "true"}}
+        return self._next_write(stored)("", {"metadata": metadata})
+
+    def _next_write(self, stored: JsonObject) -> Callable[..., WorkloadWrite]:
+        _, namespace, name = key_of(stored)
+        self._n_writes += 1
+        return partial(WorkloadWrite, namespace, name, text_at(stored, "metadata", "uid"), self._n_writes)
 
     def after_job(self, stored: JsonObject, told: JobReport, at: int) -> WorkloadState:
         """What a stored Workload is after what its job has done; nobody else hears of it before that is written."""
@@ -80,3 +86,9 @@ class WorkloadWriter:
         state = self._engine.workload(name, namespace=namespace)
         self._engine.delete("Workload", name, namespace=namespace)
         return state
+
+
+def _guard(stored: JsonObject) -> JsonObject:
+    """Others may be quicker; then a write is refused."""
+    metadata = object_at(stored, "metadata")
+    return {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}

@@ -57,8 +57,8 @@ class Turn:
         decision: What the cycle decided.
         writes: What is to be written now; in any order, and at once.
         events: Events that go with no write.
-        objects: What check controllers want done with other objects, in this order. A watch tells how that went, or
-            `Controller.refuse_object`.
+        objects: What check controllers want done with other objects, and the variants to create and delete, in this
+            order. A watch tells how that went, or `Controller.refuse_object`.
     """
 
     decision: Decision

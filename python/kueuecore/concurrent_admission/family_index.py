@@ -1,0 +1,114 @@
+"""Which Workloads belong together, which ClusterQueue is theirs, and at which parents to look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.concurrent_admission.variant_objects import parent_of, workload_key
+
+__all__ = ["FamilyIndex"]
+
+# What of a ClusterQueue matters to parents.
+_DECISIVE = ("resourceGroups", "concurrentAdmissionPolicy")
+
+
+class FamilyIndex:
+    """The families among all Workloads, and of which of them something has happened."""
+
+    def __init__(self) -> None:
+        # What LocalQueues point to, and the ClusterQueues.
+        self._targets: dict[WorkloadKey, str] = {}
+        self._queues: dict[str, JsonObject] = {}
+        # The LocalQueues of Workloads that are no variants; variants by parent, and the other way round.
+        self._local_queues: dict[WorkloadKey, WorkloadKey] = {}
+        self._variants: dict[WorkloadKey, dict[WorkloadKey, None]] = {}
+        self._parents: dict[WorkloadKey, WorkloadKey] = {}
+        self._open: dict[WorkloadKey, None] = {}
+        self._times: dict[WorkloadKey, int] = {}
+
+    def observe(self, manifest: JsonObject) -> None:
+        """This is how an object of any kind is now."""
+        kind, key = text_at(manifest, "kind"), workload_key(manifest)
+        if kind == "Workload":
+            parent = parent_of(manifest)
+            if parent is None:
+                self._local_queues[key] = key[0], text_at(manifest, "spec", "queueName")
+            else:
+                self._parents[key] = parent
+                self._variants.setdefault(parent, {})[key] = None
+            self._open[parent or key] = None
+        elif kind == "LocalQueue":
+            target = text_at(manifest, "spec", "clusterQueue")
+            if self._targets.get(key) != target:
+                self._targets[key] = target
+                self._open_all(target)
+        elif kind == "ClusterQueue":
+            _, name = key
+            old, new = object_at(self._queues.get(name), "spec"), object_at(manifest, "spec")
+            self._queues[name] = manifest
+            if any(old.get(it) != new.get(it) for it in _DECISIVE):
+                self._open_all(name)
+
+    def forget(self, kind: str, key: WorkloadKey) -> None:
+        """An object has gone."""
+        if kind == "LocalQueue":
+            self._targets.pop(key, None)
+        elif kind == "ClusterQueue":
+            self._queues.pop(key[1], None)
+        elif kind == "Workload":
+            self._local_queues.pop(key, None)
+            self._open.pop(key, None)
+            self._times.pop(key, None)
+            parent = self._parents.pop(key, None)
+            if parent is not None:
+                self._variants[parent].pop(key)
+                self._open[parent] = None
+                if not self._variants[parent]:
+                    del self._variants[parent]
+
+    def touch(self, key: WorkloadKey) -> None:
+        """Something has happened to a Workload."""
+        self._open[self._parents.get(key, key)] = None
+
+    def look_at(self, parent: WorkloadKey, time: int) -> None:
+        """Look at a parent again at a time, in nanoseconds since 1970."""
+        self._times[parent] = time
+
+    def take_due(self, now: int, is_ready: Callable[[WorkloadKey], bool]) -> list[WorkloadKey]:
+        """The Workloads to look at now that may be parents; those that are not ready stay open."""
+        for key in [key for key, time in self._times.items() if time <= now]:
+            del self._times[key]
+            self._open[key] = None
+        due = [key for key in self._open if is_ready(key)]
+        for key in due:
+            del self._open[key]
+        return due
+
+    def has_open(self, is_ready: Callable[[WorkloadKey], bool]) -> bool:
+        """Is there a Workload to look at that is ready?"""
+        return any(is_ready(key) for key in self._open)
+
+    def next_time(self) -> int | None:
+        """When time alone makes a parent due."""
+        return min(self._times.values(), default=None)
+
+    def variants_of(self, parent: WorkloadKey) -> tuple[WorkloadKey, ...]:
+        """The variants of whoever has this name."""
+        return tuple(self._variants.get(parent, ()))
+
+    def parent_of(self, variant: WorkloadKey) -> WorkloadKey | None:
+        """The parent of a variant that is there."""
+        return self._parents.get(variant)
+
+    def cluster_queue_of(self, key: WorkloadKey) -> JsonObject | None:
+        """The ClusterQueue of the LocalQueue of a Workload that is no variant; `None`: there is none."""
+        target = self._targets.get(self._local_queues.get(key, ("", "")))
+        return None if target is None else self._queues.get(target)
+
+    def _open_all(self, cluster_queue: str) -> None:
+        """A ClusterQueue has changed, or which LocalQueues are its own."""
+        for key, local_queue in self._local_queues.items():
+            if self._targets.get(local_queue) == cluster_queue:
+                self._open[key] = None

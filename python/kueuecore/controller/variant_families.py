@@ -1,0 +1,159 @@
+"""The parents and variants of a controller: at whom it looks, and what comes of it (rules/09 §4.3)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
+from kueuecore.concurrent_admission import (
+    PARENT_LABEL,
+    FamilyIndex,
+    FamilyReview,
+    becomes_parent,
+    belongs_to,
+    creation_event,
+    deletion_event,
+    is_parent,
+    reconcile_parent,
+    workload_key,
+)
+from kueuecore.controller.open_writes import OpenWrites
+from kueuecore.controller.versions import Key
+from kueuecore.controller.workload_records import WorkloadRecords
+from kueuecore.controller.writes import WorkloadWrite
+from kueuecore.decisions import Event
+from kueuecore.engine import Engine
+from kueuecore.manifests import to_json_lines
+
+__all__ = ["VariantFamilies"]
+
+_LOGGER = logging.getLogger("kueuecore.controller")
+_FIRST_PAUSE_NS = 1_000_000_000
+_LONGEST_PAUSE_NS = 1_000 * _FIRST_PAUSE_NS
+
+
+class VariantFamilies:
+    """Makes variants of parents, and keeps both in step. With gate ConcurrentAdmission off it does nothing.
+
+    Args:
+        engine: Gets what is decided.
+        workloads: The Workloads as they are stored.
+        writes: Where the label of a parent is written.
+    """
+
+    def __init__(self, engine: Engine, workloads: WorkloadRecords, writes: OpenWrites) -> None:
+        self._is_on = engine.configuration.is_enabled("ConcurrentAdmission")
+        self._engine = engine
+        self._workloads = workloads
+        self._writes = writes
+        self._index = FamilyIndex()
+        self._objects: list[ObjectWrite] = []
+        # Variants that are being created and deleted, and what to tell once they are.
+        self._under_way: dict[WorkloadKey, tuple[ObjectWriteKind, Event]] = {}
+        # How often in a row a variant was refused, by parent.
+        self._n_refused: dict[WorkloadKey, int] = {}
+
+    # What is watched.
+
+    def observe(self, manifest: JsonObject) -> None:
+        """This is how an object is now."""
+        if self._is_on:
+            self._index.observe(manifest)
+            if text_at(manifest, "kind") == "Workload":
+                self._note_done(workload_key(manifest), ObjectWriteKind.CREATE)
+
+    def forget(self, key: Key) -> None:
+        """An object goes."""
+        kind, namespace, name = key
+        self._index.forget(kind, (namespace, name))
+        if kind == "Workload":
+            self._n_refused.pop((namespace, name), None)
+            self._note_done((namespace, name), ObjectWriteKind.DELETE)
+
+    def note_open(self, writes: Iterable[WorkloadWrite]) -> None:
+        """These writes are open: look at their Workloads once they are through."""
+        for write in writes if self._is_on else ():
+            self._index.touch((write.namespace, write.name))
+
+    # What is decided.
+
+    def review_settled(self, at: int) -> tuple[WorkloadWrite, ...]:
+        """Look at the open parents that are as they are stored, and so are their variants.
+
+        Returns:
+            The labels of new parents, to be written. All else goes to the engine, and to `take_objects`.
+        """
+        labels: list[WorkloadWrite] = []
+        for key in self._index.take_due(at, self._is_settled):
+            record, queue = self._workloads.get(key), self._index.cluster_queue_of(key)
+            if record is None or queue is None:
+                continue
+            if becomes_parent(record.data, queue):
+                labels.append(self._writes.open_label(record, PARENT_LABEL))
+            elif is_parent(record.data):
+                self._review(key, record.data, queue, at)
+        return tuple(labels)
+
+    def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
+        """A variant could not be created or deleted: tried again, with growing pauses."""
+        parent, ref = write.workload, write.object
+        _LOGGER.info("%s %s/%s was refused: %s", write.kind, ref.namespace, ref.name, error)
+        # What followed it was left out. If it is there, a watch will say so.
+        for key, (_, event) in list(self._under_way.items()):
+            is_known = is_there and key == (ref.namespace, ref.name)
+            if (event.namespace, event.name) == parent and not is_known:
+                del self._under_way[key]
+        n_refused = self._n_refused.get(parent, 0)
+        self._n_refused[parent] = n_refused + 1
+        self._index.look_at(parent, now + min(_FIRST_PAUSE_NS << min(n_refused, 10), _LONGEST_PAUSE_NS))
+
+    def take_objects(self) -> tuple[ObjectWrite, ...]:
+        """The variants to create and delete."""
+        taken, self._objects = tuple(self._objects), []
+        return taken
+
+    @property
+    def has_due(self) -> bool:
+        """Is there a parent to look at now?"""
+        return self._index.has_open(self._is_settled)
+
+    def next_time(self) -> int | None:
+        """When time alone opens a gate, or ends a pause."""
+        return self._index.next_time()
+
+    def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> None:
+        records = (self._workloads.get(it) for it in self._index.variants_of(key))
+        variants = [it.data for it in records if it is not None and belongs_to(it.data, parent)]
+        review = reconcile_parent(parent, variants, queue, now=at, configuration=self._engine.configuration)
+        if review.changed:
+            self._engine.apply(to_json_lines(review.changed), now=at, trusted=True)
+            self._workloads.mark(*map(workload_key, review.changed))
+        self._workloads.hold(review.events)
+        self._note_objects(key, review)
+        if review.again_at is not None:
+            self._index.look_at(key, review.again_at)
+
+    def _note_objects(self, parent: WorkloadKey, review: FamilyReview) -> None:
+        wanted = [(ObjectWriteKind.CREATE, it, creation_event(it)) for it in review.creates]
+        wanted += [(ObjectWriteKind.DELETE, it, deletion_event(it)) for it in review.deletes]
+        for kind, manifest, event in wanted:
+            key = workload_key(manifest)
+            if self._under_way.get(key, (None,))[0] is not kind:
+                self._under_way[key] = kind, event
+                self._objects.append(ObjectWrite(kind, manifest, parent))
+
+    def _note_done(self, key: WorkloadKey, kind: ObjectWriteKind) -> None:
+        """A variant has come or gone."""
+        done = self._under_way.get(key)
+        if done is not None and done[0] is kind:
+            del self._under_way[key]
+            event = done[1]
+            self._n_refused.pop((event.namespace, event.name), None)
+            self._workloads.hold([event])
+
+    def _is_settled(self, key: WorkloadKey) -> bool:
+        """Is a Workload as it is stored, and are its variants, or is it none any more?"""
+        family = (key, *self._index.variants_of(key))
+        return all(self._workloads.get(it) is None or self._workloads.is_settled(it) for it in family)

@@ -1,0 +1,335 @@
+"""A controller that makes the variants of parents: a job moves to the preferred flavor once that is free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kueuecore import Configuration
+from kueuecore.api_server import ApiServer, RefusedError
+from kueuecore.checks import ObjectWriteKind
+from kueuecore.controller import Controller, Turn
+from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, SECOND, configuration
+
+PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
+
+
+def thing(kind: str, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    namespace = {"namespace": "ns"} if kind in ("LocalQueue", "Workload") else {}
+    return {
+        "apiVersion": "v1" if kind == "Namespace" else KUEUE,
+        "kind": kind,
+        "metadata": {"name": name, **namespace, **metadata},
+        "spec": spec,
+    }
+
+
+def queue(name: str, *flavors: str, cohort: str = "", policy: dict[str, Any] | None = None) -> dict[str, Any]:
+    quotas = [{"name": it, "resources": [{"name": "cpu", "nominalQuota": 1}]} for it in flavors]
+    spec: dict[str, Any] = {
+        "namespaceSelector": {},
+        "queueingStrategy": "BestEffortFIFO",
+        "stopPolicy": "None",
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": quotas}],
+        "preemption": {"withinClusterQueue": "LowerPriority"},
+    }
+    if cohort:
+        spec["cohortName"] = cohort
+    if policy is not None:
+        spec["concurrentAdmissionPolicy"] = {"migration": policy}
+    return thing("ClusterQueue", name, spec)
+
+
+def workload(name: str, *, local_queue: str = "jobs", priority: int = 0, **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    pods = [{"name": "main", "count": 1, "template": template}]
+    return thing(
+        "Workload", name, {"queueName": local_queue, "active": True, "priority": priority, "podSets": pods} | spec
+    )
+
+
+class World:
+    """A cluster with flavors `good` and `cheap`, and the job of Workload `train-0a1b2`, which knows its parent only."""
+
+    def __init__(self, *, policy: dict[str, Any] | None = None, config: Configuration | None = None) -> None:
+        self.config = config or configuration()
+        self.api = ApiServer(now=NOW)
+        self.restart()
+        # What goes well before something goes wrong; None: all.
+        self.n_left: int | None = None
+        self.events: list[tuple[str, str]] = []
+        self.is_running = False
+        for made in (
+            thing("Namespace", "ns", {}, labels={"kubernetes.io/metadata.name": "ns"}),
+            thing("ResourceFlavor", "good", {}),
+            thing("ResourceFlavor", "cheap", {}),
+            queue("queue", "good", "cheap", policy={"mode": "TryPreferredFlavors"} if policy is None else policy),
+            thing("LocalQueue", "jobs", {"clusterQueue": "queue", "stopPolicy": "None"}),
+        ):
+            self.api.create(made)
+
+    def restart(self) -> None:
+        self.controller = Controller(self.config)
+        self.seen = 0
+
+    def watch(self) -> None:
+        for event in self.api.since(self.seen):
+            self.controller.observe(event, now=self.api.now)
+        self.seen = self.api.version
+
+    def turn(self) -> Turn:
+        """One turn and what the API server and the job make of it."""
+        self.watch()
+        turn = self.controller.turn(self.api.now)
+        self.events += ((event.reason, event.name) for event in turn.events)
+        for write in turn.writes:
+            self.spend()
+            self.events += ((event.reason, event.name) for event in write.events)
+            answer = self.api.patch("Workload", write.name, write.patch, namespace="ns", subresource=write.subresource)
+            self.controller.confirm(write, answer, now=self.api.now)
+        for change in turn.objects:
+            self.spend()
+            try:
+                if change.kind is ObjectWriteKind.CREATE:
+                    self.api.create(change.manifest)
+                else:
+                    self.api.delete("Workload", change.object.name, namespace="ns")
+            except RefusedError as refused:
+                self.controller.refuse_object(change, str(refused), now=self.api.now, is_there=refused.code == 409)
+        self.watch()
+        self.play_job()
+        return turn
+
+    def spend(self) -> None:
+        """A write is about to be sent."""
+        if self.n_left == 0:
+            raise InterruptedError
+        self.n_left = None if self.n_left is None else self.n_left - 1
+
+    def play_job(self) -> None:
+        may_run = self.controller.may_run("train-0a1b2", namespace="ns")
+        status = (self.find("train-0a1b2") or {}).get("status", {})
+        is_evicted = any(it["type"] == "Evicted" and it["status"] == "True" for it in status.get("conditions", ()))
+        if is_evicted and "admission" in status and not may_run:
+            self.controller.stopped("train-0a1b2", namespace="ns")
+        self.is_running = may_run
+
+    def settle(self, *, seconds: int = 60) -> None:
+        """Turn after turn, as the controller asks for them."""
+        end = self.api.now + seconds * SECOND
+        for _ in range(200):
+            self.turn()
+            wake = self.controller.next_wake(self.api.now)
+            if wake is None or wake > end:
+                return
+            self.api.now = max(wake, self.api.now)
+        raise AssertionError("it does not come to rest")
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        return self.api.find("Workload", name, namespace="ns")
+
+    @property
+    def variants(self) -> dict[str, dict[str, Any]]:
+        found, _ = self.api.list("Workload")
+        allowed = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+        made = (it for it in found if it["metadata"].get("ownerReferences", [{}])[0].get("name") == "train-0a1b2")
+        return {it["metadata"]["annotations"][allowed]: it for it in made}
+
+    def runs_on(self) -> str | None:
+        """The flavor of the job, as its own Workload says."""
+        status = (self.find("train-0a1b2") or {}).get("status", {})
+        if not self.is_running:
+            return None
+        return str(status["admission"]["podSetAssignments"][0]["flavors"]["cpu"])
+
+
+def condition(manifest: dict[str, Any] | None, kind: str) -> tuple[str, str]:
+    found = (it for it in (manifest or {}).get("status", {}).get("conditions", ()) if it["type"] == kind)
+    return next(((it["status"], it["reason"]) for it in found), ("", ""))
+
+
+def filler(name: str, flavor: str, **spec: Any) -> dict[str, Any]:
+    """A Workload that holds all of a flavor, in the same ClusterQueue, as if it was admitted before the policy was."""
+    made = workload(name, **spec)
+    made["metadata"] |= {
+        "annotations": {"kueue.x-k8s.io/workload-allowed-resource-flavors": flavor},
+        "ownerReferences": [{"apiVersion": KUEUE, "kind": "Workload", "name": "other", "uid": f"other-{name}"}],
+    }
+    return made
+
+
+def test_a_workload_becomes_a_parent_with_a_variant_for_each_flavor() -> None:
+    world = World()
+    world.api.create(workload("train-0a1b2"))
+    (write,) = world.turn().writes
+    assert (write.subresource, write.patch["metadata"]["labels"]) == ("", {PARENT_LABEL: "true"})  # type: ignore[index,call-overload]
+    world.settle()
+    assert sorted(world.variants) == ["cheap", "good"]
+    assert ("CreatedVariant", "train-0a1b2") in world.events
+    assert world.runs_on() == "good"
+    assert condition(world.find("train-0a1b2"), "Admitted") == ("True", "Admitted")
+    # The less preferred one may not try any more.
+    assert world.variants["cheap"]["spec"]["active"] is False
+    usage = world.controller.engine.cluster_queue("queue").reserving_workloads
+    assert usage == 1
+
+
+def migrated() -> World:
+    """The preferred flavor is taken; the job runs on the other one until it is free."""
+    world = World()
+    world.api.create(filler("filler", "good"))
+    world.settle()
+    world.api.create(workload("train-0a1b2"))
+    world.settle()
+    assert world.runs_on() == "cheap"
+    world.controller.finished("filler", namespace="ns")
+    return world
+
+
+def test_a_job_moves_to_the_preferred_flavor_once_that_is_free() -> None:
+    world = migrated()
+    seen = []
+    for _ in range(30):
+        world.turn()
+        seen.append(world.runs_on())
+        world.api.now += SECOND
+    flavors = [it for index, it in enumerate(seen) if index == 0 or it != seen[index - 1]]
+    assert flavors == ["cheap", None, "good"]
+    assert world.variants["cheap"]["spec"]["active"] is False
+    assert condition(world.variants["cheap"], "Evicted") == ("True", "FlavorMigration")
+    assert condition(world.variants["cheap"], "QuotaReserved")[0] == "False"
+    assert condition(world.find("train-0a1b2"), "Evicted") == ("False", "QuotaReserved")
+    world.settle()
+    assert world.controller.next_wake(world.api.now) is None
+
+
+def places() -> Iterator[int]:
+    """How many writes the way of the job to its last flavor takes."""
+    world = migrated()
+    world.n_left = 1_000
+    world.settle()
+    yield from range(1_000 - world.n_left)
+
+
+@pytest.mark.parametrize("n_writes", list(places()))
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_restart_between_two_writes_changes_nothing(n_writes: int, is_written: bool) -> None:
+    world = migrated()
+    world.n_left = n_writes
+    with pytest.raises(InterruptedError):
+        world.settle()
+    world.n_left = None
+    world.restart()
+    # Somebody has to say again what jobs have done, and is not written.
+    world.watch()
+    if condition(world.find("filler"), "Finished")[0] != "True":
+        world.controller.finished("filler", namespace="ns")
+    world.settle()
+    expected = migrated()
+    expected.settle()
+    assert world.runs_on() == "good"
+    for flavor, variant in expected.variants.items():
+        found = world.variants[flavor]
+        assert found["spec"] == variant["spec"]
+        for kind in ("Admitted", "QuotaReserved"):
+            assert condition(found, kind) == condition(variant, kind)
+
+
+def test_variants_end_with_the_job() -> None:
+    world = World()
+    world.api.create(workload("train-0a1b2"))
+    world.settle()
+    world.controller.finished("train-0a1b2", namespace="ns")
+    world.settle()
+    ends = {flavor: condition(it, "Finished") for flavor, it in world.variants.items()}
+    assert ends == {"good": ("True", "Succeeded"), "cheap": ("True", "Succeeded")}
+    assert world.controller.engine.cluster_queue("queue").reserving_workloads == 0
+
+
+def test_variants_stop_with_their_parent_and_come_back_with_it() -> None:
+    world = World()
+    world.api.create(workload("train-0a1b2"))
+    world.settle()
+    world.api.patch("Workload", "train-0a1b2", {"spec": {"active": False}}, namespace="ns")
+    world.settle()
+    assert [it["spec"]["active"] for it in world.variants.values()] == [False, False]
+    assert (world.runs_on(), world.controller.engine.cluster_queue("queue").reserving_workloads) == (None, 0)
+    world.api.patch("Workload", "train-0a1b2", {"spec": {"active": True}}, namespace="ns")
+    world.settle()
+    assert world.runs_on() == "good"
+
+
+def test_gates_open_one_after_the_other_five_minutes_apart() -> None:
+    world = World()
+    for flavor in ("good", "cheap"):
+        world.api.create(filler(f"low-{flavor}", flavor, priority=-1))
+    world.settle()
+    world.api.create(workload("train-0a1b2", priority=10))
+    while condition(world.variants.get("good"), "BlockedOnPreemptionGates")[0] != "True":
+        world.turn()
+    # The preferred one could preempt when it was tried; once its gate is open, it can not any more.
+    world.api.patch("Workload", "low-good", {"spec": {"priority": 20}}, namespace="ns")
+    world.settle(seconds=1)
+    gates = {flavor: it["status"].get("preemptionGates") for flavor, it in world.variants.items()}
+    assert gates["good"][0]["position"] == "Open"
+    assert gates["cheap"] is None
+    assert condition(world.variants["cheap"], "BlockedOnPreemptionGates")[0] == "True"
+    assert ("PreemptionUngatedVariant", world.variants["good"]["metadata"]["name"]) in world.events
+    wake = world.controller.next_wake(world.api.now)
+    assert wake == NOW + 5 * MINUTE
+    world.api.now = wake
+    world.settle(seconds=1)
+    assert world.variants["cheap"]["status"]["preemptionGates"][0]["position"] == "Open"
+    assert condition(world.find("low-cheap"), "Evicted") == ("True", "Preempted")
+
+
+def test_a_flavor_that_comes_and_one_that_goes_are_followed() -> None:
+    world = World()
+    world.api.create(workload("train-0a1b2"))
+    world.settle()
+    assert world.runs_on() == "good"
+    world.api.create(thing("ResourceFlavor", "new", {}))
+    changed = queue("queue", "new", "cheap", policy={"mode": "TryPreferredFlavors"})
+    world.api.patch("ClusterQueue", "queue", {"spec": changed["spec"]})
+    world.settle()
+    assert sorted(world.variants) == ["cheap", "new"]
+    assert ("DeletedVariant", "train-0a1b2") in world.events
+    assert world.runs_on() == "new"
+
+
+def test_a_variant_that_is_refused_is_tried_again_later() -> None:
+    world = World()
+    world.api.create(workload("train-0a1b2"))
+    world.turn()
+    world.turn()
+    turn = world.controller.turn(world.api.now)
+    assert [it.object.name.split("-")[2] for it in turn.objects] == ["good", "cheap"]
+    world.controller.refuse_object(turn.objects[0], "no quota for objects", now=world.api.now)
+    assert not world.controller.turn(world.api.now).objects
+    world.api.now += SECOND
+    assert len(world.controller.turn(world.api.now).objects) == 2
+
+
+def test_without_the_gate_there_are_no_parents() -> None:
+    world = World(config=configuration(ConcurrentAdmission=False))
+    world.api.create(workload("train-0a1b2"))
+    world.settle()
+    assert world.variants == {}
+    assert PARENT_LABEL not in (world.find("train-0a1b2") or {})["metadata"].get("labels", {})
+    assert world.runs_on() == "good"
+
+
+def test_a_workload_that_waits_since_before_the_gate_was_on_becomes_a_parent() -> None:
+    world = World(config=configuration(ConcurrentAdmission=False))
+    world.api.patch("LocalQueue", "jobs", {"spec": {"stopPolicy": "Hold"}}, namespace="ns")
+    world.api.create(workload("train-0a1b2"))
+    world.settle()
+    world.config = configuration()
+    world.restart()
+    world.api.patch("LocalQueue", "jobs", {"spec": {"stopPolicy": "None"}}, namespace="ns")
+    world.settle()
+    assert world.runs_on() == "good"
+    assert sorted(world.variants) == ["cheap", "good"]
