@@ -19,6 +19,7 @@ from kueuecore.simulation.run import Happening, Run, RunEnding
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.simulation.scheduled import Coming, JobPlan, event_line
 from kueuecore.simulation.stored_objects import Stored, given_objects
+from kueuecore.simulation.virtual_families import VirtualFamilies
 from kueuecore.states import WorkloadState
 from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
@@ -55,17 +56,18 @@ class Stepper:
         check_sampling(self.engine.configuration)
         self._keeps_messages = flag("messages", messages)
         self._checking = CheckControllers(checks)
-        self._has_checks = bool(self._checking.controllers)
+        self._stored = Stored(self.engine, trusted=flag("trusted", trusted))
+        self._families = VirtualFamilies(self.engine, self._stored)
+        self._has_answers = self._families.is_on or bool(self._checking.controllers)
         options = (
             span_ns(cycle_seconds, "cycle_seconds"),
             cycles_of(max_cycles, "max_cycles"),
             span_ns(eviction_seconds, "eviction_seconds"),
             self._keeps_messages,
         )
-        controllers = [it.controller_name for it in self._checking.controllers] if self._has_checks else None
+        controllers = [it.controller_name for it in self._checking.controllers] if self._has_answers else None
         self.clock = _core.Simulation(self.start, options, controllers)
         """Whoever changes the engine without the methods here calls `happened`."""
-        self._stored = Stored(self.engine, trusted=flag("trusted", trusted))
         self._coming = Coming()
         self._events: list[tuple[int, Event]] = []
         self._n_events = 0
@@ -103,7 +105,7 @@ class Stepper:
         given = given_objects(objects)
         self.engine.apply(given, now=self.now, trusted=self._stored.trusted)
         self.stored.add(given, now=self.now)
-        if self._has_checks:
+        if self._has_answers:
             self._observe(self._stored.read())
 
     def create(self, workloads: tuple[Manifest, ...], plan: JobPlan) -> tuple[str, ...]:
@@ -127,7 +129,7 @@ class Stepper:
             self.clock.delete(self.core, ref.namespace, ref.name)
         elif ref.kind in Stored.KEPT_BY_ENGINE:
             self.engine.delete(ref.kind, ref.name, namespace=ref.namespace, now=self.now)
-        self._checking.forget(ref, now=self.now)
+        self._forget(ref)
         return True
 
     def apply_review(self, state: WorkloadState, review: Review) -> bool:
@@ -149,7 +151,7 @@ class Stepper:
 
     def happened(self) -> None:
         """The engine was changed: do what follows."""
-        if self._has_checks:
+        if self._has_answers:
             self._follow_activities()
         self.clock.happened(self.core)
         self._go(self.clock.follow)
@@ -241,7 +243,7 @@ class Stepper:
         keys = sorted({*asked, *self._checking.take_asked()})
         self._is_asking = True
         try:
-            has_said = [self._review(key) for key in keys]
+            has_said = [*map(self._review, keys), self._review_families(keys)]
         except BaseException:
             # Whoever goes on after an error asks about all of them again.
             self._checking.ask(keys)
@@ -253,8 +255,9 @@ class Stepper:
         self._n_idle = 0 if asked or any(has_said) else self._n_idle + 1
         # What a review sets in motion may be due at once.
         self._checking.wake(now)
-        again = self._checking.has_asked and self._n_idle < _IDLE_ROUNDS
-        self.clock.answered(self._checking.next_wake(after=now), again)
+        again = (self._checking.has_asked or self._families.has_open) and self._n_idle < _IDLE_ROUNDS
+        wakes = (self._checking.next_wake(after=now), self._families.next_time())
+        self.clock.answered(min((it for it in wakes if it is not None), default=None), again)
 
     def _review(self, key: WorkloadKey) -> bool:
         """What checks have to say about a workload; was it anything?"""
@@ -265,6 +268,22 @@ class Stepper:
             return False
         review = self._checking.review(self._stored.workload(state), now=self.now)
         return review is not None and self.apply_review(state, review)
+
+    def _review_families(self, keys: Iterable[WorkloadKey]) -> bool:
+        """Parents and variants of these workloads follow each other; was there anything to do?"""
+        self._families.touch(keys)
+        has_done = False
+        for key in self._families.take_due(self.now):
+            changes = self._families.review(key, self.now)
+            if changes.puts:
+                self.put(tuple(map(Manifest, changes.puts)))
+            for variant in changes.deletes:
+                self._delete_variant(variant)
+            if self._keeps_messages:
+                self._take_events()
+                self._events += ((self.now, event) for event in changes.events)
+            has_done |= bool(changes.puts or changes.deletes)
+        return has_done
 
     def _follow_activities(self) -> None:
         """AdmissionChecks say whether they are active."""
@@ -280,14 +299,26 @@ class Stepper:
             happening = self._coming.take(number)
             if happening.manifest is not None:
                 self._stored.happen(happening.manifest, is_update=happening.is_update, now=self.now)
-                if self._has_checks:
+                if self._has_answers:
                     self._observe(self._stored.read())
             elif happening.deleted is not None and self._stored.forget(happening.deleted):
-                self._checking.forget(happening.deleted, now=self.now)
+                self._forget(happening.deleted)
 
     def _observe(self, manifests: Iterable[JsonObject]) -> None:
         for manifest in manifests:
             self._checking.observe(manifest, now=self.now)
+            self._families.observe(manifest)
+
+    def _forget(self, ref: ObjectRef) -> None:
+        self._checking.forget(ref, now=self.now)
+        for variant in self._families.forget(ref):
+            self._delete_variant(variant)
+
+    def _delete_variant(self, ref: ObjectRef) -> None:
+        """A variant goes. It has no job, so the clock knows nothing of it."""
+        if self._stored.forget(ref):
+            self.engine.delete("Workload", ref.name, namespace=ref.namespace, now=self.now)
+            self._forget(ref)
 
     def _take_events(self) -> None:
         for time, (type_, reason, key, message) in self.clock.events_since(self._n_events):

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::Simulation;
+use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::engine::Engine;
 use crate::objects::conditions::{EVICTED, find_true};
+use crate::objects::variants::is_variant;
 use crate::objects::{AdmissionCheckState, CheckState, Time};
 use crate::simulate::plan::JobPlan;
 use crate::simulate::record::Step;
@@ -111,6 +113,13 @@ impl Simulation {
         let is_running = is_admitted(workload) && !is_over && evicted.is_none();
         let is_left = |check: &AdmissionCheckState| self.is_left_to_be_ready(engine, check);
         let waits_for_checks = workload.status.admission_checks.iter().any(is_left);
+        if is_variant(workload) && engine.state.gate(Gate::ConcurrentAdmission) {
+            // The job is that of the parent, and with it stops what the variant holds.
+            if holds_quota && !is_over && evicted.is_none() && waits_for_checks {
+                self.make_checks_ready(engine, id);
+            }
+            return;
+        }
 
         let job = self.jobs.jobs.entry(id).or_default();
         let was_running = std::mem::replace(&mut job.is_running, is_running);

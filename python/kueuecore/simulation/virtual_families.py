@@ -1,0 +1,137 @@
+"""Parents and variants in virtual time, where what is decided is done at once (rules/09 §4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.concurrent_admission import (
+    PARENT_LABEL,
+    FamilyIndex,
+    becomes_parent,
+    creation_event,
+    deletion_event,
+    flavor_of,
+    flavors_of,
+    is_parent,
+    reconcile_parent,
+    workload_key,
+)
+from kueuecore.decisions import Event
+from kueuecore.engine import Engine
+from kueuecore.errors import ObjectRef, UnknownObjectError
+from kueuecore.simulation.stored_objects import Stored
+
+__all__ = ["FamilyChanges", "VirtualFamilies"]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyChanges:
+    """What is to be done at once.
+
+    Args:
+        puts: Workloads that are created or changed.
+        deletes: Variants that go.
+        events: What to tell.
+    """
+
+    puts: tuple[JsonObject, ...] = ()
+    deletes: tuple[ObjectRef, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+class VirtualFamilies:
+    """Makes variants of parents, and keeps both in step. With gate ConcurrentAdmission off it does nothing.
+
+    Args:
+        engine: Has the statuses of Workloads.
+        stored: Has the Workloads.
+    """
+
+    def __init__(self, engine: Engine, stored: Stored) -> None:
+        self.is_on = engine.configuration.is_enabled("ConcurrentAdmission")
+        self._engine = engine
+        self._stored = stored
+        self._index = FamilyIndex()
+
+    def observe(self, manifest: JsonObject) -> None:
+        """An object is there, or has changed."""
+        if self.is_on:
+            self._index.observe(manifest)
+
+    def forget(self, ref: ObjectRef) -> tuple[ObjectRef, ...]:
+        """An object has gone; the variants that go with it, as the garbage collector would have it."""
+        key = ref.namespace, ref.name
+        orphans = self._index.variants_of(key) if ref.kind == "Workload" else ()
+        self._index.forget(ref.kind, key)
+        return tuple(ObjectRef("Workload", name, namespace) for namespace, name in orphans)
+
+    def touch(self, keys: Iterable[WorkloadKey]) -> None:
+        """These Workloads have changed."""
+        for key in keys if self.is_on else ():
+            self._index.touch(key)
+
+    @property
+    def has_open(self) -> bool:
+        """Is there anything to look at now?"""
+        return self._index.has_open(lambda _: True)
+
+    def next_time(self) -> int | None:
+        """When time alone opens a gate."""
+        return self._index.next_time()
+
+    def take_due(self, now: int) -> list[WorkloadKey]:
+        """The Workloads to look at now."""
+        return self._index.take_due(now, lambda _: True)
+
+    def review(self, key: WorkloadKey, now: int) -> FamilyChanges:
+        """What is to be done about a Workload and its variants, if it is a parent."""
+        queue, stored = self._index.cluster_queue_of(key), self._workload(key)
+        if queue is None or stored is None:
+            return FamilyChanges()
+        if becomes_parent(stored, queue):
+            metadata = object_at(stored, "metadata")
+            labels: JsonObject = {**object_at(metadata, "labels"), PARENT_LABEL: "true"}
+            return FamilyChanges(puts=({**stored, "metadata": {**metadata, "labels": labels}},))
+        if not is_parent(stored):
+            return FamilyChanges()
+        parent = _with_uid(stored, "/".join(key))
+        variants = [it for key in self._index.variants_of(key) if (it := self._workload(key)) is not None]
+        review = reconcile_parent(parent, variants, queue, now=now, configuration=self._engine.configuration)
+        changed = ({**it, "metadata": stored["metadata"]} if workload_key(it) == key else it for it in review.changed)
+        if review.again_at is not None:
+            self._index.look_at(key, review.again_at)
+        places = {flavor: place for place, flavor in enumerate(flavors_of(queue))}
+        # Of the same age the one with the first UID is tried first: the preferred one.
+        creates = (
+            _with_uid(it, f"{'/'.join(key)}/{places[flavor_of(it)]:02}/{flavor_of(it)}") for it in review.creates
+        )
+        return FamilyChanges(
+            puts=(*changed, *creates),
+            deletes=tuple(_ref(it) for it in review.deletes),
+            events=(
+                *map(creation_event, review.creates),
+                *map(deletion_event, review.deletes),
+                *review.events,
+            ),
+        )
+
+    def _workload(self, key: WorkloadKey) -> JsonObject | None:
+        namespace, name = key
+        try:
+            return self._stored.workload(self._engine.workload(name, namespace=namespace))
+        except UnknownObjectError:
+            return None
+
+
+def _with_uid(workload: JsonObject, uid: str) -> JsonObject:
+    """With a UID, by which siblings know each other; nobody else gives one in virtual time."""
+    metadata = object_at(workload, "metadata")
+    return {**workload, "metadata": {**metadata, "uid": text_at(metadata, "uid") or uid}}
+
+
+def _ref(workload: JsonObject) -> ObjectRef:
+    namespace, name = workload_key(workload)
+    return ObjectRef("Workload", name, namespace)
