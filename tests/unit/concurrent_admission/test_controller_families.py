@@ -268,7 +268,9 @@ def test_gates_open_one_after_the_other_five_minutes_apart() -> None:
         world.api.create(filler(f"low-{flavor}", flavor, priority=-1))
     world.settle()
     world.api.create(workload("train-0a1b2", priority=10))
-    while condition(world.variants.get("good"), "BlockedOnPreemptionGates")[0] != "True":
+    for _ in range(20):
+        if condition(world.variants.get("good"), "BlockedOnPreemptionGates")[0] == "True":
+            break
         world.turn()
     # The preferred one could preempt when it was tried; once its gate is open, it can not any more.
     world.api.patch("Workload", "low-good", {"spec": {"priority": 20}}, namespace="ns")
