@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._quantities import BINARY, DECIMAL, number
 
-__all__ = ["canonical", "canonical_amounts", "is_quantity", "larger", "rounded_to_milli", "total"]
+__all__ = ["canonical", "canonical_amounts", "is_quantity", "larger", "printed_amounts", "rounded_to_milli", "total"]
 
 _NANO = 10**9
+_EXPONENT = re.compile(r"[+-]?([0-9]*)\.?([0-9]*)[eE]([+-]?[0-9]{1,3})")
+_EXPONENTS = ("e-9", "e-6", "e-3", "", *(f"e{power}" for power in range(3, 19, 3)))
 
 
 def canonical(amount: JsonValue) -> JsonValue:
@@ -30,6 +33,26 @@ def canonical(amount: JsonValue) -> JsonValue:
 def canonical_amounts(amounts: JsonValue) -> JsonValue:
     """Amounts by resource, each as an API server gives it back."""
     return {name: canonical(amount) for name, amount in amounts.items()} if isinstance(amounts, dict) else amounts
+
+
+def printed_amounts(amounts: JsonValue) -> JsonValue:
+    """Amounts by resource, each as Go prints it: a power of ten stays one, which an equal amount may not be.
+
+    Example:
+        >>> printed_amounts({"cpu": "2e3", "memory": "20e2"}), canonical("2e3")
+        ({'cpu': '2e3', 'memory': '2e3'}, '2k')
+    """
+    return {name: _printed(amount) for name, amount in amounts.items()} if isinstance(amounts, dict) else amounts
+
+
+def _printed(amount: JsonValue) -> JsonValue:
+    text, units = str(amount), number(amount)
+    if units is None or (form := _EXPONENT.fullmatch(text)) is None:
+        return canonical(amount)
+    digits, scale = form[1] + form[2], int(form[3]) - len(form[2])
+    if scale >= -9 and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0":
+        return text
+    return _largest(math.ceil(units * _NANO), 1000, _EXPONENTS)
 
 
 def is_quantity(amount: JsonValue) -> bool:

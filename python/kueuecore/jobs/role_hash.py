@@ -8,27 +8,20 @@ import json
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.context import PREFIX, annotations_of
-from kueuecore.jobs.quantities import canonical_amounts
+from kueuecore.jobs.quantities import printed_amounts
 from kueuecore.jobs.rejections import immutable
+from kueuecore.jobs.stored_shapes import (
+    AFFINITY,
+    PORT,
+    RESOURCE_CLAIM,
+    SPREAD_CONSTRAINT,
+    TOLERATION,
+    as_stored,
+)
 
 __all__ = ["ROLE_HASH", "role_hash", "spec_changes"]
 
 ROLE_HASH = f"{PREFIX}role-hash"
-
-# The hash is over Go's JSON: fields in the order in which Kubernetes declares them, maps by their keys.
-_FIELDS = (
-    *("key", "operator", "value", "values", "effect", "tolerationSeconds"),
-    *("name", "hostPort", "containerPort", "protocol", "hostIP", "resourceClaimName", "resourceClaimTemplateName"),
-    *("nodeAffinity", "podAffinity", "podAntiAffinity"),
-    *("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"),
-    *("weight", "preference", "podAffinityTerm", "nodeSelectorTerms"),
-    *("matchLabels", "matchExpressions", "matchFields"),
-)
-_TERM = ("labelSelector", "namespaces", "topologyKey", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
-_SPREAD = (
-    *("maxSkew", "topologyKey", "whenUnsatisfiable", "labelSelector"),
-    *("minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy", "matchLabelKeys"),
-)
 
 
 def role_hash(pod: JsonObject) -> str:
@@ -47,22 +40,22 @@ def role_hash(pod: JsonObject) -> str:
 
 
 def spec_shape(spec: JsonObject) -> JsonObject:
-    """What of a pod's spec matters to its admission."""
+    """What of a pod's spec matters to its admission, as an API server stores it and Go's JSON prints it."""
     shape: JsonObject = {
-        "affinity": _ordered(spec.get("affinity"), _TERM),
+        "affinity": as_stored(spec.get("affinity"), AFFINITY),
         "containers": _containers(spec, "containers"),
         "initContainers": _containers(spec, "initContainers"),
-        "nodeSelector": _sorted(spec.get("nodeSelector")),
-        "overhead": _sorted(canonical_amounts(spec.get("overhead"))),
+        "nodeSelector": _texts(spec.get("nodeSelector")),
+        "overhead": _texts(printed_amounts(spec.get("overhead"))),
         "priority": spec.get("priority"),
-        "resourceClaims": _ordered(spec.get("resourceClaims"), ()),
+        "resourceClaims": as_stored(spec.get("resourceClaims"), [RESOURCE_CLAIM]) or None,
         "runtimeClassName": spec.get("runtimeClassName"),
-        "tolerations": _ordered(spec.get("tolerations"), ()),
-        "topologySpreadConstraints": _ordered(spec.get("topologySpreadConstraints"), _SPREAD),
+        "tolerations": as_stored(spec.get("tolerations"), [TOLERATION]) or None,
+        "topologySpreadConstraints": as_stored(spec.get("topologySpreadConstraints"), [SPREAD_CONSTRAINT]) or None,
     }
     if isinstance(spec.get("resources"), dict):
         requests = object_at(spec, "resources").get("requests")
-        shape = dict(sorted({**shape, "resources": _sorted(canonical_amounts(requests))}.items()))
+        shape = dict(sorted({**shape, "resources": _texts(printed_amounts(requests))}.items()))
     return shape
 
 
@@ -91,23 +84,11 @@ def _containers(spec: JsonObject, key: str) -> JsonValue:
     shapes: list[JsonValue] = []
     for container in list_at(spec, key):
         requests = object_at(container, "resources").get("requests")
-        ports = _ordered(object_at(container).get("ports"), ())
-        shapes.append({"ports": ports, "resources": {"requests": _sorted(canonical_amounts(requests))}})
+        ports = as_stored(object_at(container).get("ports"), [PORT]) or None
+        shapes.append({"ports": ports, "resources": {"requests": _texts(printed_amounts(requests))}})
     return shapes or None
 
 
-def _sorted(value: JsonValue) -> JsonValue:
-    return dict(sorted(value.items())) if isinstance(value, dict) else value
-
-
-def _ordered(value: JsonValue, fields: tuple[str, ...]) -> JsonValue:
-    """The value with the fields of all objects in it in the order of Kubernetes' declarations."""
-    if isinstance(value, list):
-        return [_ordered(item, fields) for item in value]
-    if not isinstance(value, dict):
-        return value
-    order = {name: index for index, name in enumerate((*fields, *_FIELDS))}
-    return {
-        name: _sorted(value[name]) if name == "matchLabels" else _ordered(value[name], fields)
-        for name in sorted(value, key=lambda name: (order.get(name, len(order)), name))
-    }
+def _texts(value: JsonValue) -> JsonValue:
+    """A map in the order of its keys; a server drops one without any."""
+    return dict(sorted(value.items())) if isinstance(value, dict) and value else None

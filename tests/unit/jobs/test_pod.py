@@ -160,12 +160,60 @@ def test_pods_that_are_rejected(metadata: dict[str, Any], field: str, message: s
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ({"containers": [{"name": "c", "resources": {"requests": {}}}]}, "a9f06f3a"),
         ({"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}, "dc85db45"),
         ({"containers": [{"name": "c", "image": "other", "resources": {"requests": {"cpu": "1000m"}}}]}, "dc85db45"),
+        ({"containers": [{"name": "c", "resources": {"requests": {"cpu": "20e2"}}}]}, "75fd3558"),
     ],
 )
 def test_role_hash_is_that_of_kueue(spec: dict[str, Any], expected: str) -> None:
+    assert role_hash({"spec": spec}) == expected
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_BARE = {"containers": [{"name": "c"}]}
+# Empty as an API server never gives it back.
+_EMPTY_TERM = {
+    "topologyKey": "zone",
+    "namespaces": [],
+    "namespaceSelector": {},
+    "labelSelector": {"matchLabels": {}},
+}
+
+
+# The hashes are those of Kueue's function, in Go, for pods that went through JSON and protobuf as in a server.
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (_BARE, "7aa6c7b8"),
+        ({"containers": [{"name": "c", "ports": [], "resources": {"requests": {}}}]}, "7aa6c7b8"),
+        (
+            {
+                **_BARE,
+                **{key: [] for key in ("initContainers", "tolerations", "resourceClaims", "topologySpreadConstraints")},
+                **{key: {} for key in ("nodeSelector", "overhead")},
+            },
+            "7aa6c7b8",
+        ),
+        # What is optional and an object stays, though it is empty.
+        ({**_BARE, "affinity": {}}, "96014d6b"),
+        ({**_BARE, "resources": {}}, "b4376854"),
+        (
+            {**_BARE, "affinity": {"nodeAffinity": {_PREFERRED: []}, "podAffinity": {_REQUIRED: [_EMPTY_TERM]}}},
+            "43ab002e",
+        ),
+        (
+            {
+                "containers": [
+                    {"name": "c", "ports": [{"containerPort": 80, "hostPort": 0, "hostIP": "", "name": ""}]}
+                ],
+                "tolerations": [{"key": "", "operator": "Exists", "tolerationSeconds": 0, "note": "nobody knows it"}],
+            },
+            "205e1be6",
+        ),
+    ],
+)
+def test_role_hash_leaves_out_what_a_server_drops(spec: dict[str, Any], expected: str) -> None:
     assert role_hash({"spec": spec}) == expected
 
 
