@@ -37,17 +37,21 @@ def adapters_of(
     """The adapters of all kinds, by group, version and kind.
 
     Args:
-        settings: Whose gates and external frameworks count.
+        settings: Whose gates and frameworks count: kinds that these do not name have no adapter.
         integrations: The kinds of jobs; those that Kueue can not delegate have no adapter.
         own: Adapters of your own; they go before the others.
 
     Example:
         >>> adapters = adapters_of(MultiKueueSettings())
         >>> len(adapters), adapters["batch/v1, Kind=Job"].managed_by
-        (16, ('spec', 'managedBy'))
+        (11, ('spec', 'managedBy'))
     """
-    found = [_batch_job(settings)]
-    found += [_of_kind(it, settings) for it in integrations.values() if it.kind in (*_COMMON, *_WITHOUT_MANAGED_BY)]
+    found = [_batch_job(settings)] if BATCH_JOB.framework in settings.frameworks else []
+    found += [
+        _of_kind(it, settings)
+        for it in integrations.values()
+        if it.kind in (*_COMMON, *_WITHOUT_MANAGED_BY) and it.framework in settings.frameworks
+    ]
     found += [_external(name) for name in settings.external_frameworks if settings.has_custom_jobs]
     return {adapter.gvk: adapter for adapter in (*found, *own)}
 

@@ -60,10 +60,10 @@ class Manager:
     use from several threads at a time.
 
     Args:
-        configuration: Kueue's Configuration.
+        configuration: Kueue's Configuration; without one it is that of Kueue's release manifest.
         settings: Settings that no Configuration has; by default those of the Configuration.
         dispatcher: Who gets copies; by default the dispatcher that the Configuration names.
-        adapters: How kinds of jobs are delegated, by group, version and kind; by default all that Kueue knows.
+        adapters: How kinds of jobs are delegated, by group, version and kind; by default all kinds that are enabled.
         overflow: Which jobs that wait for quota of the manager itself go on to one that dispatches; by default none.
         metrics: Counts what is dispatched and admitted; that of the `Controller` beside it, say.
 
@@ -92,9 +92,10 @@ class Manager:
         overflow: OverflowPolicy | None = None,
         metrics: Metrics | None = None,
     ) -> None:
-        given = Configuration() if configuration is None else instance("configuration", configuration, Configuration)
+        if configuration is not None:
+            configuration = instance("configuration", configuration, Configuration)
         if settings is None:
-            settings = MultiKueueSettings.of(given)
+            settings = MultiKueueSettings() if configuration is None else MultiKueueSettings.of(configuration)
         self.settings = instance("settings", settings, MultiKueueSettings)
         self.dispatcher = dispatcher_of(self.settings) if dispatcher is None else dispatcher
         self.adapters = dict(adapters_of(self.settings) if adapters is None else mapping("adapters", adapters))

@@ -9,6 +9,7 @@ from typing import Self
 
 from kueuecore._json import int_at, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
+from kueuecore.jobs.context import INSTALLED_FRAMEWORKS
 from kueuecore.times import duration_ns
 
 __all__ = ["ALL_AT_ONCE", "INCREMENTAL", "MULTIKUEUE", "ORIGIN_LABEL", "MultiKueueSettings", "WinCondition"]
@@ -42,6 +43,8 @@ class MultiKueueSettings:
         worker_lost_timeout_ns: How long a worker may be away before its workloads are dispatched anew.
         dispatcher_name: Which dispatcher is meant.
         step_size: How many clusters a round of the incremental dispatcher adds.
+        frameworks: `integrations.frameworks`: jobs of other kinds are not dispatched; by default those of Kueue's
+            release manifest.
         external_frameworks: Kinds of jobs with the common adapter, `Kind.version.group`.
         respects_config_order: Does the incremental dispatcher go by the order of the MultiKueueConfig?
         has_orchestrated_preemption: Is the gate `MultiKueueOrchestratedPreemption` on?
@@ -67,6 +70,7 @@ class MultiKueueSettings:
     worker_lost_timeout_ns: int = 15 * _MINUTE_NS
     dispatcher_name: str = ALL_AT_ONCE
     step_size: int = 3
+    frameworks: Sequence[str] = INSTALLED_FRAMEWORKS
     external_frameworks: Sequence[str] = ()
     respects_config_order: bool = True
     has_orchestrated_preemption: bool = False
@@ -104,7 +108,9 @@ class MultiKueueSettings:
             >>> settings.origin, settings.worker_lost_timeout_ns // 10**9, settings.step_size
             ('multikueue', 900, 3)
         """
-        given = object_at(configuration.to_dict(), "multiKueue")
+        settings = configuration.to_dict()
+        given = object_at(settings, "multiKueue")
+        enabled_kinds = list_at(settings, "integrations", "frameworks")
         frameworks = [text_at(it, "name") for it in list_at(given, "externalFrameworks")]
         enabled = configuration.is_enabled
         step_size = int_at(given, "incrementalDispatcherConfig", "stepSize", default=3)
@@ -114,6 +120,7 @@ class MultiKueueSettings:
             worker_lost_timeout_ns=duration_ns(text_at(given, "workerLostTimeout") or "15m"),
             dispatcher_name=text_at(given, "dispatcherName") or ALL_AT_ONCE,
             step_size=step_size if enabled("MultiKueueIncrementalDispatcherConfig") else 3,
+            frameworks=[it for it in enabled_kinds if isinstance(it, str)],
             external_frameworks=frameworks,
             respects_config_order=enabled("MultiKueueIncrementalDispatcherRespectConfigOrder"),
             has_orchestrated_preemption=enabled("MultiKueueOrchestratedPreemption"),

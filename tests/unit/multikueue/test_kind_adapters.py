@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kueuecore.jobs import workload_name
-from kueuecore.multikueue import Adapter, MultiKueueSettings, SyncContext, adapters_of
+from kueuecore.configuration import Configuration
+from kueuecore.jobs import INTEGRATIONS, workload_name
+from kueuecore.multikueue import Adapter, Manager, MultiKueueSettings, SyncContext, adapters_of
 from tests.unit.multikueue.stage import START, Stage
 
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
@@ -30,12 +32,15 @@ WITH_MANAGED_BY = {
 }
 
 
+EVERY_KIND = MultiKueueSettings(frameworks=[it.framework for it in INTEGRATIONS.values()])
+
+
 def context(settings: MultiKueueSettings | None = None) -> SyncContext:
     return SyncContext(workload="wl", settings=settings or MultiKueueSettings(), now=START)
 
 
 def adapter(kind: str, settings: MultiKueueSettings | None = None) -> Adapter:
-    return next(it for it in adapters_of(settings or MultiKueueSettings()).values() if it.kind == kind)
+    return next(it for it in adapters_of(settings or EVERY_KIND).values() if it.kind == kind)
 
 
 def made(kind: str, **spec: Any) -> dict[str, Any]:
@@ -54,12 +59,29 @@ def made(kind: str, **spec: Any) -> dict[str, Any]:
 
 def test_all_kinds_that_kueue_delegates_have_an_adapter() -> None:
     others = {"/v1, Kind=Pod", "apps/v1, Kind=StatefulSet", "leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet"}
-    assert set(adapters_of(MultiKueueSettings())) == others | set(WITH_MANAGED_BY)
+    assert set(adapters_of(EVERY_KIND)) == others | set(WITH_MANAGED_BY)
+
+
+def test_kinds_that_are_not_enabled_have_no_adapter() -> None:
+    # A Configuration that names none has Jobs alone; without one they are those of Kueue's release manifest.
+    assert set(adapters_of(MultiKueueSettings.of(Configuration()))) == {"batch/v1, Kind=Job"}
+    frameworks = "integrations: {frameworks: [ray.io/rayjob, deployment]}"
+    named = Configuration.parse(f"{{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, {frameworks}}}")
+    assert set(adapters_of(MultiKueueSettings.of(named))) == {"ray.io/v1, Kind=RayJob"}
+    for manager in (Manager(), Manager(settings=MultiKueueSettings())):
+        assert "ray.io/v1, Kind=RayJob" in manager.adapters
+        assert "kubeflow.org/v1, Kind=PyTorchJob" not in manager.adapters
+
+
+def test_settings_without_a_configuration_are_those_of_an_empty_one_but_for_the_kinds() -> None:
+    assert replace(MultiKueueSettings(), frameworks=["batch/job"], external_frameworks=[]) == MultiKueueSettings.of(
+        Configuration()
+    )
 
 
 @pytest.mark.parametrize("gvk", WITH_MANAGED_BY)
 def test_a_kind_with_managed_by_has_to_name_multikueue_and_its_copy_names_nobody(gvk: str) -> None:
-    it, shown = adapters_of(MultiKueueSettings())[gvk], WITH_MANAGED_BY[gvk]
+    it, shown = adapters_of(EVERY_KIND)[gvk], WITH_MANAGED_BY[gvk]
     assert it.managed_by is not None
     spec: dict[str, Any] = {"replicas": 2}
     within = spec.setdefault("runPolicy", {}) if "runPolicy" in it.managed_by else spec
