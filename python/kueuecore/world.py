@@ -54,6 +54,7 @@ class World:
         integrations: The kinds of jobs.
         trusted: Are the objects those of a dump, which an API server has checked?
         warnings: Fields of jobs that nobody knows.
+        waiting: Jobs that get no Workload until what they name is there, and what that is.
 
     Example:
         >>> from kueuecore.manifests import parse_manifests
@@ -72,6 +73,7 @@ class World:
     integrations: Mapping[tuple[str, str], Integration]
     trusted: bool
     warnings: tuple[Problem, ...] = ()
+    waiting: tuple[Problem, ...] = ()
 
     @classmethod
     def of(
@@ -111,7 +113,7 @@ class World:
         pairs = zip(jobs.workloads, jobs.positions, strict=True)
         made_of = {_key(it.object): everything[position] for it, position in pairs}
         made = tuple(it for it in merged if is_workload(it.object) and _key(it.object) in made_of)
-        return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings)
+        return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings, jobs.waiting)
 
     def newest_time(self) -> int | None:
         """The newest time of creation or in a status, in nanoseconds since 1970; `None` if no object has any.

@@ -453,6 +453,16 @@ def test_pending_workloads_fail_only_on_demand(command: Callable[..., Ran]) -> N
     assert command("in.yaml", "--fail-on-pending", text=QUEUES).code == ExitCode.OK
 
 
+def test_a_job_waits_for_what_it_names_and_others_run(command: Callable[..., Ran]) -> None:
+    waiting = (JOB % ("waits", 1)).replace("lq}", "lq, kueue.x-k8s.io/priority-class: gone}")
+    ran = command("in.yaml", "--fail-on-pending", text=QUEUES + JOB % ("runs", 1) + waiting)
+    assert ran.code == ExitCode.PENDING
+    assert 'WorkloadPriorityClass "gone" not found' in ran.err
+    assert "until then the job waits" in ran.err
+    assert "job-runs" in ran.out
+    assert "job-waits" not in ran.out
+
+
 def test_every_problem_is_told_with_file_line_and_field(command: Callable[..., Ran]) -> None:
     text = QUEUES.replace("nominalQuota: 2", "nominalQuota: -2") + (JOB % ("a", 1)).replace("cpu: 1}", "cpu: -1}")
     ran = command(text=text)

@@ -199,7 +199,9 @@ def _add_style(shown: argparse._ArgumentGroup) -> None:
     shown.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
     shown.add_argument("-q", "--quiet", action="store_true", help="no notes and warnings on stderr")
     shown.add_argument(
-        "--fail-on-pending", action="store_true", help="exit with 1 if a workload is still pending in the end"
+        "--fail-on-pending",
+        action="store_true",
+        help="exit with 1 if a workload is still pending, or a job waits for its own, in the end",
     )
 
 

@@ -92,6 +92,8 @@ def _manifests(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]
 def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
     for warning in applied.warnings:
         yield f"warning: {warning}"
+    for missing in world.waiting:
+        yield f"warning: {missing}; until then the job waits"
     for ignored in world.ignored:
         yield f"note: {ignored}; it gets no Workload"
     if world.namespaces:
@@ -125,6 +127,7 @@ def _exit_code(outcome: RunOutcome, *, fail_on_pending: bool) -> ExitCode:
         return ExitCode.UNSETTLED
     if any(row.undecided for row in outcome.workloads):
         return ExitCode.UNDECIDED
-    if fail_on_pending and any(row.state.stage is Stage.PENDING for row in outcome.workloads):
+    is_any_pending = any(row.state.stage is Stage.PENDING for row in outcome.workloads)
+    if fail_on_pending and (is_any_pending or outcome.world.waiting):
         return ExitCode.PENDING
     return ExitCode.OK

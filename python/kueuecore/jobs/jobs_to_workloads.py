@@ -71,6 +71,8 @@ class JobsResult:
         jobs: The jobs that Kueue manages, as the webhooks leave them: with defaults, and suspended.
         ignored: Jobs that get none, and why. Those of integrations that are off are left out if they name no queue.
         problems: What is wrong with jobs that are rejected.
+        waiting: Jobs that get no Workload until what they name is there, and what that is: a priority class, or an
+            existing Workload.
         warnings: Fields of a Job, Deployment or StatefulSet that nobody knows: an API server drops them, and warns.
     """
 
@@ -79,6 +81,7 @@ class JobsResult:
     jobs: tuple[JsonObject, ...]
     ignored: tuple[Ignored, ...]
     problems: tuple[Problem, ...]
+    waiting: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
     def raise_for_problems(self) -> None:
@@ -93,6 +96,14 @@ class _Rejected(Exception):  # noqa: N818  # it never leaves this module
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
         self.problems = problems
+
+
+class _Waits(Exception):  # noqa: N818  # it never leaves this module
+    """The job gets no Workload until something is there."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 def workloads_for(
@@ -112,7 +123,7 @@ def workloads_for(
         integrations: The kinds of jobs. Those that Kueue does not know are enabled without being named.
 
     Returns:
-        Workloads, ignored jobs and problems; nothing is raised for a job that is rejected.
+        Workloads, ignored jobs, problems and what jobs wait for; nothing is raised for a job that is rejected.
     """
     configuration = configuration_or_default(configuration)
     given = each("manifests", manifests)
@@ -166,6 +177,7 @@ class _Builder:
         self._jobs: list[JsonObject] = []
         self._ignored: list[Ignored] = []
         self._problems: list[Problem] = []
+        self._waiting: list[Problem] = []
         self._warnings: list[Problem] = []
         self._groups: dict[tuple[str, str], list[tuple[JsonObject, Manifest, int]]] = {}
 
@@ -178,6 +190,7 @@ class _Builder:
             jobs=tuple(self._jobs),
             ignored=tuple(self._ignored),
             problems=tuple(self._problems),
+            waiting=tuple(self._waiting),
             warnings=tuple(self._warnings),
         )
 
@@ -221,7 +234,7 @@ class _Builder:
                 key = text_at(job, "metadata", "namespace"), group
                 self._groups.setdefault(key, []).append((job, manifest, index))
             else:
-                self._make(job, integration, manifest, index)
+                self._try_to_make(job, integration, manifest, index)
             self._jobs.append(job)
         except NoWorkload as reason:
             if not is_quiet:
@@ -243,7 +256,8 @@ class _Builder:
             last = max(index for _, _, index in members)
             group = pod_group(name, [pod for pod, _, _ in members])
             try:
-                self._make(group, POD_GROUP, replace(manifest, source=manifest.source.without_fields()), last)
+                whole = replace(manifest, source=manifest.source.without_fields())
+                self._try_to_make(group, POD_GROUP, whole, last)
             except NoWorkload as reason:
                 self._ignored.append(Ignored(object_ref(members[0][0]), str(reason), manifest))
             except (_Rejected, ManifestError) as rejected:
@@ -281,12 +295,23 @@ class _Builder:
         _check_managed(job, integration, ancestor, surroundings)
         return job
 
+    def _try_to_make(self, job: JsonObject, integration: Integration, manifest: Manifest, index: int) -> None:
+        """Make the Workloads of a job, unless it waits for something.
+
+        Raises:
+            NoWorkload: It gets none.
+        """
+        try:
+            self._make(job, integration, manifest, index)
+        except _Waits as waits:
+            self._waiting += _about([waits.problem], job, manifest, index)
+
     def _make(self, job: JsonObject, integration: Integration, manifest: Manifest, index: int) -> None:
         """Make the Workloads of a job.
 
         Raises:
             NoWorkload: It gets none.
-            _Rejected: There is no class for its priority.
+            _Waits: There is no class for its priority, or not the Workload that it names.
         """
         surroundings, configuration = self._surroundings, self._surroundings.configuration
         if integration.finished(job) is not None:
@@ -305,7 +330,7 @@ class _Builder:
                 why_not = found
                 continue
             if problem is not None:
-                raise _Rejected([source.of_job(problem)])
+                raise _Waits(source.of_job(problem))
             workload["spec"] = {**object_at(workload, "spec"), **priority}
             self._workloads.append((index, Manifest(workload, source)))
             made += 1
@@ -401,12 +426,19 @@ def _existing(
     *,
     is_only_one: bool,
 ) -> str:
-    """Which Workload the job has already; empty if none."""
+    """Which Workload the job has already; empty if none.
+
+    Raises:
+        _Waits: It names one that is not there.
+    """
     namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
-    prebuilt, _ = prebuilt_workload(job, surroundings.configuration)
+    prebuilt, field = prebuilt_workload(job, surroundings.configuration)
     if prebuilt and integration.supports_prebuilt:
-        found = "" if (namespace, prebuilt) in surroundings.workloads else ", which is not among the manifests"
-        return f"it uses the prebuilt {ObjectRef('Workload', prebuilt, namespace)}{found}"
+        ref = ObjectRef("Workload", prebuilt, namespace)
+        if (namespace, prebuilt) not in surroundings.workloads:
+            remedy = "add the Workload to the manifests, or correct its name"
+            raise _Waits(Problem(f"{ref} not found", field=field, value=prebuilt, remedy=remedy))
+        return f"it uses the prebuilt {ref}"
     owner = owner_key(list_at(workload, "metadata", "ownerReferences")[0])
     owned = surroundings.owned.get((namespace, *owner), ()) if is_only_one else ()
     for other in (*owned[:1], text_at(workload, "metadata", "name")):

@@ -44,7 +44,10 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
     coming.sort(key=lambda it: it[0].at)
     run = _run(scenario, cluster, objects, [_happening(*it) for it in coming])
     until = _until(scenario)
-    notes = tuple(f"{it}; it gets no Workload" for it in world.ignored)
+    notes = (
+        *(f"{it}; until then the job waits" for it in world.waiting),
+        *(f"{it}; it gets no Workload" for it in world.ignored),
+    )
     given = World.of(cluster.objects, configuration=cluster.configuration)
     applied = given.apply_to(Engine(cluster.configuration), now=scenario.start)
     return ScenarioOutcome(

@@ -320,6 +320,8 @@ class VirtualCluster:
         others = self._stepper.stored.others()
         result = workloads_for([*others, job], configuration=JobsConfiguration.of(self.engine.configuration))
         result.raise_for_problems()
+        if result.waiting:
+            raise ManifestError(result.waiting)
         if not result.workloads:
             why = result.ignored[0].reason if result.ignored else "no job that Kueue manages"
             raise ManifestError([replace(ManifestError.of(why).problems[0], object=object_ref(job.object))])

@@ -159,19 +159,21 @@ def test_classes_of_the_system_are_always_there() -> None:
     assert _only(workloads_for([job]))["spec"]["priority"] == 2_000_001_000
 
 
-def test_missing_workload_priority_class_is_a_problem_at_the_label() -> None:
+def test_a_job_waits_for_its_workload_priority_class() -> None:
     text = JOB.replace("queue-name: user-queue", "queue-name: user-queue, kueue.x-k8s.io/priority-class: high")
     result = workloads_for(parse_manifests(text, file="job.yaml"))
-    assert result.workloads == ()
-    assert [str(it) for it in result.problems] == [
+    assert (result.workloads, result.problems, result.ignored) == ((), (), ())
+    # It is held back until then.
+    assert [it["spec"]["suspend"] for it in result.jobs] == [True]  # type: ignore[index,call-overload]
+    assert [str(it) for it in result.waiting] == [
         'job.yaml:7 (document 1): Job "team-a/sample-job": metadata.labels[kueue.x-k8s.io/priority-class]: '
         'WorkloadPriorityClass "high" not found; add the class to the manifests, or correct the label'
     ]
 
 
-def test_missing_priority_class_is_a_problem_at_the_pod_template() -> None:
+def test_a_job_waits_for_the_priority_class_of_its_pods() -> None:
     text = JOB.replace("restartPolicy: Never", "priorityClassName: pods")
-    (problem,) = workloads_for(parse_manifests(text)).problems
+    (problem,) = workloads_for(parse_manifests(text)).waiting
     assert (problem.field, problem.line) == ("spec.template.spec.priorityClassName", 16)
 
 
@@ -344,7 +346,7 @@ def test_job_that_has_its_workload_gets_no_second_one() -> None:
 
 def test_prebuilt_workload_is_used() -> None:
     job = _job(annotations={"kueue.x-k8s.io/prebuilt-workload-name": "w"})
-    assert _reason(job) == 'it uses the prebuilt Workload "team-a/w", which is not among the manifests'
+    assert [it.message for it in workloads_for([job]).waiting] == ['Workload "team-a/w" not found']
     workload = Workload("w", namespace="team-a", pod_sets=[])
     assert _reason(job, workload) == 'it uses the prebuilt Workload "team-a/w"'
 
@@ -371,7 +373,12 @@ def test_prebuilt_workload_is_named_by_label_or_annotation(
     if name is None:
         assert len(result.workloads) == 1
     else:
-        assert f'"team-a/{name}"' in result.ignored[0].reason
+        (missing,) = result.waiting
+        field = "metadata.annotations" if name.startswith("b") else "metadata.labels"
+        assert (missing.message, missing.field) == (f'Workload "team-a/{name}" not found', f"{field}[{key}]")
+        workload = Workload(name, namespace="team-a", queue_name="q", pod_sets=[])
+        (ignored,) = workloads_for([job, workload], configuration=configuration).ignored
+        assert ignored.reason == f'it uses the prebuilt Workload "team-a/{name}"'
 
 
 def test_jobs_that_are_over_or_deleted_or_not_enabled_get_none() -> None:
