@@ -24,8 +24,12 @@ from kueuecore.jobs import (
     reconcile_job,
 )
 from kueuecore.jobs.context import configuration_or_default
+from kueuecore.jobs.deployment import DEPLOYMENT
+from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
+from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.requests import Request, requests_of
+from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.train_job import RUNTIMES
 from kueuecore.times import TimeLike, nanoseconds
 
@@ -35,6 +39,12 @@ _SECOND_NS = 1_000_000_000
 # As Kueue's work queues: each failure doubles the pause.
 _LONGEST_PAUSE_NS = 300 * _SECOND_NS
 _AROUND: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
+# Kinds that are watched on account of others.
+_BROUGHT: Mapping[str, tuple[str, ...]] = {
+    DEPLOYMENT.framework: (POD.framework,),
+    STATEFUL_SET.framework: (POD.framework,),
+    LEADER_WORKER_SET.framework: (POD.framework, STATEFUL_SET.framework),
+}
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
@@ -108,6 +118,9 @@ class JobController:
         """What to list and watch, in this order, by kind: apiVersion and the plural in the path."""
         found = {**self._loop.kinds, **_AROUND}
         enabled = {*self._configuration.frameworks}
+        for framework in self._configuration.frameworks:
+            # What serves brings pods, which wait though pods by themselves are not enabled.
+            enabled.update(_BROUGHT.get(framework, ()))
         for it in self._integrations.values():
             is_known = INTEGRATIONS.get((it.group, it.kind)) is it
             if it is not POD_GROUP and (it.framework in enabled or not is_known):

@@ -10,10 +10,13 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import Integration, JobsConfiguration, Surroundings, integration_of, pod_group
+from kueuecore.jobs.context import labels_of
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
+from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET, SET_NAME
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import group_name
 from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.validation import prebuilt_workload
 
 __all__ = ["JobKey", "JobStore"]
@@ -150,6 +153,7 @@ class JobStore:
                 yield ObjectRef(owner[0], owner[2], namespace) if job is None else self.job_key(job)
         else:
             yield self.job_key(manifest)
+            yield from self._sets_of(manifest)
             owners = [key_of(manifest)]
         # Children of children, too; who owns himself is met once.
         seen = set(owners)
@@ -159,6 +163,16 @@ class JobStore:
                 if (its := (child.kind, child.namespace, child.name)) not in seen:
                     seen.add(its)
                     owners.append(its)
+
+    def _sets_of(self, manifest: JsonObject) -> Iterator[JobKey]:
+        """The set that a pod serves in, which lets it join; of a StatefulSet the LeaderWorkerSet, which follows it."""
+        kind, namespace, _ = key_of(manifest)
+        names = [(LEADER_WORKER_SET.kind, labels_of(manifest).get(SET_NAME, ""))]
+        if kind == "Pod":
+            names.append((STATEFUL_SET.kind, text_at(controller_of(manifest), "name")))
+        for set_kind, name in names if kind in ("Pod", STATEFUL_SET.kind) else ():
+            if (set_kind, namespace, name) in self._objects:
+                yield ObjectRef(set_kind, name, namespace)
 
     def job(self, key: JobKey) -> JsonObject | None:
         """A job, or the group of some pods."""

@@ -24,7 +24,7 @@ from kueuecore.jobs.workload_builder import check_priority, new_workload, priori
 from kueuecore.jobs.workload_following import gates_followed, in_queue_of, priority_followed
 from kueuecore.jobs.workload_names import is_variant, uid_of
 
-__all__ = ["sync_leader_worker_set"]
+__all__ = ["pods_of_leader_worker_set", "sync_leader_worker_set"]
 
 
 def sync_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> Sync:
@@ -126,6 +126,12 @@ class _Groups:
         self.events += [it for it in warnings_of(reason, self._job) if it not in self.events]
 
 
+def pods_of_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> Iterable[JsonObject]:
+    """The pods of all groups of a LeaderWorkerSet."""
+    name = text_at(job, "metadata", "name")
+    return (it for it in objects_beside(job, "v1", "Pod", surroundings) if labels_of(it).get(SET_NAME) == name)
+
+
 def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
     """Let pods join their groups, and those go that wait for nothing any more."""
     name = text_at(job, "metadata", "name")
@@ -134,9 +140,7 @@ def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
         for it in objects_beside(job, "apps/v1", "StatefulSet", surroundings)
         if labels_of(it).get(SET_NAME) == name
     }
-    for pod in objects_beside(job, "v1", "Pod", surroundings):
-        if labels_of(pod).get(SET_NAME) != name:
-            continue
+    for pod in pods_of_leader_worker_set(job, surroundings):
         after, stateful_set = pod, sets.get(text_at(controller_of(pod), "name"))
         if stateful_set is None or is_of_old_revision(stateful_set, pod):
             after = ungated(pod)

@@ -24,6 +24,8 @@ from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_report import JobReport
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.jobs_to_workloads import surroundings_with
+from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
+from kueuecore.jobs.leader_worker_set_sync import pods_of_leader_worker_set
 from kueuecore.jobs.lifecycle import (
     StopReason,
     check_workload,
@@ -37,6 +39,7 @@ from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.quota_release import without_reservation
+from kueuecore.jobs.set_pods import ungate_pods
 from kueuecore.jobs.sync_steps import Action, Sync, key_of
 from kueuecore.jobs.workload_sync import sync_in
 from kueuecore.manifests import ManifestLike, object_ref
@@ -165,12 +168,16 @@ class _Look:
         if self._integration in (POD, POD_GROUP) and labels_of(job).get(MANAGED_LABEL) != "true":
             self._waits_for = self._waits_for or f"it has no label {MANAGED_LABEL}: true"
         namespace = text_at(job, "metadata", "namespace")
-        if not self._waits_for and not surroundings.is_selected(namespace):
+        # Of what serves, the namespace leaves out the pods alone.
+        if not self._waits_for and not self._integration.is_serving and not surroundings.is_selected(namespace):
             self._waits_for = f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"'
         return bool(self._waits_for)
 
     def reconcile(self) -> None:
         job, surroundings = self._job, self._surroundings
+        if self._integration.is_serving:
+            self._take(self._synced())
+            return
         if self._integration is not POD_GROUP and text_at(job, "metadata", "deletionTimestamp"):
             self.release()
             self._writes += self._integration.finalize(job)
@@ -213,9 +220,8 @@ class _Look:
 
     def _reconcile_workload(self) -> None:
         job, integration = self._job, self._integration
-        sync = sync_in(job, integration, self._surroundings, now=self._now, integrations=self._integrations)
-        self._workload, self._waits_for = sync.workload, sync.reason
-        if sync.steps or sync.writes or integration.is_serving:
+        sync = self._synced()
+        if sync.steps or sync.writes:
             # What follows from that is for the next look.
             self._take(sync)
             return
@@ -242,6 +248,12 @@ class _Look:
         elif not self._reclaimed(workload):
             self._note_readiness(workload)
             self._run_or_stop(workload)
+
+    def _synced(self) -> Sync:
+        """What brings the Workloads of the job in line with it."""
+        sync = sync_in(self._job, self._integration, self._surroundings, now=self._now, integrations=self._integrations)
+        self._workload, self._waits_for = sync.workload, sync.reason
+        return sync
 
     def _take(self, sync: Sync) -> None:
         """Do what brings the Workloads of the job in line with it."""
@@ -367,6 +379,8 @@ class _Look:
                     self._report(workload, JobReport(finished=_RELEASED))
             else:
                 self._writes += finalized_workload(workload)
+        if self._integration is LEADER_WORKER_SET:
+            self._writes += ungate_pods(pods_of_leader_worker_set(self._job, self._surroundings))
 
     def _delete_deactivated(self, workload: JsonObject, evicted: JsonObject) -> None:
         """The job of a Workload that Kueue has deactivated goes after its retention (rules/07 §9)."""

@@ -1,0 +1,162 @@
+"""StatefulSets and LeaderWorkerSets under the controllers of jobs: their pods join them, wait, run and are let go."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from kueuecore.api_server import ApiServer, RefusedError
+from kueuecore.controller import Controller, JobController
+from kueuecore.errors import ObjectRef
+from kueuecore.jobs import JobsConfiguration
+from kueuecore.jobs.requests import Request, Verb
+from kueuecore.objects import Namespace
+from tests.builders import cluster_queue, flavor
+from tests.jobs import POD
+
+Json = dict[str, Any]
+AN = "kueue.x-k8s.io/"
+LWS = "leaderworkerset.sigs.k8s.io/"
+GATES = [{"name": f"{AN}admission"}, {"name": f"{AN}topology"}]
+SECOND = 10**9
+
+
+class Cluster:
+    """An API server, and the two controllers that watch all of it, with one kind of jobs enabled."""
+
+    def __init__(self, framework: str, cpu: int) -> None:
+        self.api = ApiServer()
+        self.loop = Controller()
+        self.jobs = JobController(self.loop, configuration=JobsConfiguration(frameworks=[framework]))
+        self.now = 0
+        queue: Json = {"apiVersion": f"{AN}v1beta2", "kind": "LocalQueue", "metadata": {"name": "lq", "namespace": "n"}}
+        for it in (Namespace("n"), flavor(), cluster_queue(cpu=cpu)):
+            self.api.create(it.to_manifest())
+        self.api.create(queue | {"spec": {"clusterQueue": "cq"}})
+        self.look()
+
+    def look(self) -> None:
+        """Hear all that has happened, and do what follows, until nothing does."""
+        for _ in range(30):
+            for kind in self.jobs.kinds:
+                objects, version = self.api.list(kind)
+                self.jobs.resync(kind, objects, now=self.now, resource_version=version)
+            works = self.jobs.take_due(self.now)
+            for work in works:
+                try:
+                    for request in work.requests:
+                        self.send(request)
+                except RefusedError:
+                    # Two jobs share a Workload, and the other was quicker.
+                    self.jobs.failed(work.job, now=self.now)
+                else:
+                    self.jobs.done(work.job)
+            writes = () if any(it.requests for it in works) else self.loop.turn(self.now).writes
+            for write in writes:
+                where: Any = {"namespace": write.namespace, "subresource": write.subresource}
+                self.loop.confirm(write, self.api.patch("Workload", write.name, write.patch, **where), now=self.now)
+            self.now += 2 * SECOND
+            if not any(it.requests for it in works) and not writes:
+                return
+        raise AssertionError("it never settles")
+
+    def send(self, request: Request) -> None:
+        ref: ObjectRef = request.object
+        match request.verb:
+            case Verb.CREATE:
+                self.api.create(request.body)
+            case Verb.DELETE:
+                self.api.delete(ref.kind, ref.name, namespace=ref.namespace)
+            case Verb.PATCH:
+                where: Any = {"namespace": ref.namespace, "subresource": request.subresource}
+                self.api.patch(ref.kind, ref.name, request.body, **where)
+
+    def gated(self) -> list[str]:
+        pods: Any = self.api.list("Pod")[0]
+        return [it["metadata"]["name"] for it in pods if it["spec"].get("schedulingGates")]
+
+    def conditions(self) -> list[dict[str, tuple[str, str]]]:
+        workloads: Any = self.api.list("Workload")[0]
+        return [
+            {it["type"]: (it["status"], it["reason"]) for it in workload["status"]["conditions"]}
+            for workload in workloads
+        ]
+
+
+def stateful(replicas: int) -> Json:
+    template = {"metadata": {"annotations": {f"{AN}pod-suspending-parent": "statefulset"}}, **POD}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "s", "namespace": "n", "labels": {f"{AN}queue-name": "lq"}},
+        "spec": {"replicas": replicas, "template": template},
+    }
+
+
+def pod_of(owner: Json, name: str, **metadata: Any) -> Json:
+    reference = {key: owner[key] for key in ("apiVersion", "kind")}
+    reference |= {key: owner["metadata"][key] for key in ("name", "uid")} | {"controller": True}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "n", "ownerReferences": [reference], **metadata},
+        "spec": {**POD["spec"], "schedulingGates": GATES},
+    }
+
+
+def test_pods_of_a_stateful_set_run_once_all_of_it_fits_and_make_room_at_zero() -> None:
+    cluster = Cluster("statefulset", cpu=2)
+    made: Any = cluster.api.create(stateful(2))
+    cluster.look()
+    annotations = {f"{AN}pod-suspending-parent": "statefulset"}
+    for index in range(2):
+        cluster.api.create(pod_of(made, f"s-{index}", annotations=annotations))
+    cluster.look()
+    assert cluster.gated() == []
+    (workload,) = cluster.conditions()
+    assert workload["Admitted"][0] == "True"
+    # Scaled to zero it gives its quota back, which it gets again later.
+    stored: Any = cluster.api.get("StatefulSet", "s", namespace="n")
+    cluster.api.update({**stored, "spec": {**stored["spec"], "replicas": 0}})
+    for index in range(2):
+        cluster.api.delete("Pod", f"s-{index}", namespace="n")
+    cluster.look()
+    (workload,) = cluster.conditions()
+    assert (workload["QuotaReserved"], workload["Admitted"]) == (("False", "OnHold"), ("False", "NoReservation"))
+    cluster.api.update({**cluster.api.get("StatefulSet", "s", namespace="n"), "spec": stored["spec"]})
+    cluster.look()
+    (workload,) = cluster.conditions()
+    assert workload["Admitted"][0] == "True"
+
+
+def test_groups_of_a_leader_worker_set_run_one_by_one_and_go_free_when_it_is_deleted() -> None:
+    cluster = Cluster("leaderworkerset.x-k8s.io/leaderworkerset", cpu=3)
+    labels = {f"{AN}queue-name": "lq"}
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 2, "workerTemplate": POD}}
+    made: Any = cluster.api.create(
+        {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet",
+            "metadata": {"name": "s", "namespace": "n", "labels": labels},
+            "spec": spec,
+        }
+    )
+    annotations = {f"{AN}pod-suspending-parent": "leaderworkerset.x-k8s.io/leaderworkerset"}
+    template = {"metadata": {"annotations": annotations}, **POD}
+    sets: Any = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "s", "namespace": "n", "labels": {f"{LWS}name": "s"}},
+        "spec": {"replicas": 2, "template": template},
+    }
+    leaders: Any = cluster.api.create(sets)
+    serving = {f"{AN}pod-group-serving": "true"}
+    for group, index in itertools.product(range(2), range(2)):
+        numbered = {f"{LWS}name": "s", f"{LWS}group-index": str(group), **labels}
+        pod = pod_of(leaders, f"s-{group}-{index}", labels=numbered, annotations={**annotations, **serving})
+        cluster.api.create(pod)
+    cluster.look()
+    assert cluster.gated() == ["s-1-0", "s-1-1"]
+    cluster.api.delete("LeaderWorkerSet", made["metadata"]["name"], namespace="n")
+    cluster.look()
+    assert cluster.gated() == []
