@@ -13,6 +13,7 @@ from tests.property.worlds import times
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
+AN = "kueue.x-k8s.io/"
 
 
 class Stored:
@@ -62,7 +63,8 @@ class Stored:
 
 
 def holds(workload: Json) -> set[str]:
-    return {it["type"] for it in workload.get("status", {}).get("conditions", ())}
+    conditions = workload.get("status", {}).get("conditions", ())
+    return {it["type"] for it in conditions if it["status"] == "True"}
 
 
 @times(1)
@@ -102,3 +104,49 @@ def test_workloads_follow_a_job_through_all_its_changes(is_elastic: bool, change
                 stored.tell(old.removeprefix("n/"), "Finished")
         elif happens == "Evicted" and is_elastic and "QuotaReserved" in holds(workload):
             stored.tell(name, "Evicted")
+
+
+@times(1)
+@given(
+    st.sampled_from(["StatefulSet", "LeaderWorkerSet"]),
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from(["a", "b"]), st.sampled_from(["", "high"]), st.booleans()),
+        min_size=1,
+        max_size=8,
+    ),
+)
+def test_workloads_follow_a_set_through_all_its_changes(kind: str, changes: list[tuple[int, str, str, bool]]) -> None:
+    stored = Stored()
+    high: Json = {
+        "apiVersion": f"{AN}v1beta2",
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "high"},
+        "value": 7,
+    }
+    plain = job(kind)
+    plain["metadata"]["uid"] = "u"
+    for replicas, queue, priority_class, is_admitted in changes:
+        plain["metadata"]["labels"] = {f"{AN}queue-name": queue, f"{AN}priority-class": priority_class}
+        plain["spec"] = {**plain["spec"], "replicas": replicas}
+        for _ in range(5):
+            found = sync_workloads(plain, stored.workloads.values(), now=NOW, around=[high])
+            for step in found.steps:
+                stored.do(step.action, dict(step.workload))
+            if not found.steps:
+                break
+        else:
+            raise AssertionError("it never settles")
+        # A set keeps its Workload while it has no replicas, on hold.
+        n_expected = len(stored.workloads) if kind == "StatefulSet" and not replicas else replicas
+        assert len(stored.workloads) == (min(1, n_expected) if kind == "StatefulSet" else n_expected)
+        for workload in stored.workloads.values():
+            assert "QuotaReserved" not in holds(workload) or replicas
+            assert workload["spec"]["queueName"] == queue or not replicas
+            # One that held quota without a class gets none any more.
+            may_follow = kind == "LeaderWorkerSet" and "QuotaReserved" not in holds(workload)
+            assert not may_follow or workload["spec"]["priority"] == (7 if priority_class else 0)
+        if is_admitted and replicas:
+            for name in stored.workloads:
+                for condition in ("QuotaReserved", "Admitted"):
+                    if condition not in holds(stored.workloads[name]):
+                        stored.tell(name, condition)
