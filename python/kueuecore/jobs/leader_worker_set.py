@@ -116,6 +116,9 @@ def n_groups(job: JsonObject) -> int:
     """How many groups there are; while they are replaced one by one, also those that are too many for a time."""
     replicas = int_at(job, "spec", "replicas", default=1)
     surge = object_at(job, "spec", "rolloutStrategy", "rollingUpdateConfiguration").get("maxSurge")
+    if isinstance(surge, str):
+        # Kueue takes a percentage for none.
+        surge, _ = go_int(surge)
     is_replacing = int_at(job, "status", "updatedReplicas") < replicas
     if isinstance(surge, int) and surge > 0 and is_replacing:
         return max(replicas, int_at(job, "status", "replicas"))

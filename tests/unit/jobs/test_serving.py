@@ -179,6 +179,9 @@ def test_groups_that_are_too_many_for_a_time_have_workloads_too() -> None:
     job["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxSurge": 1}}
     job["status"] = {"replicas": 3, "updatedReplicas": 1}
     assert len(_made(job)[1]) == 3
+    for surge, n_workloads in (("1", 3), ("50%", 2)):
+        job["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxSurge": surge}}
+        assert len(_made(job)[1]) == n_workloads
     job["status"]["updatedReplicas"] = 2
     assert len(_made(job)[1]) == 2
 
