@@ -318,6 +318,8 @@ def test_usage_for_admission_fair_sharing_is_weighted() -> None:
     ("configuration", "silent"),
     [
         ("metrics: {localQueueMetrics: {enable: false}}", "local_queue_"),
+        # Only without the whole block it is enabled by default.
+        ("metrics: {localQueueMetrics: {localQueueSelector: {}}}", "local_queue_"),
         ("featureGates: {LocalQueueMetrics: false}", "local_queue_"),
         ("featureGates: {MetricsForCohorts: false}", "cohort_info"),
         ("featureGates: {MetricsForCohorts: false}", "cluster_queue_info"),
