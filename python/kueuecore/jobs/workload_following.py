@@ -22,6 +22,8 @@ from kueuecore.jobs.workload_builder import check_priority, priority_of
 
 __all__ = ["gates_followed", "in_queue_of", "priority_followed"]
 
+_QUEUE_NAME = ("spec", "queueName")
+
 
 def gates_followed(job: JsonObject, workload: JsonObject, *, about: JsonObject) -> tuple[JsonObject, JobEvent | None]:
     """A Workload with the admission gates of its job, and the event if these have changed.
@@ -88,4 +90,6 @@ def _follows_label(workload: JsonObject) -> bool:
 
 def in_queue_of(job: JsonObject, workload: JsonObject) -> JsonObject:
     """A Workload in the queue that its job names."""
-    return with_value(workload, ("spec", "queueName"), labels_of(job).get(QUEUE_LABEL, ""))
+    queue = labels_of(job).get(QUEUE_LABEL, "")
+    # A server may leave out an empty name.
+    return workload if text_at(workload, "spec", "queueName") == queue else with_value(workload, _QUEUE_NAME, queue)

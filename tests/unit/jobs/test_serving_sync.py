@@ -191,6 +191,19 @@ def test_a_workload_of_a_set_follows_its_queue_and_gates_in_one_update() -> None
     assert sync(stateful(0, queue="other"), workload).steps == ()
 
 
+def test_a_queue_name_that_a_server_leaves_out_is_no_change() -> None:
+    configuration = JobsConfiguration(manage_jobs_without_queue_name=True)
+
+    def look(plain: Json, *workloads: Json) -> Sync:
+        return sync_workloads(plain, workloads, now=NOW, configuration=configuration)
+
+    for plain in (stateful(queue=""), leader_worker(1, labels={})):
+        stored = copy.deepcopy(dict(look(plain).steps[0].workload))
+        spec: Any = stored["spec"]
+        stored["spec"] = {key: value for key, value in spec.items() if key != "queueName"}
+        assert look(plain, stored).steps == ()
+
+
 def pod_of_set(name: str, *, gates: tuple[Json, ...] = (ADMISSION, TOPOLOGY), revision: str = "", **more: Any) -> Json:
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u", "controller": True}
     metadata = {
