@@ -6,6 +6,7 @@
 mod batch;
 mod devices;
 mod direct;
+mod manifest;
 mod meta;
 mod others;
 mod outline;

@@ -10,13 +10,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::direct::Direct;
+use super::manifest::Manifest;
 use super::outline::{Item, Outline};
 use super::{Decoded, Door, Foreign, converted, find_kind, in_words, not_json, object};
-use crate::field_error::{FieldError, MAX_WARNINGS, ObjectRef, Rejection, Warning, quoted, rendered};
+use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, rendered};
 use crate::kinds::Kind;
-use crate::schema;
 use crate::shaped::Shaped;
-use crate::{convert, defaults, duplicates, validate};
+use crate::{defaults, validate};
 
 /// Reads everything in `data`, one JSON value after another.
 pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec<Rejection>> {
@@ -198,49 +198,18 @@ impl Batch<'_> {
         api_version: &str,
         reference: &ObjectRef,
     ) -> Result<Object, Vec<FieldError>> {
-        let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| vec![not_json(raw, &error)])?;
+        let mut manifest = Manifest::prepare(raw, kind, api_version).map_err(|error| vec![error])?;
         let index = self.next_index;
-        let warning = |field, message| Warning { object: reference.clone(), index, field, message };
-        let n_unnamed = twice.len().saturating_sub(MAX_WARNINGS);
-        self.decoded.warnings.extend(twice.into_iter().take(MAX_WARNINGS).map(|path| {
-            let message = format!("duplicate field {}: the last one counts", quoted(&path));
-            warning(path, message)
+        let warnings = std::mem::take(&mut manifest.warnings).into_iter();
+        self.decoded.warnings.extend(warnings.map(|(field, message)| Warning {
+            object: reference.clone(),
+            index,
+            field,
+            message,
         }));
-        if n_unnamed > 0 {
-            let message = format!("{n_unnamed} more duplicate fields: the last one of each counts");
-            self.decoded.warnings.push(warning(String::new(), message));
-        }
-        if let Some(namespace) = defaults::namespace(kind, &mut value) {
-            let message = format!("namespace {} is ignored: a {} has none", rendered(&namespace), kind.name());
-            self.decoded.warnings.push(warning("metadata.namespace".to_owned(), message));
-        }
-        // v1alpha1 is no longer served anywhere: it is read as what it became.
-        let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
-        if !old {
-            convert::to_preferred(kind, api_version, &mut value);
-        }
-        let unknown = schema::of(kind, old).prepare(&mut value);
-        self.decoded.warnings.extend(unknown.fields.into_iter().map(|unknown| {
-            let message = match unknown.meant {
-                Some(meant) => format!("unknown field {}, did you mean {}?", quoted(&unknown.path), quoted(meant)),
-                None => format!("unknown field {}", quoted(&unknown.path)),
-            };
-            warning(unknown.path, message)
-        }));
-        if unknown.n_more > 0 {
-            let message = format!("{} more unknown fields", unknown.n_more);
-            self.decoded.warnings.push(warning(String::new(), message));
-        }
-        let errors = validate::manifest(kind, old, &value);
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        schema::write_integers(&mut value);
-        if old {
-            convert::to_preferred(kind, api_version, &mut value);
-            schema::of(kind, false).prepare(&mut value);
-        }
-        let mut object = object(kind, &value).map_err(|error| vec![error])?;
+        manifest.check()?;
+        manifest.convert();
+        let mut object = manifest.read().map_err(|error| vec![error])?;
         defaults::webhooks(&mut object, self.gates);
         let errors = validate::create(&object, self.gates);
         if errors.is_empty() { Ok(object) } else { Err(errors) }

@@ -1,0 +1,85 @@
+//! One manifest of a person: what an API server makes of it before it asks a webhook, and what it says against it.
+
+use serde_json::Value;
+
+use super::{not_json, object};
+use crate::field_error::{FieldError, MAX_WARNINGS, quoted, rendered};
+use crate::kinds::Kind;
+use crate::{convert, defaults, duplicates, schema, validate};
+
+/// A manifest that is prepared: unknown fields and nulls are gone, defaults are there.
+pub(crate) struct Manifest {
+    pub kind: Kind,
+    pub value: Value,
+    /// The fields that were ignored, in whole or in part, and why; a field without a path stands for several.
+    pub warnings: Vec<(String, String)>,
+    api_version: String,
+    /// Is it v1beta1 of one of Kueue's own kinds?
+    old: bool,
+}
+
+impl Manifest {
+    /// Prepares a manifest.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    pub fn prepare(raw: &str, kind: Kind, api_version: &str) -> Result<Self, FieldError> {
+        let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| not_json(raw, &error))?;
+        let mut warnings = Vec::new();
+        let n_unnamed = twice.len().saturating_sub(MAX_WARNINGS);
+        warnings.extend(twice.into_iter().take(MAX_WARNINGS).map(|path| {
+            let message = format!("duplicate field {}: the last one counts", quoted(&path));
+            (path, message)
+        }));
+        if n_unnamed > 0 {
+            warnings.push((String::new(), format!("{n_unnamed} more duplicate fields: the last one of each counts")));
+        }
+        if let Some(namespace) = defaults::namespace(kind, &mut value) {
+            let message = format!("namespace {} is ignored: a {} has none", rendered(&namespace), kind.name());
+            warnings.push(("metadata.namespace".to_owned(), message));
+        }
+        // v1alpha1 is no longer served anywhere: it is read as what it became.
+        let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
+        if !old {
+            convert::to_preferred(kind, api_version, &mut value);
+        }
+        let unknown = schema::of(kind, old).prepare(&mut value);
+        warnings.extend(unknown.fields.into_iter().map(|unknown| {
+            let message = match unknown.meant {
+                Some(meant) => format!("unknown field {}, did you mean {}?", quoted(&unknown.path), quoted(meant)),
+                None => format!("unknown field {}", quoted(&unknown.path)),
+            };
+            (unknown.path, message)
+        }));
+        if unknown.n_more > 0 {
+            warnings.push((String::new(), format!("{} more unknown fields", unknown.n_more)));
+        }
+        Ok(Self { kind, value, warnings, api_version: api_version.to_owned(), old })
+    }
+
+    /// Checks it against the schema of its kind and version.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), Vec<FieldError>> {
+        let errors = validate::manifest(self.kind, self.old, &self.value);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Brings it into the preferred version.
+    pub fn convert(&mut self) {
+        schema::write_integers(&mut self.value);
+        if self.old {
+            convert::to_preferred(self.kind, &self.api_version, &mut self.value);
+            schema::of(self.kind, false).prepare(&mut self.value);
+        }
+    }
+
+    /// Reads it; it is in the preferred version.
+    ///
+    /// # Errors
+    /// A field with a wrong shape.
+    pub fn read(&self) -> Result<kueuecore::objects::Object, FieldError> {
+        object(self.kind, &self.value)
+    }
+}
