@@ -1,7 +1,9 @@
 # The extension: rust/py. What it does is told in the modules that use it; `make types` compares this file with it.
 from typing import Any, TypeAlias, final
 
-__all__ = ["Configuration", "Decision", "Engine", "Record", "Simulation", "gates"]
+from kueuecore.errors import Problem
+
+__all__ = ["Configuration", "Decision", "Engine", "Record", "Simulation", "admit", "gates"]
 
 _Key: TypeAlias = tuple[str, str]
 _Preemption: TypeAlias = tuple[_Key, str, _Key, str, str]
@@ -12,6 +14,9 @@ _WhatIf: TypeAlias = tuple[
 ]
 
 def gates() -> list[tuple[str, bool, str, str]]: ...
+def admit(
+    api_version: str, kind: str, new: bytes, old: tuple[str, bytes] | None, configuration: Configuration
+) -> tuple[dict[str, Any] | None, bool, list[tuple[str, Problem]], list[tuple[str, str]]] | None: ...
 
 @final
 class Configuration:

@@ -68,7 +68,8 @@ fn raise<'py>(py: Python<'py>, class: &str, problems: Problems<'py>, warnings: P
     build().map_or_else(|error| error, PyErr::from_value)
 }
 
-fn problem<'py>(
+/// A `Problem`.
+pub fn problem<'py>(
     py: Python<'py>,
     error: &FieldError,
     object: Option<&ObjectRef>,

@@ -12,6 +12,7 @@ mod record;
 mod run;
 mod simulation;
 mod tables;
+mod webhooks;
 
 use pyo3::prelude::*;
 
@@ -34,6 +35,8 @@ mod _core {
     use super::record::Record;
     #[pymodule_export]
     use super::simulation::Simulation;
+    #[pymodule_export]
+    use super::webhooks::admit;
 }
 
 /// Every feature gate: name, default, stage, what it does.

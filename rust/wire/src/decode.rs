@@ -20,6 +20,7 @@ use kueuecore::base::gates::Gates;
 use kueuecore::objects::{
     Admission, LimitRangeItem, Meta, Object, OtherKind, PodSet, PodSpec, ResourceList, WorkloadStatus,
 };
+pub(crate) use manifest::Manifest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -25,17 +25,35 @@ pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
     if !kind.is_namespaced() && named { metadata.remove("namespace") } else { None }
 }
 
-/// What happens to an object on its way in: Kueue drops `minCount` without partial admission (rules/01 §6), the API
-/// server completes LimitRanges.
-pub fn webhooks(object: &mut Object, gates: &Gates) {
-    match object {
-        Object::Workload(workload) if !gates.enabled(Gate::PartialAdmission) => {
-            for pod_set in workload.pod_sets.iter_mut() {
-                pod_set.min_count = None;
+/// What keeps a ClusterQueue or ResourceFlavor that is in use from being deleted.
+const IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
+
+/// What Kueue's mutating webhooks change in a new object (rules/01 §1, §4, §6).
+pub fn webhooks(kind: Kind, object: &mut Value, gates: &Gates) {
+    match kind {
+        Kind::ClusterQueue | Kind::ResourceFlavor => add_finalizer(object),
+        Kind::Workload if !gates.enabled(Gate::PartialAdmission) => {
+            let pod_sets = object.pointer_mut("/spec/podSets").and_then(Value::as_array_mut);
+            for pod_set in pod_sets.into_iter().flatten().filter_map(Value::as_object_mut) {
+                pod_set.remove("minCount");
             }
         }
-        Object::LimitRange(range) => range.limits.iter_mut().for_each(limit_range_item),
         _ => {}
+    }
+}
+
+fn add_finalizer(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let finalizers = metadata.entry("finalizers").or_insert_with(|| Value::Array(Vec::new()));
+    if let Some(finalizers) = finalizers.as_array_mut().filter(|it| !it.contains(&Value::from(IN_USE))) {
+        finalizers.push(Value::from(IN_USE));
+    }
+}
+
+/// What an API server fills in by itself: it completes LimitRanges.
+pub fn complete(object: &mut Object) {
+    if let Object::LimitRange(range) = object {
+        range.limits.iter_mut().for_each(limit_range_item);
     }
 }
 

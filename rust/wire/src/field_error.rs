@@ -48,6 +48,24 @@ impl ErrorKind {
     }
 }
 
+impl ErrorKind {
+    /// The reason of a cause in a `Status` of the API server.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            ErrorKind::Invalid => "FieldValueInvalid",
+            ErrorKind::Duplicate => "FieldValueDuplicate",
+            ErrorKind::Unsupported => "FieldValueNotSupported",
+            ErrorKind::Required => "FieldValueRequired",
+            ErrorKind::Forbidden => "FieldValueForbidden",
+            ErrorKind::NotFound => "FieldValueNotFound",
+            ErrorKind::TooMany => "FieldValueTooMany",
+            ErrorKind::TooLong => "FieldValueTooLong",
+            ErrorKind::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+}
+
 /// How the API server names the path of a whole object, and of what it has no path for.
 pub const WHOLE: &str = "<nil>";
 

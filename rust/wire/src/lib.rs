@@ -25,3 +25,4 @@ mod shaped;
 mod suggest;
 pub mod time;
 pub mod validate;
+pub mod webhooks;

@@ -20,6 +20,7 @@ use crate::kinds::Kind;
 use crate::schema;
 
 pub use update::update;
+pub(crate) use update::{update_schema, update_webhook};
 
 /// What the schema of a kind says against a prepared manifest: metadata, shapes, bounds, then the rules over
 /// several fields, unless an error before keeps them from being evaluated. `old` asks for v1beta1 of Kueue's own kinds.

@@ -207,10 +207,11 @@ impl Batch<'_> {
             field,
             message,
         }));
+        defaults::webhooks(kind, &mut manifest.value, self.gates);
         manifest.check()?;
         manifest.convert();
         let mut object = manifest.read().map_err(|error| vec![error])?;
-        defaults::webhooks(&mut object, self.gates);
+        defaults::complete(&mut object);
         let errors = validate::create(&object, self.gates);
         if errors.is_empty() { Ok(object) } else { Err(errors) }
     }

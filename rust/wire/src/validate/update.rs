@@ -24,7 +24,13 @@ pub fn update(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
     if let Some(error) = another_object(old, new) {
         return vec![error];
     }
-    let of_schema = match (old, new) {
+    let of_schema = update_schema(old, new);
+    if of_schema.is_empty() { update_webhook(old, new, gates) } else { of_schema }
+}
+
+/// The rules of the CustomResourceDefinitions that compare with the state before.
+pub(crate) fn update_schema(old: &Object, new: &Object) -> Vec<FieldError> {
+    match (old, new) {
         (Object::LocalQueue(old), Object::LocalQueue(new)) => {
             fixed_text(&old.cluster_queue, &new.cluster_queue, "spec.clusterQueue")
         }
@@ -35,10 +41,11 @@ pub fn update(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
         (Object::Topology(old), Object::Topology(new)) => topology(old, new),
         (Object::Workload(old), Object::Workload(new)) => workload_schema(old, new),
         _ => Vec::new(),
-    };
-    if !of_schema.is_empty() {
-        return of_schema;
     }
+}
+
+/// What Kueue's webhooks say against an update, when the schema has nothing against it.
+pub(crate) fn update_webhook(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
     match (old, new) {
         (Object::ClusterQueue(old), Object::ClusterQueue(new)) => without_repetition(cluster_queue(old, new, gates)),
         (Object::Workload(old), Object::Workload(new)) => without_repetition(workload(old, new, gates)),
@@ -100,7 +107,6 @@ fn flavors_of_check<'a>(queue: &'a ClusterQueue, name: &str) -> Option<BTreeSet<
     Some(check.on_flavors.iter().map(String::as_str).collect())
 }
 
-/// The rules of the CustomResourceDefinition that compare with the state before.
 fn workload_schema(old: &Workload, new: &Workload) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut refuse = |path: &str, detail: &str| errors.push(FieldError::unshown(path, detail));

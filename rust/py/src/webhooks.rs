@@ -1,0 +1,45 @@
+//! One object on its way into an API server with Kueue's webhooks.
+
+use kueuecore_wire::kinds::{Kind, group_of};
+use kueuecore_wire::webhooks::{self, Refused};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::configuration::Configuration;
+use crate::convert::to_python;
+use crate::errors::problem;
+
+/// The object as it is stored, if it is; whether it is a webhook that refuses it; the reason of a cause and a `Problem`
+/// for each error; and fields that were ignored, with why.
+type Answer<'py> = (Option<Bound<'py, PyAny>>, bool, Vec<(&'static str, Bound<'py, PyAny>)>, Vec<(String, String)>);
+
+/// What becomes of an object of Kueue's own kinds that is created, or takes the place of an old one; `None` if Kueue
+/// does not serve such a kind and version. Objects are given as JSON, the old one with its version.
+#[pyfunction]
+pub fn admit<'py>(
+    py: Python<'py>,
+    api_version: &str,
+    kind: &str,
+    new: &[u8],
+    old: Option<(&str, &[u8])>,
+    configuration: &Configuration,
+) -> PyResult<Option<Answer<'py>>> {
+    let found = Kind::find(group_of(api_version), kind).filter(|kind| kind.is_kueue());
+    let Some(kind) = found.filter(|kind| kind.api_versions().contains(&api_version)) else { return Ok(None) };
+    let new = text(new)?;
+    let old = old.map(|(api_version, old)| text(old).map(|old| (api_version, old))).transpose()?;
+    let gates = configuration.inner.scheduling.gates;
+    let answer = py.detach(|| webhooks::admit(kind, (api_version, new), old, &gates));
+    Ok(Some(match answer {
+        Ok(stored) => (Some(to_python(py, &stored.object)?), false, Vec::new(), stored.warnings),
+        Err(Refused { by_webhook, errors, warnings }) => {
+            let problems: PyResult<_> =
+                errors.iter().map(|it| Ok((it.kind.reason(), problem(py, it, None, None)?))).collect();
+            (None, by_webhook, problems?, warnings)
+        }
+    }))
+}
+
+fn text(data: &[u8]) -> PyResult<&str> {
+    std::str::from_utf8(data).map_err(|error| PyValueError::new_err(error.to_string()))
+}
