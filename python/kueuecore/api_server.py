@@ -2,33 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
-from kueuecore._json import object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch, patched
-from kueuecore.errors import KueuecoreError
+from kueuecore.errors import KueuecoreError, Problem
 from kueuecore.times import format_time
 
-__all__ = ["ApiServer", "RefusedError"]
+__all__ = ["ApiServer", "RefusedError", "Webhooks"]
 
 _Key: TypeAlias = tuple[str, str, str]
 # An object as JSON: who asks for it knows what is in it.
 _Object: TypeAlias = dict[str, Any]
 
 
+# The word of a code, where a server gives none.
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+
+
 class RefusedError(KueuecoreError):
-    """The API server says no.
+    """An API server says no, or a webhook that it has asked.
+
+    What the schema of a kind refuses is 422 `Invalid`, and `causes` has the fields; what a webhook refuses is 403
+    `Forbidden`, and all is in one message.
 
     Args:
-        code: Its code: 404, 409 or 410.
+        code: Its code, as in HTTP.
         message: Why.
+        reason: The reason of the Status, one word; by default that of the code.
+        details: `details` of the Status: which object, and the causes.
+        problems: What is wrong field by field, also where the server puts it all into one message.
+
+    Example:
+        >>> refused = RefusedError.of({"kind": "Status", "status": "Failure", "code": 409, "reason": "AlreadyExists",
+        ...                            "message": 'jobs.batch "sum" already exists'})
+        >>> refused.code, refused.reason, str(refused)
+        (409, 'AlreadyExists', 'jobs.batch "sum" already exists')
     """
 
-    def __init__(self, code: int, message: str) -> None:
-        self.code = code
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        *,
+        reason: str = "",
+        details: Mapping[str, JsonValue] | None = None,
+        problems: Sequence[Problem] = (),
+    ) -> None:
         super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reason = reason or _REASONS.get(code, "")
+        self.details: JsonObject = dict(details or {})
+        self.problems = tuple(problems)
+
+    @classmethod
+    def of(cls, status: JsonObject) -> Self:
+        """The refusal that a `Status` of an API server is."""
+        code = status.get("code")
+        return cls(
+            code if isinstance(code, int) else 500,
+            text_at(status, "message"),
+            reason=text_at(status, "reason"),
+            details=object_at(status, "details"),
+        )
+
+    @property
+    def causes(self) -> tuple[JsonObject, ...]:
+        """The causes of the Status, each with `reason`, `message` and `field`."""
+        return tuple(object_at(it) for it in list_at(self.details, "causes"))
+
+    @property
+    def status(self) -> JsonObject:
+        """The refusal as a Kubernetes `Status`."""
+        status: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Status",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
+        return {**status, "details": self.details} if self.details else status
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _refusal, (self.code, self.message, self.reason, self.details, self.problems)
+
+
+def _refusal(code: int, message: str, reason: str, details: JsonObject, problems: tuple[Problem, ...]) -> RefusedError:
+    return RefusedError(code, message, reason=reason, details=details, problems=problems)
+
+
+class _Stored(Protocol):
+    @property
+    def object(self) -> JsonObject: ...
+
+
+class Webhooks(Protocol):
+    """Who is asked about an object before it is stored: `kueuecore.webhooks.admit`, say."""
+
+    def __call__(self, new: JsonObject, *, old: JsonObject | None, around: Iterable[JsonObject]) -> _Stored:
+        """The object as it is stored.
+
+        Raises:
+            RefusedError: It is refused.
+        """
 
 
 @dataclass(slots=True)
@@ -39,6 +131,7 @@ class ApiServer:
         now: Its clock, in nanoseconds since 1970: who uses it moves it.
         version: The newest version.
         history: Every event so far with its version; what was compacted is not watched any more.
+        webhooks: Is asked about each object before it is stored; without one, everything is stored as it is.
 
     Example:
         >>> server = ApiServer()
@@ -51,6 +144,7 @@ class ApiServer:
     now: int = 0
     version: int = 0
     history: list[tuple[int, _Object]] = field(default_factory=list)
+    webhooks: Webhooks | None = None
     _objects: dict[str, dict[_Key, _Object]] = field(default_factory=dict)
     _compacted: int = 0
 
@@ -58,15 +152,17 @@ class ApiServer:
         """Create an object.
 
         Raises:
-            RefusedError: There is one of that name (409).
+            RefusedError: There is one of that name (409), or the webhooks refuse it.
         """
         kind = text_at(manifest, "kind")
         metadata = dict(object_at(manifest, "metadata"))
         if not metadata.get("name"):
             metadata["name"] = f"{metadata.pop('generateName', 'unnamed-')}{self.version + 1}"
+        manifest = self._admitted({**manifest, "metadata": metadata}, None)
+        metadata = dict(object_at(manifest, "metadata"))
         key = kind, text_at(metadata, "namespace"), text_at(metadata, "name")
         if key in self._objects.get(kind, {}):
-            raise RefusedError(409, f"{'/'.join(key)} already exists")
+            raise RefusedError(409, f"{'/'.join(key)} already exists", reason="AlreadyExists")
         metadata |= {
             "uid": f"uid-{self.version + 1:09}",
             "creationTimestamp": metadata.get("creationTimestamp") or format_time(self.now // 10**9 * 10**9),
@@ -78,12 +174,14 @@ class ApiServer:
         """Apply a merge patch to an object or its status. A version in the patch has to be the newest one.
 
         Raises:
-            RefusedError: There is no such object (404), or it was written meanwhile (409).
+            RefusedError: There is no such object (404), it was written meanwhile (409), or the webhooks refuse it.
         """
         old = self.get(kind, name, namespace=namespace)
         self._check_version(old, object_at(patch, "metadata"))
         parts = {"status": patch.get("status")} if subresource else {k: v for k, v in patch.items() if k != "status"}
         new = patched(old, {part: value for part, value in parts.items() if value is not None})
+        if new != old:
+            new = self._admitted(new, old)
         metadata = object_at(new, "metadata") | {
             "uid": text_at(old, "metadata", "uid"),
             "generation": _generation(old) + (old.get("spec") != new.get("spec")),
@@ -100,7 +198,7 @@ class ApiServer:
         """Replace an object by a newer version of it, or only its status.
 
         Raises:
-            RefusedError: There is no such object (404), or it was written meanwhile (409).
+            RefusedError: There is no such object (404), it was written meanwhile (409), or the webhooks refuse it.
         """
         kind, namespace = text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace")
         name = text_at(manifest, "metadata", "name")
@@ -184,6 +282,13 @@ class ApiServer:
                 kind, metadata = text_at(old, "kind"), object_at(old, "metadata")
                 place = f"{text_at(metadata, 'namespace')}/{text_at(metadata, 'name')}"
                 raise RefusedError(409, f"{kind} {place} is not what it was")
+
+    def _admitted(self, new: _Object, old: _Object | None) -> _Object:
+        """The object as the webhooks leave it."""
+        if self.webhooks is None:
+            return new
+        around = (it for objects in self._objects.values() for it in objects.values())
+        return self.webhooks(new, old=old, around=around).object
 
     def _store(self, key: _Key, happened: str, manifest: _Object) -> _Object:
         self.version += 1
