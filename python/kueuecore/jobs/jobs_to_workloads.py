@@ -14,7 +14,6 @@ from kueuecore._text import quoted, shown
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.context import (
     MOST_POD_SETS,
-    MULTIKUEUE,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     JobsConfiguration,
@@ -24,22 +23,22 @@ from kueuecore.jobs.context import (
     group_of,
     labels_of,
     owner_key,
-    set_label,
 )
 from kueuecore.jobs.enabled_kinds import why_off
-from kueuecore.jobs.field_paths import path_text, value_at, with_value
+from kueuecore.jobs.field_paths import path_text
 from kueuecore.jobs.field_types import field_problems, unknown_fields
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.manifest_shapes import METADATA
-from kueuecore.jobs.owners import OwnerError, has_managed_owner, managed_ancestor
+from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import POD, TOTAL_COUNT, group_name
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
 from kueuecore.jobs.validation import common_problems, prebuilt_workload
+from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from kueuecore.jobs.workload_builder import new_workload, priority_of
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest, object_ref, plain_object
 
-__all__ = ["Ignored", "JobsResult", "surroundings_of", "with_webhook_defaults", "workloads_for"]
+__all__ = ["Ignored", "JobsResult", "surroundings_of", "workloads_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,44 +364,6 @@ def _name_problems(job: JsonObject) -> list[Problem]:
         return []
     message = "Required value: name or generateName is required"
     return [Problem(message, field="metadata.name", remedy="give it a name")]
-
-
-def with_webhook_defaults(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
-    """A job as the mutating webhook leaves it, in its order (rules/10 §2.2)."""
-    configuration = surroundings.configuration
-    namespace = text_at(job, "metadata", "namespace")
-    selected = surroundings.is_selected(namespace)
-    owned = has_managed_owner(job, surroundings)
-    if (
-        (namespace, "default") in surroundings.local_queues
-        and not labels_of(job).get(QUEUE_LABEL)
-        and not owned
-        and selected
-    ):
-        set_label(job, QUEUE_LABEL, "default")
-    if (
-        configuration.enabled("WorkloadPriorityClassDefaulting")
-        and "default" in surroundings.workload_priority_classes
-        and not labels_of(job).get(PRIORITY_CLASS_LABEL)
-        and not owned
-    ):
-        set_label(job, PRIORITY_CLASS_LABEL, "default")
-    managed = labels_of(job).get(QUEUE_LABEL) or (configuration.manage_jobs_without_queue_name and selected)
-    if managed:
-        # A job below a managed one would be left as it is, but it is ignored in the end.
-        job = integration.hold_back(integration.suspend(job), configuration)
-    return integration.webhook_defaults(_with_manager(job, integration, surroundings), configuration)
-
-
-def _with_manager(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
-    """A job that MultiKueue runs elsewhere, so that nobody runs it here."""
-    usual = integration.default_managed_by
-    queue = text_at(job, "metadata", "namespace"), labels_of(job).get(QUEUE_LABEL, "")
-    if usual is None or not surroundings.enabled("MultiKueue") or queue not in surroundings.multikueue_queues:
-        return job
-    if value_at(job, integration.managed_by_field) not in (None, usual):
-        return job
-    return with_value(job, integration.managed_by_field, MULTIKUEUE)
 
 
 def _check_managed(

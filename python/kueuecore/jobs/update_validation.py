@@ -22,7 +22,7 @@ from kueuecore.jobs.context import (
 )
 from kueuecore.jobs.integration import Integration, NoWorkload
 from kueuecore.jobs.integrations import INTEGRATIONS
-from kueuecore.jobs.jobs_to_workloads import surroundings_of, with_webhook_defaults
+from kueuecore.jobs.jobs_to_workloads import surroundings_of
 from kueuecore.jobs.lifecycle import known_integration
 from kueuecore.jobs.rejections import forbidden, immutable, invalid
 from kueuecore.jobs.validation import (
@@ -32,6 +32,7 @@ from kueuecore.jobs.validation import (
     prebuilt_problems,
     prebuilt_workload,
 )
+from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from kueuecore.manifests import ManifestLike, object_ref
 
 __all__ = ["update_problems"]
