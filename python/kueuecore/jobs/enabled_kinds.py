@@ -7,7 +7,10 @@ from kueuecore.jobs.context import Surroundings, annotations_of
 from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
 
-__all__ = ["why_off"]
+__all__ = ["has_webhook", "why_off"]
+
+# What makes pods of its own enables the webhook for all pods with it.
+_MAKE_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
 
 
 def why_off(job: JsonObject, integration: Integration, surroundings: Surroundings) -> str:
@@ -21,3 +24,11 @@ def why_off(job: JsonObject, integration: Integration, surroundings: Surrounding
         needed = f", and turn on the gate {gate}" if is_gated else ""
         return f"the integration {framework} is not enabled: name it in integrations.frameworks{needed}"
     return f"the integration {framework} needs the gate {gate}, which is off" if is_gated else ""
+
+
+def has_webhook(integration: Integration, surroundings: Surroundings) -> bool:
+    """Whether jobs of this kind go through the webhooks of Kueue."""
+    if integration.feature_gate and not surroundings.enabled(integration.feature_gate):
+        return False
+    frameworks = (integration.framework, *(_MAKE_PODS if integration.framework == "pod" else ()))
+    return any(map(surroundings.is_enabled, frameworks))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import TypeAlias
 
-from kueuecore._json import JsonValue
+from kueuecore._json import JsonObject, JsonValue, object_at
 from kueuecore._text import quoted
 from kueuecore._yaml import MOST_DIGITS
 from kueuecore.errors import ManifestError, ObjectRef, Problem
@@ -21,7 +21,17 @@ from kueuecore.jobs.field_paths import Key, Path, path_text
 from kueuecore.jobs.rejections import invalid
 from kueuecore.times import nanoseconds
 
-__all__ = ["Each", "Exactly", "Items", "Shape", "Type", "check_fields", "field_problems", "unknown_fields"]
+__all__ = [
+    "Each",
+    "Exactly",
+    "Items",
+    "Shape",
+    "Type",
+    "check_fields",
+    "field_problems",
+    "unknown_fields",
+    "without_unknown_fields",
+]
 
 
 class Type(StrEnum):
@@ -143,6 +153,19 @@ def _unknown_fields(value: JsonValue, shape: Shape, path: Path) -> Iterator[str]
             yield from _unknown_fields(it, fields[name], (*path, name))
         elif isinstance(shape, Exactly):
             yield path_text((*path, name))
+
+
+def without_unknown_fields(value: JsonObject, shape: Mapping[str, Shape]) -> JsonObject:
+    """An object without the fields that `unknown_fields` names."""
+    return object_at(_pruned(value, shape))
+
+
+def _pruned(value: JsonValue, shape: Shape) -> JsonValue:
+    fields = shape.fields if isinstance(shape, Exactly) else shape
+    if not isinstance(fields, Mapping) or not isinstance(value, dict):
+        return value
+    kept = {name: it for name, it in value.items() if name in fields or not isinstance(shape, Exactly)}
+    return {name: _pruned(it, fields[name]) if name in fields else it for name, it in kept.items()}
 
 
 def _is_plain(value: object, depth: int) -> bool:

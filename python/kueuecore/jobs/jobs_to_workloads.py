@@ -24,6 +24,7 @@ from kueuecore.jobs.context import (
     labels_of,
     owner_key,
 )
+from kueuecore.jobs.creation_validation import creation_problems
 from kueuecore.jobs.enabled_kinds import why_off
 from kueuecore.jobs.field_paths import path_text
 from kueuecore.jobs.field_types import field_problems, unknown_fields
@@ -33,7 +34,7 @@ from kueuecore.jobs.manifest_shapes import METADATA
 from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import POD, TOTAL_COUNT, group_name
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
-from kueuecore.jobs.validation import common_problems, prebuilt_workload
+from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from kueuecore.jobs.workload_builder import new_workload, priority_of
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest, object_ref, plain_object
@@ -286,10 +287,7 @@ class _Builder:
             raise NoWorkload(str(error)) from None
         job = with_webhook_defaults(job, integration, surroundings)
         pod_sets = integration.pod_sets(job, surroundings)
-        problems = common_problems(job, integration, surroundings.configuration)
-        problems += integration.validate_creation(job, surroundings.configuration)
-        problems += integration.validate(job, pod_sets, surroundings)
-        if problems:
+        if problems := creation_problems(job, integration, pod_sets, surroundings):
             raise _Rejected(problems)
         _check_managed(job, integration, ancestor, surroundings)
         return job

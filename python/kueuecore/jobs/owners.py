@@ -19,12 +19,14 @@ class OwnerError(Exception):
         reason: Why.
         warning: The reason of the Warning event that Kueue creates about the job; empty if it creates none.
         note: The message of that event.
+        denial: What a webhook says that refuses the job for it; by default the reason.
     """
 
-    def __init__(self, reason: str, *, warning: str = "", note: str = "") -> None:
+    def __init__(self, reason: str, *, warning: str = "", note: str = "", denial: str = "") -> None:
         super().__init__(reason)
         self.warning = warning
         self.note = note
+        self.denial = denial or reason
 
 
 def controller_of(job: JsonObject) -> JsonValue:
@@ -60,7 +62,11 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
             break
         parent = surroundings.by_key.get((api_version, kind, namespace, name))
         if parent is None:
-            raise OwnerError(f"its owner {ObjectRef(kind, name, namespace)} is not among the manifests")
+            owner_name = ObjectRef(kind, name, namespace)
+            raise OwnerError(
+                f"its owner {owner_name} is not among the manifests",
+                denial=f"workload owner not found: {owner_name}",
+            )
         if text_at(parent, "metadata", "uid") != text_at(owner, "uid"):
             break
         if managed and surroundings.is_meant_for_kueue(parent):
@@ -78,11 +84,16 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
 
 
 def should_wait(job: JsonObject, surroundings: Surroundings) -> bool:
-    """Whether a job waits for its admission, rather than be left alone or be part of another one (rules/10 §2.2)."""
-    try:
-        if managed_ancestor(job, surroundings) is not None:
-            return False
-    except OwnerError:
+    """Whether a job waits for its admission, rather than be left alone or be part of another one (rules/10 §2.2).
+
+    Raises:
+        OwnerError: See `managed_ancestor`.
+    """
+    # The owners of what is being deleted may be gone already.
+    is_deleted = bool(text_at(job, "metadata", "deletionTimestamp"))
+    if is_deleted and surroundings.enabled("SkipAncestorCheckForDeletedWorkloads"):
+        return False
+    if managed_ancestor(job, surroundings) is not None:
         return False
     is_selected = surroundings.is_selected(text_at(job, "metadata", "namespace"))
     return bool(labels_of(job).get(QUEUE_LABEL)) or (

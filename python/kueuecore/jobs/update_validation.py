@@ -24,6 +24,7 @@ from kueuecore.jobs.integration import Integration, NoWorkload
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
 from kueuecore.jobs.lifecycle import known_integration
+from kueuecore.jobs.owners import OwnerError
 from kueuecore.jobs.rejections import forbidden, immutable, invalid
 from kueuecore.jobs.validation import (
     admission_gate_problems,
@@ -35,7 +36,7 @@ from kueuecore.jobs.validation import (
 from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from kueuecore.manifests import ManifestLike, object_ref
 
-__all__ = ["update_problems"]
+__all__ = ["change_problems", "is_change_looked_at", "update_problems"]
 
 
 def update_problems(
@@ -78,11 +79,27 @@ def update_problems(
     old, new = integration.with_defaults(old), integration.with_defaults(new)
     if integration.is_serving:
         # Their webhooks set defaults in a change, too.
-        new = with_webhook_defaults(new, integration, surroundings)
-        if integration.skipped(new):
-            return ()
-    if integration.is_validated_if_managed and not _was_managed(old, new, surroundings):
+        try:
+            new = with_webhook_defaults(new, integration, surroundings)
+        except OwnerError as error:
+            return _of(ref, [Problem(error.denial)])
+    if not is_change_looked_at(old, new, integration, surroundings):
         return ()
+    return change_problems(old, new, integration, surroundings)
+
+
+def is_change_looked_at(old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings) -> bool:
+    """Whether the validating webhook looks at a change; both jobs are as the mutating webhook has left them."""
+    if integration.is_serving and integration.skipped(new):
+        return False
+    return not integration.is_validated_if_managed or _was_managed(old, new, surroundings)
+
+
+def change_problems(
+    old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings
+) -> tuple[Problem, ...]:
+    """What the validating webhook has against a change; both jobs are as the mutating webhook has left them."""
+    configuration, ref = surroundings.configuration, object_ref(new)
     problems = [
         *(
             _serving_problems(old, new)

@@ -1,4 +1,4 @@
-"""What Kueue's mutating webhooks change in a job (rules/10 §2.2)."""
+"""What Kueue's mutating webhooks change in a job (rules/10 §2.2, §2.5)."""
 
 from __future__ import annotations
 
@@ -8,41 +8,61 @@ from kueuecore.jobs.context import (
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     Surroundings,
+    annotations_of,
     labels_of,
     set_label,
 )
 from kueuecore.jobs.field_paths import value_at, with_value
 from kueuecore.jobs.integration import Integration
-from kueuecore.jobs.owners import has_managed_owner
+from kueuecore.jobs.owners import has_managed_owner, managed_ancestor, should_wait
+from kueuecore.jobs.pod import POD, SUSPENDED_BY_PARENT
 
 __all__ = ["with_webhook_defaults"]
 
 
 def with_webhook_defaults(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
-    """A job as the mutating webhook leaves it, in its order (rules/10 §2.2)."""
+    """A job as the mutating webhook leaves it, in its order.
+
+    Raises:
+        OwnerError: Its owners can not be followed to the top: the webhook refuses it.
+    """
+    if integration is POD:
+        return _pod_with_defaults(job, surroundings)
+    if integration.is_serving and integration.skipped(job):
+        return job
     configuration = surroundings.configuration
     namespace = text_at(job, "metadata", "namespace")
-    selected = surroundings.is_selected(namespace)
-    owned = has_managed_owner(job, surroundings)
-    if (
-        (namespace, "default") in surroundings.local_queues
-        and not labels_of(job).get(QUEUE_LABEL)
-        and not owned
-        and selected
-    ):
-        set_label(job, QUEUE_LABEL, "default")
-    if (
-        configuration.enabled("WorkloadPriorityClassDefaulting")
-        and "default" in surroundings.workload_priority_classes
-        and not labels_of(job).get(PRIORITY_CLASS_LABEL)
-        and not owned
-    ):
-        set_label(job, PRIORITY_CLASS_LABEL, "default")
-    managed = labels_of(job).get(QUEUE_LABEL) or (configuration.manage_jobs_without_queue_name and selected)
-    if managed:
-        # A job below a managed one would be left as it is, but it is ignored in the end.
+    if not has_managed_owner(job, surroundings) and surroundings.is_selected(namespace):
+        _set_default_queue(job, surroundings)
+    _set_default_priority_class(job, surroundings)
+    if should_wait(job, surroundings):
         job = integration.hold_back(integration.suspend(job), configuration)
     return integration.webhook_defaults(_with_manager(job, integration, surroundings), configuration)
+
+
+def _pod_with_defaults(pod: JsonObject, surroundings: Surroundings) -> JsonObject:
+    configuration = surroundings.configuration
+    if SUSPENDED_BY_PARENT in annotations_of(pod):
+        return POD.hold_back(pod, configuration)
+    is_selected = surroundings.is_selected(text_at(pod, "metadata", "namespace"))
+    if not is_selected or managed_ancestor(pod, surroundings) is not None:
+        return pod
+    _set_default_queue(pod, surroundings)
+    _set_default_priority_class(pod, surroundings)
+    return POD.hold_back(pod, configuration) if surroundings.is_meant_for_kueue(pod) else pod
+
+
+def _set_default_queue(job: JsonObject, surroundings: Surroundings) -> None:
+    has_default = (text_at(job, "metadata", "namespace"), "default") in surroundings.local_queues
+    if has_default and not labels_of(job).get(QUEUE_LABEL):
+        set_label(job, QUEUE_LABEL, "default")
+
+
+def _set_default_priority_class(job: JsonObject, surroundings: Surroundings) -> None:
+    is_on = surroundings.enabled("WorkloadPriorityClassDefaulting")
+    has_default = is_on and "default" in surroundings.workload_priority_classes
+    if has_default and not labels_of(job).get(PRIORITY_CLASS_LABEL) and not has_managed_owner(job, surroundings):
+        set_label(job, PRIORITY_CLASS_LABEL, "default")
 
 
 def _with_manager(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:

@@ -1,0 +1,30 @@
+"""What Kueue's webhooks refuse when a job is created (rules/10 §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kueuecore._json import JsonObject
+from kueuecore.errors import Problem
+from kueuecore.jobs.context import Surroundings
+from kueuecore.jobs.integration import Integration, JobPodSet
+from kueuecore.jobs.validation import common_problems
+
+__all__ = ["creation_problems"]
+
+
+def creation_problems(
+    job: JsonObject, integration: Integration, pod_sets: Sequence[JobPodSet] | None, surroundings: Surroundings
+) -> list[Problem]:
+    """What the webhook has against a new job, as the mutating webhook has left it.
+
+    Args:
+        job: The job.
+        integration: Its kind.
+        pod_sets: Its pod sets; None if it can have none now, and only the rest is looked at.
+        surroundings: What it stands in.
+    """
+    configuration = surroundings.configuration
+    problems = common_problems(job, integration, configuration)
+    problems += integration.validate_creation(job, configuration)
+    return problems if pod_sets is None else problems + integration.validate(job, pod_sets, surroundings)

@@ -1,0 +1,126 @@
+"""One job on its way into an API server with Kueue's webhooks: as it is stored, or who refuses it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.jobs.context import MANAGED_LABEL, Surroundings, annotations_of, labels_of
+from kueuecore.jobs.creation_validation import creation_problems
+from kueuecore.jobs.enabled_kinds import has_webhook
+from kueuecore.jobs.field_types import field_problems, unknown_fields, without_unknown_fields
+from kueuecore.jobs.integration import Integration, NoWorkload
+from kueuecore.jobs.manifest_shapes import METADATA
+from kueuecore.jobs.owners import OwnerError, has_managed_owner
+from kueuecore.jobs.pod import POD, SUSPENDED_BY_PARENT
+from kueuecore.jobs.rejections import required
+from kueuecore.jobs.update_validation import change_problems, is_change_looked_at
+from kueuecore.jobs.webhook_defaults import with_webhook_defaults
+
+__all__ = ["JobVerdict", "Refuser", "verdict_on_change", "verdict_on_creation"]
+
+
+class Refuser(StrEnum):
+    """Who refuses a job."""
+
+    SCHEMA = "schema"
+    MUTATING_WEBHOOK = "mutating webhook"
+    VALIDATING_WEBHOOK = "validating webhook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobVerdict:
+    """What becomes of a job on its way into an API server.
+
+    Args:
+        job: The job as it is stored; as far as it came, if it is refused.
+        warnings: What the server warns of.
+        problems: Why it is refused; none if it is stored.
+        refused_by: Who refuses it; None if nobody does.
+    """
+
+    job: JsonObject
+    warnings: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    refused_by: Refuser | None = None
+
+
+def verdict_on_creation(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JobVerdict:
+    """What becomes of a job that is created (rules/10 §2.2, §2.5, §7)."""
+    arrived = _arrived(job, integration, surroundings)
+    if arrived.refused_by is not None or not has_webhook(integration, surroundings):
+        return arrived
+    try:
+        job = with_webhook_defaults(arrived.job, integration, surroundings)
+    except OwnerError as error:
+        return _refused(arrived, [Problem(error.denial)], Refuser.MUTATING_WEBHOOK)
+    verdict = replace(arrived, job=job, warnings=(*arrived.warnings, *_warnings(job, integration, surroundings)))
+    if integration.skipped(job):
+        return verdict
+    try:
+        problems = creation_problems(job, integration, integration.pod_sets(job, surroundings), surroundings)
+    except NoWorkload as reason:
+        problems = creation_problems(job, integration, None, surroundings)
+        # What serves may well have no pods.
+        problems += [] if integration.is_serving else [Problem(str(reason))]
+    except ManifestError as error:
+        problems = list(error.problems)
+    return _refused(verdict, problems, Refuser.VALIDATING_WEBHOOK)
+
+
+def verdict_on_change(
+    old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings
+) -> JobVerdict:
+    """What becomes of a job that takes the place of an old one (rules/10 §7). The fields of the old one are checked."""
+    arrived = _arrived(new, integration, surroundings)
+    if arrived.refused_by is not None or not has_webhook(integration, surroundings):
+        return arrived
+    old, new = integration.with_defaults(old), arrived.job
+    if integration.is_serving:
+        # Their webhooks set defaults in a change, too.
+        try:
+            new = with_webhook_defaults(new, integration, surroundings)
+        except OwnerError as error:
+            return _refused(arrived, [Problem(error.denial)], Refuser.MUTATING_WEBHOOK)
+    is_of_parent = SUSPENDED_BY_PARENT in annotations_of(new)
+    told = () if is_of_parent else _warnings(new, integration, surroundings)
+    verdict = replace(arrived, job=new, warnings=(*arrived.warnings, *told))
+    if not is_change_looked_at(old, new, integration, surroundings):
+        return verdict
+    return _refused(verdict, change_problems(old, new, integration, surroundings), Refuser.VALIDATING_WEBHOOK)
+
+
+def _arrived(raw: JsonObject, integration: Integration, surroundings: Surroundings) -> JobVerdict:
+    """A job before any webhook is asked: checked by its schema, and with the defaults of the API server."""
+    shape = {"metadata": METADATA, **integration.fields}
+    if problems := field_problems(raw, shape):
+        return _refused(JobVerdict(job=raw), problems, Refuser.SCHEMA)
+    warnings = tuple(it.message for it in unknown_fields(raw, shape))
+    job = without_unknown_fields(raw, shape)
+    metadata = object_at(job, "metadata")
+    namespace = text_at(metadata, "namespace") or surroundings.configuration.default_namespace
+    job = {**job, "metadata": {**metadata, "namespace": namespace}}
+    missing = [] if _has_name(metadata) else [required("metadata.name", "name or generateName is required")]
+    if missing := [*missing, *integration.shape_problems(job)]:
+        return _refused(JobVerdict(job=job, warnings=warnings), missing, Refuser.SCHEMA)
+    return JobVerdict(job=integration.with_defaults(job), warnings=warnings)
+
+
+def _has_name(metadata: JsonObject) -> bool:
+    return bool(text_at(metadata, "name") or text_at(metadata, "generateName"))
+
+
+def _refused(verdict: JobVerdict, problems: Sequence[Problem], by: Refuser) -> JobVerdict:
+    """The verdict with its problems, each once; as it is if there are none."""
+    return replace(verdict, problems=tuple(dict.fromkeys(problems)), refused_by=by) if problems else verdict
+
+
+def _warnings(job: JsonObject, integration: Integration, surroundings: Surroundings) -> tuple[str, ...]:
+    """What the webhook warns of: a pod that would be admitted with its owner, and once more by itself."""
+    is_managed = integration is POD and labels_of(job).get(MANAGED_LABEL) == "true"
+    if not is_managed or not has_managed_owner(job, surroundings):
+        return ()
+    return (f"pod owner is managed by kueue, label '{MANAGED_LABEL}=true' might lead to unexpected behaviour",)
