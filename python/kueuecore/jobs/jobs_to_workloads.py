@@ -68,7 +68,8 @@ class JobsResult:
         workloads: A Workload for each job that gets one. Its source is that of the job, so errors about the Workload
             show lines of the job.
         positions: For each Workload, which of the manifests its job is: of a group of pods, the last one.
-        jobs: The jobs that Kueue manages, as the webhooks leave them: with defaults, and suspended.
+        jobs: The jobs that Kueue manages, as the webhooks leave them: with defaults, and suspended. Those that get no
+            Workload, or have one already, are among them.
         ignored: Jobs that get none, and why. Those of integrations that are off are left out if they name no queue.
         problems: What is wrong with jobs that are rejected.
         waiting: Jobs that get no Workload until what they name is there, and what that is: a priority class, or an
@@ -228,6 +229,7 @@ class _Builder:
         raw = self._names.complete(raw)
         try:
             job = self._prepared(raw, integration)
+            self._jobs.append(job)
             pods = integration.pods_made(job, self._surroundings)
             group = group_name(job, self._surroundings.configuration) if integration is POD else ""
             if group:
@@ -235,7 +237,6 @@ class _Builder:
                 self._groups.setdefault(key, []).append((job, manifest, index))
             else:
                 self._try_to_make(job, integration, manifest, index)
-            self._jobs.append(job)
         except NoWorkload as reason:
             if not is_quiet:
                 self._ignored.append(Ignored(object_ref(raw), str(reason), manifest))

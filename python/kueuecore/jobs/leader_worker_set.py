@@ -184,7 +184,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
     """Of what waits for its admission only a number of groups may change: no Workload is made anew."""
-    if not should_wait(new, surroundings):
+    if not should_wait(new, surroundings, is_webhook=True):
         return []
     problems = []
     for path in (_LEADER, _WORKER):

@@ -83,15 +83,19 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
     return found
 
 
-def should_wait(job: JsonObject, surroundings: Surroundings) -> bool:
+def should_wait(job: JsonObject, surroundings: Surroundings, *, is_webhook: bool = False) -> bool:
     """Whether a job waits for its admission, rather than be left alone or be part of another one (rules/10 §2.2).
+
+    Args:
+        job: The job.
+        surroundings: What it stands in.
+        is_webhook: Is it a webhook that asks? It lets be what is being deleted, whose owners may be gone already.
 
     Raises:
         OwnerError: See `managed_ancestor`.
     """
-    # The owners of what is being deleted may be gone already.
     is_deleted = bool(text_at(job, "metadata", "deletionTimestamp"))
-    if is_deleted and surroundings.enabled("SkipAncestorCheckForDeletedWorkloads"):
+    if is_webhook and is_deleted and surroundings.enabled("SkipAncestorCheckForDeletedWorkloads"):
         return False
     if managed_ancestor(job, surroundings) is not None:
         return False

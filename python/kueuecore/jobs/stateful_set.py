@@ -134,7 +134,7 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
     """Of what waits for its admission the pods may not change, and their number only to and from zero."""
-    if not should_wait(new, surroundings):
+    if not should_wait(new, surroundings, is_webhook=True):
         return []
     spec = (*_TEMPLATE, "spec")
     problems = spec_changes(object_at(new, *spec), object_at(old, *spec), "spec.template.spec")

@@ -35,7 +35,7 @@ def with_webhook_defaults(job: JsonObject, integration: Integration, surrounding
     if not has_managed_owner(job, surroundings) and surroundings.is_selected(namespace):
         _set_default_queue(job, surroundings)
     _set_default_priority_class(job, surroundings)
-    if should_wait(job, surroundings):
+    if should_wait(job, surroundings, is_webhook=True):
         job = integration.hold_back(integration.suspend(job), configuration)
     return integration.webhook_defaults(_with_manager(job, integration, surroundings), configuration)
 
