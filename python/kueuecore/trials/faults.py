@@ -19,6 +19,8 @@ from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.testing.history import START
 from kueuecore.testing.invariants import amount, check_invariants
+from kueuecore.times import format_time
+from kueuecore.webhooks import admit
 
 __all__ = ["FaultyHistory", "Replica"]
 
@@ -77,7 +79,8 @@ class FaultyHistory:
         self.random = Random(seed)
         self.make = make
         self.n_steps = n_steps
-        self.cluster = ApiServer(now=START)
+        # As strict as a server: what it would refuse is refused here.
+        self.cluster = ApiServer(now=START, webhooks=admit)
         self.happened: Counter[str] = Counter()
         self.quota: dict[str, int] = {}
         self._create_queues()
@@ -308,7 +311,13 @@ class FaultyHistory:
     def _write_of_another(self, name: str) -> None:
         """Another controller writes a condition of its own."""
         workload = self._workloads()[name]
-        mine = {"type": "Mine", "status": "True", "reason": "Version", "message": str(self.cluster.version)}
+        mine = {
+            "type": "Mine",
+            "status": "True",
+            "reason": "Version",
+            "message": str(self.cluster.version),
+            "lastTransitionTime": format_time(self.cluster.now // _SECOND_NS * _SECOND_NS),
+        }
         others = [it for it in workload.get("status", {}).get("conditions", ()) if it["type"] != "Mine"]
         patch = {"status": {"conditions": [*others, mine]}}
         self.cluster.patch("Workload", name, patch, namespace=_NAMESPACE, subresource="status")
