@@ -7,6 +7,7 @@ from kueuecore.concurrent_admission.family import (
     reconcile_parent,
 )
 from kueuecore.concurrent_admission.family_index import FamilyIndex
+from kueuecore.concurrent_admission.family_statuses import is_admitted_by_variant
 from kueuecore.concurrent_admission.variant_objects import (
     PARENT_LABEL,
     becomes_parent,
@@ -28,6 +29,7 @@ __all__ = [
     "deletion_event",
     "flavor_of",
     "flavors_of",
+    "is_admitted_by_variant",
     "is_parent",
     "parent_of",
     "reconcile_parent",

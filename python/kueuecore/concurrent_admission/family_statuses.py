@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from kueuecore._conditions import condition, is_true, with_condition
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
-from kueuecore.concurrent_admission.variant_objects import VARIANT_GATE
+from kueuecore.concurrent_admission.variant_objects import VARIANT_GATE, is_parent
 from kueuecore.configuration import Configuration
 from kueuecore.times import format_time, nanoseconds
 
-__all__ = ["admitted_like", "evicted", "finished", "opened", "ready_like", "released"]
+__all__ = ["admitted_like", "evicted", "finished", "is_admitted_by_variant", "opened", "ready_like", "released"]
 
 _SECOND_NS = 1_000_000_000
+_BY_VARIANT = "The variant"
 # An eviction for one of these reasons queues the workload again at once.
 _REQUEUED = ("Preempted", "NodeFailures")
 
@@ -73,11 +74,17 @@ def admitted_like(parent: JsonObject, variant: JsonObject, now: int) -> JsonObje
     for kind in ("Evicted", "Preempted", "BlockedOnPreemptionGates"):
         if is_true(parent, kind):
             conditions[kind] = False, reason, f"Previously: {text_at(condition(parent, kind), 'message')}"
-    conditions["Admitted"] = True, "Admitted", f"The variant {name} is admitted"
+    conditions["Admitted"] = True, "Admitted", f"{_BY_VARIANT} {name} is admitted"
     parent = _with(parent, {**object_at(parent, "status"), "admission": admission})
     for kind, (holds, why, message) in conditions.items():
         parent = _with(parent, with_condition(parent, kind, is_true=holds, reason=why, message=message, now=now))
     return parent
+
+
+def is_admitted_by_variant(workload: JsonObject) -> bool:
+    """Is a Workload a parent that is admitted as one of its variants is?"""
+    message = text_at(condition(workload, "Admitted"), "message")
+    return is_parent(workload) and is_true(workload, "Admitted") and message.startswith(_BY_VARIANT)
 
 
 def ready_like(variant: JsonObject, parent: JsonObject) -> JsonObject:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore.concurrent_admission import is_admitted_by_variant
 from kueuecore.configuration import Configuration
 from kueuecore.controller.metric_gauges import gauges_of
 from kueuecore.controller.metric_objects import MetricObjects
@@ -88,8 +89,9 @@ class Metrics:
             return
         held, holds = conditions_that_hold(before), conditions_that_hold(after)
         it = self._written(write, before, after)
-        # Others may have written since.
-        gained = [kind for kind in write.gained if kind in holds]
+        # Others may have written since. A parent is admitted as its variant is, which has been counted.
+        uncounted = ("QuotaReserved", "Admitted") if is_admitted_by_variant(after) else ()
+        gained = [kind for kind in write.gained if kind in holds and kind not in uncounted]
         for kind in gained:
             if (decided := self._decided.pop((write.key, kind), None)) is not None:
                 self._series.add(*decided)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from kueuecore import Configuration
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWriteKind
-from kueuecore.controller import Controller, Turn
+from kueuecore.controller import Controller, Metrics, Turn
 from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, SECOND, configuration
 
 PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
@@ -54,10 +55,14 @@ def workload(name: str, *, local_queue: str = "jobs", priority: int = 0, **spec:
 class World:
     """A cluster with flavors `good` and `cheap`, and the job of Workload `train-0a1b2`, which knows its parent only."""
 
-    def __init__(self, *, policy: dict[str, Any] | None = None, config: Configuration | None = None) -> None:
+    def __init__(self, *, config: Configuration | None = None) -> None:
         self.config = config or configuration()
+        self.metrics = Metrics()
         self.api = ApiServer(now=NOW)
         self.restart()
+        # Which writes are refused, though nobody else has written.
+        self.refuses = Random(0)
+        self.share_refused = 0.0
         # What goes well before something goes wrong; None: all.
         self.n_left: int | None = None
         self.events: list[tuple[str, str]] = []
@@ -66,13 +71,13 @@ class World:
             thing("Namespace", "ns", {}, labels={"kubernetes.io/metadata.name": "ns"}),
             thing("ResourceFlavor", "good", {}),
             thing("ResourceFlavor", "cheap", {}),
-            queue("queue", "good", "cheap", policy={"mode": "TryPreferredFlavors"} if policy is None else policy),
+            queue("queue", "good", "cheap", policy={"mode": "TryPreferredFlavors"}),
             thing("LocalQueue", "jobs", {"clusterQueue": "queue", "stopPolicy": "None"}),
         ):
             self.api.create(made)
 
     def restart(self) -> None:
-        self.controller = Controller(self.config)
+        self.controller = Controller(self.config, metrics=self.metrics)
         self.seen = 0
 
     def watch(self) -> None:
@@ -87,12 +92,17 @@ class World:
         self.events += ((event.reason, event.name) for event in turn.events)
         for write in turn.writes:
             self.spend()
+            if self.refuses.random() < self.share_refused:
+                self.controller.refuse(write, self.find(write.name), now=self.api.now)
+                continue
             self.events += ((event.reason, event.name) for event in write.events)
             answer = self.api.patch("Workload", write.name, write.patch, namespace="ns", subresource=write.subresource)
             self.controller.confirm(write, answer, now=self.api.now)
         for change in turn.objects:
             self.spend()
             try:
+                if self.refuses.random() < self.share_refused:
+                    raise RefusedError(500, "not now")
                 if change.kind is ObjectWriteKind.CREATE:
                     self.api.create(change.manifest)
                 else:
@@ -236,6 +246,35 @@ def test_a_restart_between_two_writes_changes_nothing(n_writes: int, is_written:
         assert found["spec"] == variant["spec"]
         for kind in ("Admitted", "QuotaReserved"):
             assert condition(found, kind) == condition(variant, kind)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_writes_that_are_refused_lead_to_the_same_end(seed: int) -> None:
+    world = World()
+    world.api.create(filler("filler", "good"))
+    world.settle()
+    world.refuses, world.share_refused = Random(seed), 0.4
+    world.api.create(workload("train-0a1b2"))
+    for _ in range(200):
+        world.turn()
+        world.api.now += SECOND
+        if world.find("filler") is not None and world.runs_on() == "cheap":
+            world.controller.finished("filler", namespace="ns")
+    assert world.runs_on() == "good"
+    assert {flavor: it["spec"]["active"] for flavor, it in world.variants.items()} == {"good": True, "cheap": False}
+    assert condition(world.variants["cheap"], "QuotaReserved")[0] == "False"
+    assert world.controller.engine.cluster_queue("queue").reserving_workloads == 1
+
+
+def test_metrics_count_an_admission_once_and_not_for_the_parent_again() -> None:
+    world = World()
+    world.api.create(workload("train-0a1b2"))
+    world.settle()
+    assert world.runs_on() == "good"
+    lines = world.metrics.text(world.controller.engine).splitlines()
+    counts = {line.partition("{")[0]: line.rpartition(" ")[2] for line in lines if line.startswith("kueue_")}
+    assert counts["kueue_admitted_workloads_total"] == "1"
+    assert counts["kueue_quota_reserved_workloads_total"] == "1"
 
 
 def test_variants_end_with_the_job() -> None:
