@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._json import JsonObject, list_at, text_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.concurrent_admission.variant_objects import parent_of, workload_key
 
 __all__ = ["FamilyIndex"]
-
-# What of a ClusterQueue matters to parents.
-_DECISIVE = ("resourceGroups", "concurrentAdmissionPolicy")
 
 
 class FamilyIndex:
@@ -46,9 +43,9 @@ class FamilyIndex:
                 self._open_all(target)
         elif kind == "ClusterQueue":
             _, name = key
-            old, new = object_at(self._queues.get(name), "spec"), object_at(manifest, "spec")
-            self._queues[name] = manifest
-            if any(old.get(it) != new.get(it) for it in _DECISIVE):
+            old, self._queues[name] = self._queues.get(name), manifest
+            # Quotas and statuses change all the time.
+            if old is None or _flavors(old) != _flavors(manifest):
                 self._open_all(name)
 
     def forget(self, kind: str, key: WorkloadKey) -> None:
@@ -98,10 +95,6 @@ class FamilyIndex:
         """The variants of whoever has this name."""
         return tuple(self._variants.get(parent, ()))
 
-    def parent_of(self, variant: WorkloadKey) -> WorkloadKey | None:
-        """The parent of a variant that is there."""
-        return self._parents.get(variant)
-
     def cluster_queue_of(self, key: WorkloadKey) -> JsonObject | None:
         """The ClusterQueue of the LocalQueue of a Workload that is no variant; `None`: there is none."""
         target = self._targets.get(self._local_queues.get(key, ("", "")))
@@ -112,3 +105,9 @@ class FamilyIndex:
         for key, local_queue in self._local_queues.items():
             if self._targets.get(local_queue) == cluster_queue:
                 self._open[key] = None
+
+
+def _flavors(cluster_queue: JsonObject) -> list[list[str]]:
+    """The names of the flavors of each resource group. The policy of a ClusterQueue never changes."""
+    groups = list_at(cluster_queue, "spec", "resourceGroups")
+    return [[text_at(flavor, "name") for flavor in list_at(group, "flavors")] for group in groups]
