@@ -12,6 +12,7 @@ mod patterns;
 mod place;
 mod pod;
 mod prepare;
+mod queue_statuses;
 mod rule;
 mod status;
 mod volume;
@@ -97,7 +98,7 @@ fn make(kind: Kind, old: bool) -> Schema {
     match kind {
         Kind::ClusterQueue => kueue::cluster_queue(old),
         Kind::Cohort => kueue::cohort(),
-        Kind::LocalQueue => kueue::local_queue(),
+        Kind::LocalQueue => kueue::local_queue(old),
         Kind::ResourceFlavor => kueue::resource_flavor(),
         Kind::Topology => kueue::topology(),
         Kind::AdmissionCheck => kueue::admission_check(old),

@@ -3,18 +3,19 @@
 use serde_json::{Value, json};
 
 use super::kubernetes::{label_selector, toleration};
+use super::queue_statuses;
 use super::rule::{self, Outcome};
 use super::{
-    Field, Pattern, Schema, any, field, has, int32, int64, items, kind, list, map, object, one_of, quantity, reference,
+    Field, Pattern, Schema, field, has, int32, int64, items, kind, list, map, object, one_of, quantity, reference,
     text, text_of, time,
 };
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// A kind with a spec, and a status that is not looked into.
-fn with_spec(spec: Schema) -> Schema {
-    kind([field("spec", spec), field("status", any())])
+/// A kind with a spec and a status.
+fn with(spec: Schema, status: Schema) -> Schema {
+    kind([field("spec", spec), field("status", status)])
 }
 
 pub(super) fn cluster_queue(old: bool) -> Schema {
@@ -32,14 +33,16 @@ pub(super) fn cluster_queue(old: bool) -> Schema {
     if old {
         fields.push(field("cohort", reference()));
         fields.push(field("admissionChecks", list(text().at_most(316))));
-        return with_spec(
+        return with(
             object(fields).rule(BORROWING_WITHOUT_COHORT, |spec| has(spec, "cohort") || !has_borrowing_limit(spec)),
+            queue_statuses::cluster_queue(old),
         );
     }
     fields.push(field("cohortName", reference()));
     fields.push(field("concurrentAdmissionPolicy", concurrent_admission()));
-    with_spec(
+    with(
         object(fields).rule(BORROWING_WITHOUT_COHORT, |spec| has(spec, "cohortName") || !has_borrowing_limit(spec)),
+        queue_statuses::cluster_queue(old),
     )
 }
 
@@ -142,11 +145,14 @@ fn fair_sharing() -> Field {
 }
 
 pub(super) fn cohort() -> Schema {
-    with_spec(object([field("parentName", reference()), field("resourceGroups", resource_groups()), fair_sharing()]))
+    with(
+        object([field("parentName", reference()), field("resourceGroups", resource_groups()), fair_sharing()]),
+        queue_statuses::cohort(),
+    )
 }
 
-pub(super) fn local_queue() -> Schema {
-    with_spec(object([field("clusterQueue", reference()), stop_policy(), fair_sharing()]))
+pub(super) fn local_queue(old: bool) -> Schema {
+    with(object([field("clusterQueue", reference()), stop_policy(), fair_sharing()]), queue_statuses::local_queue(old))
 }
 
 pub(super) fn resource_flavor() -> Schema {
@@ -240,7 +246,7 @@ pub(super) fn admission_check(old: bool) -> Schema {
     if old {
         fields.push(field("retryDelayMinutes", int64()).default(15));
     }
-    with_spec(object(fields))
+    with(object(fields), queue_statuses::with_conditions(old))
 }
 
 pub(super) fn workload_priority_class(old: bool) -> Schema {
@@ -272,13 +278,14 @@ pub(super) fn multikueue_cluster(old: bool) -> Schema {
     let profile = object([field("name", text().at_least(1).at_most(256)).required()]);
     if old {
         let config = config.needs(&["locationType"]);
-        return with_spec(object([field("kubeConfig", config).required(), field("clusterProfileRef", profile)]));
+        let spec = object([field("kubeConfig", config).required(), field("clusterProfileRef", profile)]);
+        return with(spec, queue_statuses::with_conditions(old));
     }
     let source = object([field("kubeConfig", config), field("clusterProfileRef", profile)])
         .rule("exactly one of the fields in [kubeConfig clusterProfileRef] must be set", |source| {
             has(source, "kubeConfig") != has(source, "clusterProfileRef")
         });
-    with_spec(object([field("clusterSource", source).required()]))
+    with(object([field("clusterSource", source).required()]), queue_statuses::with_conditions(old))
 }
 
 pub(super) fn provisioning_request_config(old: bool) -> Schema {

@@ -126,3 +126,46 @@ fn the_other_kinds_are_refused_with_the_reason() {
     let beta1 = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "MultiKueueConfig", "metadata": {"name": "x"}, "spec": {"clusters": ["a", "a"]}});
     assert_eq!(refused(&beta1, &Gates::default()), "spec.clusters[1]: Duplicate value: \"a\"");
 }
+
+#[test]
+fn lists_in_statuses_have_limits() {
+    let with_status = |kind: &str, spec: Value, status: Value| {
+        let mut object = kueue(kind, spec);
+        object["status"] = status;
+        object
+    };
+    let many = |n: usize| -> Vec<Value> { (0..n).map(|i| json!({"name": format!("f{i}"), "resources": []})).collect() };
+    let resources: Vec<Value> = (0..65).map(|i| json!({"name": format!("r{i}"), "total": "1"})).collect();
+    let conditions: Vec<Value> = (0..17).map(|i| json!({"type": format!("C{i}"), "status": "True"})).collect();
+    let unchecked = "\n<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+    let cluster = json!({"clusterSource": {"kubeConfig": {"location": "secret"}}});
+    check(
+        &[
+            (with_status("LocalQueue", json!({"clusterQueue": "q"}), json!({"flavorsUsage": many(64)})), "accepted"),
+            (
+                with_status("LocalQueue", json!({"clusterQueue": "q"}), json!({"flavorsUsage": many(65)})),
+                &format!("status.flavorsUsage: Too many: 65: must have at most 64 items{}", unchecked),
+            ),
+            (
+                with_status(
+                    "ClusterQueue",
+                    json!({}),
+                    json!({"flavorsReservation": [{"name": "f", "resources": resources}]}),
+                ),
+                &format!(
+                    "status.flavorsReservation[0].resources: Too many: 65: must have at most 64 items{}",
+                    unchecked
+                ),
+            ),
+            (
+                with_status("MultiKueueCluster", cluster, json!({"conditions": conditions})),
+                &format!("status.conditions: Too many: 17: must have at most 16 items{}", unchecked),
+            ),
+            (
+                with_status("AdmissionCheck", json!({"controllerName": "c"}), json!({"conditions": conditions})),
+                &format!("status.conditions: Too many: 17: must have at most 16 items{}", unchecked),
+            ),
+        ],
+        &Gates::default(),
+    );
+}
