@@ -229,4 +229,5 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "note_readiness": (_text, _text, _flag),
     "confirm": (_text, _text),
     "_take_written": (),
+    "_take_changed_queues": (),
 }

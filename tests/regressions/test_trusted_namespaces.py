@@ -58,7 +58,7 @@ def test_yaml_has_the_status_of_what_has_no_namespace(shown: Callable[..., str],
 def test_what_has_no_namespace_is_not_taken_for_what_is_in_default(shown: Callable[..., str]) -> None:
     objects = [
         CLUSTER_QUEUE,
-        kueue("LocalQueue", "lq", "default", spec={"clusterQueue": "other"}),
+        kueue("LocalQueue", "lq", "default", spec={"clusterQueue": "other", "stopPolicy": "Hold"}),
         kueue("LocalQueue", "lq", spec={"clusterQueue": "cq"}),
         workload("default", job="here", count=3),
         workload(None, job="nowhere", count=5),

@@ -295,6 +295,14 @@ impl Engine {
         to_python(py, &serde_json::Value::Array(rows))
     }
 
+    /// Kind, namespace and name of the queues and cohorts that may have another status than at the last call.
+    fn _take_changed_queues(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<(&'static str, String, String)>> {
+        self.change_always(py, self.call(py, "_take_changed_queues", ())?, now, |engine, _| {
+            let changed = engine.take_changed_queues();
+            report::changed_queues(&engine.state, &changed)
+        })
+    }
+
     /// Writes what Kueue's workload controller writes outside of cycles; the events, as `Decision.events`.
     fn reconcile(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<EventRow>> {
         let events = self.change_always(py, self.call(py, "reconcile", ())?, now, core::Engine::reconcile)?;
@@ -413,6 +421,12 @@ impl Engine {
     fn local_queue_status<'py>(&self, py: Python<'py>, namespace: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let status = self.read(py, |engine| report::local_queue_status(&engine.state, namespace, name))?;
         to_python(py, &status.ok_or_else(|| unknown_object(py, "LocalQueue", namespace, name))?)
+    }
+
+    /// `status` of a Cohort.
+    fn cohort_status<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let status = self.read(py, |engine| report::cohort_status(&engine.state, name))?;
+        to_python(py, &status.ok_or_else(|| unknown_object(py, "Cohort", "", name))?)
     }
 
     /// The accounts of admission fair sharing by LocalQueue.

@@ -8,6 +8,7 @@ use kueuecore::base::ids::{Id, IdSet, LocalQueueId, QueueId, WorkloadId};
 use kueuecore::engine::Engine;
 use kueuecore::quota::tree::{Column, Row, Tree};
 use kueuecore::state::State;
+use kueuecore::state::queue_counts::LocalUsage;
 use kueuecore::status::stage::is_admitted;
 use kueuecore_wire::report;
 
@@ -21,6 +22,7 @@ pub fn audit(engine: &Engine) {
     check_usage_of_cluster_queues(state);
     check_cohorts(state);
     check_places(state);
+    check_queued(state);
     check_order(state);
     check_belongings(state);
 }
@@ -162,9 +164,35 @@ fn check_places(state: &State) {
         }
         let candidates: BTreeSet<WorkloadId> = record.candidates.iter().map(|candidate| candidate.id).collect();
         assert_eq!(candidates.len(), record.candidates.len(), "a candidate of ClusterQueue {name} stands twice");
+        check_usage_of(state, queue);
         let is_admitted = |id: &WorkloadId| state.workloads.get(*id).charge.as_ref().is_some_and(|it| it.admitted);
         let n_admitted = record.reserving().filter(is_admitted).count();
         assert_eq!(record.n_admitted, n_admitted, "Admitted workloads of ClusterQueue {name}");
+    }
+}
+
+/// What is counted for each LocalQueue is what its workloads come to.
+fn check_usage_of(state: &State, queue: QueueId) {
+    let mut counted: BTreeMap<LocalQueueId, LocalUsage> = BTreeMap::new();
+    for id in state.queues[queue].reserving() {
+        let charge = state.workloads.get(id).charge.as_ref().expect("who holds quota is charged");
+        let usage = counted.entry(charge.local_queue).or_default();
+        usage.n_reserving += 1;
+        usage.n_admitted += usize::from(charge.admitted);
+    }
+    for id in state.local_queues.ids() {
+        let Some(usage) = state.queues[queue].usage_of.get(&id) else { continue };
+        let counted = counted.remove(&id).unwrap_or_default();
+        assert_eq!((usage.n_reserving, usage.n_admitted), (counted.n_reserving, counted.n_admitted), "{id:?}");
+    }
+    assert!(counted.is_empty(), "LocalQueues whose usage is not counted: {counted:?}");
+}
+
+/// How many wait in each LocalQueue is how many of its workloads do.
+fn check_queued(state: &State) {
+    for record in state.local_queues.iter() {
+        let n_queued = record.workloads.iter().filter(|id| state.workloads.get(*id).queued_in.is_some()).count();
+        assert_eq!(record.n_queued, n_queued, "workloads that wait in {:?}", record.object);
     }
 }
 

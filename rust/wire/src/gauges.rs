@@ -11,12 +11,11 @@ use kueuecore::objects::variants::is_variant;
 use kueuecore::objects::{ConditionStatus, Workload};
 use kueuecore::quota::forest::NodeId;
 use kueuecore::state::State;
+use kueuecore::state::queue_counts::LocalUsage;
 use kueuecore::state::records::{Owner, QueueRecord};
 use kueuecore::status::reasons;
 use kueuecore::status::stage::Stage;
 use serde_json::{Map, Value, json};
-
-use crate::report::local_usage;
 
 /// In the heap or in flight, and parked.
 type Waiting = [usize; 2];
@@ -240,14 +239,14 @@ fn local_queue(state: &State, id: LocalQueueId, counts: &Counts) -> Option<Value
         }
     }
     if let Some(queue) = queue {
-        let usage = local_usage(state, id, queue);
+        let nothing = LocalUsage::default();
+        let usage = state.queues[queue].usage_of.get(&id).unwrap_or(&nothing);
         row["reserving"] = json!(usage.n_reserving);
         row["admitted"] = json!(usage.n_admitted);
         let pairs = state.queues[queue].node.into_iter().flat_map(|node| state.forest.quotas(node).keys());
-        let amount = |of: &BTreeMap<FlavorResourceId, Amount>, pair| of.get(&pair).copied().unwrap_or_default();
         let amounts = pairs.map(|&pair| {
             let (flavor, resource) = flavor_and_resource(state, pair);
-            let [reserved, admitted] = [&usage.reserved, &usage.admitted].map(|of| units(resource, amount(of, pair)));
+            let [reserved, admitted] = [&usage.reserved, &usage.admitted].map(|of| units(resource, of.get(pair)));
             json!([flavor, resource, reserved, admitted])
         });
         row["usage"] = Value::Array(amounts.collect());

@@ -1,15 +1,19 @@
 //! What an engine holds, as JSON: statuses as the API server would show them, queues, quota and usage.
 
+use kueuecore::assign::Usage;
 use kueuecore::base::amount::Amount;
-use kueuecore::base::ids::{CohortId, FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use kueuecore::base::ids::{CohortId, FlavorResourceId, LocalQueueId, WorkloadId};
 use kueuecore::base::text::Text;
-use kueuecore::objects::ResourceGroup;
 use kueuecore::objects::conditions;
 use kueuecore::objects::resource_names::quantity_from_value;
+use kueuecore::objects::{LocalQueue, ResourceGroup, StopPolicy};
 use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::usage_report::{FlavorUsage, flavor_usages};
 use kueuecore::state::State;
 use kueuecore::state::admission_fair_sharing::Account;
+use kueuecore::state::changed_queues::Changed;
+use kueuecore::state::queue_counts::LocalUsage;
+use kueuecore::state::records::QueueRecord;
 use kueuecore::status::stage::Stage;
 use serde_json::{Map, Value, json};
 
@@ -91,36 +95,27 @@ fn share(state: &State, node: NodeId) -> i64 {
     state.forest.tree(tree).share(row, state.forest.weight(node), resources, &[]).rounded()
 }
 
-/// Reserved and admitted usage of one LocalQueue with the number of workloads (rules/02 §7).
-pub(crate) struct LocalUsage {
-    pub(crate) reserved: std::collections::BTreeMap<FlavorResourceId, Amount>,
-    pub(crate) admitted: std::collections::BTreeMap<FlavorResourceId, Amount>,
-    pub(crate) n_reserving: usize,
-    pub(crate) n_admitted: usize,
+/// `status` of a Cohort: its share, with fair sharing. `None` if there is no such object.
+#[must_use]
+pub fn cohort_status(state: &State, name: &str) -> Option<Value> {
+    let record = &state.cohorts[state.names.cohorts.find(name)?];
+    record.object.as_ref()?;
+    let mut status = json!({});
+    if let Some(node) = record.node.filter(|_| state.config.fair_sharing.is_some()) {
+        status["fairSharing"] = json!({"weightedShare": share(state, node)});
+    }
+    Some(status)
 }
 
-pub(crate) fn local_usage(state: &State, id: LocalQueueId, queue: QueueId) -> LocalUsage {
-    let mut usage = LocalUsage {
-        reserved: std::collections::BTreeMap::new(),
-        admitted: std::collections::BTreeMap::new(),
-        n_reserving: 0,
-        n_admitted: 0,
+/// The condition Active of a LocalQueue (rules/01 §2).
+fn local_activity(object: &LocalQueue, queue: Option<&QueueRecord>) -> Value {
+    let (status, reason, message) = match queue {
+        _ if object.stop_policy != StopPolicy::None => ("False", "Stopped", "LocalQueue is stopped"),
+        None => ("False", "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue"),
+        Some(queue) if queue.is_active() => ("True", "Ready", "Can submit new workloads to localQueue"),
+        Some(_) => ("False", "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue"),
     };
-    for workload in state.local_queues[id].workloads.iter() {
-        let record = state.workloads.get(workload);
-        let Some(charge) = record.charge.as_ref().filter(|charge| charge.queue == queue) else { continue };
-        usage.n_reserving += 1;
-        usage.n_admitted += usize::from(charge.admitted);
-        for &(fr, amount) in charge.usage.iter() {
-            let total = usage.reserved.entry(fr).or_default();
-            *total = total.plus(amount);
-            if charge.admitted {
-                let total = usage.admitted.entry(fr).or_default();
-                *total = total.plus(amount);
-            }
-        }
-    }
-    usage
+    json!([{"type": "Active", "status": status, "reason": reason, "message": message}])
 }
 
 /// `status.fairSharing` of a LocalQueue, if it has an account: the account as it stands, entry penalties aside.
@@ -159,24 +154,21 @@ pub fn local_queue_accounts(state: &State) -> Map<String, Value> {
 pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<Value> {
     let id = state.names.find_local_queue(namespace, name)?;
     let object = state.local_queues[id].object.as_ref()?;
-    let queue = state.find_queue(&object.cluster_queue);
-    let pending = state.local_queues[id].workloads.iter().filter(|w| state.workloads.get(*w).queued_in.is_some());
-    let mut status = json!({"pendingWorkloads": pending.count()});
-    if let Some(account) = &state.local_queues[id].account {
+    let queue = state.find_queue(&object.cluster_queue).map(|queue| &state.queues[queue]);
+    let mut status = json!({
+        "conditions": local_activity(object, queue),
+        "pendingWorkloads": state.n_pending_in(id),
+    });
+    // One that a reservation has opened knows nothing yet of what the status has kept.
+    if let Some(account) = state.local_queues[id].account.as_ref().filter(|account| account.status_accounted) {
         status["fairSharing"] = local_fair_sharing(account);
     }
-    let Some(queue) = queue else {
-        status["reservingWorkloads"] = json!(0);
-        status["admittedWorkloads"] = json!(0);
-        status["flavorsReservation"] = json!([]);
-        status["flavorsUsage"] = json!([]);
-        return Some(status);
-    };
-    let usage = local_usage(state, id, queue);
+    let nothing = LocalUsage::default();
+    let usage = queue.and_then(|queue| queue.usage_of.get(&id)).unwrap_or(&nothing);
     let groups: &[ResourceGroup] =
-        state.queues[queue].object.as_ref().map_or(&[], |object| object.resource_groups.as_slice());
-    let list = |of: &std::collections::BTreeMap<FlavorResourceId, Amount>| {
-        let used = |f: &str, r: &str| pair(state, f, r).and_then(|fr| of.get(&fr).copied()).unwrap_or_default();
+        queue.and_then(|queue| queue.object.as_ref()).map_or(&[], |object| object.resource_groups.as_slice());
+    let list = |of: &Usage| {
+        let used = |f: &str, r: &str| pair(state, f, r).map(|fr| of.get(fr)).unwrap_or_default();
         usage_list(&flavor_usages(groups, false, used, |_, _| Amount::ZERO), false)
     };
     status["reservingWorkloads"] = json!(usage.n_reserving);
@@ -184,6 +176,19 @@ pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<
     status["flavorsReservation"] = list(&usage.reserved);
     status["flavorsUsage"] = list(&usage.admitted);
     Some(status)
+}
+
+/// Kind, namespace and name of what may have another status (see `Engine::take_changed_queues`): ClusterQueues,
+/// LocalQueues, Cohorts, each by name.
+#[must_use]
+pub fn changed_queues(state: &State, changed: &Changed) -> Vec<(&'static str, String, String)> {
+    let queues = changed.queues.iter().map(|id| ("ClusterQueue", String::new(), state.names.queues[id].to_string()));
+    let local_queues = changed.local_queues.iter().map(|id| {
+        let (namespace, name) = &state.names.local_queues[id];
+        ("LocalQueue", namespace.to_string(), name.to_string())
+    });
+    let cohorts = changed.cohorts.iter().map(|id| ("Cohort", String::new(), state.names.cohorts[id].clone()));
+    [sorted(queues), sorted(local_queues), sorted(cohorts)].concat()
 }
 
 /// Quota and usage of every node, as columns: one row per node and flavor-resource that the node or a descendant

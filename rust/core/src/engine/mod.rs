@@ -10,6 +10,7 @@ use crate::objects::{Object, Time};
 use crate::schedule::decision::{Decision, Event};
 use crate::schedule::waiting::Waiting;
 use crate::state::State;
+use crate::state::changed_queues::Changed;
 use crate::status::eviction;
 use crate::status::readiness::note_readiness;
 use crate::status::stage::Stage;
@@ -159,6 +160,12 @@ impl Engine {
         let mut written: Vec<_> = state.agenda.take_followed().iter().collect();
         written.sort_by_cached_key(|&id| state.workloads.get(id).key().clone());
         written
+    }
+
+    /// The queues and cohorts that may have another status than at the last call. The first call finds none.
+    pub fn take_changed_queues(&mut self) -> Changed {
+        self.settle();
+        self.state.take_changed_queues()
     }
 
     /// A reservation was written: it can no longer be forgotten. `false` if none was open.

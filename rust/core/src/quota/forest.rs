@@ -232,7 +232,7 @@ impl Forest {
     }
 
     /// The nodes at and below a node, parents first.
-    fn subtree(&self, root: NodeId) -> Vec<NodeId> {
+    pub(crate) fn subtree(&self, root: NodeId) -> Vec<NodeId> {
         let mut found = vec![root];
         let mut next = 0;
         while next < found.len() {

@@ -95,6 +95,7 @@ impl State {
             self.drop_penalty(before.local_queue, id);
         }
         let written = self.workloads.get(id).workload.status.admission.clone();
+        self.set_queued_in(id, None);
         *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
         self.follow_admission(id, written.as_ref());
         self.agenda.touch(id);
@@ -108,7 +109,7 @@ impl State {
             let pending = &mut self.queues[queue].pending;
             let returned = Returned { reason: RequeueReason::FailedAfterNomination, ..Returned::default() };
             pending.requeue(&mut self.places, &item, &returned);
-            self.workloads.get_mut(id).queued_in = Some(queue);
+            self.set_queued_in(id, Some(queue));
             self.note_waiting(queue);
         }
     }
@@ -256,7 +257,7 @@ impl State {
             self.agenda.touch_parked(queue, shape);
         }
         decision.parked.extend(parked);
-        self.workloads.get_mut(workload).queued_in = Some(queue);
+        self.set_queued_in(workload, Some(queue));
         self.note_waiting(queue);
         self.queues[queue].pending.is_inadmissible(&self.places, workload)
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::assign::requests_topology;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Object, PriorityClass, ResourceFlavor, RuntimeClass,
-    StopPolicy, StringMap, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, Object, PriorityClass, ResourceFlavor,
+    RuntimeClass, StopPolicy, StringMap, Topology,
 };
 use crate::state::State;
 use crate::state::records::StaleDefaults;
@@ -299,7 +299,15 @@ impl State {
         }
         // A cycle is no reason to forget the object: it is settled once the cycle is broken.
         let deleting = object.meta.deleting;
+        let was_terminating = self.queues[id].terminating;
+        if changed && let Some(node) = self.queues[id].node {
+            self.touch_tree(node);
+        }
         let _ = self.put_cluster_queue(object);
+        if changed {
+            self.touch_statuses_of(id);
+            self.queues[id].node.into_iter().for_each(|node| self.touch_tree(node));
+        }
         if deleting {
             self.terminate_cluster_queue(id);
         }
@@ -308,7 +316,7 @@ impl State {
                 self.queue_workloads_of(queue);
             }
         }
-        if is_new || changed || self.queues[id].terminating {
+        if is_new || changed || self.queues[id].terminating != was_terminating {
             self.touch_cluster_queue(id);
         }
         if is_new || changed {
@@ -323,7 +331,7 @@ impl State {
         self.touch_cluster_queue(id);
         let pending = std::mem::take(&mut self.queues[id].pending);
         for workload in pending.active().chain(pending.inadmissible()).chain(pending.inflight()) {
-            self.workloads.get_mut(workload).queued_in = None;
+            self.set_queued_in(workload, None);
             self.places.clear(workload);
         }
         self.note_waiting(id);
@@ -342,6 +350,7 @@ impl State {
     fn apply_local_queue(&mut self, object: LocalQueue) {
         let id = self.local_queue(&object.meta.namespace, &object.meta.name);
         let old = self.local_queues[id].object.clone();
+        let changed = old.as_deref().is_none_or(|old| !same_local_queue(old, &object));
         let queue = self.queue(&object.cluster_queue);
         if let Some(old) = &old {
             let leaves = old.cluster_queue != object.cluster_queue;
@@ -366,7 +375,11 @@ impl State {
         if has_history {
             self.open_account(id, self.now);
         }
-        self.touch_local_queue(id);
+        if changed {
+            // What is written into its status comes back, and concerns nobody.
+            self.touch_local_queue(id);
+            self.changed_queues.touch_local_queue(id);
+        }
         if runs && !ran {
             self.queue_workloads_of(id);
         }
@@ -399,7 +412,7 @@ impl State {
             {
                 let item = self.item(workload);
                 self.queues[queue].pending.push_if_absent(&mut self.places, &item);
-                self.workloads.get_mut(workload).queued_in = Some(queue);
+                self.set_queued_in(workload, Some(queue));
                 self.note_waiting(queue);
             }
         }
@@ -425,8 +438,14 @@ impl State {
 }
 
 /// Do two versions of a ClusterQueue say the same, metadata aside?
-fn same_spec(a: &ClusterQueue, b: &ClusterQueue) -> bool {
+pub(super) fn same_spec(a: &ClusterQueue, b: &ClusterQueue) -> bool {
     ClusterQueue { meta: b.meta.clone(), ..a.clone() } == *b
+}
+
+/// The same of a LocalQueue, what it has used aside.
+fn same_local_queue(a: &LocalQueue, b: &LocalQueue) -> bool {
+    let meta = Meta { deleting: a.meta.deleting, ..b.meta.clone() };
+    LocalQueue { meta, consumed_resources: b.consumed_resources.clone(), ..a.clone() } == *b
 }
 
 /// Does any pod set ask for topology-aware placement?

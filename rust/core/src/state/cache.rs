@@ -19,6 +19,7 @@ use crate::objects::{ClusterQueue, Cohort, Time, Workload};
 use crate::pods::totals::{self, Totals, intern_totals};
 use crate::queue::queue_order_timestamp;
 use crate::quota::forest::{NodeId, NodeKind};
+use crate::state::apply::same_spec;
 use crate::state::records::Owner;
 use crate::state::{State, fair_weight};
 use crate::status::activeness::{self, Lookup};
@@ -79,8 +80,11 @@ impl State {
     /// # Errors
     /// [`CohortHasCycle`]: the quota is stored, the other settings are not taken over.
     pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CohortHasCycle> {
-        self.settings_version += 1;
         let id = self.queue(&object.meta.name);
+        // Its status comes back with each write, and says nothing on which a verdict depends.
+        if object.meta.deleting || self.queues[id].settled.as_deref().is_none_or(|old| !same_spec(old, &object)) {
+            self.settings_version += 1;
+        }
         let object = Arc::new(object);
         let is_new = self.queues[id].node.is_none();
         let node = match self.queues[id].node {
@@ -136,8 +140,11 @@ impl State {
 
     /// Removes a ClusterQueue; its workloads keep their admission.
     pub(crate) fn remove_cluster_queue(&mut self, id: QueueId) {
+        let Some(node) = self.queues[id].node else { return };
+        self.touch_tree(node);
+        self.touch_statuses_of(id);
         let record = &mut self.queues[id];
-        let Some(node) = record.node.take() else { return };
+        record.node = None;
         record.object = None;
         record.settled = None;
         record.activeness = None;
@@ -149,7 +156,7 @@ impl State {
         }
         record.n_admitted = 0;
         record.admitted_usage = Usage::default();
-        record.admitted_usage_of.clear();
+        record.usage_of.clear();
         self.owners[node] = None;
         let parent = self.forest.parent(node);
         self.forest.remove_node(node);
@@ -169,7 +176,9 @@ impl State {
         let object = Arc::new(object);
         self.cohorts[id].object = Some(Arc::clone(&object));
         let was_cyclic = self.forest.has_cycle(node);
+        self.touch_tree(node);
         let (left, _) = self.move_below(node, &object.parent_name);
+        self.touch_tree(node);
         self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
         let quotas = self.read_quotas(&object.resource_groups);
         self.forest.set_quotas(node, quotas);
@@ -198,6 +207,7 @@ impl State {
         }
         let parent = self.forest.parent(node);
         let was_cyclic = self.forest.has_cycle(node);
+        self.touch_tree(node);
         self.forest.set_parent(node, None, &self.names);
         self.forest.set_quotas(node, BTreeMap::new());
         self.forest.set_weight(node, 0.0);
@@ -238,9 +248,13 @@ impl State {
         let is_active = activeness.is_active();
         let in_snapshot = is_active && !self.forest.has_cycle(node);
         self.forest.set_active(node, in_snapshot);
-        self.queues[id].activeness = Some(activeness);
+        let old = self.queues[id].activeness.replace(activeness);
+        if old != self.queues[id].activeness {
+            self.changed_queues.touch_queue(id);
+        }
         if is_active != was_active {
             self.touch_cluster_queue(id);
+            self.touch_statuses_of(id);
         }
         is_active && !was_active
     }
@@ -319,7 +333,9 @@ impl State {
         let key = self.candidate_key(workload, uses);
         self.queues[queue].candidates.insert(key.clone());
         let charge = Charge { queue, usage, admitted, local_queue, candidate: key };
-        self.queues[queue].count_admitted(&charge, true);
+        self.queues[queue].count_charge(&charge, true);
+        self.changed_queues.touch_queue(queue);
+        self.changed_queues.touch_local_queue(local_queue);
         self.workloads.get_mut(workload).charge = Some(Arc::new(charge));
         if self.blocks_admission(workload) {
             self.unready.insert(workload);
@@ -346,7 +362,9 @@ impl State {
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
-        self.queues[queue].count_admitted(&charge, false);
+        self.queues[queue].count_charge(&charge, false);
+        self.changed_queues.touch_queue(queue);
+        self.changed_queues.touch_local_queue(charge.local_queue);
     }
 
     /// Moves a reserving workload to its place among the candidates after its conditions changed.

@@ -4,7 +4,9 @@ pub mod admission_fair_sharing;
 pub(crate) mod agenda;
 pub(crate) mod apply;
 pub(crate) mod cache;
+pub mod changed_queues;
 mod devices;
+pub mod queue_counts;
 pub mod records;
 mod stored;
 pub(crate) mod verdicts;
@@ -97,6 +99,8 @@ pub struct State {
     pub(crate) replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
     /// Which workloads are to be reconciled.
     pub(crate) agenda: crate::state::agenda::Agenda,
+    /// Which queues and cohorts may have another status.
+    pub(crate) changed_queues: crate::state::changed_queues::ChangedQueues,
     /// How often ResourceFlavors and ClusterQueues were changed.
     pub(crate) settings_version: u64,
     /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and

@@ -11,6 +11,7 @@ use crate::objects::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
 use crate::queue::Pending;
 use crate::quota::forest::NodeId;
 use crate::state::admission_fair_sharing::Account;
+use crate::state::queue_counts::{LocalUsage, count};
 use crate::state::verdicts::Verdicts;
 use crate::status::activeness::{Activeness, QueueStatus};
 use crate::workloads::charge::{CandidateKey, Charge};
@@ -38,8 +39,8 @@ pub struct QueueRecord {
     pub n_admitted: usize,
     /// Usage of those that are Admitted.
     pub admitted_usage: Usage,
-    /// The same for each LocalQueue whose workloads were ever Admitted here.
-    pub admitted_usage_of: FxHashMap<LocalQueueId, Usage>,
+    /// What each LocalQueue holds whose workloads ever held quota here.
+    pub usage_of: FxHashMap<LocalQueueId, LocalUsage>,
     /// The workloads whose admission names it, counted or not.
     pub named_by: IdSet<WorkloadId>,
     /// The LocalQueues that point to it.
@@ -62,19 +63,11 @@ impl QueueRecord {
         self.activeness.as_ref().map_or("", |a| a.status.name())
     }
 
-    /// Counts a charge as used by an Admitted workload, or not any more. A sum that has saturated stays so
-    /// (rules/02 §7).
-    pub(crate) fn count_admitted(&mut self, charge: &Charge, add: bool) {
-        if !charge.admitted {
-            return;
-        }
-        self.n_admitted = if add { self.n_admitted + 1 } else { self.n_admitted - 1 };
-        let of_local_queue = self.admitted_usage_of.entry(charge.local_queue).or_default();
-        for usage in [&mut self.admitted_usage, of_local_queue] {
-            for &(fr, amount) in &*charge.usage {
-                let units = amount.get();
-                usage.change(fr, |total| if add { total.plus_units(units) } else { total.minus_units(units) });
-            }
+    /// Counts what a workload charges for its LocalQueue and, if it is Admitted, in all; or does so no more.
+    pub(crate) fn count_charge(&mut self, charge: &Charge, add: bool) {
+        self.usage_of.entry(charge.local_queue).or_default().count(charge, add);
+        if charge.admitted {
+            count(&mut self.admitted_usage, &mut self.n_admitted, charge, add);
         }
     }
 
@@ -102,6 +95,8 @@ pub struct LocalQueueRecord {
     pub queue: Option<QueueId>,
     /// The workloads that name it.
     pub workloads: IdSet<WorkloadId>,
+    /// How many of them wait in the queue of a ClusterQueue.
+    pub n_queued: usize,
     /// What its workloads have used (rules/09 §1.3).
     pub account: Option<Account>,
 }

@@ -128,6 +128,7 @@ impl State {
         let Some(half_life_ns) = self.admission_fair_sharing().map(|config| config.usage_half_life_ns) else { return };
         let admitted = self.admitted_usage(local_queue, queue);
         let now = self.now;
+        self.changed_queues.touch_local_queue(local_queue);
         let local_queue = &mut self.local_queues[local_queue];
         let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
         account.decay(&admitted, half_life_ns, now);
@@ -141,7 +142,7 @@ impl State {
         let queue = &self.queues[queue];
         let covered = queue.rules.groups.iter().flat_map(|group| &group.covered);
         let mut sums: BTreeMap<&str, i64> = covered.map(|&r| (self.names.resource_text(r), 0)).collect();
-        for &(fr, amount) in queue.admitted_usage_of.get(&local_queue).into_iter().flat_map(|usage| usage.iter()) {
+        for &(fr, amount) in queue.usage_of.get(&local_queue).into_iter().flat_map(|usage| usage.admitted.iter()) {
             let sum = sums.entry(self.names.resource_text(self.names.parts(fr).1)).or_default();
             *sum = sum.saturating_add(amount.get());
         }
@@ -184,6 +185,7 @@ impl State {
             return Some(after(account.last_update));
         }
         let admitted = self.admitted_usage(id, queue);
+        self.changed_queues.touch_local_queue(id);
         let account = self.local_queues[id].account.as_mut()?;
         if half_life_ns == 0 {
             account.consumed.clear();

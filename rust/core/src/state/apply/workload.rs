@@ -50,7 +50,11 @@ impl State {
                 let (old_local_queue, old_named) =
                     (old.local_queue, old.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone()));
                 if old_local_queue != local_queue {
+                    let n_queued = usize::from(old.queued_in.is_some());
                     self.local_queues[old_local_queue].workloads.remove(id);
+                    self.local_queues[old_local_queue].n_queued -= n_queued;
+                    self.local_queues[local_queue].n_queued += n_queued;
+                    self.changed_queues.touch_local_queue(old_local_queue);
                 }
                 if let Some(old_named) = old_named.filter(|old| Some(old) != named.as_ref()) {
                     let queue = self.queue(&old_named);
@@ -84,6 +88,7 @@ impl State {
             }
         };
         self.agenda.touch(id);
+        self.changed_queues.touch_local_queue(local_queue);
         self.local_queues[local_queue].workloads.insert(id);
         if let Some(named) = named {
             let queue = self.queue(&named);
@@ -305,7 +310,7 @@ impl State {
         let Some(queue) = self.enters(id) else { return };
         let item = self.item(id);
         self.queues[queue].pending.push_or_update(&mut self.places, &item, relevant);
-        self.workloads.get_mut(id).queued_in = Some(queue);
+        self.set_queued_in(id, Some(queue));
         self.note_waiting(queue);
     }
 
@@ -315,7 +320,7 @@ impl State {
         let mut items = Vec::with_capacity(ids.len());
         for &id in ids {
             if let Some(queue) = self.enters(id) {
-                self.workloads.get_mut(id).queued_in = Some(queue);
+                self.set_queued_in(id, Some(queue));
                 items.push(self.item(id));
                 entered = Some(queue);
             }
@@ -357,7 +362,8 @@ impl State {
 
     /// Takes a workload out of its queue.
     pub(crate) fn unqueue(&mut self, id: WorkloadId) {
-        if let Some(queue) = self.workloads.get_mut(id).queued_in.take() {
+        if let Some(queue) = self.workloads.get(id).queued_in {
+            self.set_queued_in(id, None);
             self.queues[queue].pending.delete(&mut self.places, id);
             self.note_waiting(queue);
         }
@@ -390,6 +396,7 @@ impl State {
         self.unconfirmed.remove(&id);
         self.undelivered.retain(|written| *written != id);
         self.local_queues[record.local_queue].workloads.remove(id);
+        self.changed_queues.touch_local_queue(record.local_queue);
         self.drop_penalty(record.local_queue, id);
         if let Some(admission) = &record.workload.status.admission {
             let queue = self.queue(&admission.cluster_queue);

@@ -1,0 +1,89 @@
+//! Which queues and cohorts may have another status than when somebody last asked, so that no other is looked at.
+
+use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId};
+use crate::quota::forest::NodeId;
+use crate::state::State;
+use crate::state::records::Owner;
+
+/// ClusterQueues, LocalQueues and Cohorts to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Changed {
+    /// ClusterQueues.
+    pub queues: IdSet<QueueId>,
+    /// LocalQueues.
+    pub local_queues: IdSet<LocalQueueId>,
+    /// Cohorts.
+    pub cohorts: IdSet<CohortId>,
+    /// Cohorts in whose trees quotas, weights or edges have changed: that changes the shares of all.
+    trees: IdSet<CohortId>,
+}
+
+/// What has changed since the last call of [`State::take_changed_queues`]; nothing is noted before the first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChangedQueues(Option<Changed>);
+
+impl ChangedQueues {
+    /// The status of a ClusterQueue may have changed.
+    pub(crate) fn touch_queue(&mut self, id: QueueId) {
+        if let Some(changed) = &mut self.0 {
+            changed.queues.insert(id);
+        }
+    }
+
+    /// The status of a LocalQueue may have changed.
+    pub(crate) fn touch_local_queue(&mut self, id: LocalQueueId) {
+        if let Some(changed) = &mut self.0 {
+            changed.local_queues.insert(id);
+        }
+    }
+}
+
+impl State {
+    /// Takes out what may have another status than at the last call. The first call finds nothing; from then on it is
+    /// remembered. A Cohort's share goes with the usage of the ClusterQueues below it; the quotas, weights and edges of
+    /// a tree count for all in it.
+    pub fn take_changed_queues(&mut self) -> Changed {
+        let Some(mut changed) = self.changed_queues.0.replace(Changed::default()) else { return Changed::default() };
+        if self.config.fair_sharing.is_none() {
+            return changed;
+        }
+        for id in changed.trees.iter() {
+            let Some(root) = self.cohorts[id].node.and_then(|node| self.forest.root(node)) else { continue };
+            let Some(Owner::Cohort(root)) = self.owner(root) else { continue };
+            changed.cohorts.insert(root);
+        }
+        let roots: Vec<NodeId> = changed.cohorts.iter().filter_map(|id| self.cohorts[id].node).collect();
+        for node in roots.into_iter().flat_map(|root| self.forest.subtree(root)) {
+            match self.owner(node) {
+                Some(Owner::Queue(id)) => changed.queues.insert(id),
+                Some(Owner::Cohort(id)) => changed.cohorts.insert(id),
+                None => false,
+            };
+        }
+        let used: Vec<NodeId> = changed.queues.iter().filter_map(|id| self.queues[id].node).collect();
+        for node in used.into_iter().flat_map(|node| self.forest.path(node)) {
+            if let Some(Owner::Cohort(id)) = self.owner(node) {
+                changed.cohorts.insert(id);
+            }
+        }
+        changed
+    }
+
+    /// The quota of a node, its weight or the edge above it changes: called before and after.
+    pub(crate) fn touch_tree(&mut self, node: NodeId) {
+        let Some(changed) = &mut self.changed_queues.0 else { return };
+        for above in self.forest.path(node) {
+            if let Some(Owner::Cohort(id)) = self.owners.get(above).copied().flatten() {
+                changed.trees.insert(id);
+            }
+        }
+    }
+
+    /// Whether a ClusterQueue may admit has changed, or whether there is one: its LocalQueues tell of it.
+    pub(crate) fn touch_statuses_of(&mut self, id: QueueId) {
+        self.changed_queues.touch_queue(id);
+        for &local_queue in &self.queues[id].local_queues {
+            self.changed_queues.touch_local_queue(local_queue);
+        }
+    }
+}
