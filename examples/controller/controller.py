@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite
 from kueuecore.jobs import JobsConfiguration, Verb
 from kueuecore.times import format_time
@@ -133,8 +134,11 @@ class Process:
             self.ask(write)
         for work in self.jobs.take_due(self.clock()):
             self.carry_out(work)
-        for write in self.loop.turn(self.clock()).writes:
+        turn = self.loop.turn(self.clock())
+        for write in turn.writes:
             self.write(write)
+        for item in turn.objects:
+            self.store(item)
         now = self.clock()
         unknown = [now + 10**9] if self.loop.open_writes else []
         times = [*unknown, self.loop.next_wake(now), self.jobs.next_wake(now)]
@@ -173,6 +177,18 @@ class Process:
         self.loop.confirm(write, answer, now=self.clock())
         self.jobs.observe({"type": "MODIFIED", "object": answer}, now=self.clock())
         self.emit(write.event_manifests(self.time))
+
+    def store(self, write: ObjectWrite) -> None:
+        """Write the status of a queue, or delete a Workload that was kept long enough."""
+        ref, is_status = write.object, write.kind is ObjectWriteKind.PATCH_STATUS
+        path = self.api.path(ref.kind, ref.namespace, ref.name, "status" if is_status else "")
+        try:
+            answer = self.api.send("PUT" if is_status else "DELETE", path, write.manifest if is_status else None)
+        except (RefusedError, OSError) as error:
+            self.loop.refuse_object(write, str(error), now=self.clock())
+        else:
+            if is_status:
+                self.jobs.observe({"type": "MODIFIED", "object": answer}, now=self.clock())
 
     def ask(self, write: WorkloadWrite) -> None:
         """Find out what became of a write: it may have been accepted, or somebody was quicker."""

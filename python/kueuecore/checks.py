@@ -85,17 +85,18 @@ class ObjectWriteKind(StrEnum):
     CREATE = "create"
     DELETE = "delete"
     PATCH_STATUS = "patch-status"
-    """Of an AdmissionCheck: its status is to be that of the manifest."""
+    """Of an AdmissionCheck, ClusterQueue, LocalQueue or Cohort: its status is to be that of the manifest, for which the
+    version in it counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """What is to be done with an object: a ProvisioningRequest, say, or a variant of a Workload.
+    """What is to be done with an object: a ProvisioningRequest, say, a variant of a Workload, or the status of a queue.
 
     Args:
         kind: What is to be done.
         manifest: The object to create; of one to delete `apiVersion`, `kind` and `metadata` are enough.
-        workload: The workload for which it is; of a variant its parent.
+        workload: The workload for which it is; of a variant its parent; empty names if it is for none.
         check: Name of the AdmissionCheck for which it is; empty if it is for none, or none any more.
     """
 

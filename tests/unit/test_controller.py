@@ -48,7 +48,7 @@ class World:
 
     def __init__(self, quota: int | str = 2, controller: Controller | None = None, **spec: Any) -> None:
         self.cluster = ApiServer(now=START)
-        self.controller = controller or Controller()
+        self.controller = controller or Controller(status_delay_seconds=None)
         self.seen = 0
         for made in (
             thing("Namespace", "default", metadata={"labels": {"kubernetes.io/metadata.name": "default"}}),
@@ -378,7 +378,8 @@ def test_deactivation_is_written_to_the_spec_first() -> None:
 def test_readiness_is_written_and_its_timeout_wakes() -> None:
     settings = {"waitForPodsReady": {"timeout": "5m"}}
     kind = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
-    world = World(controller=Controller(Configuration.parse(str({**kind, **settings}).replace("'", '"'))))
+    configuration = Configuration.parse(str({**kind, **settings}).replace("'", '"'))
+    world = World(controller=Controller(configuration, status_delay_seconds=None))
     world.cluster.create(workload("w"))
     world.settle()
     admitted = world.now
@@ -389,6 +390,8 @@ def test_readiness_is_written_and_its_timeout_wakes() -> None:
     (write,) = world.turn().writes
     assert write.gained == ("PodsReady",)
     world.send(write)
+    assert world.controller.next_wake(world.now) == world.now
+    assert world.turn().writes == ()
     assert world.controller.next_wake(world.now) is None
 
 
@@ -546,3 +549,27 @@ def test_a_cycle_that_waits_for_pods_lets_the_loop_rest() -> None:
     world.controller.note_readiness("a", namespace="default", are_ready=True)
     world.settle()
     assert world.holding() == ["a", "b"]
+
+
+def test_a_controller_that_does_not_schedule_reconciles_all_the_same() -> None:
+    world = World(controller=Controller(schedules=False, status_delay_seconds=None))
+    world.cluster.create(workload("w"))
+    world.cluster.create(workload("gone", active=False))
+    world.settle()
+    assert world.turn().decision.cycle == 0
+    assert world.holding() == []
+    assert world.controller.next_wake(world.now) is None
+    # Kueue's workload controller writes this, the scheduler has no part in it.
+    assert "Evicted" in conditions(world.stored("gone"))
+
+
+def test_what_was_observed_and_only_needs_a_reconcile_wakes() -> None:
+    world = World(quota=0)
+    world.cluster.create(workload("w"))
+    world.settle()
+    assert world.controller.next_wake(world.now) is None
+    world.cluster.patch("Workload", "w", {"spec": {"active": False}}, namespace="default")
+    world.watch()
+    assert world.controller.next_wake(world.now) == world.now
+    world.settle()
+    assert "Evicted" in conditions(world.stored("w"))

@@ -37,7 +37,8 @@ class Provisioned(World):
 
     def __init__(self, controller: Controller | None = None) -> None:
         super().__init__(
-            controller=controller or Controller(checks=[ProvisioningController()]), admissionChecksStrategy=RULES
+            controller=controller or Controller(checks=[ProvisioningController()], status_delay_seconds=None),
+            admissionChecksStrategy=RULES,
         )
         self.refuses: list[str] = []
         for made in (CONFIG, CHECK):

@@ -27,6 +27,7 @@ def test_200_histories() -> None:
             raise
     ways = ("late", "refused", "conflict", "unheard", "before", "after")
     assert min(happened[f"writes {way}"] for way in ways) > 50
+    assert min(happened[f"statuses {way}"] for way in ("refused", "conflict", "unheard", "lost")) > 50
     assert min(happened[f"events {way}"] for way in ("shuffled", "twice", "lost", "old")) > 50
     assert min(happened[name] for name in ("reservations", "evictions", "crashes", "elections", "lists")) > 50
 
@@ -82,8 +83,25 @@ class TellsOnce(Controller):
         return super().refuse(write, *args, **named)
 
 
+class ForgetsWhatWaits(Controller):
+    """What of a status is not written with the turn after it changed never is."""
+
+    def turn(self, now: TimeLike) -> Turn:
+        turn = super().turn(now)
+        self._statuses._open.clear()
+        return turn
+
+
 @pytest.mark.parametrize(
-    "broken", [KeepsWhatWasRefused, BelievesOldNews, KeepsWhatIsNotListed, WritesOverOthers, TellsOnce]
+    "broken",
+    [
+        KeepsWhatWasRefused,
+        BelievesOldNews,
+        KeepsWhatIsNotListed,
+        WritesOverOthers,
+        TellsOnce,
+        ForgetsWhatWaits,
+    ],
 )
 def test_a_bug_is_noticed(broken: type[Controller]) -> None:
     for seed in range(100):

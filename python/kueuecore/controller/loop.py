@@ -20,6 +20,8 @@ from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
 from kueuecore.controller.open_writes import OpenWrites
+from kueuecore.controller.queue_statuses import QueueStatuses
+from kueuecore.controller.retention import Retention
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
 from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
@@ -53,6 +55,9 @@ class Controller:
         considered: Is told of every head of a cycle and what became of it. Costs nothing if there is none.
         metrics: Counts what is decided and written.
         checks: Who decides on AdmissionChecks; somebody else may write what other checks say. Watch `kinds`.
+        schedules: Does it schedule? Otherwise a turn is what Kueue's controllers do without its scheduler.
+        status_delay_seconds: How long a change of a queue waits for others before its status is written, as in Kueue.
+            `None`: the statuses of ClusterQueues, LocalQueues and Cohorts are not written.
 
     Example:
         >>> controller = Controller()
@@ -72,6 +77,8 @@ class Controller:
         considered: Callable[[Considered], None] | None = None,
         metrics: Metrics | None = None,
         checks: Sequence[CheckController] = (),
+        schedules: bool = True,
+        status_delay_seconds: int | None = 1,
     ) -> None:
         if not (considered is None or callable(considered)):
             raise TypeError(f"considered must be a function, not {type(considered).__name__}")
@@ -86,9 +93,22 @@ class Controller:
         self._writes = OpenWrites(self.engine, self._workloads)
         self._idle_cycles = IdleCycles(self.engine)
         self._families = VariantFamilies(self.engine, self._workloads, self._writes)
+        delay = status_delay_seconds
+        delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * _SECOND_NS
+        self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
+        self._retention = Retention(self.engine.configuration, self._workloads, self._writes.writer)
         self._objects = ObjectIntake(
-            self.engine, self._workloads, self._check_reviews, self._families, self._idle_cycles, metrics
+            self.engine,
+            self._workloads,
+            self._check_reviews,
+            self._families,
+            self._idle_cycles,
+            self._statuses,
+            self._retention,
+            metrics,
         )
+        # Its cycles decide on nothing.
+        self._scheduler = self.engine if _arguments.flag("schedules", schedules) else Engine()
         self._answers = WriteAnswers(
             self.engine, self._workloads, self._writes, self._objects, self._idle_cycles, metrics
         )
@@ -201,10 +221,11 @@ class Controller:
         if at < self._turned_at:
             raise ValueError("time does not go back: there was a later turn")
         self._turned_at = at
+        self._objects.has_news = False
         # A cycle may change a variant each time; so whoever goes by what is stored looks before it.
         labels = self._families.review_settled(at)
         self._reconcile(at)
-        decision = self.engine.cycle(at)
+        decision = self._scheduler.cycle(at)
         self._note(decision)
         self._reconcile(at)
         writes = self._writes.open(at)
@@ -212,31 +233,34 @@ class Controller:
             self._check_reviews.review_settled(self.engine, self._workloads, at)
             self._reconcile(at)
             writes = (*writes, *self._writes.open(at))
-        writes = (*labels, *writes)
+        last_writes, deletions = self._retention.take_writes(at)
+        writes = (*labels, *writes, *last_writes)
         self._families.note_open(writes)
-        objects = (*self._check_reviews.take_writes(), *self._families.take_objects())
-        return Turn(decision, writes, self._writes.take_loose_events(), objects)
+        events = self._writes.take_loose_events() + self._retention.take_events()
+        objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)
+        return Turn(decision, writes, events, (*objects, *self._statuses.take_writes(at)))
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
 
-        That is `now` while cycles may still come to something; else the first backoff, timeout, maximum execution time,
-        or sampling of usage that is due.
+        That is `now` while cycles may still come to something, and while something was observed that no turn has looked
+        at; else the first backoff, timeout, maximum execution time, sampling of usage, status or deletion that is due.
 
         Args:
             now: The time.
         """
         at = nanoseconds(now)
-        if self._workloads.has_due or self._families.has_due:
+        if self._objects.has_news or self._workloads.has_due or self._families.has_due:
             return at
-        if self.engine.has_heads and not self._idle_cycles.are_enough:
+        if self._scheduler.has_heads and not self._idle_cycles.are_enough:
             return at
         if any(self._workloads.is_settled(key) for key in self._check_reviews.open):
             return at
         # What came since the last turn does not make what was due before less due.
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
-        times += [self._check_reviews.next_wake(after=since), self._families.next_time()]
+        times += (self._check_reviews.next_wake(after=since), self._families.next_time())
+        times += (self._statuses.next_wake(), self._retention.next_wake())
         return min((max(at, time) for time in times if time is not None), default=None)
 
     # How the writes went.
@@ -285,9 +309,10 @@ class Controller:
         return self._answers.refuse(write, newest, nanoseconds(now), gone=_arguments.flag("gone", gone))
 
     def refuse_object(self, write: ObjectWrite, error: str, *, now: TimeLike, is_there: bool = False) -> None:
-        """One of a turn's `objects` was refused; whoever wanted it says so on the check, and tries again later.
+        """One of a turn's `objects` was refused, or nobody knows what became of it: it is tried again later.
 
-        What follows it among the objects of that workload for its check is to be left out.
+        What follows it among the objects of that workload for its check is to be left out. A status is sent again for
+        the next version that a watch shows, or after a pause that grows.
 
         Args:
             write: The write.
@@ -297,9 +322,15 @@ class Controller:
         """
         _arguments.instance("write", write, ObjectWrite)
         why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)
-        about = self._families if write.object.kind == "Workload" else self._check_reviews
-        about.refused(write, why, is_there=is_known, now=nanoseconds(now))
-        self._idle_cycles.end()
+        ref, at = write.object, nanoseconds(now)
+        if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
+            self._statuses.refused(write, at)
+        elif ref.kind == "Workload" and write.workload == (ref.namespace, ref.name):
+            self._retention.refused(write, at)
+        else:
+            about = self._families if ref.kind == "Workload" else self._check_reviews
+            about.refused(write, why, is_there=is_known, now=at)
+            self._idle_cycles.end()
 
     # What jobs do.
 
@@ -390,6 +421,8 @@ class Controller:
         considered: Callable[[Considered], None] | None = None,
         metrics: Metrics | None = None,
         checks: Sequence[CheckController] = (),
+        schedules: bool = True,
+        status_delay_seconds: int | None = 1,
     ) -> Self:
         """A controller that goes on with what another had saved. Its watches may begin where `watched` says.
 
@@ -403,13 +436,21 @@ class Controller:
             considered: As for a new one.
             metrics: As for a new one.
             checks: As for a new one; they are told of all that is in what was saved.
+            schedules: As for a new one.
+            status_delay_seconds: As for a new one.
 
         Raises:
             ValueError: It was saved in another format, or is not what was saved.
         """
         read = ControllerSave.read(saved)
         controller = cls(
-            configuration, models_readiness=models_readiness, considered=considered, metrics=metrics, checks=checks
+            configuration,
+            models_readiness=models_readiness,
+            considered=considered,
+            metrics=metrics,
+            checks=checks,
+            schedules=schedules,
+            status_delay_seconds=status_delay_seconds,
         )
         controller._restore(read, nanoseconds(now))
         return controller

@@ -8,6 +8,8 @@ from kueuecore._json import JsonObject
 from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.queue_statuses import QueueStatuses, is_answer
+from kueuecore.controller.retention import Retention
 from kueuecore.controller.validation import check
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Key, Version, Versions
@@ -29,6 +31,8 @@ class ObjectIntake:
         check_reviews: Gets what check controllers look at.
         families: Gets Workloads and queues.
         idle_cycles: Ends with each change.
+        statuses: Gets queues and cohorts.
+        retention: Gets the Workloads, too.
         metrics: Gets the configuration, queues, cohorts and Workloads.
     """
 
@@ -39,6 +43,8 @@ class ObjectIntake:
         check_reviews: CheckReviews,
         families: VariantFamilies,
         idle_cycles: IdleCycles,
+        statuses: QueueStatuses,
+        retention: Retention,
         metrics: Metrics | None,
     ) -> None:
         self._engine = engine
@@ -46,9 +52,13 @@ class ObjectIntake:
         self._check_reviews = check_reviews
         self._families = families
         self._idle_cycles = idle_cycles
+        self._statuses = statuses
+        self._retention = retention
         self._metrics = metrics
         if metrics is not None:
             metrics.configure(engine.configuration)
+        # Has anything come since the last turn that may have to be reconciled?
+        self.has_news = False
         self.versions = Versions()
         # All but the Workloads, to save them.
         self.others: dict[Key, JsonObject] = {}
@@ -62,8 +72,16 @@ class ObjectIntake:
         """Does a version of an object that exists say anything new?"""
         return self.versions.is_news(key, version)
 
-    def take(self, key: Key, version: Version, manifest: JsonObject, at: int) -> None:
-        """This is how an object is now."""
+    def take(self, key: Key, version: Version, manifest: JsonObject, at: int, *, is_echo: bool = False) -> None:
+        """This is how an object is now.
+
+        Args:
+            key: Kind, namespace and name.
+            version: Its version.
+            manifest: The object.
+            at: The time.
+            is_echo: Is that what was written here, as it was written?
+        """
         is_workload = key[0] == "Workload"
         if self._check_reviews.controllers and not is_workload:
             # A check controller may refuse it, and is to see nothing that the engine refuses.
@@ -73,17 +91,21 @@ class ObjectIntake:
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         self.versions.put(key, version)
-        self._idle_cycles.end()
-        if key[0] == "ClusterQueue":
-            self._idle_cycles.flavors_changed()
+        if not is_answer(manifest, self.others.get(key)):
+            self.has_news |= not is_echo
+            self._idle_cycles.end()
+            if key[0] == "ClusterQueue":
+                self._idle_cycles.flavors_changed()
         if self._metrics is not None:
             self._metrics.note(key, manifest)
         if is_workload:
             self._workloads.put(key[1:], manifest)
+            self._retention.note(key[1:], manifest)
         self._families.observe(manifest)
         if is_workload:
             return
         self.others[key] = manifest
+        self._statuses.note(key, manifest, at)
 
     def observe_deletion(self, key: Key, version: Version, at: int) -> bool:
         """A watch says that an object has gone; is that news?"""
@@ -102,9 +124,12 @@ class ObjectIntake:
         self.versions.drop(key, Version(seen.uid if seen is not None else version.uid, version.text))
         self._idle_cycles.end()
         self._families.forget(key)
+        self.has_news = True
         if key[0] == "Workload":
             self._workloads.drop(key[1:])
+            self._retention.note(key[1:], None)
         self.others.pop(key, None)
+        self._statuses.note(key, None, at)
         if self._metrics is not None:
             self._metrics.note(key, None)
         if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:

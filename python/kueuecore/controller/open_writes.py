@@ -26,7 +26,7 @@ class OpenWrites:
     def __init__(self, engine: Engine, records: WorkloadRecords) -> None:
         self._engine = engine
         self._records = records
-        self._writer = WorkloadWriter(engine.configuration)
+        self.writer = WorkloadWriter(engine.configuration)
         self._loose_events: list[Event] = []
         engine.take_written()
 
@@ -48,7 +48,7 @@ class OpenWrites:
                 if not write.subresource or record.told != NOTHING:
                     self._records.mark(key)
             elif record.told != NOTHING:
-                write = self._write(record, self._writer.after_job(record.data, record.told, at))
+                write = self._write(record, self.writer.after_job(record.data, record.told, at))
                 record.told, record.telling = NOTHING, NOTHING if write is None else record.told
             if write is not None:
                 record.write = write
@@ -61,7 +61,7 @@ class OpenWrites:
 
     def open_label(self, record: WorkloadRecord, name: str) -> WorkloadWrite:
         """The write that gives a Workload a label with the value `true`; none of it is open."""
-        record.write = self._writer.label(record.data, name)
+        record.write = self.writer.label(record.data, name)
         return record.write
 
     def is_stored(self, record: WorkloadRecord) -> bool:
@@ -75,4 +75,4 @@ class OpenWrites:
         return events
 
     def _write(self, record: WorkloadRecord, state: WorkloadState) -> WorkloadWrite | None:
-        return self._writer.write(record.data, state, record.events)
+        return self.writer.write(record.data, state, record.events)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch, transplanted, whole_seconds
+from kueuecore.checks import check_states
 from kueuecore.configuration import Configuration
 from kueuecore.controller.versions import key_of
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
@@ -29,6 +30,7 @@ class WorkloadWriter:
     def __init__(self, configuration: Configuration | None) -> None:
         # An engine without queues renders a stored status, so that only what has changed is a change.
         self._engine = Engine(configuration)
+        self._applies = configuration is None or not configuration.is_enabled("WorkloadRequestUseMergePatch")
         self._n_writes = 0
 
     def write(self, stored: JsonObject, state: WorkloadState, events: Sequence[Event] = ()) -> WorkloadWrite | None:
@@ -44,6 +46,8 @@ class WorkloadWriter:
             return write("", {"metadata": _guard(stored), "spec": spec})
         before, wanted = object_at(stored, "status"), whole_seconds(dict(state.status))
         assert isinstance(wanted, dict)
+        if self._applies and "admissionChecks" in wanted:
+            wanted["admissionChecks"] = _with_retry_counts(list_at(wanted, "admissionChecks"), check_states(stored))
         after = transplanted(before, dict(rendered.status), wanted)
         patch = merge_patch(before, after)
         if not patch:
@@ -62,6 +66,11 @@ class WorkloadWriter:
         _, namespace, name = key_of(stored)
         self._n_writes += 1
         return partial(WorkloadWrite, namespace, name, text_at(stored, "metadata", "uid"), self._n_writes)
+
+    def without_finalizer(self, stored: JsonObject, finalizer: str) -> WorkloadWrite:
+        """What takes a finalizer off a stored Workload."""
+        kept = [it for it in list_at(stored, "metadata", "finalizers") if it != finalizer]
+        return self._next_write(stored)("", {"metadata": {**_guard(stored), "finalizers": kept}})
 
     def after_job(self, stored: JsonObject, told: JobReport, at: int) -> WorkloadState:
         """What a stored Workload is after what its job has done; nobody else hears of it before that is written."""
@@ -88,7 +97,20 @@ class WorkloadWriter:
         return state
 
 
+def _with_retry_counts(entries: list[JsonValue], stored: Mapping[str, JsonObject]) -> list[JsonValue]:
+    """Checks with the counts that they are stored with.
+
+    Kueue leaves the count out of a check that begins anew after anything but Retry. Its server-side apply does not take
+    away what the check's own controller has applied, too (rules/07 §3).
+    """
+    kept: list[JsonValue] = []
+    for entry in entries:
+        count = stored.get(text_at(entry, "name"), {}).get("retryCount") if isinstance(entry, dict) else None
+        kept.append({"retryCount": count, **entry} if isinstance(entry, dict) and count is not None else entry)
+    return kept
+
+
 def _guard(stored: JsonObject) -> JsonObject:
-    """Others may be quicker; then a write is refused."""
+    """For which version a patch is made: others may be quicker; then it is refused."""
     metadata = object_at(stored, "metadata")
     return {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}

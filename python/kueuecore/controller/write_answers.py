@@ -76,7 +76,7 @@ class WriteAnswers:
         if newer is not None and Version.of(newer).is_newer_than(version):
             self._objects.take(("Workload", *key), Version.of(newer), newer, at)
         elif is_of_job or not self._workloads.is_marked(key) or self._writes.is_stored(known):
-            self._objects.take(("Workload", *key), version, after, at)
+            self._objects.take(("Workload", *key), version, after, at, is_echo=not is_of_job)
         return True
 
     def refuse(self, write: WorkloadWrite, newest: JsonObject | None, at: int, *, gone: bool) -> bool:

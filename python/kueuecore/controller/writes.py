@@ -57,8 +57,9 @@ class Turn:
         decision: What the cycle decided.
         writes: What is to be written now; in any order, and at once.
         events: Events that go with no write.
-        objects: What check controllers want done with other objects, and the variants to create and delete, in this
-            order. A watch tells how that went, or `Controller.refuse_object`.
+        objects: What is to be done with other objects, in this order: what check controllers want, variants to create
+            and delete, Workloads that were kept long enough, statuses of queues. A watch shows how that went, or
+            `Controller.refuse_object` is told.
     """
 
     decision: Decision

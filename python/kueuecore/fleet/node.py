@@ -116,7 +116,7 @@ class Node:
         if self._settings.capacity is not None:
             deletes = configuration is None or configuration.is_enabled("CleanupProvisioningRequestsOnEviction")
             checks.append(ProvisioningController(deletes_on_eviction=deletes))
-        controller = Controller(configuration, checks=checks)
+        controller = Controller(configuration, checks=checks, status_delay_seconds=None)
         return controller, JobController(controller, configuration=self._managed)
 
     def next_wake(self) -> int | None:

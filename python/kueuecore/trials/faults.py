@@ -14,7 +14,9 @@ from random import Random
 from typing import Any
 
 from kueuecore.api_server import ApiServer, RefusedError
+from kueuecore.checks import ObjectWrite
 from kueuecore.controller import WATCHED, Controller, WorkloadWrite
+from kueuecore.controller.queue_statuses import with_status
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.testing.history import START
@@ -29,6 +31,8 @@ _NAMESPACE = "default"
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
 # Workloads of the sizes in which a queue has room for some and not for all.
 _CPUS = (1, 1, 2, 3, 4)
+# Longer than any write waits that got lost.
+_LONGEST_PAUSE_NS = 300 * _SECOND_NS
 # Enough turns for whatever a small world comes to.
 _MOST_TURNS = 60
 
@@ -77,6 +81,7 @@ class FaultyHistory:
 
     def __init__(self, seed: int, *, make: Callable[[], Controller] = Controller, n_steps: int = 36) -> None:
         self.random = Random(seed)
+        self._random_statuses = Random(f"statuses {seed}")
         self.make = make
         self.n_steps = n_steps
         # As strict as a server: what it would refuse is refused here.
@@ -234,7 +239,8 @@ class FaultyHistory:
         """The leader takes a turn and writes; each write goes its own way."""
         self.happened["turns"] += 1
         leader = self.leader
-        for write in leader.controller.turn(self.cluster.now).writes:
+        turn = leader.controller.turn(self.cluster.now)
+        for write in turn.writes:
             way = self.random.choice(
                 ("well", "well", "well", "late", "refused", "conflict", "unheard", "before", "after")
             )
@@ -257,7 +263,30 @@ class FaultyHistory:
                 leader.late.append((write, answer))
             else:
                 leader.controller.confirm(write, answer, now=self.cluster.now)
+        for status in turn.objects:
+            self._turn_status(status)
         self._tell_of_jobs()
+
+    def _turn_status(self, write: ObjectWrite) -> None:
+        """The status of a queue goes its own way, too; a watch may tell how it went, or nobody."""
+        way = self._random_statuses.choice(("well", "well", "well", "refused", "conflict", "unheard", "lost"))
+        self.happened[f"statuses {way}"] += 1
+        if way == "lost":
+            return
+        if way == "conflict":
+            ref = write.object
+            labels = {"metadata": {"labels": {"version": str(self.cluster.version)}}}
+            self.cluster.patch(ref.kind, ref.name, labels, namespace=ref.namespace)
+        is_written = way != "refused" and self._send_status(write)
+        if not is_written or way == "unheard":
+            self.leader.controller.refuse_object(write, "not now", now=self.cluster.now)
+
+    def _send_status(self, write: ObjectWrite) -> bool:
+        try:
+            self.cluster.update(write.manifest, subresource="status")
+        except RefusedError:
+            return False
+        return True
 
     def _restart_leader(self) -> None:
         index = self.replicas.index(self.leader)
@@ -397,8 +426,22 @@ class FaultyHistory:
             write.name for _ in range(6) for write in fresh.turn(self.cluster.now).writes if "Admitted" in write.gained
         ]
         assert not admitted, f"forgotten: {admitted}"
+        self._check_statuses(leader.controller, fresh)
         places = {it.name: it.place is None for it in engine.workloads()}
         assert places == {it.name: it.place is None for it in fresh.engine.workloads()}, "who is in a queue"
+
+    def _check_statuses(self, *controllers: Controller) -> None:
+        """Every queue is stored with the status that whoever is asked says it has."""
+        for stored in (it for kind in ("ClusterQueue", "LocalQueue") for it in self.cluster.list(kind)[0]):
+            kind, name = stored["kind"], stored["metadata"]["name"]
+            for controller in controllers:
+                queue = (
+                    controller.engine.cluster_queue(name)
+                    if kind == "ClusterQueue"
+                    else controller.engine.local_queue(name, namespace=_NAMESPACE)
+                )
+                after = with_status(stored, queue.status, now=self.cluster.now)
+                assert after is stored, f"{kind} {name} is stored with {stored.get('status')}, not {after['status']}"
 
     def _come_to_rest(self, controller: Controller) -> bool:
         """Until nothing more is written. False if workloads evict each other in a circle, as in Kueue."""
@@ -412,13 +455,16 @@ class FaultyHistory:
                 if {"Evicted", "QuotaReserved"} <= set(conditions_that_hold(workload)):
                     controller.stopped(name, namespace=_NAMESPACE)
             self.cluster.now += _SECOND_NS
-            writes = controller.turn(self.cluster.now).writes
-            for write in writes:
+            turn = controller.turn(self.cluster.now)
+            for write in turn.writes:
                 answer = self._send(write)
                 assert answer is not None, "nobody else writes now"
                 controller.confirm(write, answer, now=self.cluster.now)
+            for status in turn.objects:
+                assert self._send_status(status), "nobody else writes now"
+            is_idle = not turn.writes and not turn.objects
             wake = controller.next_wake(self.cluster.now)
-            if not writes and wake != self.cluster.now:
+            if is_idle and (wake is None or wake > self.cluster.now + _LONGEST_PAUSE_NS):
                 return True
         assert find_preemption_loop(controller.engine, now=self.cluster.now), "it does not come to rest"
         return False

@@ -77,7 +77,7 @@ class World:
             self.api.create(made)
 
     def restart(self) -> None:
-        self.controller = Controller(self.config, metrics=self.metrics)
+        self.controller = Controller(self.config, metrics=self.metrics, status_delay_seconds=None)
         self.seen = 0
 
     def watch(self) -> None:

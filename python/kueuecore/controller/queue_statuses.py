@@ -1,0 +1,181 @@
+"""The statuses of ClusterQueues, LocalQueues and Cohorts: what Kueue's controllers of queues write (rules/02 §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._patches import whole_seconds
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.versions import Key
+from kueuecore.engine import Engine
+from kueuecore.times import format_time
+
+__all__ = ["QueueStatuses", "is_answer", "with_status"]
+
+_SECOND_NS = 1_000_000_000
+_OF_VERSION = frozenset({"resourceVersion", "managedFields"})
+_KINDS = frozenset({"ClusterQueue", "LocalQueue", "Cohort"})
+
+
+def is_answer(manifest: JsonObject, before: JsonObject | None) -> bool:
+    """Do two versions of a queue or cohort differ in their statuses at most, as after a write of one?"""
+    if before is None or text_at(manifest, "kind") not in _KINDS:
+        return False
+    return _without_status(manifest) == _without_status(before)
+
+
+def _without_status(manifest: JsonObject) -> JsonObject:
+    metadata = {name: it for name, it in object_at(manifest, "metadata").items() if name not in _OF_VERSION}
+    return {**manifest, "metadata": metadata, "status": None}
+
+
+class QueueStatuses:
+    """Writes what the engine says of queues and cohorts where it is not what is stored.
+
+    Looks at those that have changed since the last time, in the engine or as they are stored, and at no others.
+
+    Args:
+        engine: What it says is to be stored.
+        delay_ns: How long a change waits for others, in nanoseconds; `None`: nothing is written.
+    """
+
+    def __init__(self, engine: Engine, *, delay_ns: int | None) -> None:
+        self._engine = engine
+        self._delay_ns = delay_ns
+        # The objects as the API server has them.
+        self._stored: dict[Key, JsonObject] = {}
+        # What may have to be written, and since when.
+        self._open: dict[Key, int] = {}
+        self._sent = SentWrites()
+        if delay_ns is not None:
+            engine._core._take_changed_queues(None)
+
+    def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
+        """This is how an object is stored now; `None`: it has gone."""
+        if self._delay_ns is None or key[0] not in _KINDS:
+            return
+        if manifest is None:
+            self._stored.pop(key, None)
+            self._drop(key)
+            return
+        self._stored[key] = manifest
+        self._open.setdefault(key, at)
+        # What comes of a write mostly says what the engine says: that is not worth a turn.
+        if self._sent.has(key) and with_status(manifest, self._rendered(key), now=at) is manifest:
+            self._drop(key)
+
+    def take_writes(self, at: int) -> list[ObjectWrite]:
+        """The writes that are due: one at most for each version of an object."""
+        if self._delay_ns is None:
+            return []
+        for kind, namespace, name in self._engine._core._take_changed_queues(None):
+            self._open.setdefault((kind, namespace, name), at)
+        writes: list[ObjectWrite] = []
+        for key, since in list(self._open.items()):
+            stored = self._stored.get(key)
+            if stored is None:
+                # Only named, or not seen yet.
+                self._drop(key)
+            elif at >= since + self._delay_ns and self._sent.may_send(key, stored, at):
+                after = with_status(stored, self._rendered(key), now=at)
+                if after is stored:
+                    self._drop(key)
+                    continue
+                self._sent.send(key, stored, at)
+                self._open[key] = at
+                writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, after, ("", "")))
+        return writes
+
+    def refused(self, write: ObjectWrite, at: int) -> None:
+        """A write was refused: it is tried again after a pause, or as soon as a watch shows another version."""
+        ref = write.object
+        self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+
+    def next_wake(self) -> int | None:
+        """When the next write is due; `None`: none is."""
+        if self._delay_ns is None:
+            return None
+        times = (
+            max(since + self._delay_ns, self._sent.next_time(key, stored))
+            for key, since in self._open.items()
+            if (stored := self._stored.get(key)) is not None
+        )
+        return min(times, default=None)
+
+    def _drop(self, key: Key) -> None:
+        self._open.pop(key, None)
+        self._sent.forget(key)
+
+    def _rendered(self, key: Key) -> Mapping[str, Any]:
+        kind, namespace, name = key
+        core = self._engine._core
+        if kind == "ClusterQueue":
+            return core.cluster_queue_status(name)
+        return core.cohort_status(name) if kind == "Cohort" else core.local_queue_status(namespace, name)
+
+
+def with_status(stored: JsonObject, rendered: Mapping[str, Any], *, now: int) -> JsonObject:
+    """An object with what the engine says in its status; fields and conditions of others stay as they are.
+
+    Args:
+        stored: A ClusterQueue, LocalQueue or Cohort as the API server has it.
+        rendered: Its status as the engine says it.
+        now: The time of a condition that changes, in nanoseconds since 1970.
+
+    Returns:
+        The object; the same one if it says all that already.
+
+    Example:
+        >>> with_status({"kind": "Cohort", "status": {"x": 1}}, {"fairSharing": {"weightedShare": 7}}, now=0)["status"]
+        {'x': 1, 'fairSharing': {'weightedShare': 7}}
+    """
+    before = object_at(stored, "status")
+    after: JsonObject = {**before, **{name: it for name, it in rendered.items() if name not in _SPECIAL}}
+    # An empty list is not written, and who shares nothing says nothing of it.
+    for name in ("flavorsReservation", "flavorsUsage"):
+        if not after.get(name):
+            after.pop(name, None)
+    if "conditions" in rendered:
+        after["conditions"] = _conditions(stored, rendered["conditions"], now)
+    if text_at(stored, "kind") != "LocalQueue":
+        after.pop("fairSharing", None)
+        if "fairSharing" in rendered:
+            after["fairSharing"] = rendered["fairSharing"]
+    elif "fairSharing" in rendered:
+        # A LocalQueue keeps what it has used even while nobody samples it.
+        used = whole_seconds(rendered["fairSharing"])
+        assert isinstance(used, dict)
+        after["fairSharing"] = {**used, **object_at(before, "fairSharing"), **_sampled(used)}
+    return stored if _without_zeros(after) == _without_zeros(before) else {**stored, "status": after}
+
+
+_SPECIAL = frozenset({"conditions", "fairSharing"})
+_COUNTS = frozenset({"pendingWorkloads", "reservingWorkloads", "admittedWorkloads"})
+
+
+def _sampled(used: JsonObject) -> JsonObject:
+    return {"admissionFairSharingStatus": used["admissionFairSharingStatus"]}
+
+
+def _without_zeros(status: JsonObject) -> JsonObject:
+    """A count that is not there is 0, and a list that is empty as good as none."""
+    return {name: it for name, it in status.items() if not (it == 0 and name in _COUNTS) and it != []}
+
+
+def _conditions(stored: JsonObject, rendered: list[JsonObject], now: int) -> list[JsonValue]:
+    """The conditions of a status; the time of one changes with its status only."""
+    entries = list_at(stored, "status", "conditions")
+    for condition in rendered:
+        old = next((it for it in entries if isinstance(it, dict) and it.get("type") == condition["type"]), None)
+        time = format_time(now // _SECOND_NS * _SECOND_NS)
+        if old is not None and old.get("status") == condition["status"]:
+            time = text_at(old, "lastTransitionTime") or time
+        new: JsonObject = {"lastTransitionTime": time, **condition}
+        generation = object_at(stored, "metadata").get("generation")
+        if isinstance(generation, int) and generation:
+            new["observedGeneration"] = generation
+        entries = [*entries, new] if old is None else [new if it is old else it for it in entries]
+    return entries

@@ -1,0 +1,127 @@
+"""Finished Workloads are deleted once they were kept long enough, as Kueue's workload controller does (rules/07 §9)."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
+from kueuecore.configuration import Configuration
+from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.workload_records import WorkloadRecords
+from kueuecore.controller.workload_writer import WorkloadWriter
+from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
+from kueuecore.decisions import Event
+from kueuecore.times import duration_ns, nanoseconds
+
+__all__ = ["Retention", "retention_ns"]
+
+_FINALIZER = "kueue.x-k8s.io/resource-in-use"
+
+
+def retention_ns(configuration: Configuration) -> int | None:
+    """How long finished Workloads are kept, in nanoseconds; `None`: for ever."""
+    after = text_at(configuration.to_dict(), "objectRetentionPolicies", "workloads", "afterFinished")
+    return duration_ns(after) if after else None
+
+
+class Retention:
+    """The finished Workloads, and when each is to go.
+
+    Args:
+        configuration: Says how long they are kept.
+        workloads: The Workloads as they are stored.
+        writer: Makes the writes of Workloads.
+    """
+
+    def __init__(self, configuration: Configuration, workloads: WorkloadRecords, writer: WorkloadWriter) -> None:
+        self._after_ns = retention_ns(configuration)
+        self._workloads = workloads
+        self._writer = writer
+        self._due: dict[WorkloadKey, int] = {}
+        # The same by time; some of it does not hold any more.
+        self._times: list[tuple[int, WorkloadKey]] = []
+        # Those whose time has come.
+        self._ripe: dict[WorkloadKey, None] = {}
+        self._sent = SentWrites()
+        self._events: list[Event] = []
+
+    def note(self, key: WorkloadKey, manifest: JsonObject | None) -> None:
+        """This is how a Workload is stored now; `None`: it has gone."""
+        if self._after_ns is None:
+            return
+        finished = None if manifest is None else conditions_that_hold(manifest).get("Finished")
+        # Whoever deletes it already need not be helped, unless the finalizer is in the way.
+        is_done = manifest is not None and _is_going(manifest) and not _has_finalizer(manifest)
+        if finished is None or is_done:
+            self._due.pop(key, None)
+            self._ripe.pop(key, None)
+            self._sent.forget(("Workload", *key))
+            return
+        due = nanoseconds(text_at(finished, "lastTransitionTime")) + self._after_ns
+        if self._due.get(key) != due:
+            self._due[key] = due
+            heappush(self._times, (due, key))
+
+    def take_writes(self, at: int) -> tuple[list[WorkloadWrite], list[ObjectWrite]]:
+        """What is due: Kueue's finalizer is taken off a Workload, and what has none is deleted."""
+        writes: list[WorkloadWrite] = []
+        deletions: list[ObjectWrite] = []
+        while self._times and self._times[0][0] <= at:
+            due, key = heappop(self._times)
+            if self._due.get(key) == due:
+                self._ripe[key] = None
+        for key in list(self._ripe):
+            record = self._workloads.get(key)
+            if record is None or not self._workloads.is_settled(key):
+                continue
+            stored, ref = record.data, ("Workload", *key)
+            if _has_finalizer(stored):
+                record.write = self._writer.without_finalizer(stored, _FINALIZER)
+                writes.append(record.write)
+            elif self._sent.may_send(ref, stored, at):
+                if not self._sent.has(ref):
+                    self._events.append(Event("Normal", "Deleted", *key, _MESSAGE))
+                self._sent.send(ref, stored, at)
+                deletions.append(ObjectWrite(ObjectWriteKind.DELETE, _reference(stored), key))
+        return writes, deletions
+
+    def take_events(self) -> tuple[Event, ...]:
+        """The events of what was deleted."""
+        events, self._events = tuple(self._events), []
+        return events
+
+    def refused(self, write: ObjectWrite, at: int) -> None:
+        """A deletion was refused: it is tried again after a pause."""
+        self._sent.refuse(("Workload", *write.workload), at)
+
+    def next_wake(self) -> int | None:
+        """When the next Workload is to go; `None`: none is."""
+        while self._times and self._due.get(self._times[0][1]) != self._times[0][0]:
+            heappop(self._times)
+        times = [
+            self._sent.next_time(("Workload", *key), record.data)
+            for key in self._ripe
+            if (record := self._workloads.get(key)) is not None and record.write is None
+        ]
+        times += (due for due, _ in self._times[:1])
+        return min(times, default=None)
+
+
+_MESSAGE = "Deleted finished workload due to elapsed retention"
+
+
+def _has_finalizer(manifest: JsonObject) -> bool:
+    return _FINALIZER in list_at(manifest, "metadata", "finalizers")
+
+
+def _is_going(manifest: JsonObject) -> bool:
+    return bool(text_at(manifest, "metadata", "deletionTimestamp"))
+
+
+def _reference(manifest: JsonObject) -> JsonObject:
+    metadata = object_at(manifest, "metadata")
+    kept: JsonObject = {
+        name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata
+    }
+    return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": kept}

@@ -1,0 +1,75 @@
+"""Writes of objects on their way: which wait for an answer, and when one that stays away is sent again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject
+from kueuecore.controller.versions import Key
+
+__all__ = ["SentWrites"]
+
+_SECOND_NS = 1_000_000_000
+# An answer may take its time; what was refused is tried again soon, and then less and less often.
+_ANSWER_NS = 10 * _SECOND_NS
+_FIRST_PAUSE_NS = _SECOND_NS
+_LONGEST_PAUSE_NS = 300 * _SECOND_NS
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A write that was sent.
+
+    Args:
+        stored: The version of the object for which it was made.
+        again: When to send it again if the object stays as it is, in nanoseconds since 1970.
+        n_tries: How often it was sent for this version.
+    """
+
+    stored: JsonObject
+    again: int
+    n_tries: int
+
+
+class SentWrites:
+    """For each object, the write that waits until a watch shows a newer version of it.
+
+    A write without an answer is sent again after ten seconds, one that was refused after one. The pause doubles each
+    time for the same version, up to five minutes.
+    """
+
+    def __init__(self) -> None:
+        self._sent: dict[Key, _Sent] = {}
+
+    def may_send(self, key: Key, stored: JsonObject, at: int) -> bool:
+        """Is no write of this version on its way?"""
+        sent = self._sent.get(key)
+        return sent is None or sent.stored is not stored or at >= sent.again
+
+    def send(self, key: Key, stored: JsonObject, at: int) -> None:
+        """A write of this version is sent now."""
+        sent = self._sent.get(key)
+        n_tries = sent.n_tries + 1 if sent is not None and sent.stored is stored else 1
+        self._sent[key] = _Sent(stored, at + _pause_ns(_ANSWER_NS, n_tries), n_tries)
+
+    def refuse(self, key: Key, at: int) -> None:
+        """The write was refused."""
+        if (sent := self._sent.get(key)) is not None:
+            sent.again = at + _pause_ns(_FIRST_PAUSE_NS, sent.n_tries)
+
+    def has(self, key: Key) -> bool:
+        """Was a write sent, of whatever version?"""
+        return key in self._sent
+
+    def forget(self, key: Key) -> None:
+        """There is nothing to write, or nothing to write to."""
+        self._sent.pop(key, None)
+
+    def next_time(self, key: Key, stored: JsonObject) -> int:
+        """When a write of this version may be sent, in nanoseconds since 1970; 0: at once."""
+        sent = self._sent.get(key)
+        return 0 if sent is None or sent.stored is not stored else sent.again
+
+
+def _pause_ns(first_ns: int, n_tries: int) -> int:
+    return min(first_ns << min(n_tries - 1, 16), _LONGEST_PAUSE_NS)
