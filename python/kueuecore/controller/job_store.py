@@ -47,6 +47,8 @@ class JobStore:
         # By the owner: the jobs below it, and its Workloads.
         self._children: defaultdict[Key, dict[JobKey, None]] = defaultdict(dict)
         self._owned: defaultdict[Key, dict[_Name, None]] = defaultdict(dict)
+        # By the set: its pods, and the StatefulSets of a LeaderWorkerSet.
+        self._members: defaultdict[Key, dict[Key, None]] = defaultdict(dict)
         # By the Workload that they name.
         self._naming: defaultdict[_Name, dict[JobKey, None]] = defaultdict(dict)
         self._surroundings: Surroundings | None = None
@@ -95,6 +97,8 @@ class JobStore:
     def _link(self, manifest: JsonObject) -> None:
         kind, namespace, name = key_of(manifest)
         self._by_key[self._long_key(manifest)] = manifest
+        for it in _sets_of(manifest):
+            self._members[it][key_of(manifest)] = None
         if kind == "Workload":
             for owner in list_at(manifest, "metadata", "ownerReferences"):
                 self._owned[text_at(owner, "kind"), namespace, text_at(owner, "name")][namespace, name] = None
@@ -110,6 +114,8 @@ class JobStore:
     def _unlink(self, manifest: JsonObject) -> None:
         kind, namespace, name = key_of(manifest)
         self._by_key.pop(self._long_key(manifest), None)
+        for it in _sets_of(manifest):
+            _remove(self._members, it, key_of(manifest))
         if kind == "Workload":
             for owner in list_at(manifest, "metadata", "ownerReferences"):
                 _remove(self._owned, (text_at(owner, "kind"), namespace, text_at(owner, "name")), (namespace, name))
@@ -153,7 +159,9 @@ class JobStore:
                 yield ObjectRef(owner[0], owner[2], namespace) if job is None else self.job_key(job)
         else:
             yield self.job_key(manifest)
-            yield from self._sets_of(manifest)
+            for it in _sets_of(manifest):
+                if it in self._objects:
+                    yield ObjectRef(it[0], it[2], it[1])
             owners = [key_of(manifest)]
         # Children of children, too; who owns himself is met once.
         seen = set(owners)
@@ -163,16 +171,6 @@ class JobStore:
                 if (its := (child.kind, child.namespace, child.name)) not in seen:
                     seen.add(its)
                     owners.append(its)
-
-    def _sets_of(self, manifest: JsonObject) -> Iterator[JobKey]:
-        """The set that a pod serves in, which lets it join; of a StatefulSet the LeaderWorkerSet, which follows it."""
-        kind, namespace, _ = key_of(manifest)
-        names = [(LEADER_WORKER_SET.kind, labels_of(manifest).get(SET_NAME, ""))]
-        if kind == "Pod":
-            names.append((STATEFUL_SET.kind, text_at(controller_of(manifest), "name")))
-        for set_kind, name in names if kind in ("Pod", STATEFUL_SET.kind) else ():
-            if (set_kind, namespace, name) in self._objects:
-                yield ObjectRef(set_kind, name, namespace)
 
     def job(self, key: JobKey) -> JsonObject | None:
         """A job, or the group of some pods."""
@@ -200,7 +198,11 @@ class JobStore:
         if self._surroundings is None:
             around = [it for it in self._objects.values() if not self._is_followed(it)]
             self._surroundings = surroundings_of(around, self._configuration, self._integrations)
-        return self._surroundings.beside(self._workloads_of(job), self._by_key)
+        key = key_of(job)
+        members = None
+        if key[0] in (STATEFUL_SET.kind, LEADER_WORKER_SET.kind):
+            members = [self._objects[it] for it in self._members.get(key, ())]
+        return self._surroundings.beside(self._workloads_of(job), self._by_key, members)
 
     def _workloads_of(self, job: JsonObject) -> Iterable[JsonObject]:
         namespace = text_at(job, "metadata", "namespace")
@@ -218,6 +220,15 @@ class JobStore:
             above = self._objects.get((text_at(owner, "kind"), namespace, text_at(owner, "name")))
         found = (self._objects.get(("Workload", *it)) for it in keys)
         return [it for it in found if it is not None]
+
+
+def _sets_of(manifest: JsonObject) -> Iterator[Key]:
+    """The set that a pod serves in, which lets it join; of a StatefulSet the LeaderWorkerSet, which follows it."""
+    kind, namespace, _ = key_of(manifest)
+    if kind in ("Pod", STATEFUL_SET.kind) and (name := labels_of(manifest).get(SET_NAME)):
+        yield LEADER_WORKER_SET.kind, namespace, name
+    if kind == "Pod" and text_at(owner := controller_of(manifest), "kind") == STATEFUL_SET.kind:
+        yield STATEFUL_SET.kind, namespace, text_at(owner, "name")
 
 
 def _age(pod: JsonObject) -> tuple[str, str]:

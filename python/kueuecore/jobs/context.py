@@ -189,6 +189,7 @@ class Surroundings:
         workloads: Namespace and name, and the Workload.
         owned: Names of the Workloads of an owner, by namespace and the owner's apiVersion, kind, name and UID.
         by_key: Every object by (apiVersion, kind, namespace, name).
+        members: The pods and StatefulSets of the set that is looked at; None if they are to be looked for among all.
     """
 
     configuration: JobsConfiguration = field(default_factory=JobsConfiguration)
@@ -205,6 +206,7 @@ class Surroundings:
     workloads: Mapping[tuple[str, str], JsonObject] = field(default_factory=dict)
     owned: Mapping[tuple[str, str, str, str, str], Sequence[str]] = field(default_factory=dict)
     by_key: Mapping[tuple[str, str, str, str], JsonObject] = field(default_factory=dict)
+    members: Sequence[JsonObject] | None = None
 
     @classmethod
     def of(
@@ -279,14 +281,25 @@ class Surroundings:
         )
 
     def beside(
-        self, workloads: Iterable[JsonObject], by_key: Mapping[tuple[str, str, str, str], JsonObject] | None = None
+        self,
+        workloads: Iterable[JsonObject],
+        by_key: Mapping[tuple[str, str, str, str], JsonObject] | None = None,
+        members: Sequence[JsonObject] | None = None,
     ) -> Surroundings:
-        """The same, with these Workloads alone; and with all objects by their keys, if these have changed."""
+        """The same, with these Workloads alone; and with all objects by their keys, if these have changed.
+
+        Args:
+            workloads: The Workloads.
+            by_key: All objects by their keys; None if they are the same.
+            members: The pods and StatefulSets of a set that is looked at, where somebody knows them.
+        """
         default = self.configuration.default_namespace
         found = {
             (text_at(it, "metadata", "namespace") or default, text_at(it, "metadata", "name")): it for it in workloads
         }
-        return replace(self, workloads=found, owned=_owned(found), by_key=self.by_key if by_key is None else by_key)
+        every = self.by_key if by_key is None else by_key
+        known = self.members if members is None else members
+        return replace(self, workloads=found, owned=_owned(found), by_key=every, members=known)
 
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate that matters to jobs is on."""

@@ -18,8 +18,13 @@ _REVISION = "controller-revision-hash"
 
 
 def objects_beside(job: JsonObject, api_version: str, kind: str, surroundings: Surroundings) -> Iterator[JsonObject]:
-    """The objects of a kind in the namespace of a job."""
+    """The objects of a kind in the namespace of a job, at least those that may be of a set."""
     namespace = text_at(job, "metadata", "namespace") or surroundings.configuration.default_namespace
+    if surroundings.members is not None:
+        for member in surroundings.members:
+            if (text_at(member, "apiVersion"), text_at(member, "kind")) == (api_version, kind):
+                yield member
+        return
     for (its_version, its_kind, its_namespace, _), plain in surroundings.by_key.items():
         if (its_version, its_kind, its_namespace) == (api_version, kind, namespace):
             yield plain
