@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 POD: dict[str, Any] = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": 1}}}]}}
@@ -46,7 +47,7 @@ ALL_KINDS = {**EVERY_KIND, **MORE_KINDS}
 def job(kind: str, name: str = "j", **labels: str) -> dict[str, Any]:
     api_version, spec = ALL_KINDS[kind]
     metadata = {"name": name, "namespace": "n", "labels": {"kueue.x-k8s.io/queue-name": "lq", **labels}}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": copy.deepcopy(spec)}
 
 
 def batch_job(
