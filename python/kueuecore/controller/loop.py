@@ -225,6 +225,7 @@ class Controller:
         # A cycle may change a variant each time; so whoever goes by what is stored looks before it.
         labels = self._families.review_settled(at)
         self._reconcile(at)
+        failures = self._answers.open_failures(at)
         decision = self._scheduler.cycle(at)
         self._note(decision)
         self._reconcile(at)
@@ -234,7 +235,7 @@ class Controller:
             self._reconcile(at)
             writes = (*writes, *self._writes.open(at))
         last_writes, deletions = self._retention.take_writes(at)
-        writes = (*labels, *writes, *last_writes)
+        writes = (*labels, *failures, *writes, *last_writes)
         self._families.note_open(writes)
         events = self._writes.take_loose_events() + self._retention.take_events()
         objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)
@@ -489,6 +490,7 @@ class Controller:
     def _note(self, decision: Decision) -> None:
         self._workloads.hold(decision.events)
         self._workloads.note_replaced(decision.replaced_slices)
+        self._answers.preemptions.note(decision)
         self._idle_cycles.note(decision)
         if self._metrics is not None:
             self._metrics.count_cycle(decision)

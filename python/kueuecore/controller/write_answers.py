@@ -10,6 +10,7 @@ from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
 from kueuecore.controller import validation
 from kueuecore.controller.idle_cycles import IdleCycles
+from kueuecore.controller.issued_preemptions import IssuedPreemptions
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
 from kueuecore.controller.open_writes import OpenWrites
@@ -52,6 +53,7 @@ class WriteAnswers:
         self._objects = objects
         self._idle_cycles = idle_cycles
         self._metrics = metrics
+        self.preemptions = IssuedPreemptions(engine, workloads)
 
     def confirm(self, write: WorkloadWrite, answer: JsonObject | None, at: int) -> bool:
         """A write was accepted; see `Controller.confirm`."""
@@ -67,6 +69,7 @@ class WriteAnswers:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
         known.telling = NOTHING
+        self.preemptions.answered(key, is_written=True)
         self._idle_cycles.end()
         version = Version.of(after)
         self._objects.versions.put(("Workload", *key), version)
@@ -92,6 +95,7 @@ class WriteAnswers:
         if known.telling != NOTHING:
             self._workloads.tell_again(key)
         known.events.clear()
+        self.preemptions.answered(key, is_written=False)
         self._idle_cycles.end()
         self._forget(key, gone=gone, at=at)
         if gone:
@@ -103,6 +107,10 @@ class WriteAnswers:
             self._objects.delete(("Workload", *key), seen, at)
         self._objects.take(("Workload", *key), Version.of(stored), stored, at)
         return True
+
+    def open_failures(self, at: int) -> tuple[WorkloadWrite, ...]:
+        """What preemptors say whose victims could not be written, before a cycle says something else of them."""
+        return self._writes.open(at) if self.preemptions.tell_failures(at) else ()
 
     def _known_of(self, write: WorkloadWrite) -> tuple[WorkloadKey, WorkloadRecord | None]:
         _arguments.instance("write", write, WorkloadWrite)
