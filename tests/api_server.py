@@ -92,6 +92,8 @@ class HttpApiServer:
         namespace = ""
         if rest[0] == "namespaces" and len(rest) > 2:
             namespace, rest = rest[1], rest[2:]
+        if rest[0] not in KINDS:
+            raise RefusedError(404, "the server could not find the requested resource")
         kind, wanted = KINDS[rest[0]]
         assert version == wanted, path
         name, subresource = [*rest[1:], "", ""][:2]

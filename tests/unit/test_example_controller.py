@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from examples.controller import controller
 from examples.controller.controller import Api, News, Process, follow
 from kueuecore._json import object_at
-from kueuecore.api_server import ApiServer
+from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import WATCHED
 from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads_for
 from kueuecore.jobs.context import group_of
@@ -315,3 +318,85 @@ def test_a_watch_that_is_too_old_lists_again() -> None:
         server.cluster.compact()
         second = [next(feed), next(feed)]
     assert [len(it.listed or ()) if isinstance(it, News) else None for it in (*first, *second)] == [1, None, None, 2]
+
+
+def test_a_kind_that_is_unknown_for_a_moment_has_not_gone(capsys: pytest.CaptureFixture[str]) -> None:
+    server = HttpApiServer(ApiServer(now=START))
+    server.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+    with server.serve() as url:
+        api = Api(url)
+        api.kinds = WATCHED
+        feed = follow(api, "Namespace")
+        assert [len(it.listed or ()) for it in (next(feed), next(feed)) if it is not None] == [1]
+        api.kinds = {"Namespace": ("v1", "nobodies")}
+        assert (next(feed), next(feed)) == (None, None)
+        assert "404" in capsys.readouterr().out
+        # One that was never known is empty, or nothing would ever begin.
+        unknown = follow(api, "Namespace")
+        assert next(unknown) == News("Namespace", [])
+
+
+def test_a_watch_that_dies_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    class BrokenError(Exception):
+        pass
+
+    def broken(api: Api, kind: str) -> Iterator[News | None]:
+        if kind == "Workload":
+            raise BrokenError("out of memory")
+        yield News(kind, [], "1")
+        while True:
+            yield None
+
+    monkeypatch.setattr(controller, "follow", broken)
+    with pytest.raises(BrokenError, match="out of memory") as raised:
+        controller.run(Api("http://127.0.0.1:9"))
+    assert raised.value.__notes__ == ["in the watch of Workload"]
+
+
+def test_a_write_of_which_nobody_knows_is_asked_for_until_somebody_does() -> None:
+    server = HttpApiServer(ApiServer(now=START))
+    codes: list[int] = []
+
+    def before(method: str, kind: str, name: str) -> None:
+        if method == "PATCH" and kind == "Workload" and codes:
+            raise RefusedError(codes.pop(0), "no")
+
+    server.before = before
+    with server.serve() as url:
+        day = Day(url, server, {})
+        day.add(0, "small", pods=1, minutes=5)
+        codes += [500, 503, 429, 403]
+        day.live()
+    assert not codes
+    assert all(map(is_finished, day.jobs()))
+
+
+def test_the_role_allows_what_is_asked_for() -> None:
+    """Every request of a day is in the role, and no more than that but what a server checks by itself."""
+    role = yaml.safe_load((Path(controller.__file__).parent / "role.yaml").read_text(encoding="utf-8"))
+    allowed = {
+        (verb, group, resource)
+        for rule in role["rules"]
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    server = HttpApiServer(ApiServer(now=START))
+    with server.serve() as url:
+        day = Day(url, server, {})
+        for hour, kind in enumerate(API_VERSIONS):
+            day.add(hour * 120, f"{kind.lower()}-night", kind=kind, pods=3, minutes=50)
+            day.add(hour * 120 + 20, f"{kind.lower()}-urgent", kind=kind, pods=4, minutes=5, priority="urgent")
+        day.live()
+    asked = set()
+    for method, path, _ in server.requests:
+        parts = path.strip("/").split("/")
+        group, rest = (parts[1], parts[3:]) if parts[0] == "apis" else ("", parts[2:])
+        rest = rest[2:] if rest[0] == "namespaces" and len(rest) > 2 else rest
+        verbs = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "GET": "get" if len(rest) > 1 else "list"}
+        asked.add((verbs[method], group, "/".join([rest[0], *rest[2:]])))
+    asked |= {("watch", group, resource) for verb, group, resource in asked if verb == "list"}
+    # After a refusal; and what a server asks of whoever names an owner that is not to be deleted before.
+    asked |= {("get", "kueue.x-k8s.io", "workloads")}
+    asked |= {("update", group_of(version), f"{kind.lower()}s/finalizers") for kind, version in API_VERSIONS.items()}
+    assert asked == allowed

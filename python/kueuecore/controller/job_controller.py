@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kueuecore._json import JsonObject, text_at
-from kueuecore._text import shown
+from kueuecore._arguments import shown
 from kueuecore.controller import validation
 from kueuecore.controller.job_store import JobKey, JobStore
 from kueuecore.controller.loop import Controller

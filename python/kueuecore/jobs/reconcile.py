@@ -245,9 +245,12 @@ class _Look:
         elif integration.is_on_hold(job):
             if has_condition(workload, "QuotaReserved"):
                 self._hold(workload)
-        elif not self._reclaimed(workload):
+        else:
             self._note_readiness(workload)
             self._run_or_stop(workload)
+            # Last: a refusal of it is in the way of no stop.
+            if not (self._writes or self._reports):
+                self._reclaim(workload)
 
     def _synced(self) -> Sync:
         """What brings the Workloads of the job in line with it."""
@@ -280,18 +283,17 @@ class _Look:
             self._tell("Normal", "FinishedWorkload", f"Workload '{key_of(workload)}' is declared finished")
         return writes
 
-    def _reclaimed(self, workload: JsonObject) -> bool:
-        """Give back the quota of pods that are done, or take it again; does anything change?"""
+    def _reclaim(self, workload: JsonObject) -> None:
+        """Give back the quota of pods that are done, or take it again."""
         if not (self._integration.tells_reclaimable_pods and self._configuration.enabled("ReclaimablePods")):
-            return False
+            return
         pods = limited_to_pod_sets(self._integration.reclaimable_pods(self._job), workload)
         told = list_at(workload, "status", "reclaimablePods")
         if {text_at(it, "name"): int_at(it, "count") for it in told} == pods:
-            return False
+            return
         reclaimable: list[JsonValue] = [{"name": name, "count": count} for name, count in pods.items()]
         changed = with_value(workload, ("status", "reclaimablePods"), reclaimable)
         self._writes.append(Write(changed, WriteKind.UPDATE_STATUS))
-        return True
 
     def _note_readiness(self, workload: JsonObject) -> None:
         """Report whether the pods are ready, where the Workload does not say so yet (rules/10 §4.4)."""
