@@ -1,4 +1,4 @@
-"""A batch system without Kubernetes: jobs are tuples, the clock is virtual, Kueue's rules say which of them run."""
+"""A batch system without Kubernetes: its jobs are its own, the clock is virtual, Kueue's rules say which run."""
 
 from __future__ import annotations
 
@@ -6,47 +6,107 @@ from pathlib import Path
 from typing import Any
 
 from kueuecore.controller import Controller
+from kueuecore.jobs import Finished, Integration, JobPodSet, reconcile_job, with_kinds
 from kueuecore.manifests import read_manifests
 
 SECOND = 10**9
 # Name, team, processors, seconds that it takes, and when it comes.
 JOBS = [("proteins", "biology", 5, 60, 0), ("plasma", "physics", 2, 30, 10), ("cells", "biology", 1, 20, 12)]
+SECONDS = {name: seconds for name, _, _, seconds, _ in JOBS}
+SAYS = {"Started": "starts", "Stopped": "has to give way"}
 
 
-def workload(name: str, team: str, cpus: int) -> dict[str, Any]:
-    container = {"name": "job", "image": "none", "resources": {"requests": {"cpu": cpus}}}
-    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
-    metadata = {"namespace": "lab", "name": name}
-    spec = {"queueName": team, "podSets": [pods]}
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": metadata, "spec": spec}
+def pods(job: Any, _surroundings: object) -> list[JobPodSet]:
+    """What a job needs: one process with some processors."""
+    container = {"name": "job", "image": "none", "resources": {"requests": {"cpu": job["spec"]["cpus"]}}}
+    template: Any = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    return [JobPodSet(name="main", count=1, template=template)]
+
+
+def started(job: Any, *_: object) -> Any:
+    """Nothing about machines is written into a job."""
+    return job
+
+
+def finished(job: Any) -> Finished | None:
+    return Finished("done") if job["status"] == "done" else None
+
+
+KIND = Integration(
+    framework="lab/task",
+    api_version="lab/v1",
+    kind="Task",
+    pod_sets=pods,
+    inject=started,
+    restore=started,
+    is_active=lambda job: job["status"] == "runs",
+    finished=finished,
+)
+
+
+class Lab:
+    """The jobs, and who decides."""
+
+    def __init__(self) -> None:
+        # Nobody reads the statuses of queues here.
+        self.controller = Controller(status_delay_seconds=None)
+        self.jobs: dict[str, Any] = {}
+        self.workloads: dict[str, str] = {}  # of each job, by name
+        self.around = [it.object for it in read_manifests(Path(__file__).parent / "cluster.yaml")]
+        for manifest in self.around:
+            self.controller.observe({"type": "ADDED", "object": manifest}, now=0)
+
+    def submit(self, name: str, team: str, cpus: int) -> None:
+        metadata = {"name": name, "namespace": "lab", "labels": {"kueue.x-k8s.io/queue-name": team}}
+        spec = {"cpus": cpus, "suspend": True}
+        job = {"apiVersion": "lab/v1", "kind": "Task", "metadata": metadata, "spec": spec, "status": "waits"}
+        self.jobs[name] = job
+
+    def look(self, now: int) -> None:
+        """Do for every job what there is to do."""
+        for name, job in self.jobs.items():
+            workload = self.controller.workload(self.workloads.get(name, "none"), namespace="lab")
+            its = [] if workload is None else [workload]
+            found = reconcile_job(job, its, now=now, around=self.around, integrations=with_kinds(KIND))
+            for write in found.writes:
+                # Nobody else writes here, so it is as good as done.
+                made: Any = write.manifest
+                if made["kind"] == "Task":
+                    self.jobs[name] = made
+                else:
+                    self.workloads[name] = made["metadata"]["name"]
+                    self.controller.observe({"type": "MODIFIED", "object": made}, now=now)
+            for (namespace, owned), report in found.reports.items():
+                self.controller.report(owned, namespace=namespace, report=report)
+            for event in found.events:
+                if event.reason in SAYS:
+                    print(f"{now // SECOND:4} s  {name} {SAYS[event.reason]}")
+
+    def run(self, now: int) -> None:
+        """What processes do: they begin, stop, and end when their time is over."""
+        for name, job in self.jobs.items():
+            if job["spec"]["suspend"]:
+                job["status"] = "waits"
+            elif job["status"] == "waits":
+                job.update(status="runs", since=now)
+            elif job["status"] == "runs" and job["since"] + SECONDS[name] * SECOND <= now:
+                job["status"] = "done"
+                print(f"{now // SECOND:4} s  {name} has ended")
 
 
 def main() -> None:
-    # Nobody reads the statuses of queues here.
-    controller = Controller(status_delay_seconds=None)
-    for manifest in read_manifests(Path(__file__).parent / "cluster.yaml"):
-        controller.observe({"type": "ADDED", "object": manifest.object}, now=0)
-    coming = {second: (name, team, cpus) for name, team, cpus, _, second in JOBS}
-    seconds = {name: seconds for name, _, _, seconds, _ in JOBS}
-    ends: dict[str, int] = {}  # of what runs
-    now = 0
-    while now < 1000 and (coming or len(ends) or controller.next_wake(now * SECOND) is not None):
-        if now in coming:
-            controller.observe({"type": "ADDED", "object": workload(*coming.pop(now))}, now=now * SECOND)
-        for name in [name for name, end in ends.items() if end <= now]:
-            del ends[name]
-            print(f"{now:4} s  {name} has ended")
-            controller.finished(name, namespace="lab")
-        for write in controller.turn(now * SECOND).writes:
-            # Nobody else writes here, so it is as good as done.
-            controller.confirm(write, now=now * SECOND)
-            if "Evicted" in write.gained and ends.pop(write.name, None) is not None:
-                print(f"{now:4} s  {write.name} has to give way")
-                controller.stopped(write.name, namespace="lab")
-            elif controller.may_run(write.name, namespace="lab") and write.name not in ends:
-                print(f"{now:4} s  {write.name} starts")
-                ends[write.name] = now + seconds[write.name]
-        now += 1
+    lab = Lab()
+    for second in range(200):
+        now = second * SECOND
+        for name, team, cpus, _, comes in JOBS:
+            if comes == second:
+                lab.submit(name, team, cpus)
+        lab.run(now)
+        lab.look(now)
+        for write in lab.controller.turn(now).writes:
+            lab.controller.confirm(write, now=now)
+        lab.look(now)
+        lab.run(now)
 
 
 if __name__ == "__main__":
