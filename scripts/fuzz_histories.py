@@ -13,13 +13,24 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from kueuecore.trials.faults import FaultyHistory
 from kueuecore.trials.fleet_histories import FleetHistory
+from kueuecore.trials.job_faults import FaultyJobHistory
 
-HISTORIES = {"controller": FaultyHistory, "fleet": FleetHistory}
+
+def controller_history(seed: int) -> FaultyHistory:
+    """Every other one has jobs behind its Workloads."""
+    return FaultyJobHistory(seed) if seed % 2 else FaultyHistory(seed)
+
+
+HISTORIES: dict[str, Callable[[int], FaultyHistory | FleetHistory]] = {
+    "controller": controller_history,
+    "fleet": FleetHistory,
+}
 OF_A_ROUND = 20
 
 

@@ -7,29 +7,35 @@ from typing import Any
 
 import pytest
 
-from kueuecore.controller import Controller, Turn, WorkloadWrite
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.controller import Controller, JobController, Turn, WorkloadWrite
 from kueuecore.controller.versions import Version
+from kueuecore.errors import ObjectRef
+from kueuecore.jobs import JobReport, Reconciliation
 from kueuecore.jobs.job_report import NOTHING
 from kueuecore.times import TimeLike
 from kueuecore.trials.faults import FaultyHistory
+from kueuecore.trials.job_faults import FaultyJobHistory
 
 # Shorter ones than `make fuzz-controller` plays.
 N_STEPS = 16
 
 
-def test_200_histories() -> None:
+@pytest.mark.parametrize("first", [0, 75])
+@pytest.mark.parametrize("kind", [FaultyHistory, FaultyJobHistory])
+def test_75_histories(kind: type[FaultyHistory], first: int) -> None:
     happened: Counter[str] = Counter()
-    for seed in range(200):
+    for seed in range(first, first + 75):
         try:
-            happened += FaultyHistory(seed, n_steps=N_STEPS).play()
+            happened += kind(seed, n_steps=N_STEPS).play()
         except Exception as error:
             error.add_note(f"in history {seed}")
             raise
     ways = ("late", "refused", "conflict", "unheard", "before", "after")
-    assert min(happened[f"writes {way}"] for way in ways) > 50
-    assert min(happened[f"statuses {way}"] for way in ("refused", "conflict", "unheard", "lost")) > 50
-    assert min(happened[f"events {way}"] for way in ("shuffled", "twice", "lost", "old")) > 50
-    assert min(happened[name] for name in ("reservations", "evictions", "crashes", "elections", "lists")) > 50
+    assert min(happened[f"writes {way}"] for way in ways) > 15
+    assert min(happened[f"statuses {way}"] for way in ("refused", "conflict", "unheard", "lost")) > 15
+    assert min(happened[f"events {way}"] for way in ("shuffled", "twice", "lost", "old")) > 15
+    assert min(happened[name] for name in ("reservations", "evictions", "crashes", "elections", "lists")) > 15
 
 
 class KeepsWhatWasRefused(Controller):
@@ -107,6 +113,51 @@ def test_a_bug_is_noticed(broken: type[Controller]) -> None:
     for seed in range(100):
         try:
             FaultyHistory(seed, make=broken, n_steps=N_STEPS).play()
+        except AssertionError:
+            return
+    pytest.fail("nobody has noticed")
+
+
+class SwallowsRefusals(JobController):
+    """What was refused counts as done."""
+
+    def failed(self, job: ObjectRef, *, now: TimeLike) -> None:
+        self.done(job)
+
+
+class ForgetsRefusals(JobController):
+    """What was refused is not tried again."""
+
+    def failed(self, job: ObjectRef, *, now: TimeLike) -> None:
+        super().failed(job, now=now)
+        self._due.pop(job, None)
+
+
+class LetsEvictedJobsRun(JobController):
+    """A job counts as stopped as soon as it is evicted."""
+
+    def _look(self, job: JsonObject, at: int, *, gone: bool) -> Reconciliation:
+        found = super()._look(job, at, gone=gone)
+        is_stop = any(event.reason == "Stopped" for event in found.events)
+        workload = object_at(found.workload, "metadata")
+        if not is_stop or not workload:
+            return found
+        key = text_at(workload, "namespace"), text_at(workload, "name")
+        return Reconciliation(workload=found.workload, reports={key: JobReport(stopped=True)})
+
+
+class MissesDeletions(JobController):
+    """A job that has gone leaves its Workload behind."""
+
+    def _look(self, job: JsonObject, at: int, *, gone: bool) -> Reconciliation:
+        return Reconciliation() if gone else super()._look(job, at, gone=gone)
+
+
+@pytest.mark.parametrize("broken", [SwallowsRefusals, ForgetsRefusals, LetsEvictedJobsRun, MissesDeletions])
+def test_a_bug_of_job_controllers_is_noticed(broken: type[JobController]) -> None:
+    for seed in range(100):
+        try:
+            FaultyJobHistory(seed, make_jobs=broken, n_steps=N_STEPS).play()
         except AssertionError:
             return
     pytest.fail("nobody has noticed")

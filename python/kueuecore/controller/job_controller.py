@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kueuecore._json import JsonObject, text_at
 from kueuecore._arguments import shown
+from kueuecore._json import JsonObject, text_at
 from kueuecore.controller import validation
 from kueuecore.controller.job_store import JobKey, JobStore
 from kueuecore.controller.loop import Controller
 from kueuecore.controller.versions import Key, Version, key_of
 from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
-from kueuecore.errors import ManifestError
+from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs import (
     INTEGRATIONS,
     Integration,
@@ -160,7 +160,9 @@ class JobController:
             return is_news
         return True
 
-    def resync(self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = "") -> None:
+    def resync(
+        self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
+    ) -> tuple[Problem, ...]:
         """Take in the list of all objects of a kind: what is not in it has gone.
 
         Args:
@@ -168,6 +170,9 @@ class JobController:
             objects: All of them. What an API server lists has no `kind` of its own, which is filled in.
             now: The time.
             resource_version: `metadata.resourceVersion` of the list.
+
+        Returns:
+            What is wrong with objects that were not taken; the others were.
 
         Raises:
             TypeError, ValueError: As `Controller.resync`. Nothing has changed.
@@ -177,14 +182,16 @@ class JobController:
             raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(self.kinds)}")
         listed = validation.listed_objects(kind, self.kinds[kind][0], objects)
         whole = [it for it, _ in listed.values()]
+        problems: tuple[Problem, ...] = ()
         if kind in self._loop.kinds:
-            self._loop.resync(kind, whole, now=at, resource_version=resource_version)
+            problems = self._loop.resync(kind, whole, now=at, resource_version=resource_version)
         for key in self._store.versions.missing(kind, listed.keys(), version):
             self._forget(key, version, at)
         for manifest in whole:
             if self._store.versions.is_news(key_of(manifest), Version.of(manifest)):
                 self._take(manifest, at)
         self._store.versions.list_taken(kind, version)
+        return problems
 
     def _take(self, manifest: JsonObject, at: int) -> None:
         before = self._store.get(key_of(manifest))

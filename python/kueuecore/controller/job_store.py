@@ -6,18 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, TypeVar
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import Integration, JobsConfiguration, Surroundings, integration_of, pod_group
-from kueuecore.jobs.context import labels_of
+from kueuecore.jobs.context import annotations_of, labels_of
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
 from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET, SET_NAME
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import group_name
-from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, POD_GROUP
 from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.validation import prebuilt_workload
+from kueuecore.manifests import object_ref
 
 __all__ = ["JobKey", "JobStore"]
 
@@ -154,6 +155,10 @@ class JobStore:
             yield from self._naming.get((namespace, name), ())
             references = list_at(manifest, "metadata", "ownerReferences")
             owners = [(text_at(it, "kind"), namespace, text_at(it, "name")) for it in references]
+            if _is_of_group(manifest):
+                # Its pods come and go; the group goes with the last.
+                yield ObjectRef(_GROUP, name, namespace)
+                owners = [it for it in owners if it[0] != "Pod"]
             for owner in owners:
                 job = self._objects.get(owner)
                 yield ObjectRef(owner[0], owner[2], namespace) if job is None else self.job_key(job)
@@ -184,13 +189,19 @@ class JobStore:
 
     def missed(self, key: JobKey) -> JsonObject | None:
         """A job that has gone unseen, as far as its Workloads tell; None if it has none, or may still be listed."""
-        if not self.versions.is_listed(key.kind):
+        is_group = key.kind == _GROUP
+        if not self.versions.is_listed("Pod" if is_group else key.kind):
             return None
-        for workload in self._owned.get((key.kind, key.namespace, key.name), ()):
-            for owner in list_at(self._objects.get(("Workload", *workload)), "metadata", "ownerReferences"):
-                if (text_at(owner, "kind"), text_at(owner, "name")) == (key.kind, key.name):
-                    metadata: JsonObject = {"name": key.name, "namespace": key.namespace, "uid": text_at(owner, "uid")}
-                    return {"apiVersion": text_at(owner, "apiVersion"), "kind": key.kind, "metadata": metadata}
+        owned = self._owned.get((key.kind, key.namespace, key.name), {})
+        for place in ((key.namespace, key.name),) if is_group else owned:
+            workload = self._objects.get(("Workload", *place))
+            if _is_of_group(workload) != is_group:
+                continue
+            owners = [_stand_in(it, key.namespace) for it in list_at(workload, "metadata", "ownerReferences")]
+            if is_group:
+                pods = [it for it in owners if it["kind"] == "Pod"]
+                return pod_group(key.name, pods) if pods else None
+            return next(it for it in owners if object_ref(it) == key)
         return None
 
     def surroundings(self, job: JsonObject) -> Surroundings:
@@ -229,6 +240,16 @@ def _sets_of(manifest: JsonObject) -> Iterator[Key]:
         yield LEADER_WORKER_SET.kind, namespace, name
     if kind == "Pod" and text_at(owner := controller_of(manifest), "kind") == STATEFUL_SET.kind:
         yield STATEFUL_SET.kind, namespace, text_at(owner, "name")
+
+
+def _is_of_group(workload: JsonObject | None) -> bool:
+    return workload is not None and annotations_of(workload).get(IS_GROUP_WORKLOAD) == "true"
+
+
+def _stand_in(owner: JsonValue, namespace: str) -> JsonObject:
+    """What is known of an object that is only named as an owner."""
+    metadata: JsonObject = {"name": text_at(owner, "name"), "namespace": namespace, "uid": text_at(owner, "uid")}
+    return {"apiVersion": text_at(owner, "apiVersion"), "kind": text_at(owner, "kind"), "metadata": metadata}
 
 
 def _age(pod: JsonObject) -> tuple[str, str]:

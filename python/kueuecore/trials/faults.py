@@ -15,7 +15,7 @@ from typing import Any
 
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite
-from kueuecore.controller import WATCHED, Controller, WorkloadWrite
+from kueuecore.controller import Controller, JobController, WorkloadWrite
 from kueuecore.controller.queue_statuses import with_status
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.steady_state import find_preemption_loop
@@ -43,10 +43,13 @@ class Replica:
     Args:
         controller: The controller.
         version: Up to which version of the cluster events were put on their way.
+        jobs: Who reconciles jobs in this process, if anybody does: it observes for both.
     """
 
-    def __init__(self, controller: Controller, version: int) -> None:
+    def __init__(self, controller: Controller, version: int, jobs: JobController | None = None) -> None:
         self.controller = controller
+        self.jobs = jobs
+        self.observer: Controller | JobController = controller if jobs is None else jobs
         self.version = version
         self.coming: list[dict[str, Any]] = []
         # Writes that were accepted, and of which it hears later.
@@ -159,14 +162,17 @@ class FaultyHistory:
     # What goes wrong.
 
     def _started(self) -> Replica:
-        replica = Replica(self.make(), self.cluster.version)
+        replica = self._begun()
         self._list(replica)
         return replica
 
+    def _begun(self) -> Replica:
+        return Replica(self.make(), self.cluster.version)
+
     def _list(self, replica: Replica) -> None:
-        for kind in WATCHED:
+        for kind in replica.observer.kinds:
             objects, version = self.cluster.list(kind)
-            problems = replica.controller.resync(kind, objects, resource_version=version, now=self.cluster.now)
+            problems = replica.observer.resync(kind, objects, resource_version=version, now=self.cluster.now)
             assert not problems, problems
 
     def _resync(self) -> None:
@@ -223,7 +229,7 @@ class FaultyHistory:
             at = self.random.randrange(len(events))
             events, replica.coming = events[:at], events[at:]
         for event in events:
-            replica.controller.observe(event, now=self.cluster.now)
+            replica.observer.observe(event, now=self.cluster.now)
         replica.check_memory()
 
     def _put_on_the_way(self, replica: Replica) -> None:
@@ -395,7 +401,11 @@ class FaultyHistory:
             holds = conditions_that_hold(workload)
             if "QuotaReserved" in holds and "Finished" not in holds and workload["spec"]["active"]:
                 admission = workload["status"]["admission"]
-                used[admission["clusterQueue"]] += amount(admission["podSetAssignments"][0]["resourceUsage"]["cpu"])
+                (assigned,) = admission["podSetAssignments"]
+                cpu, n_done = amount(assigned["resourceUsage"]["cpu"]), 0
+                for done in workload["status"].get("reclaimablePods", ()):
+                    n_done += done["count"]
+                used[admission["clusterQueue"]] += cpu * (assigned["count"] - n_done) // assigned["count"]
         return used
 
     def _end_well(self) -> None:

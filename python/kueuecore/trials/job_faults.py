@@ -1,0 +1,334 @@
+"""Histories like those of `faults`, in which jobs are reconciled: their Workloads, starts, stops and ends.
+
+Requests for jobs, pods and Workloads are refused, in conflict, or accepted without anybody hearing of it, too. No job
+has two Workloads with quota, nothing runs beyond the quota that there is, and in the end nobody is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from kueuecore._json import object_at
+from kueuecore.api_server import RefusedError
+from kueuecore.controller import Controller, JobController, JobWork
+from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.jobs import JobsConfiguration, Request, Verb, integration_of
+from kueuecore.jobs.batch_job import BATCH_JOB
+from kueuecore.steady_state import find_preemption_loop
+from kueuecore.trials.faults import FaultyHistory, Replica
+
+__all__ = ["FaultyJobHistory"]
+
+_SECOND_NS = 1_000_000_000
+_NAMESPACE = "default"
+_KUEUE = "kueue.x-k8s.io/"
+_MOST_TURNS = 120
+_Object = dict[str, Any]
+_WAYS = ("well",) * 6 + ("refused", "conflict", "unheard", "before", "after")
+
+
+class FaultyJobHistory(FaultyHistory):
+    """A cluster with jobs and groups of pods, two replicas that reconcile and schedule them, and what goes wrong.
+
+    Args:
+        seed: Everything follows from it.
+        make_jobs: Makes the job controllers of a process that begins.
+        n_steps: How many things happen before all is well again.
+
+    Example:
+        >>> happened = FaultyJobHistory(1).play()
+        >>> happened["starts"] > 0
+        True
+    """
+
+    def __init__(
+        self, seed: int, *, make_jobs: Callable[..., JobController] = JobController, n_steps: int = 40
+    ) -> None:
+        self._make_jobs = make_jobs
+        self._n_made = 0
+        super().__init__(seed, make=lambda: Controller(models_readiness=True), n_steps=n_steps)
+
+    def _begun(self) -> Replica:
+        configuration = JobsConfiguration(frameworks=("batch/job", "pod"))
+        controller = self.make()
+        return Replica(controller, self.cluster.version, self._make_jobs(controller, configuration=configuration))
+
+    def _loaded(self, old: Replica) -> Replica:
+        # What job controllers know is in the objects alone.
+        return self._started()
+
+    # Jobs.
+
+    def _create_workload(self) -> None:
+        """A job comes, suspended, or a group of pods behind gates."""
+        self._n_made += 1
+        name, size = f"j{self._n_made}", self.random.choice((1, 1, 2, 3))
+        labels = {f"{_KUEUE}queue-name": self.random.choice(("a", "b")), f"{_KUEUE}managed": "true"}
+        if priority := self.random.choice((0, 0, 1, 2)):
+            labels[f"{_KUEUE}priority-class"] = f"p{priority}"
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        pod = {"containers": [container], "restartPolicy": "Never"}
+        if self.random.random() < 0.6:
+            spec = {"parallelism": size, "completions": size, "suspend": True, "template": {"spec": pod}}
+            metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels}
+            self.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+            return
+        for index in range(size):
+            self._create_pod(f"{name}-{index}", name, size, labels, pod)
+
+    def _create_pod(self, name: str, group: str, size: int, labels: dict[str, str], spec: _Object) -> None:
+        prefix = f"{_KUEUE}pod-group"
+        annotations = {f"{prefix}-name": group, f"{prefix}-total-count": str(size)}
+        metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels, "annotations": annotations}
+        metadata["finalizers"] = [f"{_KUEUE}managed"]
+        gated = {**spec, "schedulingGates": [{"name": f"{_KUEUE}admission"}]}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": gated, "status": {"phase": "Pending"}}
+        self.cluster.create(made)
+
+    def _create_queues(self) -> None:
+        super()._create_queues()
+        for value in (1, 2):
+            metadata = {"name": f"p{value}"}
+            made = {"apiVersion": f"{_KUEUE}v1beta2", "kind": "WorkloadPriorityClass", "metadata": metadata}
+            self.cluster.create({**made, "value": value})
+
+    def _change_workload(self, what: str, name: str) -> None:
+        """Somebody does something to a job or a Workload."""
+        if what == "active":
+            super()._change_workload(what, name)
+            return
+        jobs = self.cluster.list("Job")[0]
+        if not jobs:
+            return
+        job = self.random.choice(jobs)
+        its = job["metadata"]["name"]
+        if what == "delete":
+            self.cluster.delete("Job", its, namespace=_NAMESPACE)
+        elif what == "priority" and BATCH_JOB.is_suspended(job):
+            labels = {f"{_KUEUE}queue-name": self.random.choice(("a", "b"))}
+            self.cluster.patch("Job", its, {"metadata": {"labels": labels}}, namespace=_NAMESPACE)
+
+    def _tell_of_jobs(self) -> None:
+        """What a cluster does with jobs and pods, sooner or later; the leader sees it in a watch."""
+        self._run_jobs(sluggish=True)
+        self._check_jobs()
+
+    def _run_jobs(self, *, sluggish: bool) -> None:
+        for job in self.cluster.list("Job")[0]:
+            if not (sluggish and self.random.random() < 0.3):
+                self._run_job(job, may_end=sluggish)
+        for pod in self.cluster.list("Pod")[0]:
+            if not (sluggish and self.random.random() < 0.3):
+                self._run_pod(pod, may_end=sluggish)
+        self._collect()
+
+    def _run_job(self, job: _Object, *, may_end: bool) -> None:
+        status, size = dict(job.get("status", {})), job["spec"]["parallelism"]
+        if any(it["type"] == "Complete" for it in status.get("conditions", ())):
+            return
+        if job["spec"]["suspend"]:
+            status |= {"active": 0, "ready": 0}
+        elif may_end and status.get("active") and self.random.random() < 0.2:
+            condition = {"type": "Complete", "status": "True", "message": "done"}
+            status |= {"active": 0, "ready": 0, "succeeded": size, "conditions": [condition]}
+            self.happened["jobs ended"] += 1
+        else:
+            self.happened["starts"] += not status.get("active")
+            status |= {"active": size, "ready": size}
+        self._put_status(job, status)
+
+    def _run_pod(self, pod: _Object, *, may_end: bool) -> None:
+        status, metadata = dict(pod["status"]), pod["metadata"]
+        is_gated = bool(pod["spec"].get("schedulingGates"))
+        if status["phase"] in ("Succeeded", "Failed"):
+            if status["phase"] == "Failed" and not status.get("replaced"):
+                # Whoever wants these pods makes others.
+                group = metadata["annotations"][f"{_KUEUE}pod-group-name"]
+                size = int(metadata["annotations"][f"{_KUEUE}pod-group-total-count"])
+                self._put_status(pod, status | {"replaced": True})
+                self._n_made += 1
+                self._create_pod(f"{group}-r{self._n_made}", group, size, dict(metadata["labels"]), pod["spec"])
+            return
+        if metadata.get("deletionTimestamp"):
+            status["phase"] = "Failed"
+        elif not is_gated and status["phase"] == "Pending":
+            status |= {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            self.happened["starts"] += 1
+        elif not is_gated and may_end and self.random.random() < 0.2:
+            status["phase"] = "Succeeded"
+            self.happened["pods ended"] += 1
+        self._put_status(pod, status)
+
+    def _put_status(self, job: _Object, status: _Object) -> None:
+        name = job["metadata"]["name"]
+        if status != job.get("status"):
+            self.cluster.patch(job["kind"], name, {"status": status}, namespace=_NAMESPACE, subresource="status")
+
+    def _collect(self) -> None:
+        """What nobody owns any more is deleted."""
+        uids = {it["metadata"]["uid"] for kind in ("Job", "Pod") for it in self.cluster.list(kind)[0]}
+        for name, workload in self._workloads().items():
+            owners = workload["metadata"].get("ownerReferences", ())
+            if owners and not any(it["uid"] in uids for it in owners):
+                self.cluster.delete("Workload", name, namespace=_NAMESPACE)
+
+    # What the leader does.
+
+    def _turn(self) -> None:
+        for work in self._jobs(self.leader).take_due(self.cluster.now):
+            if not self._carry_out(work, self.random.choice(_WAYS)):
+                return
+        super()._turn()
+
+    def _carry_out(self, work: JobWork, way: str) -> bool:
+        """Send the requests of a look; False if the process ended meanwhile."""
+        leader, last = self.leader, len(work.requests) - 1
+        failing = self.random.randint(0, max(last, 0))
+        self.happened[f"requests {way}"] += bool(work.requests)
+        for number, request in enumerate(work.requests):
+            odd = way if number == failing else "well"
+            if odd == "before":
+                self._restart_leader()
+                return False
+            if odd == "conflict":
+                self._touch(request)
+            is_sent = odd != "refused" and self._request(request)
+            if odd == "after":
+                self._restart_leader()
+                return False
+            if not is_sent or odd == "unheard":
+                self._jobs(leader).failed(work.job, now=self.cluster.now)
+                return True
+        self._jobs(leader).done(work.job)
+        return True
+
+    def _touch(self, request: Request) -> None:
+        """Somebody is quicker."""
+        ref = request.object
+        if request.verb is not Verb.CREATE and self.cluster.find(ref.kind, ref.name, namespace=ref.namespace):
+            labels = {"touched": str(self.cluster.version)}
+            self.cluster.patch(ref.kind, ref.name, {"metadata": {"labels": labels}}, namespace=ref.namespace)
+
+    def _request(self, request: Request) -> bool:
+        ref = request.object
+        try:
+            if request.verb is Verb.CREATE:
+                self.cluster.create(request.body)
+            elif request.verb is Verb.PATCH:
+                self.cluster.patch(
+                    ref.kind, ref.name, request.body, namespace=ref.namespace, subresource=request.subresource
+                )
+            else:
+                preconditions = object_at(request.body, "preconditions")
+                self.cluster.delete(ref.kind, ref.name, namespace=ref.namespace, preconditions=preconditions)
+        except RefusedError:
+            return False
+        return True
+
+    def _jobs(self, replica: Replica) -> JobController:
+        assert replica.jobs is not None
+        return replica.jobs
+
+    # What holds.
+
+    def _check_jobs(self) -> None:
+        """No job has quota twice, and what runs is within the quota that there is."""
+        holding: Counter[str] = Counter()
+        deactivated: set[str] = set()
+        for workload in self._workloads().values():
+            holds = conditions_that_hold(workload)
+            owners = {it["uid"] for it in workload["metadata"].get("ownerReferences", ())}
+            if "QuotaReserved" in holds and "Finished" not in holds:
+                holding.update(owners)
+            if workload["spec"].get("active") is False:
+                deactivated |= owners
+        assert max(holding.values(), default=0) <= 1, f"two Workloads of one job hold quota: {holding}"
+        # To Kueue one that is deactivated holds nothing, even while its job stops.
+        used: Counter[str] = Counter()
+        for job in (*self.cluster.list("Job")[0], *self.cluster.list("Pod")[0]):
+            if job["metadata"]["uid"] not in deactivated:
+                used[job["metadata"]["labels"][f"{_KUEUE}queue-name"]] += _n_running(job)
+        if self.is_shared:
+            assert sum(used.values()) <= sum(self.quota.values()), f"{used} of {self.quota} run"
+        else:
+            assert all(used[name] <= quota for name, quota in self.quota.items()), f"{used} of {self.quota} run"
+
+    def _end_well(self) -> None:
+        """From here on nothing goes wrong: all come to rest, and whoever can run, runs."""
+        self._hear_late()
+        leader = self.leader
+        for write in leader.controller.open_writes:
+            self._refuse(leader, write)
+        for name in self.quota:
+            self.cluster.patch("ClusterQueue", name, {"spec": {"stopPolicy": "None"}})
+        self._list(leader)
+        if not self._come_to_rest(leader.controller):
+            self.happened["preemption loops"] += 1
+            return
+        self._check_end(leader)
+        # A process that begins now finds nothing to do: what it would do has been forgotten here.
+        fresh = self._started()
+        works = [it for it in self._jobs(fresh).take_due(self.cluster.now) if it.requests]
+        assert not works, f"forgotten: {works}"
+        admitted = [
+            write.name
+            for _ in range(6)
+            for write in fresh.controller.turn(self.cluster.now).writes
+            if {"QuotaReserved", "Admitted", "Evicted"} & {*write.gained}
+        ]
+        assert not admitted, f"forgotten: {admitted}"
+
+    def _check_end(self, leader: Replica) -> None:
+        owned = Counter(
+            it["uid"]
+            for workload in self._workloads().values()
+            for it in workload["metadata"].get("ownerReferences", ())
+            if "Finished" not in conditions_that_hold(workload)
+        )
+        for job in self.cluster.list("Job")[0]:
+            integration = integration_of(job)
+            assert integration is not None
+            n_owned = owned[job["metadata"]["uid"]]
+            has_ended = integration.finished(job) is not None
+            assert n_owned == (not has_ended), f"{job['metadata']['name']} has {n_owned} Workloads"
+        assert leader.jobs is not None
+
+    def _hear_all(self, replica: Replica) -> None:
+        self._put_on_the_way(replica)
+        events, replica.coming = replica.coming, []
+        for event in events:
+            replica.observer.observe(event, now=self.cluster.now)
+
+    def _come_to_rest(self, controller: Controller) -> bool:
+        leader, quiet = self.leader, 0
+        for _ in range(_MOST_TURNS):
+            before = self.cluster.version
+            self._run_jobs(sluggish=False)
+            self._check_jobs()
+            self._hear_all(leader)
+            for work in self._jobs(leader).take_due(self.cluster.now):
+                self._carry_out(work, "well")
+            self._hear_all(leader)
+            turn = controller.turn(self.cluster.now)
+            for write in turn.writes:
+                answer = self._send(write)
+                assert answer is not None, "nobody else writes now"
+                controller.confirm(write, answer, now=self.cluster.now)
+            for status in turn.objects:
+                self._send_status(status)
+            # Longer than any pause.
+            self.cluster.now += 400 * _SECOND_NS
+            quiet = quiet + 1 if self.cluster.version == before else 0
+            if quiet == 3:
+                return True
+        assert find_preemption_loop(controller.engine, now=self.cluster.now), "it does not come to rest"
+        return False
+
+
+def _n_running(job: _Object) -> int:
+    """How many pods of a job run, or whether a pod does; what is being stopped does not count."""
+    if job["kind"] == "Job":
+        return 0 if job["spec"]["suspend"] else int(job.get("status", {}).get("active", 0))
+    return int(job["status"]["phase"] == "Running" and "deletionTimestamp" not in job["metadata"])
