@@ -393,7 +393,13 @@ def test_the_role_allows_what_is_asked_for() -> None:
         parts = path.strip("/").split("/")
         group, rest = (parts[1], parts[3:]) if parts[0] == "apis" else ("", parts[2:])
         rest = rest[2:] if rest[0] == "namespaces" and len(rest) > 2 else rest
-        verbs = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "GET": "get" if len(rest) > 1 else "list"}
+        verbs = {
+            "POST": "create",
+            "PUT": "update",
+            "PATCH": "patch",
+            "DELETE": "delete",
+            "GET": "get" if len(rest) > 1 else "list",
+        }
         asked.add((verbs[method], group, "/".join([rest[0], *rest[2:]])))
     asked |= {("watch", group, resource) for verb, group, resource in asked if verb == "list"}
     # After a refusal; and what a server asks of whoever names an owner that is not to be deleted before.
