@@ -17,9 +17,7 @@ from kueuecore.fleet.kubernetes import Kubernetes
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import is_job
 from kueuecore.jobs import JobsConfiguration, Request, Verb
-from kueuecore.jobs.context import group_of
 from kueuecore.manifests import Manifest
-from kueuecore.multikueue.affected_workloads import key_of
 from kueuecore.provisioning import ProvisioningController
 
 __all__ = ["Node"]
@@ -48,7 +46,7 @@ class Node:
         waits = settings.configuration is not None and settings.configuration.names_wait_for_pods_ready
         managed = JobsConfiguration.of(settings.configuration)
         self._managed = managed if waits else replace(managed, waits_for_pods_ready=False)
-        self._webhooks = JobWebhooks(self.api, self._managed)
+        self._webhooks = JobWebhooks(self.api, settings.configuration)
         self.controller, self._jobs = self._begun()
         """Kueue's scheduler of the process that runs now."""
         self._seen = 0
@@ -116,7 +114,9 @@ class Node:
         if self._settings.capacity is not None:
             deletes = configuration is None or configuration.is_enabled("CleanupProvisioningRequestsOnEviction")
             checks.append(ProvisioningController(deletes_on_eviction=deletes))
-        controller = Controller(configuration, checks=checks, status_delay_seconds=None)
+        # The manager watches the queues of its workers at once; its own are read by nobody.
+        delay = 0 if self.name else None
+        controller = Controller(configuration, checks=checks, status_delay_seconds=delay)
         return controller, JobController(controller, configuration=self._managed)
 
     def next_wake(self) -> int | None:
@@ -194,22 +194,8 @@ class Node:
         for write in turn.writes:
             self._write(write, now)
         self._write_objects(turn.objects, now)
-        self._write_queues()
         self._observe(now)
         self._wake = self.controller.next_wake(now)
-
-    def _write_queues(self) -> None:
-        """What Kueue tells in the statuses of ClusterQueues: how much of their quota is reserved, and who waits.
-
-        The manager watches those of its workers; its own are read by nobody.
-        """
-        for queue in self.objects("ClusterQueue") if self.name else ():
-            if group_of(text_at(queue, "apiVersion")) != "kueue.x-k8s.io":
-                continue
-            _, name = key_of(queue)
-            told = self.controller.engine.cluster_queue(name).status
-            status: JsonObject = {key: it for key, it in told.items() if key != "conditions"}
-            self.api.patch("ClusterQueue", name, {"status": status}, subresource="status")
 
     def _write(self, write: WorkloadWrite, now: int) -> None:
         try:
