@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kueuecore._json import object_at
+from kueuecore.controller import JobController
 from kueuecore.controller.metric_families import FAMILIES
+from kueuecore.jobs import JobsConfiguration
+from kueuecore.jobs.requests import Verb
 from tests.metrics import Json, Lab, Samples, cluster_queue, histogram, local_queue, quotas, thing
 
 CQ, LQ = 'cluster_queue="cq"', 'name="q",namespace="a"'
@@ -293,6 +297,73 @@ def test_a_removed_gate_counts_from_the_admission() -> None:
         f'kueue_{family}_count{{{CQ},is_group="false",{rest}}}': 1,
         f'kueue_{family}_sum{{{CQ},is_group="true",{rest}}}': 0,
         f'kueue_{family}_count{{{CQ},is_group="true",{rest}}}': 1,
+    }
+
+
+class JobLab(Lab):
+    """A lab with the controllers of jobs."""
+
+    def __init__(self, *, sees_answers: bool) -> None:
+        super().__init__(cluster_queue("cq"), local_queue("q", "cq"))
+        frameworks = JobsConfiguration(frameworks=["batch/job", "pod"])
+        self.jobs = JobController(self.controller, configuration=frameworks, metrics=self.metrics)
+        self.sees_answers = sees_answers
+
+    def watch(self) -> None:
+        for version, event in self.cluster.history:
+            if version > self.seen:
+                self.jobs.observe(event, now=self.cluster.now)
+        self.seen = self.cluster.version
+
+    def work(self, *, refuses: bool = False) -> None:
+        self.watch()
+        for work in self.jobs.take_due(self.cluster.now):
+            if refuses and work.requests:
+                self.jobs.failed(work.job, now=self.cluster.now)
+                continue
+            for request in work.requests:
+                if request.verb is Verb.CREATE:
+                    # A server sets the time itself.
+                    metadata = {**object_at(request.body, "metadata")}
+                    metadata.pop("creationTimestamp", None)
+                    self.cluster.create({**request.body, "metadata": metadata})
+                else:
+                    ref = request.object
+                    where: Any = {"namespace": ref.namespace, "subresource": request.subresource}
+                    self.cluster.patch(ref.kind, ref.name, request.body, **where)
+                if self.sees_answers:
+                    self.watch()
+            self.jobs.done(work.job)
+        self.watch()
+
+
+@pytest.mark.parametrize("sees_answers", [True, False])
+def test_the_controller_of_jobs_counts_workloads_and_gates(sees_answers: bool) -> None:
+    it = JobLab(sees_answers=sees_answers)
+    template: Json = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+    metadata: Json = {"namespace": "a", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+    job = {"suspend": True, "template": template}
+    it.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {**metadata, "name": "job"}, "spec": job})
+    managed = {**metadata, "name": "pod", "labels": {**metadata["labels"], "kueue.x-k8s.io/managed": "true"}}
+    gated = {**template["spec"], "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+    it.cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": managed, "spec": gated})
+    # What is refused is no Workload.
+    it.work(refuses=True)
+    it.cluster.now += 2 * 10**9
+    it.work()
+    it.turn(3)
+    it.turn(0)
+    it.cluster.now += 10**9
+    it.work()
+    latency, removal = "workload_creation_latency_seconds", "pod_scheduling_gate_removal_seconds"
+    gate = f'{CQ},is_group="false",name="kueue.x-k8s.io/admission"'
+    assert {key: n for key, n in it.samples().items() if re.search(f"({latency}|{removal})_(sum|count)", key)} == {
+        f'kueue_{latency}_sum{{job_kind="Job"}}': 2,
+        f'kueue_{latency}_count{{job_kind="Job"}}': 1,
+        f'kueue_{latency}_sum{{job_kind="Pod"}}': 2,
+        f'kueue_{latency}_count{{job_kind="Pod"}}': 1,
+        f"kueue_{removal}_sum{{{gate}}}": 1,
+        f"kueue_{removal}_count{{{gate}}}": 1,
     }
 
 

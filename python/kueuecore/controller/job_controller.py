@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kueuecore._arguments import shown
+from kueuecore._arguments import instance, shown
 from kueuecore._json import JsonObject, text_at
 from kueuecore.controller import validation
+from kueuecore.controller.job_counts import JobCounts
 from kueuecore.controller.job_store import JobKey, JobStore
 from kueuecore.controller.loop import Controller
+from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.versions import Key, Version, key_of
 from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
 from kueuecore.errors import ManifestError, Problem
@@ -76,6 +78,7 @@ class JobController:
         loop: Who schedules the Workloads; it gets all that is observed.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
+        metrics: Counts Workloads that are made and gates that are taken off pods; that of the loop, say.
 
     Example:
         >>> jobs = JobController(Controller())
@@ -97,11 +100,15 @@ class JobController:
         *,
         configuration: JobsConfiguration | None = None,
         integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
+        metrics: Metrics | None = None,
     ) -> None:
+        if metrics is not None:
+            instance("metrics", metrics, Metrics)
         self._loop = loop
         self._configuration = configuration_or_default(configuration)
         self._integrations = integrations
         self._store = JobStore(self._configuration, integrations)
+        self._counts = JobCounts(metrics, self._store.get)
         # When to look at a job.
         self._due: dict[JobKey, int] = {}
         # How often its requests were refused in turn.
@@ -201,6 +208,7 @@ class JobController:
         elif before is not None:
             self._touch(before, at)
         self._store.put(manifest)
+        self._counts.see(key_of(manifest), manifest)
         self._touch(manifest, at)
 
     def _forget(self, key: Key, version: Version, at: int) -> None:
@@ -240,6 +248,7 @@ class JobController:
                 self._failures.pop(key, None)
                 continue
             found = self._look(last, at, gone=job is None)
+            self._counts.note(key, last, found, at)
             if (work := self._work_of(key, found, at)) is not None:
                 works.append(work)
         return tuple(works)
@@ -277,6 +286,7 @@ class JobController:
         """All requests of a `JobWork` were accepted."""
         found = self._open.pop(job, None)
         self._failures.pop(job, None)
+        self._counts.count(job)
         for (namespace, name), report in found.reports.items() if found is not None else ():
             self._loop.report(name, namespace=namespace, report=report)
 
@@ -285,6 +295,7 @@ class JobController:
 
         If a watch says something new of the job, that is earlier.
         """
+        self._counts.drop(job)
         if self._open.pop(job, None) is None:
             return
         failures = self._failures.get(job, 0)

@@ -1,0 +1,84 @@
+"""What the requests of jobs count as in the metrics, once they are accepted (rules/09 §10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.controller.job_store import JobKey
+from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.versions import Key, key_of
+from kueuecore.jobs import Reconciliation
+from kueuecore.jobs.context import ELASTIC_JOB
+from kueuecore.jobs.integration import WriteKind
+from kueuecore.jobs.pod_group import POD_GROUP
+
+__all__ = ["JobCounts"]
+
+_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology", ELASTIC_JOB)
+
+
+class JobCounts:
+    """Counts Workloads that are made for jobs, and gates that are taken off pods.
+
+    Args:
+        metrics: Where they count; nowhere if absent.
+        stored: An object as it was last seen.
+    """
+
+    def __init__(self, metrics: Metrics | None, stored: Callable[[Key], JsonObject | None]) -> None:
+        self._metrics = metrics
+        self._stored = stored
+        # By job, what counts once all its requests are accepted: Workloads with their jobs, and gates.
+        self._made: dict[JobKey, list[tuple[Key, JsonObject]]] = {}
+        self._freed: dict[JobKey, list[tuple[str, JsonObject, int]]] = {}
+        # Workloads that no watch has shown yet, with their jobs.
+        self._unseen: dict[Key, JsonObject] = {}
+
+    def note(self, key: JobKey, job: JsonObject, found: Reconciliation, now: int) -> None:
+        """This came of a look at a job."""
+        if self._metrics is None:
+            return
+        made, freed = [], []
+        for write in found.writes:
+            kind = text_at(write.manifest, "kind")
+            if kind == "Workload" and write.kind is WriteKind.CREATE:
+                made.append((key_of(write.manifest), _object_of(job)))
+            elif kind == "Pod" and write.kind is WriteKind.UPDATE and found.workload is not None:
+                left = set(_gates(write.manifest))
+                before = _gates(self._stored(key_of(write.manifest)) or {})
+                freed += [(gate, found.workload, now) for gate in before if gate in _GATES and gate not in left]
+        self._made[key], self._freed[key] = made, freed
+
+    def count(self, key: JobKey) -> None:
+        """All requests of a job were accepted."""
+        if self._metrics is None:
+            return
+        for made, job in self._made.pop(key, ()):
+            self._unseen[made] = job
+            if (seen := self._stored(made)) is not None:
+                self.see(made, seen)
+        for gate, workload, now in self._freed.pop(key, ()):
+            # Kueue knows no group where it takes this gate off.
+            is_group = key.kind == POD_GROUP.kind and gate != ELASTIC_JOB
+            self._metrics.gate_removed(gate, workload, now=now, is_group=is_group)
+
+    def drop(self, key: JobKey) -> None:
+        """A request of a job was refused."""
+        self._made.pop(key, None)
+        self._freed.pop(key, None)
+
+    def see(self, key: Key, manifest: JsonObject) -> None:
+        """An object is so now."""
+        if self._unseen and (job := self._unseen.pop(key, None)) is not None and self._metrics is not None:
+            self._metrics.workload_created(job, manifest)
+
+
+def _object_of(job: JsonObject) -> JsonObject:
+    """What stands for a job: for a group its first pod."""
+    items = list_at(job, "items")
+    return {**object_at(items[0]), "kind": "Pod"} if items else job
+
+
+def _gates(pod: JsonObject) -> Iterator[str]:
+    return (text_at(gate, "name") for gate in list_at(pod, "spec", "schedulingGates"))
