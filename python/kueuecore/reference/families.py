@@ -48,7 +48,9 @@ def look(parent: Json, variants: Sequence[Json], cluster_queue: Json, now: int, 
 
 
 def _has_come_to_eviction(parent: Json, variants: list[Json], now: int, settings: Settings) -> bool:
-    """Step 2. Does the rest wait for the parent?"""
+    """Step 2. Does the rest wait for the parent? One that has finished gives nothing back any more."""
+    if conditions.is_finished(parent):
+        return False
     for variant in variants:
         if conditions.is_true(variant, "Evicted") and conditions.has_reservation(variant):
             if not conditions.has_reservation(parent):

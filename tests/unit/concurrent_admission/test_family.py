@@ -207,6 +207,13 @@ def test_a_parent_goes_before_its_evicted_variant() -> None:
     assert conditions(evicted)["Evicted"] == ("True", "VariantEvicted", "Admitted variant was evicted")
 
 
+def test_a_parent_that_ends_while_it_is_evicted_is_not_waited_for() -> None:
+    end = condition("Finished", True, "Succeeded", "Job finished successfully")
+    status = running("small", condition("Evicted", True, "VariantEvicted", "Admitted variant was evicted"), end)
+    review = look(parent(status), [variant("small", running("small", EVICTED))], cluster_queue("small"))
+    assert conditions(changed(review)["train-small"])["Finished"][0] == "True"
+
+
 def test_an_evicted_parent_is_waited_for() -> None:
     status = running("small", condition("Evicted", True, "PodsReadyTimeout", "too late"))
     review = look(parent(status), [variant("small", running("small", EVICTED))], cluster_queue("small"))
