@@ -92,7 +92,7 @@ class Controller:
         self._workloads = WorkloadRecords()
         self._writes = OpenWrites(self.engine, self._workloads)
         self._idle_cycles = IdleCycles(self.engine)
-        self._families = VariantFamilies(self.engine, self._workloads, self._writes)
+        self._families = VariantFamilies(self.engine.configuration, self._workloads, self._writes)
         delay = status_delay_seconds
         delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * _SECOND_NS
         self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
@@ -223,7 +223,7 @@ class Controller:
         self._turned_at = at
         self._objects.has_news = False
         # A cycle may change a variant each time; so whoever goes by what is stored looks before it.
-        labels = self._families.review_settled(at)
+        family_writes = self._families.review_settled(at)
         self._reconcile(at)
         failures = self._answers.open_failures(at)
         decision = self._scheduler.cycle(at)
@@ -235,7 +235,7 @@ class Controller:
             self._reconcile(at)
             writes = (*writes, *self._writes.open(at))
         last_writes, deletions = self._retention.take_writes(at)
-        writes = (*labels, *failures, *writes, *last_writes)
+        writes = (*family_writes, *failures, *writes, *last_writes)
         self._families.note_open(writes)
         events = self._writes.take_loose_events() + self._retention.take_events()
         objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kueuecore._json import JsonObject
 from kueuecore.checks import WorkloadKey
 from kueuecore.controller.versions import key_of
 from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
@@ -61,7 +64,12 @@ class OpenWrites:
 
     def open_label(self, record: WorkloadRecord, name: str) -> WorkloadWrite:
         """The write that gives a Workload a label with the value `true`; none of it is open."""
-        record.write = self.writer.label(record.data, name)
+        record.write, record.is_ahead = self.writer.label(record.data, name), True
+        return record.write
+
+    def open_change(self, record: WorkloadRecord, changed: JsonObject, events: Sequence[Event]) -> WorkloadWrite:
+        """The write that makes a Workload what it is to be; none of it is open, and the engine has not heard of it."""
+        record.write, record.is_ahead = self.writer.change(record.data, changed, events), True
         return record.write
 
     def is_stored(self, record: WorkloadRecord) -> bool:

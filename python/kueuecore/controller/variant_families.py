@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
@@ -19,13 +19,12 @@ from kueuecore.concurrent_admission import (
     reconcile_parent,
     workload_key,
 )
+from kueuecore.configuration import Configuration
 from kueuecore.controller.open_writes import OpenWrites
 from kueuecore.controller.versions import Key
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
-from kueuecore.engine import Engine
-from kueuecore.manifests import to_json_lines
 
 __all__ = ["VariantFamilies"]
 
@@ -38,14 +37,14 @@ class VariantFamilies:
     """Makes variants of parents, and keeps both in step. With gate ConcurrentAdmission off it does nothing.
 
     Args:
-        engine: Gets what is decided.
+        configuration: Whose gates count.
         workloads: The Workloads as they are stored.
-        writes: Where the label of a parent is written.
+        writes: Makes the writes.
     """
 
-    def __init__(self, engine: Engine, workloads: WorkloadRecords, writes: OpenWrites) -> None:
-        self._is_on = engine.configuration.is_enabled("ConcurrentAdmission")
-        self._engine = engine
+    def __init__(self, configuration: Configuration, workloads: WorkloadRecords, writes: OpenWrites) -> None:
+        self._is_on = configuration.is_enabled("ConcurrentAdmission")
+        self._configuration = configuration
         self._workloads = workloads
         self._writes = writes
         self._index = FamilyIndex()
@@ -83,18 +82,19 @@ class VariantFamilies:
         """Look at the open parents that are as they are stored, and so are their variants.
 
         Returns:
-            The labels of new parents, to be written. All else goes to the engine, and to `take_objects`.
+            What is to be written; the engine hears of it once that is accepted, so that no quota is given away that
+            somebody holds if it is not. Variants to create and delete go to `take_objects`.
         """
-        labels: list[WorkloadWrite] = []
+        writes: list[WorkloadWrite] = []
         for key in self._index.take_due(at, self._is_settled):
             record, queue = self._workloads.get(key), self._index.cluster_queue_of(key)
             if record is None or queue is None:
                 continue
             if becomes_parent(record.data, queue):
-                labels.append(self._writes.open_label(record, PARENT_LABEL))
+                writes.append(self._writes.open_label(record, PARENT_LABEL))
             elif is_parent(record.data):
-                self._review(key, record.data, queue, at)
-        return tuple(labels)
+                writes += self._review(key, record.data, queue, at)
+        return tuple(writes)
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
         """A variant could not be created or deleted: tried again, with growing pauses."""
@@ -123,17 +123,19 @@ class VariantFamilies:
         """When time alone opens a gate, or ends a pause."""
         return self._index.next_time()
 
-    def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> None:
-        records = (self._workloads.get(it) for it in self._index.variants_of(key))
-        variants = [it.data for it in records if it is not None and belongs_to(it.data, parent)]
-        review = reconcile_parent(parent, variants, queue, now=at, configuration=self._engine.configuration)
-        if review.changed:
-            self._engine.apply(to_json_lines(review.changed), now=at, trusted=True)
-            self._workloads.mark(*map(workload_key, review.changed))
-        self._workloads.hold(review.events)
+    def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> Iterator[WorkloadWrite]:
+        records = {it: self._workloads.get(it) for it in (key, *self._index.variants_of(key))}
+        others = (it.data for it in records.values() if it is not None and it.data is not parent)
+        variants = [it for it in others if belongs_to(it, parent)]
+        review = reconcile_parent(parent, variants, queue, now=at, configuration=self._configuration)
         self._note_objects(key, review)
         if review.again_at is not None:
             self._index.look_at(key, review.again_at)
+        for changed in review.changed:
+            record = records[workload_key(changed)]
+            assert record is not None
+            about = [it for it in review.events if (it.namespace, it.name) == workload_key(changed)]
+            yield self._writes.open_change(record, changed, about)
 
     def _note_objects(self, parent: WorkloadKey, review: FamilyReview) -> None:
         wanted = [(ObjectWriteKind.CREATE, it, creation_event(it)) for it in review.creates]

@@ -21,6 +21,7 @@ class WorkloadRecord:
     Args:
         data: The newest version that is not put off.
         write: The write that is open.
+        is_ahead: Is the open write none of the engine's, which hears of it once it is accepted?
         telling: What of its job the open write tells.
         newer: What came while it was open.
         told: What else is to be told of its job.
@@ -29,6 +30,7 @@ class WorkloadRecord:
 
     data: JsonObject
     write: WorkloadWrite | None = None
+    is_ahead: bool = False
     telling: JobReport = NOTHING
     newer: JsonObject | None = None
     told: JobReport = NOTHING

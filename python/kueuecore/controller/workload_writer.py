@@ -49,18 +49,29 @@ class WorkloadWriter:
         if self._applies and "admissionChecks" in wanted:
             wanted["admissionChecks"] = _with_retry_counts(list_at(wanted, "admissionChecks"), check_states(stored))
         after = transplanted(before, dict(rendered.status), wanted)
-        patch = merge_patch(before, after)
-        if not patch:
-            return None
-        held, holds = conditions_that_hold(stored), conditions_that_hold({"status": after})
-        gained = tuple(kind for kind in holds if kind not in held)
-        lost = tuple(kind for kind in held if kind not in holds)
-        return write("status", {"metadata": _guard(stored), "status": patch}, gained, lost, tuple(events))
+        return self._status_write(write, stored, after, events) if before != after else None
+
+    def change(self, stored: JsonObject, changed: JsonObject, events: Sequence[Event]) -> WorkloadWrite:
+        """What makes a stored Workload what it is to be: `spec.active` first, or the status."""
+        write, is_active = self._next_write(stored), object_at(changed, "spec").get("active")
+        if is_active != object_at(stored, "spec").get("active"):
+            patch: JsonObject = {"metadata": _guard(stored), "spec": {"active": is_active}}
+            return write("", patch, events=tuple(events))
+        return self._status_write(write, stored, object_at(changed, "status"), events)
 
     def label(self, stored: JsonObject, name: str) -> WorkloadWrite:
         """What gives a stored Workload a label with the value `true`."""
         metadata: JsonObject = {**_guard(stored), "labels": {name: "true"}}
         return self._next_write(stored)("", {"metadata": metadata})
+
+    def _status_write(
+        self, write: Callable[..., WorkloadWrite], stored: JsonObject, after: JsonObject, events: Sequence[Event]
+    ) -> WorkloadWrite:
+        patch: JsonObject = {"metadata": _guard(stored), "status": merge_patch(object_at(stored, "status"), after)}
+        held, holds = conditions_that_hold(stored), conditions_that_hold({"status": after})
+        gained = tuple(kind for kind in holds if kind not in held)
+        lost = tuple(kind for kind in held if kind not in holds)
+        return write("status", patch, gained, lost, tuple(events))
 
     def _next_write(self, stored: JsonObject) -> Callable[..., WorkloadWrite]:
         _, namespace, name = key_of(stored)

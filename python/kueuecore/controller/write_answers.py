@@ -60,7 +60,7 @@ class WriteAnswers:
         key, known = self._known_of(write)
         if known is None or known.write is not write:
             return False
-        newer, is_of_job = known.newer, known.telling != NOTHING
+        newer, is_ahead = known.newer, known.is_ahead or known.telling != NOTHING
         if answer is None:
             after = patched(known.data, write.patch)
         else:
@@ -68,7 +68,10 @@ class WriteAnswers:
         if self._metrics is not None:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
-        known.telling = NOTHING
+        if known.is_ahead:
+            # What the engine has decided meanwhile is decided anew.
+            known.events.clear()
+        known.telling, known.is_ahead = NOTHING, False
         self.preemptions.answered(key, is_written=True)
         self._idle_cycles.end()
         version = Version.of(after)
@@ -78,8 +81,8 @@ class WriteAnswers:
         self._writes.mark_changed()
         if newer is not None and Version.of(newer).is_newer_than(version):
             self._objects.take(("Workload", *key), Version.of(newer), newer, at)
-        elif is_of_job or not self._workloads.is_marked(key) or self._writes.is_stored(known):
-            self._objects.take(("Workload", *key), version, after, at, is_echo=not is_of_job)
+        elif is_ahead or not self._workloads.is_marked(key) or self._writes.is_stored(known):
+            self._objects.take(("Workload", *key), version, after, at, is_echo=not is_ahead)
         return True
 
     def refuse(self, write: WorkloadWrite, newest: JsonObject | None, at: int, *, gone: bool) -> bool:
@@ -91,7 +94,7 @@ class WriteAnswers:
             newest = validation.checked_answer("newest", newest, known.data, at)
         _LOGGER.info("%s: write %d was refused", write.key, write.number)
         stored, newer = known.data, known.newer
-        known.write = known.newer = None
+        known.write, known.newer, known.is_ahead = None, None, False
         if known.telling != NOTHING:
             self._workloads.tell_again(key)
         known.events.clear()

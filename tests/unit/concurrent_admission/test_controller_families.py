@@ -10,7 +10,7 @@ import pytest
 
 from kueuecore import Configuration
 from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.checks import ObjectWriteKind
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, Metrics, Turn
 from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, SECOND, configuration
 
@@ -50,6 +50,18 @@ def workload(name: str, *, local_queue: str = "jobs", priority: int = 0, **spec:
     return thing(
         "Workload", name, {"queueName": local_queue, "active": True, "priority": priority, "podSets": pods} | spec
     )
+
+
+def carry_out(api: ApiServer, change: ObjectWrite) -> None:
+    """Do what a turn wants done with an object."""
+    ref = change.object
+    match change.kind:
+        case ObjectWriteKind.CREATE:
+            api.create(change.manifest)
+        case ObjectWriteKind.PATCH_STATUS:
+            api.update(change.manifest, subresource="status")
+        case ObjectWriteKind.DELETE:
+            api.delete(ref.kind, ref.name, namespace=ref.namespace)
 
 
 class World:
@@ -103,10 +115,7 @@ class World:
             try:
                 if self.refuses.random() < self.share_refused:
                     raise RefusedError(500, "not now")
-                if change.kind is ObjectWriteKind.CREATE:
-                    self.api.create(change.manifest)
-                else:
-                    self.api.delete("Workload", change.object.name, namespace="ns")
+                carry_out(self.api, change)
             except RefusedError as refused:
                 self.controller.refuse_object(change, str(refused), now=self.api.now, is_there=refused.code == 409)
         self.watch()
