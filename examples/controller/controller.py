@@ -182,8 +182,10 @@ class Process:
         """Write the status of a queue, or delete a Workload that was kept long enough."""
         ref, is_status = write.object, write.kind is ObjectWriteKind.PATCH_STATUS
         path = self.api.path(ref.kind, ref.namespace, ref.name, "status" if is_status else "")
+        thing: JsonObject = write.manifest
+        body = thing if is_status else {"preconditions": {"uid": thing["metadata"]["uid"]}}
         try:
-            answer = self.api.send("PUT" if is_status else "DELETE", path, write.manifest if is_status else None)
+            answer = self.api.send("PUT" if is_status else "DELETE", path, body)
         except (RefusedError, OSError) as error:
             self.loop.refuse_object(write, str(error), now=self.clock())
         else:

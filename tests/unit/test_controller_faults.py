@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from kueuecore import Configuration
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.controller import Controller, JobController, Turn, WorkloadWrite
 from kueuecore.controller.versions import Version
+from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import JobReport, Reconciliation
 from kueuecore.jobs.job_report import NOTHING
@@ -161,3 +163,20 @@ def test_a_bug_of_job_controllers_is_noticed(broken: type[JobController]) -> Non
         except AssertionError:
             return
     pytest.fail("nobody has noticed")
+
+
+def test_finished_workloads_go_whatever_goes_wrong() -> None:
+    text = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+objectRetentionPolicies: {workloads: {afterFinished: 5s}}
+"""
+    configuration = Configuration.parse(text)
+    happened: Counter[str] = Counter()
+    for seed in range(40):
+        history = FaultyHistory(seed, make=lambda: Controller(configuration))
+        happened += history.play()
+        if history.leader.controller.engine.configuration == configuration:
+            stored = history.cluster.list("Workload")[0]
+            assert not [it for it in stored if "Finished" in conditions_that_hold(it)], f"in history {seed}"
+    assert happened["deletions"] > 20

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from kueuecore._json import object_at
 from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.checks import ObjectWrite
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, JobController, WorkloadWrite
 from kueuecore.controller.queue_statuses import with_status
 from kueuecore.controller.writes import conditions_that_hold
@@ -269,27 +270,32 @@ class FaultyHistory:
                 leader.late.append((write, answer))
             else:
                 leader.controller.confirm(write, answer, now=self.cluster.now)
-        for status in turn.objects:
-            self._turn_status(status)
+        for item in turn.objects:
+            self._turn_object(item)
         self._tell_of_jobs()
 
-    def _turn_status(self, write: ObjectWrite) -> None:
-        """The status of a queue goes its own way, too; a watch may tell how it went, or nobody."""
+    def _turn_object(self, write: ObjectWrite) -> None:
+        """The status of a queue, or the end of a Workload, goes its own way, and maybe nobody hears of it."""
         way = self._random_statuses.choice(("well", "well", "well", "refused", "conflict", "unheard", "lost"))
         self.happened[f"statuses {way}"] += 1
         if way == "lost":
             return
-        if way == "conflict":
-            ref = write.object
+        ref = write.object
+        if way == "conflict" and self.cluster.find(ref.kind, ref.name, namespace=ref.namespace) is not None:
             labels = {"metadata": {"labels": {"version": str(self.cluster.version)}}}
             self.cluster.patch(ref.kind, ref.name, labels, namespace=ref.namespace)
-        is_written = way != "refused" and self._send_status(write)
+        is_written = way != "refused" and self._send_object(write)
         if not is_written or way == "unheard":
             self.leader.controller.refuse_object(write, "not now", now=self.cluster.now)
 
-    def _send_status(self, write: ObjectWrite) -> bool:
+    def _send_object(self, write: ObjectWrite) -> bool:
+        ref, metadata = write.object, object_at(write.manifest, "metadata")
         try:
-            self.cluster.update(write.manifest, subresource="status")
+            if write.kind is ObjectWriteKind.DELETE:
+                self.cluster.delete(ref.kind, ref.name, namespace=ref.namespace, preconditions={"uid": metadata["uid"]})
+                self.happened["deletions"] += 1
+            else:
+                self.cluster.update(write.manifest, subresource="status")
         except RefusedError:
             return False
         return True
@@ -470,8 +476,8 @@ class FaultyHistory:
                 answer = self._send(write)
                 assert answer is not None, "nobody else writes now"
                 controller.confirm(write, answer, now=self.cluster.now)
-            for status in turn.objects:
-                assert self._send_status(status), "nobody else writes now"
+            for item in turn.objects:
+                assert self._send_object(item), "nobody else writes now"
             is_idle = not turn.writes and not turn.objects
             wake = controller.next_wake(self.cluster.now)
             if is_idle and (wake is None or wake > self.cluster.now + _LONGEST_PAUSE_NS):

@@ -317,7 +317,7 @@ class FaultyJobHistory(FaultyHistory):
                 assert answer is not None, "nobody else writes now"
                 controller.confirm(write, answer, now=self.cluster.now)
             for status in turn.objects:
-                self._send_status(status)
+                self._send_object(status)
             # Longer than any pause.
             self.cluster.now += 400 * _SECOND_NS
             quiet = quiet + 1 if self.cluster.version == before else 0
