@@ -54,7 +54,8 @@ def damaged(draw: st.DrawFn, objects: list[Json]) -> list[Json]:
             target = target[key]
         what = draw(st.sampled_from(["replace", "replace", "remove", "rename"]))
         if what == "replace" or isinstance(target, list):
-            target[path[-1]] = draw(st.sampled_from(ODD))
+            # A copy: what is odd itself may be damaged next, and would be odd for all that come after.
+            target[path[-1]] = copy.deepcopy(draw(st.sampled_from(ODD)))
         elif what == "remove":
             del target[path[-1]]
         else:

@@ -131,6 +131,7 @@ class Fleet:
         Raises:
             ManifestError: Objects that the API server would not take, jobs that Kueue's webhooks refuse, or an
                 annotation `fleet.kueuecore/run-seconds` that is no span of time.
+            RefusedError: A job whose owner or runtime is missing (403).
             UnsettledError: The fleet does not come to rest.
             ValueError: There is no such cluster.
         """
@@ -153,6 +154,7 @@ class Fleet:
 
         Raises:
             ManifestError: A job that Kueue's webhooks refuse.
+            RefusedError: Its owner or runtime is missing (403).
             TypeError: `run_seconds` is no number.
             UnsettledError: The fleet does not come to rest.
             ValueError: It is no job of the `KINDS`, `run_seconds` is no span of time, or there is no such cluster.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kueuecore._json import JsonObject, object_at
+from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.api_server import ApiServer
 from kueuecore.configuration import Configuration
 from kueuecore.jobs import JobsConfiguration, workloads_for
+from kueuecore.jobs.owners import controller_of
 from kueuecore.manifests import Manifest
 from kueuecore.webhooks import admit
 
@@ -40,16 +41,32 @@ class JobWebhooks:
             result.raise_for_problems()
         return result.workloads
 
-    def defaulted(self, job: JsonObject) -> JsonObject:
-        """A job as the webhooks leave it.
+    def stored(self, job: JsonObject, *, beside: Iterable[JsonObject] = ()) -> JsonObject:
+        """A new job as it is stored.
+
+        Args:
+            job: The job.
+            beside: Objects that come with it, and are not there yet.
 
         Raises:
             RefusedError: They refuse it.
         """
-        return _without_finalizers(admit(job, around=self._around(), configuration=self._configuration).object)
+        around = [*self._around(), *self._owners(job), *beside]
+        return _without_finalizers(admit(job, around=around, configuration=self._configuration).object)
 
     def _around(self) -> Iterable[JsonObject]:
         return (it for kind in _AROUND for it in self._api.list(kind)[0])
+
+    def _owners(self, job: JsonObject) -> Iterable[JsonObject]:
+        """Who controls the job, and so on to the top; few, so that no job looks at all others."""
+        namespace = text_at(job, "metadata", "namespace")
+        found: dict[str, JsonObject] = {}
+        while owner := controller_of(job):
+            parent = self._api.find(text_at(owner, "kind"), text_at(owner, "name"), namespace=namespace)
+            if parent is None or text_at(parent, "metadata", "uid") in found:
+                break
+            found[text_at(parent, "metadata", "uid")] = job = parent
+        return found.values()
 
 
 def _without_finalizers(job: JsonObject) -> JsonObject:

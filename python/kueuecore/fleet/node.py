@@ -17,7 +17,7 @@ from kueuecore.fleet.kubernetes import Kubernetes
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import is_job
 from kueuecore.jobs import JobsConfiguration, Request, Verb
-from kueuecore.manifests import Manifest
+from kueuecore.manifests import Manifest, object_ref
 from kueuecore.provisioning import ProvisioningController
 
 __all__ = ["Node"]
@@ -59,11 +59,16 @@ class Node:
 
         Raises:
             ManifestError: What is wrong with them.
+            RefusedError: A job whose owner or runtime is missing.
         """
         jobs = [it.object for it in manifests if is_job(it.object)]
         workloads = [it for job in jobs for it in self._webhooks.workloads_of(job)]
         others = [it for it in manifests if not is_job(it.object)]
         Engine(self._settings.configuration).apply([*others, *workloads])
+        for job in jobs:
+            ref = object_ref(job)
+            if self.get(ref.kind, ref.name, namespace=ref.namespace) is None:
+                self._webhooks.stored(job, beside=(it.object for it in manifests))
 
     def apply(self, manifest: JsonObject) -> JsonObject:
         """Create an object, or bring it up to date; Kueue's webhooks change jobs first."""
@@ -82,9 +87,9 @@ class Node:
         """Create an object; Kueue's webhooks change jobs first (rules/10 §2.2).
 
         Raises:
-            RefusedError: There is one of that name (409).
+            RefusedError: There is one of that name (409), or the webhooks refuse the job.
         """
-        return self.api.create(self._webhooks.defaulted(manifest) if is_job(manifest) else manifest)
+        return self.api.create(self._webhooks.stored(manifest) if is_job(manifest) else manifest)
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
         """All objects of a kind."""
