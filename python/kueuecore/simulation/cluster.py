@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import CheckController, Review
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.engine import Objects
-from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError
-from kueuecore.jobs import JobsConfiguration, workloads_for
-from kueuecore.manifests import Manifest, ManifestLike, object_ref, plain_object
+from kueuecore.errors import ObjectRef, UnknownObjectError
+from kueuecore.manifests import Manifest, ManifestLike, plain_object
 from kueuecore.simulation.run import Happening, Operation, Run, Step, StepKind
 from kueuecore.simulation.scheduled import job_plan
 from kueuecore.simulation.stepper import Stepper
+from kueuecore.simulation.submitted_jobs import SubmittedJobs
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["VirtualCluster"]
@@ -101,6 +100,7 @@ class VirtualCluster:
             eviction_seconds=eviction_seconds,
             messages=messages,
         )
+        self._jobs = SubmittedJobs(self._stepper)
         self.engine = self._stepper.engine
         """The engine, to ask it for what it holds. What changes it goes through the cluster."""
         self.start = self._stepper.start
@@ -162,13 +162,35 @@ class VirtualCluster:
         plan = job_plan(happening, at=at)
         self._go_to(now)
         given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest, "manifest"))
-        made = (given,) if text_at(given.object, "kind") == "Workload" else self._workloads_of(given)
+        made = (given,) if text_at(given.object, "kind") == "Workload" else self._jobs.submit(given)
         return self._stepper.create(made, plan)
 
-    def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
-        """Delete an object; was it there?"""
+    def update(self, job: ManifestLike, *, run_seconds: float | None = None, now: TimeLike | None = None) -> None:
+        """A job that was submitted is changed: its Workloads follow, as `kueuecore.jobs.reconcile_job` says.
+
+        One that waits is changed in place, an elastic job that runs grows by a new slice, and a job that no longer fits
+        is stopped and queued anew.
+
+        Args:
+            job: The job as it is now.
+            run_seconds: How long it runs if it gets another Workload; `None`: until somebody calls `finish`.
+            now: When; by default, and if the cluster has gone on beyond that, its own time.
+
+        Raises:
+            UnknownObjectError: No such job was submitted.
+            ManifestError: The change is refused.
+        """
+        happening = Happening(at=0, op=Operation.CREATE, run_seconds=run_seconds)
+        at = self.now if now is None else max(self.now, nanoseconds(now))
+        plan = job_plan(happening, at=at)
         self._go_to(now)
-        found = self._stepper.delete(ObjectRef(kind, name, namespace))
+        self._jobs.update(job if isinstance(job, Manifest) else Manifest(plain_object(job, "job")), plan)
+
+    def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
+        """Delete an object, or a job that was submitted, along with its Workloads; was it there?"""
+        self._go_to(now)
+        ref = ObjectRef(kind, name, namespace)
+        found = self._stepper.delete(ref) or self._jobs.delete(ref)
         self._stepper.happened()
         return found
 
@@ -315,14 +337,3 @@ class VirtualCluster:
     def _go_to(self, now: TimeLike | None) -> None:
         if now is not None:
             self._stepper.clock.go_to(nanoseconds(now))
-
-    def _workloads_of(self, job: Manifest) -> tuple[Manifest, ...]:
-        others = self._stepper.stored.others()
-        result = workloads_for([*others, job], configuration=JobsConfiguration.of(self.engine.configuration))
-        result.raise_for_problems()
-        if result.waiting:
-            raise ManifestError(result.waiting)
-        if not result.workloads:
-            why = result.ignored[0].reason if result.ignored else "no job that Kueue manages"
-            raise ManifestError([replace(ManifestError.of(why).problems[0], object=object_ref(job.object))])
-        return result.workloads

@@ -1,0 +1,138 @@
+"""The jobs behind the Workloads of a virtual cluster: what becomes of these when a job changes (rules/10 §4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore.errors import ManifestError, ObjectRef, Problem, UnknownObjectError
+from kueuecore.jobs import (
+    JobsConfiguration,
+    Surroundings,
+    WriteKind,
+    integration_of,
+    reconcile_job,
+    update_problems,
+    workloads_for,
+)
+from kueuecore.jobs.field_paths import with_value
+from kueuecore.jobs.owned_workloads import owned_workloads
+from kueuecore.manifests import Manifest, object_ref
+from kueuecore.simulation.scheduled import JobPlan
+from kueuecore.simulation.stepper import Stepper
+
+__all__ = ["SubmittedJobs"]
+
+# A job that no longer fits is stopped, its Workload deleted and another one made.
+_MOST_LOOKS = 10
+
+
+class SubmittedJobs:
+    """Jobs by kind, namespace and name, as they were submitted or changed last.
+
+    Args:
+        stepper: The cluster.
+    """
+
+    def __init__(self, stepper: Stepper) -> None:
+        self._stepper = stepper
+        # Whether pods are ready is up to the clock.
+        managed = JobsConfiguration.of(stepper.engine.configuration)
+        self._configuration = replace(managed, waits_for_pods_ready=False)
+        self._jobs: dict[ObjectRef, JsonObject] = {}
+
+    def submit(self, given: Manifest) -> tuple[Manifest, ...]:
+        """The Workloads of a job that comes.
+
+        Raises:
+            ManifestError: What is wrong with it, or why it gets none.
+        """
+        result = workloads_for([*self._stepper.stored.others(), given], configuration=self._configuration)
+        result.raise_for_problems()
+        if result.waiting:
+            raise ManifestError(result.waiting)
+        if not result.workloads:
+            why = result.ignored[0].reason if result.ignored else "no job that Kueue manages"
+            raise ManifestError([replace(ManifestError.of(why).problems[0], object=object_ref(given.object))])
+        self._jobs |= {object_ref(job): job for job in result.jobs}
+        return result.workloads
+
+    def update(self, given: Manifest, plan: JobPlan) -> None:
+        """A job is another now: its Workloads are changed, replaced or made anew, as its controller does it.
+
+        Raises:
+            UnknownObjectError: No such job was submitted.
+            ManifestError: The change is refused.
+        """
+        metadata: JsonObject = {"namespace": "default", **object_at(given.object, "metadata")}
+        new: JsonObject = {**given.object, "metadata": metadata}
+        ref, integration = object_ref(new), integration_of(new)
+        old = self._jobs.get(ref)
+        if old is None:
+            raise UnknownObjectError(ref, "submit it first")
+        if integration is None or integration.suspend_field is None:
+            detail = f"a {ref.kind} that was submitted can not be changed here"
+            raise ManifestError([Problem(detail, field="kind", object=ref)])
+        around = self._stepper.stored.others()
+        before, after = self._as_it_stands(old), self._as_it_stands(new)
+        if problems := update_problems(before, after, around=around, configuration=self._configuration):
+            raise ManifestError(problems)
+        for number in range(_MOST_LOOKS):
+            found = reconcile_job(
+                self._as_it_stands(new),
+                self._workloads(ref.namespace),
+                now=self._stepper.now,
+                around=around,
+                configuration=self._configuration,
+            )
+            if found.waits_for and not found.writes and number == 0:
+                raise ManifestError([Problem(found.waits_for, object=ref)])
+            writes = [it for it in found.writes if text_at(it.manifest, "kind") == "Workload"]
+            for write in writes:
+                self._write(Manifest(write.manifest), write.kind, plan)
+            ended = {key: report.finished for key, report in found.reports.items() if report.finished is not None}
+            for (namespace, name), (reason, message) in ended.items():
+                self._stepper.clock.finish(self._stepper.core, namespace, name, reason, message)
+            self._stepper.happened()
+            if not writes and not ended:
+                break
+        self._jobs[ref] = new
+
+    def delete(self, ref: ObjectRef) -> bool:
+        """A job goes, and its Workloads with it; was it there?"""
+        job = self._jobs.pop(ref, None)
+        if job is None:
+            return False
+        for workload in self._owned(job):
+            self._stepper.delete(object_ref(workload))
+        return True
+
+    def _write(self, workload: Manifest, kind: WriteKind, plan: JobPlan) -> None:
+        match kind:
+            case WriteKind.CREATE:
+                self._stepper.create((workload,), plan)
+            case WriteKind.DELETE:
+                self._stepper.delete(object_ref(workload.object))
+            case WriteKind.UPDATE | WriteKind.UPDATE_STATUS:
+                self._stepper.put(workload)
+
+    def _as_it_stands(self, job: JsonObject) -> JsonObject:
+        """A job that runs if one of its Workloads may, and is suspended otherwise."""
+        integration = integration_of(job)
+        assert integration is not None, "only jobs are submitted"
+        assert integration.suspend_field is not None, "others are refused"
+        keys = (it["metadata"] for it in map(object_at, self._owned(job)))
+        runs = any(self._stepper.clock.is_running(self._stepper.core, *_key(it)) for it in keys)
+        return with_value(job, integration.suspend_field, not runs)
+
+    def _owned(self, job: JsonObject) -> list[JsonObject]:
+        workloads = self._workloads(text_at(job, "metadata", "namespace"))
+        return owned_workloads(job, Surroundings(configuration=self._configuration).beside(workloads))
+
+    def _workloads(self, namespace: str) -> list[JsonObject]:
+        stored = self._stepper.stored
+        return [stored.workload(it) for it in self._stepper.engine.workloads() if it.namespace == namespace]
+
+
+def _key(metadata: JsonValue) -> tuple[str, str]:
+    return text_at(metadata, "namespace"), text_at(metadata, "name")
