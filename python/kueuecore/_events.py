@@ -6,6 +6,8 @@ from kueuecore._json import JsonObject
 
 __all__ = ["event_manifest"]
 
+_MOST_BYTES, _CUT = 1024, " ..."
+
 
 def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, now: str) -> JsonObject:  # noqa: A002
     """A `v1` Event to create; the API server appends to its name.
@@ -14,7 +16,7 @@ def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, n
         about: The object: apiVersion, kind, namespace, name and uid.
         type: Normal or Warning.
         reason: A word.
-        message: A sentence.
+        message: A sentence; an API server takes 1024 bytes, so the rest is cut off as Kueue does it.
         now: The time as RFC 3339.
     """
     return {
@@ -24,9 +26,17 @@ def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, n
         "involvedObject": about,
         "type": type,
         "reason": reason,
-        "message": message,
+        "message": _shortened(message),
         "source": {"component": "kueuecore"},
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
     }
+
+
+def _shortened(message: str) -> str:
+    text = message.encode()
+    if len(text) <= _MOST_BYTES:
+        return message
+    # Half a character goes, too.
+    return text[: _MOST_BYTES - len(_CUT)].decode(errors="ignore") + _CUT

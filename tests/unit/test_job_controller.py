@@ -10,7 +10,7 @@ import pytest
 from kueuecore._json import object_at
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import Controller, JobController, JobWork
-from kueuecore.jobs import JobsConfiguration, Request, Verb
+from kueuecore.jobs import JobEvent, JobsConfiguration, Request, Verb
 from tests.unit.jobs.test_workload_sync import batch
 
 SECOND = 10**9
@@ -305,3 +305,17 @@ def test_a_job_that_cannot_be_read_waits_and_holds_up_no_other() -> None:
     works = {work.job.name: work.waits_for for work in cluster.step()}
     assert "spec.parallelism" in works["odd"]
     assert works["j"] == ""
+
+
+def test_an_event_is_no_longer_than_a_server_takes() -> None:
+    event = JobEvent(batch(1), "Normal", "Stopped", "é" * 600)
+    made: Any = event.manifest("2026-01-01T00:00:00Z")
+    assert made["message"] == "é" * 510 + " ..."
+    assert made["involvedObject"] == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "namespace": "n",
+        "name": "j",
+        "uid": "u",
+    }
+    assert JobEvent(batch(1), "Normal", "Stopped", "x" * 1024).manifest("")["message"] == "x" * 1024
