@@ -79,6 +79,7 @@ class Node:
         except RefusedError:
             return self.create(manifest)
         changed: JsonObject = {key: manifest[key] for key in ("spec", "status") if key in manifest}
+        changed["metadata"] = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
         for subresource in ("", "status"):
             self.api.patch(kind, name, changed, namespace=namespace, subresource=subresource)
         return self.api.get(kind, name, namespace=namespace)
