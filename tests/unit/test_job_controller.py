@@ -278,6 +278,26 @@ def test_a_child_is_looked_at_when_the_workload_of_its_parent_changes() -> None:
     assert cluster.job()["spec"]["suspend"] is True
 
 
+def test_a_pod_of_an_elastic_job_goes_when_its_slice_is_admitted() -> None:
+    cluster = Cluster(frameworks=("batch/job",))
+    job = cluster.api.create(batch(1, suspend=False, elastic_job="true"))
+    for _ in range(3):
+        cluster.step()
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": job["metadata"]["uid"], "controller": True}
+    metadata = {
+        "name": "j-0",
+        "namespace": "n",
+        "ownerReferences": [owner],
+        "labels": {"kueue.x-k8s.io/podset": "main"},
+    }
+    metadata["annotations"] = {"kueue.x-k8s.io/workload-slice-name": cluster.workload()["metadata"]["name"]}
+    spec = {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": "kueue.x-k8s.io/elastic-job"}]}
+    cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}})
+    works = [work for _ in range(2) for work in cluster.step()]
+    assert [(work.job.kind, work.waits_for) for work in works] == [("Job", "")]
+    assert not cluster.api.get("Pod", "j-0", namespace="n")["spec"].get("schedulingGates")
+
+
 def test_old_news_and_other_kinds_change_nothing() -> None:
     cluster = Cluster()
     old = cluster.api.create(batch(1))

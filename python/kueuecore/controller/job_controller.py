@@ -25,7 +25,7 @@ from kueuecore.jobs import (
     pod_group,
     reconcile_job,
 )
-from kueuecore.jobs.context import configuration_or_default
+from kueuecore.jobs.context import QUEUE_LABEL, configuration_or_default, labels_of
 from kueuecore.jobs.deployment import DEPLOYMENT
 from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
 from kueuecore.jobs.pod import POD
@@ -134,6 +134,9 @@ class JobController:
                 found[it.kind] = it.api_version, f"{it.kind.lower()}s"
                 if it.kind == "TrainJob":
                     found |= {kind: (_TRAINER, f"{kind.lower()}s") for kind in RUNTIMES}
+                if it.supports_elastic and self._configuration.enabled("ElasticJobsViaWorkloadSlices"):
+                    # Their pods wait behind a gate.
+                    found["Pod"] = POD.api_version, "pods"
         return found
 
     # What is watched.
@@ -249,7 +252,7 @@ class JobController:
                 continue
             found = self._look(last, at, gone=job is None)
             self._counts.note(key, last, found, at)
-            if (work := self._work_of(key, found, at)) is not None:
+            if (work := self._work_of(key, last, found, at)) is not None:
                 works.append(work)
         return tuple(works)
 
@@ -267,8 +270,10 @@ class JobController:
         except ManifestError as error:
             return Reconciliation(waits_for=str(error))
 
-    def _work_of(self, key: JobKey, found: Reconciliation, at: int) -> JobWork | None:
-        waits_for, before = found.waits_for, self._waiting.pop(key, "")
+    def _work_of(self, key: JobKey, job: JsonObject, found: Reconciliation, at: int) -> JobWork | None:
+        # Most pods of a cluster are nobody's business here.
+        is_meant = self._configuration.manage_jobs_without_queue_name or QUEUE_LABEL in labels_of(job)
+        waits_for, before = found.waits_for if is_meant else "", self._waiting.pop(key, "")
         if waits_for:
             self._waiting[key] = waits_for
         if found.wake is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias, TypeVar
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import Integration, JobsConfiguration, Surroundings, integration_of, pod_group
-from kueuecore.jobs.context import annotations_of, labels_of
+from kueuecore.jobs.context import annotations_of, is_elastic, labels_of
+from kueuecore.jobs.elastic_pods import slice_name
+from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
 from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET, SET_NAME
 from kueuecore.jobs.owners import controller_of
@@ -100,6 +102,8 @@ class JobStore:
         self._by_key[self._long_key(manifest)] = manifest
         for it in _sets_of(manifest):
             self._members[it][key_of(manifest)] = None
+        if (first := _slice_of(manifest)) is not None:
+            self._members[first][key_of(manifest)] = None
         if kind == "Workload":
             for owner in list_at(manifest, "metadata", "ownerReferences"):
                 self._owned[text_at(owner, "kind"), namespace, text_at(owner, "name")][namespace, name] = None
@@ -117,6 +121,8 @@ class JobStore:
         self._by_key.pop(self._long_key(manifest), None)
         for it in _sets_of(manifest):
             _remove(self._members, it, key_of(manifest))
+        if (first := _slice_of(manifest)) is not None:
+            _remove(self._members, first, key_of(manifest))
         if kind == "Workload":
             for owner in list_at(manifest, "metadata", "ownerReferences"):
                 _remove(self._owned, (text_at(owner, "kind"), namespace, text_at(owner, "name")), (namespace, name))
@@ -167,6 +173,8 @@ class JobStore:
             for it in _sets_of(manifest):
                 if it in self._objects:
                     yield ObjectRef(it[0], it[2], it[1])
+            if _slice_of(manifest) is not None:
+                yield from map(self.job_key, self._above(manifest))
             owners = [key_of(manifest)]
         # Children of children, too; who owns himself is met once.
         seen = set(owners)
@@ -176,6 +184,17 @@ class JobStore:
                 if (its := (child.kind, child.namespace, child.name)) not in seen:
                     seen.add(its)
                     owners.append(its)
+
+    def _above(self, manifest: JsonObject) -> Iterator[JsonObject]:
+        """The owners of an object, each the controller of the one before."""
+        seen, namespace = {key_of(manifest)}, text_at(manifest, "metadata", "namespace")
+        owner = controller_of(manifest)
+        while (above := self._objects.get((text_at(owner, "kind"), namespace, text_at(owner, "name")))) is not None:
+            if key_of(above) in seen:
+                return
+            seen.add(key_of(above))
+            yield above
+            owner = controller_of(above)
 
     def job(self, key: JobKey) -> JsonObject | None:
         """A job, or the group of some pods."""
@@ -213,22 +232,23 @@ class JobStore:
         members = None
         if key[0] in (STATEFUL_SET.kind, LEADER_WORKER_SET.kind):
             members = [self._objects[it] for it in self._members.get(key, ())]
-        return self._surroundings.beside(self._workloads_of(job), self._by_key, members)
+        workloads = self._workloads_of(job)
+        if is_elastic(job, self._configuration):
+            slices = dict.fromkeys(
+                ("Workload", text_at(job, "metadata", "namespace"), slice_name(it)) for it in workloads
+            )
+            members = [self._objects[pod] for it in slices for pod in self._members.get(it, ())]
+        return self._surroundings.beside(workloads, self._by_key, members)
 
-    def _workloads_of(self, job: JsonObject) -> Iterable[JsonObject]:
+    def _workloads_of(self, job: JsonObject) -> list[JsonObject]:
         namespace = text_at(job, "metadata", "namespace")
         keys = dict.fromkeys((namespace, it) for it in self._named(job, self.job_key(job)))
         if text_at(job, "kind") == _GROUP:
             keys |= {(namespace, text_at(job, "metadata", "name")): None}
-        above: JsonObject | None = job
-        seen: set[Key] = set()
-        while above is not None and (key := key_of(above)) not in seen:
-            seen.add(key)
-            keys |= self._owned.get(key, {})
-            for pod in list_at(above, "items"):
+        for it in (job, *self._above(job)):
+            keys |= self._owned.get(key_of(it), {})
+            for pod in list_at(it, "items"):
                 keys |= self._owned.get(("Pod", namespace, text_at(pod, "metadata", "name")), {})
-            owner = controller_of(above)
-            above = self._objects.get((text_at(owner, "kind"), namespace, text_at(owner, "name")))
         found = (self._objects.get(("Workload", *it)) for it in keys)
         return [it for it in found if it is not None]
 
@@ -240,6 +260,13 @@ def _sets_of(manifest: JsonObject) -> Iterator[Key]:
         yield LEADER_WORKER_SET.kind, namespace, name
     if kind == "Pod" and text_at(owner := controller_of(manifest), "kind") == STATEFUL_SET.kind:
         yield STATEFUL_SET.kind, namespace, text_at(owner, "name")
+
+
+def _slice_of(pod: JsonObject) -> Key | None:
+    """The first slice of the elastic job that a pod is of."""
+    kind, namespace, _ = key_of(pod)
+    first = annotations_of(pod).get(SLICE_NAME_ANNOTATION) if kind == "Pod" else None
+    return None if first is None else ("Workload", namespace, first)
 
 
 def _is_of_group(workload: JsonObject | None) -> bool:

@@ -15,6 +15,7 @@ from kueuecore.jobs.context import (
     is_elastic,
     labels_of,
 )
+from kueuecore.jobs.elastic_pods import ungate_elastic_pods
 from kueuecore.jobs.enabled_kinds import why_off
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import StartError
@@ -39,7 +40,7 @@ from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.quota_release import without_reservation
-from kueuecore.jobs.set_pods import ungate_pods
+from kueuecore.jobs.set_pods import objects_beside, ungate_pods
 from kueuecore.jobs.sync_steps import Action, Sync, key_of
 from kueuecore.jobs.workload_sync import sync_in
 from kueuecore.manifests import ManifestLike, object_ref
@@ -248,6 +249,9 @@ class _Look:
         else:
             self._note_readiness(workload)
             self._run_or_stop(workload)
+            if is_elastic(job, self._configuration):
+                pods = objects_beside(job, "v1", "Pod", self._surroundings)
+                self._writes += ungate_elastic_pods(owned_workloads(job, self._surroundings), pods)
             # Last: a refusal of it is in the way of no stop.
             if not (self._writes or self._reports):
                 self._reclaim(workload)

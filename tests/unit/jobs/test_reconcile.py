@@ -260,6 +260,51 @@ def test_a_job_on_hold_gives_its_quota_back() -> None:
     assert look(held, dict(write.manifest)).writes == ()
 
 
+# Elastic jobs.
+
+
+def elastic_pod(name: str, *, gated: bool = True, phase: str = "Pending", slice_name: str = "job-j-4b5ad") -> Json:
+    made = pod(name, group="", phase=phase)
+    made["metadata"] |= {"labels": {f"{AN}podset": "main"}, "annotations": {f"{AN}workload-slice-name": slice_name}}
+    made["spec"]["schedulingGates"] = [{"name": f"{AN}elastic-job"}] * gated
+    return made
+
+
+def test_pods_of_an_elastic_job_go_as_far_as_its_admitted_slice_has_room() -> None:
+    plain = batch(3, suspend=False, elastic_job="true")
+    made = only_made(plain)
+    name = made["metadata"]["name"]
+    admitted = holding(made, "QuotaReserved", "Admitted")
+    pods = [elastic_pod(it, slice_name=name) for it in ("c", "b", "a")]
+    pods += [
+        elastic_pod("runs", gated=False, slice_name=name),
+        elastic_pod("ended", phase="Succeeded", slice_name=name),
+    ]
+    pods += [elastic_pod("other", slice_name="other")]
+    found = look(plain, admitted, around=(FLAVOR, *pods))
+    assert wrote(found) == [("Update", "Pod a"), ("Update", "Pod b")]
+    assert all("schedulingGates" not in it.manifest["spec"] for it in found.writes)  # type: ignore[operator]
+    assert look(plain, holding(made, "QuotaReserved"), around=(FLAVOR, *pods)).writes == ()
+    assert look(plain, made, around=(FLAVOR, *pods)).writes == ()
+
+
+def test_pods_of_an_elastic_job_get_what_a_check_says_of_them() -> None:
+    plain = batch(2, suspend=False, elastic_job="true")
+    made = only_made(plain)
+    consumed = "autoscaling.x-k8s.io/consume-provisioning-request"
+    update = {"name": "main", "annotations": {consumed: "new", "other": "x"}, "nodeSelector": {"pool": "new"}}
+    admitted = with_status(
+        holding(made, "QuotaReserved", "Admitted"), admissionChecks=[{"name": "p", "podSetUpdates": [update]}]
+    )
+    stale, fresh = (elastic_pod(it, slice_name=made["metadata"]["name"]) for it in ("a", "b"))
+    stale["metadata"]["annotations"][consumed] = "old"
+    (write,) = look(plain, admitted, around=(FLAVOR, stale, fresh)).writes
+    released: Any = write.manifest
+    assert (released["metadata"]["name"], released["spec"]["nodeSelector"]) == ("b", {"pool": "new"})
+    assert released["metadata"]["annotations"][consumed] == "new"
+    assert "other" not in released["metadata"]["annotations"]
+
+
 # Children.
 
 

@@ -1,0 +1,99 @@
+"""The pods of elastic jobs: behind a gate until the slice that counts them is admitted (rules/10 §6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore.jobs.context import PREFIX, annotations_of, labels_of
+from kueuecore.jobs.field_paths import with_value
+from kueuecore.jobs.injection import POD_SET_LABEL, SLICE_NAME_ANNOTATION
+from kueuecore.jobs.integration import Write
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.pod import is_terminated
+from kueuecore.jobs.scheduling_gates import has_gate, without_gate
+
+__all__ = ["slice_name", "ungate_elastic_pods"]
+
+_GATE = f"{PREFIX}elastic-job"
+# What a ProvisioningRequest says of pods does not change once they have it.
+_FIXED = ("autoscaling.x-k8s.io/consume-provisioning-request", "autoscaling.x-k8s.io/provisioning-class-name")
+
+
+def slice_name(workload: JsonObject) -> str:
+    """What all slices of a job have in common: the name of the first."""
+    return annotations_of(workload).get(SLICE_NAME_ANNOTATION) or text_at(workload, "metadata", "name")
+
+
+def ungate_elastic_pods(workloads: Sequence[JsonObject], pods: Iterable[JsonObject]) -> list[Write]:
+    """The writes that let pods go for which the admitted slice of their job has room.
+
+    Args:
+        workloads: The slices of the job, the oldest first.
+        pods: Pods of the namespace; those of other jobs are not touched.
+    """
+    active = _active(workloads)
+    if active is None:
+        return []
+    its_name = slice_name(active)
+    mine = [it for it in pods if annotations_of(it).get(SLICE_NAME_ANNOTATION) == its_name and not is_terminated(it)]
+    ungated = Counter(labels_of(it).get(POD_SET_LABEL, "") for it in mine if not _is_gated(it))
+    writes = []
+    for pod_set in list_at(active, "spec", "podSets"):
+        name = text_at(pod_set, "name")
+        annotations, selector = _updates(active, name)
+        gated = [
+            it
+            for it in mine
+            if _is_gated(it)
+            and labels_of(it).get(POD_SET_LABEL, "") == name
+            and _agrees(annotations_of(it), annotations)
+            and _agrees(object_at(it, "spec", "nodeSelector"), selector)
+        ]
+        # Those that go already hold quota, too.
+        room = max(0, int_at(pod_set, "count", default=1) - ungated[name])
+        first = sorted(gated, key=lambda it: text_at(it, "metadata", "name"))[:room]
+        writes += [Write(_released(it, annotations, selector)) for it in first]
+    return writes
+
+
+def _active(workloads: Sequence[JsonObject]) -> JsonObject | None:
+    """The newest slice with quota, if all its checks are ready, too."""
+    for it in reversed(workloads):
+        holds = has_condition(it, "QuotaReserved") and not has_condition(it, "Finished")
+        if holds and not has_condition(it, "Evicted"):
+            return it if has_condition(it, "Admitted") else None
+    return None
+
+
+def _is_gated(pod: JsonObject) -> bool:
+    return has_gate(object_at(pod, "spec"), _GATE)
+
+
+def _updates(workload: JsonObject, pod_set: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Annotations and node selector that checks give to a pod set."""
+    annotations: dict[str, str] = {}
+    selector: dict[str, str] = {}
+    for check in list_at(workload, "status", "admissionChecks"):
+        for update in list_at(check, "podSetUpdates"):
+            if text_at(update, "name") == pod_set:
+                given = annotations_of({"metadata": update if isinstance(update, dict) else {}})
+                annotations |= {key: given[key] for key in _FIXED if key in given}
+                selector |= {key: str(it) for key, it in object_at(update, "nodeSelector").items()}
+    return annotations, selector
+
+
+def _agrees(before: object, update: dict[str, str]) -> bool:
+    """Whether nothing that is there is to be another; such a pod has to be made anew."""
+    there = before if isinstance(before, dict) else {}
+    return all(there.get(key, value) == value for key, value in update.items())
+
+
+def _released(pod: JsonObject, annotations: dict[str, str], selector: dict[str, str]) -> JsonObject:
+    released = {**pod, "spec": without_gate(object_at(pod, "spec"), _GATE)}
+    for key, value in annotations.items():
+        released = with_value(released, ("metadata", "annotations", key), value)
+    for key, value in selector.items():
+        released = with_value(released, ("spec", "nodeSelector", key), value)
+    return released
