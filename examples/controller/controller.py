@@ -145,7 +145,7 @@ class Process:
         return min((time for time in times if time is not None), default=None)
 
     def carry_out(self, work: JobWork) -> None:
-        """Send what one look at a job came to; after a refusal it is looked at again."""
+        """Send what one reconcile of a job decided; after a refusal the job is reconciled again."""
         if work.waits_for:
             print(f"{work.job} waits: {work.waits_for}", flush=True)
         for request in work.requests:
@@ -193,7 +193,7 @@ class Process:
                 self.jobs.observe({"type": "MODIFIED", "object": answer}, now=self.clock())
 
     def ask(self, write: WorkloadWrite) -> None:
-        """Find out what became of a write: it may have been accepted, or somebody was quicker."""
+        """Find out whether a write was accepted, or somebody else wrote first."""
         try:
             newest = self.api.send("GET", self.api.path("Workload", write.namespace, write.name))
         except (RefusedError, OSError) as error:
@@ -243,7 +243,7 @@ def run(api: Api) -> None:
             news = None
         while news is not None:
             if isinstance(news, BaseException):
-                raise news  # who does not hear decides on what is no longer so
+                raise news  # without its watch it would decide on stale objects
             process.hear(news)
             missing.discard(news.kind)
             news = None if inbox.empty() else inbox.get()

@@ -45,7 +45,7 @@ KIND = Integration(
 
 
 class Lab:
-    """The jobs, and who decides."""
+    """The jobs, and the controller that decides about them."""
 
     def __init__(self) -> None:
         # Nobody reads the statuses of queues here.
@@ -63,13 +63,13 @@ class Lab:
         self.jobs[name] = job
 
     def look(self, now: int) -> None:
-        """Do for every job what there is to do."""
+        """Reconcile every job."""
         for name, job in self.jobs.items():
             workload = self.controller.workload(self.workloads.get(name, "none"), namespace="lab")
             its = [] if workload is None else [workload]
             found = reconcile_job(job, its, now=now, around=self.around, integrations=with_kinds(KIND))
             for write in found.writes:
-                # Nobody else writes here, so it is as good as done.
+                # Nobody else writes here, so every write succeeds.
                 made: Any = write.manifest
                 if made["kind"] == "Task":
                     self.jobs[name] = made
@@ -83,7 +83,7 @@ class Lab:
                     print(f"{now // SECOND:4} s  {name} {SAYS[event.reason]}")
 
     def run(self, now: int) -> None:
-        """What processes do: they begin, stop, and end when their time is over."""
+        """Start and stop processes, and end those whose time is over."""
         for name, job in self.jobs.items():
             if job["spec"]["suspend"]:
                 job["status"] = "waits"

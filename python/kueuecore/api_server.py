@@ -18,7 +18,7 @@ _Key: TypeAlias = tuple[str, str, str]
 _Object: TypeAlias = dict[str, Any]
 
 
-# The word of a code, where a server gives none.
+# The reason that belongs to a code, if a server gives none.
 _REASONS = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -34,7 +34,7 @@ _REASONS = {
 
 
 class RefusedError(KueuecoreError):
-    """An API server says no, or a webhook that it has asked.
+    """An API server, or one of its webhooks, refuses a request.
 
     What the schema of a kind refuses is 422 `Invalid`, and `causes` has the fields; what a webhook refuses is 403
     `Forbidden`, and all is in one message.
@@ -71,7 +71,7 @@ class RefusedError(KueuecoreError):
 
     @classmethod
     def of(cls, status: JsonObject) -> Self:
-        """The refusal that a `Status` of an API server is."""
+        """Read the refusal from the `Status` that an API server has returned."""
         code = status.get("code")
         return cls(
             code if isinstance(code, int) else 500,
@@ -113,7 +113,7 @@ class _Stored(Protocol):
 
 
 class Webhooks(Protocol):
-    """Who is asked about an object before it is stored: `kueuecore.webhooks.admit`, say."""
+    """The webhooks that are asked before an object is stored: `kueuecore.webhooks.admit`, say."""
 
     def __call__(self, new: JsonObject, *, old: JsonObject | None, around: Iterable[JsonObject]) -> _Stored:
         """The object as it is stored.
@@ -206,7 +206,7 @@ class ApiServer:
         return self.patch(kind, name, merge_patch(old, manifest), namespace=namespace, subresource=subresource)
 
     def delete(self, kind: str, name: str, *, namespace: str = "", preconditions: _Object | None = None) -> _Object:
-        """Delete an object; one with finalizers goes once the last of them is taken off.
+        """Delete an object; one with finalizers stays until the last of them is removed.
 
         Args:
             kind: Its kind.
@@ -218,7 +218,7 @@ class ApiServer:
             RefusedError: There is no such object (404), or it is not what it was (409).
 
         Returns:
-            The object as it was last, or as it waits for its finalizers.
+            The object as it was last, or as it is while it waits for its finalizers.
         """
         old = self.get(kind, name, namespace=namespace)
         self._check_version(old, preconditions or {})

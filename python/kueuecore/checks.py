@@ -85,13 +85,12 @@ class ObjectWriteKind(StrEnum):
     CREATE = "create"
     DELETE = "delete"
     PATCH_STATUS = "patch-status"
-    """Of an AdmissionCheck, ClusterQueue, LocalQueue or Cohort: its status is to be that of the manifest, for which the
-    version in it counts."""
+    """Write the manifest's status to an AdmissionCheck, ClusterQueue, LocalQueue or Cohort of the version it names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """What is to be done with an object: a ProvisioningRequest, say, a variant of a Workload, or the status of a queue.
+    """A write of an object: a ProvisioningRequest, a variant of a Workload, or the status of a queue.
 
     Args:
         kind: What is to be done.

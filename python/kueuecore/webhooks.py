@@ -1,6 +1,6 @@
-"""What an API server with Kueue's webhooks makes of one object: stored how, with which warnings, or refused and why.
+"""Answers for one object as an API server with Kueue's webhooks would: the object as stored, warnings, or a refusal.
 
-For whoever serves Kueue's webhooks, checks manifests before anybody applies them, or plays an API server
+Use it to serve Kueue's webhooks, to check manifests before they are applied, or to make an API server in memory strict
 (`kueuecore.api_server.ApiServer(webhooks=...)`). Nothing here needs a server.
 
 Example:
@@ -62,7 +62,7 @@ class Stored:
     Args:
         object: The object with all defaults, in the newest version; what the server itself adds (UID, times, versions)
             is left to it.
-        warnings: What the server warns of.
+        warnings: The server's warnings.
     """
 
     object: JsonObject
@@ -77,24 +77,24 @@ def admit(
     configuration: Configuration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> Stored:
-    """Take an object as an API server with Kueue's webhooks does when it is created, or takes the place of `old`.
+    """Admit or refuse an object as an API server with Kueue's webhooks does, on creation or as an update of `old`.
 
     Kueue's own kinds are checked by their schemas and webhooks; jobs of enabled integrations by their webhooks, and by
-    their schemas as far as Kueue reads them. Objects of other kinds are stored as they are.
+    their schemas as far as Kueue reads them. Objects of other kinds are stored unchanged.
 
     Args:
         new: The object.
-        old: The object as it is stored, if there is one.
-        around: The objects beside it, in any order: what decides about a job. That is LocalQueues, ClusterQueues and
+        old: The stored object, for an update.
+        around: Related objects, in any order, read only for jobs: LocalQueues, ClusterQueues and
             AdmissionChecks, WorkloadPriorityClasses named `default`, Namespaces, owners, runtimes of TrainJobs, and
-            Workloads of StatefulSets. Read only for jobs.
+            Workloads of StatefulSets.
         configuration: Kueue's Configuration; by default that of a new installation.
         integrations: The kinds of jobs.
 
     Raises:
         RefusedError: The server refuses it: 422 by the schema, 403 by a webhook, 404 if Kueue has no such kind or
             version.
-        ManifestError: `old`, or an object around, is none that a server could have stored.
+        ManifestError: A server could not have stored `old` or an object in `around`.
         ValueError: `old` is another object.
 
     Kueue: `pkg/webhooks`, `pkg/controller/jobframework/base_webhook.go`, `config/components/crd`.
@@ -186,5 +186,5 @@ def _placed(manifest: Manifest, problems: Sequence[Problem]) -> tuple[Problem, .
 
 
 def _reason(problem: Problem) -> str:
-    """The reason of a cause, by the words that its message begins with."""
+    """Return the reason of a cause, by the words that its message starts with."""
     return _REASONS.get(problem.message.partition(":")[0], "FieldValueInvalid")

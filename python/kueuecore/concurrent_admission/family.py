@@ -1,4 +1,4 @@
-"""One look at a parent and its variants: which are made and deleted, active, admitted, and which may preempt."""
+"""One reconcile of a parent and its variants: which to create, delete, activate and admit, and which may preempt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PREEMPTION_TIMEOUT_NS = 5 * 60 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class FamilyReview:
-    """What is to be done with a parent and its variants.
+    """The changes that one reconcile of a parent and its variants makes.
 
     Args:
         creates: Variants to create. One that is there already is as good.
@@ -91,12 +91,12 @@ def reconcile_parent(
 
 
 def creation_event(variant: JsonObject) -> Event:
-    """What to tell of a parent once a variant is created."""
+    """The event about a parent once a variant is created."""
     return _about_variant(variant, "CreatedVariant", f"Variant Workload {_quoted(variant)} created")
 
 
 def deletion_event(variant: JsonObject) -> Event:
-    """What to tell of a parent once the variant of a flavor that it has lost is deleted."""
+    """The event about a parent once the variant of a removed flavor is deleted."""
     message = f'Variant Workload {_quoted(variant)} deleted; flavor "{flavor_of(variant)}" no longer in ClusterQueue'
     return _about_variant(variant, "DeletedVariant", message)
 
@@ -106,7 +106,7 @@ def _about_variant(variant: JsonObject, reason: str, message: str) -> Event:
 
 
 class _Family:
-    """A parent and its variants while they are looked at: every step sees what those before it have changed."""
+    """A parent and its variants during a reconcile: every step sees what the steps before it have changed."""
 
     def __init__(
         self,
@@ -148,9 +148,9 @@ class _Family:
         return FamilyReview(creates, self.deletes, changed, tuple(self.events), self.again_at)
 
     def _waits_for_parent(self) -> bool:
-        """Is the parent to give back its quota before an evicted variant does?"""
+        """Must the parent give back its quota before an evicted variant does?"""
         if is_true(self.parent, "Finished"):
-            # Kueue waits for ever for a parent that ends while it is evicted.
+            # Kueue waits for ever for a parent that finishes while it is evicted.
             return False
         for key, variant in self.variants.items():
             if not (is_true(variant, "Evicted") and has_quota(variant)):
@@ -230,7 +230,7 @@ class _Family:
             self.parent = admitted_like(self.parent, admitted, self.now)
 
     def _open_gate(self) -> None:
-        """Let one variant after the other preempt, the preferred one first."""
+        """Let the variants preempt one by one, the preferred one first."""
         admissible = [it for it in self.variants.values() if self._is_admissible(it)]
         candidate = _first_blocked(admissible)
         if candidate is None:
@@ -270,7 +270,7 @@ class _Family:
 
 
 def _first_blocked(admissible: Sequence[JsonObject]) -> JsonObject | None:
-    """The first variant that waits at its gate; none while a preferred one has not been tried yet."""
+    """Return the first variant that is blocked at its gate; none while a preferred one has not been tried yet."""
     for variant in admissible:
         if text_at(_gate(variant), "position") == "Open":
             continue

@@ -1,4 +1,4 @@
-"""Which Workloads belong together, which ClusterQueue is theirs, and at which parents to look."""
+"""Which Workloads form a family, which ClusterQueue they have, and which parents are due."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FamilyIndex"]
 
 
 class FamilyIndex:
-    """The families among all Workloads, and of which of them something has happened."""
+    """The families among all Workloads, and which of them have changed."""
 
     def __init__(self) -> None:
         # What LocalQueues point to, and the ClusterQueues.
@@ -26,7 +26,7 @@ class FamilyIndex:
         self._times: dict[WorkloadKey, int] = {}
 
     def observe(self, manifest: JsonObject) -> None:
-        """This is how an object of any kind is now."""
+        """Take in the current version of an object of any kind."""
         kind, key = text_at(manifest, "kind"), workload_key(manifest)
         if kind == "Workload":
             parent = parent_of(manifest)
@@ -49,7 +49,7 @@ class FamilyIndex:
                 self._open_all(name)
 
     def forget(self, kind: str, key: WorkloadKey) -> None:
-        """An object has gone."""
+        """Forget a deleted object."""
         if kind == "LocalQueue":
             self._targets.pop(key, None)
         elif kind == "ClusterQueue":
@@ -66,15 +66,15 @@ class FamilyIndex:
                     del self._variants[parent]
 
     def touch(self, key: WorkloadKey) -> None:
-        """Something has happened to a Workload."""
+        """Note that a Workload has changed."""
         self._open[self._parents.get(key, key)] = None
 
     def look_at(self, parent: WorkloadKey, time: int) -> None:
-        """Look at a parent again at a time, in nanoseconds since 1970."""
+        """Make a parent due at a time, in nanoseconds since 1970."""
         self._times[parent] = time
 
     def take_due(self, now: int, is_ready: Callable[[WorkloadKey], bool]) -> list[WorkloadKey]:
-        """The Workloads to look at now that may be parents; those that are not ready stay open."""
+        """Take the possible parents that are due now; those that are not ready stay due."""
         for key in [key for key, time in self._times.items() if time <= now]:
             del self._times[key]
             self._open[key] = None
@@ -84,7 +84,7 @@ class FamilyIndex:
         return due
 
     def has_open(self, is_ready: Callable[[WorkloadKey], bool]) -> bool:
-        """Is there a Workload to look at that is ready?"""
+        """Is a Workload due that is ready?"""
         return any(is_ready(key) for key in self._open)
 
     def next_time(self) -> int | None:
@@ -92,7 +92,7 @@ class FamilyIndex:
         return min(self._times.values(), default=None)
 
     def variants_of(self, parent: WorkloadKey) -> tuple[WorkloadKey, ...]:
-        """The variants of whoever has this name."""
+        """The variants of the parent of this name."""
         return tuple(self._variants.get(parent, ()))
 
     def cluster_queue_of(self, key: WorkloadKey) -> JsonObject | None:
@@ -101,7 +101,7 @@ class FamilyIndex:
         return None if target is None else self._queues.get(target)
 
     def _open_all(self, cluster_queue: str) -> None:
-        """A ClusterQueue has changed, or which LocalQueues are its own."""
+        """Note that a ClusterQueue has changed, or which LocalQueues point to it."""
         for key, local_queue in self._local_queues.items():
             if self._targets.get(local_queue) == cluster_queue:
                 self._open[key] = None

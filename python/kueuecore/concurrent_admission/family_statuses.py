@@ -1,4 +1,4 @@
-"""What the reconciler of a parent writes into a status. Each function returns the Workload as it is then."""
+"""What the reconciler of a parent writes into a status. Each function returns the changed Workload."""
 
 from __future__ import annotations
 

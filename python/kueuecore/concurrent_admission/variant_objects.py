@@ -80,7 +80,7 @@ def flavor_of(variant: JsonObject) -> str:
 def new_variant(parent: JsonObject, flavor: str, *, short_name: bool) -> JsonObject:
     """The variant of a parent for one flavor, to be created.
 
-    It has no status: an API server drops that of an object that is created.
+    It has no status: an API server drops the status of a new object.
 
     Args:
         parent: The parent, as an API server stores it.

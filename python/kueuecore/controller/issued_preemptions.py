@@ -1,4 +1,4 @@
-"""Preemptions on their way: what a preemptor says once none of them could be written (rules/04 §8)."""
+"""Preemptions whose writes are open, and a preemptor's status once all of them were refused (rules/04 §8)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class IssuedPreemptions:
         self._failed: dict[WorkloadKey, int] = {}
 
     def note(self, decision: Decision) -> None:
-        """A cycle has decided on victims."""
+        """Take in the victims that a cycle has chosen."""
         if decision.preemptions:
             self._forget_gone()
         for preemption in decision.preemptions:
@@ -51,13 +51,13 @@ class IssuedPreemptions:
             self._issued.setdefault(preemptor, _Issued()).open[victim] = None
 
     def answered(self, victim: WorkloadKey, *, is_written: bool) -> None:
-        """A write of a Workload was accepted or refused; of others than victims nothing follows."""
+        """Take in that a write of a Workload was accepted or refused; only victims matter."""
         preemptor = self._preemptor_of.pop(victim, None)
         issued = self._issued.get(preemptor) if preemptor is not None else None
         if issued is None or preemptor is None:
             return
         if is_written:
-            # It waits for this one, at least.
+            # At least this eviction is on its way.
             del self._issued[preemptor]
             return
         issued.open.pop(victim, None)
@@ -67,13 +67,13 @@ class IssuedPreemptions:
             self._failed[preemptor] = issued.n_failed
 
     def tell_failures(self, at: int) -> bool:
-        """Preemptors say that they will try again; returns whether any does."""
+        """Let preemptors report that they will retry; return whether any does."""
         failed, self._failed = self._failed, {}
         told = [key for key, n_failed in failed.items() if self._tell(key, n_failed, at)]
         return bool(told)
 
     def _forget_gone(self) -> None:
-        """Nobody answers for a victim that was deleted while its write was open."""
+        """Drop a victim that was deleted while its write was open: no answer will come."""
         for victim, preemptor in list(self._preemptor_of.items()):
             if self._workloads.get(victim) is None:
                 del self._preemptor_of[victim]
@@ -93,7 +93,7 @@ class IssuedPreemptions:
 
 
 def _failed_status(status: Mapping[str, Any], n_failed: int) -> JsonObject | None:
-    """The status of a preemptor after its preemptions have failed; `None` if it says something else by now."""
+    """The status of a preemptor after its preemptions have failed; `None` if it has changed since."""
     pending = f". Pending the preemption of {n_failed} workload(s)"
     conditions: list[JsonValue] = list(list_at(dict(status), "conditions"))
     for index, condition in enumerate(conditions):

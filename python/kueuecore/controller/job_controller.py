@@ -1,4 +1,4 @@
-"""Kueue's controllers of jobs without their I/O: which job is to be looked at when, and what is to be sent."""
+"""Kueue's job controllers without their I/O: when each job is due, and what to send."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SECOND_NS = 1_000_000_000
 # As Kueue's work queues: each failure doubles the pause.
 _LONGEST_PAUSE_NS = 300 * _SECOND_NS
 _AROUND: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
-# Kinds that are watched on account of others.
+# Frameworks whose objects are watched for the sake of another framework.
 _BROUGHT: Mapping[str, tuple[str, ...]] = {
     DEPLOYMENT.framework: (POD.framework,),
     STATEFUL_SET.framework: (POD.framework,),
@@ -52,13 +52,13 @@ _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 @dataclass(frozen=True, slots=True)
 class JobWork:
-    """What one look at a job came to.
+    """What one reconcile of a job decided.
 
     Args:
         job: Kind, name and namespace of the job; of pods in a group those of the group, kind PodList.
-        requests: What to send, in this order; after a refusal the rest is left out.
-        events: The events to create once all were accepted.
-        waits_for: Why the job gets no Workload, or does not start; empty if nothing is in its way but its turn.
+        requests: What to send, in this order; after a refusal leave out the rest.
+        events: The events to create once all requests were accepted.
+        waits_for: Why the job gets no Workload, or cannot start; empty if it only waits for its turn.
     """
 
     job: JobKey
@@ -68,17 +68,17 @@ class JobWork:
 
 
 class JobController:
-    """What the controllers of all kinds of jobs have to remember. It does no I/O and has no clock.
+    """Keeps track of jobs for the controllers of all kinds. It does no I/O and has no clock.
 
-    Whoever embeds it brings what watches say of all `kinds` (`observe`, `resync`), and does what `take_due` returns:
-    sends the requests of each `JobWork`, hands the answers to `observe`, and says how that went (`done`, `failed`).
-    What jobs have done is passed on to the loop. Not safe to use from several threads at a time.
+    Pass it the watch events of all `kinds` (`observe`, `resync`). Then carry out what `take_due` returns: send the
+    requests of each `JobWork`, pass the answers to `observe`, and report the outcome (`done`, `failed`). What jobs have
+    done is reported to the loop. Not safe to use from several threads at a time.
 
     Args:
-        loop: Who schedules the Workloads; it gets all that is observed.
+        loop: The controller that schedules the Workloads; it gets all that is observed.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
-        metrics: Counts Workloads that are made and gates that are taken off pods; that of the loop, say.
+        metrics: Counts new Workloads and gates that are removed from pods; usually those of the loop.
 
     Example:
         >>> jobs = JobController(Controller())
@@ -109,15 +109,15 @@ class JobController:
         self._integrations = integrations
         self._store = JobStore(self._configuration, integrations)
         self._counts = JobCounts(metrics, self._store.get)
-        # When to look at a job.
+        # When each job is due.
         self._due: dict[JobKey, int] = {}
-        # How often its requests were refused in turn.
+        # Refusals in a row.
         self._failures: dict[JobKey, int] = {}
-        # What is being sent, and what follows from it.
+        # What is being sent, and what to report once it is accepted.
         self._open: dict[JobKey, Reconciliation] = {}
-        # Jobs that have gone, as they were.
+        # Deleted jobs, as they were last seen.
         self._gone: dict[JobKey, JsonObject] = {}
-        # Jobs in whose way something is that may come.
+        # Jobs that wait for something, and for what.
         self._waiting: dict[JobKey, str] = {}
 
     @property
@@ -142,7 +142,7 @@ class JobController:
     # What is watched.
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
-        """Take in a watch event, in any order, as often as it comes; and the answer to a request as if it were one.
+        """Take in a watch event, in any order and repeated or not, or the answer to a request as if it were one.
 
         Args:
             event: `type` and `object`, as for `Controller.observe`, which gets it, too.
@@ -152,7 +152,7 @@ class JobController:
             WatchError, ManifestError, TypeError, ValueError: As `Controller.observe`. Nothing has changed.
 
         Returns:
-            False if that is old news, or of a kind that nobody looks at.
+            False if the event is old, or its kind is not watched.
         """
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
@@ -173,7 +173,7 @@ class JobController:
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
     ) -> tuple[Problem, ...]:
-        """Take in the list of all objects of a kind: what is not in it has gone.
+        """Take in the list of all objects of a kind: what is not in it was deleted.
 
         Args:
             kind: One of `kinds`.
@@ -182,7 +182,7 @@ class JobController:
             resource_version: `metadata.resourceVersion` of the list.
 
         Returns:
-            What is wrong with objects that were not taken; the others were.
+            What is wrong with the objects that were not taken in; the others were.
 
         Raises:
             TypeError, ValueError: As `Controller.resync`. Nothing has changed.
@@ -222,12 +222,12 @@ class JobController:
         self._touch(before, at)
         if self._store.is_job(before):
             job = self._store.job_key(before)
-            # Of a group this matters once its last pod has gone.
+            # A group matters once its last pod has gone.
             self._gone[job] = pod_group(job.name, [before]) if job.kind == POD_GROUP.kind else before
         self._store.drop(key, version)
 
     def _touch(self, manifest: JsonObject, at: int) -> None:
-        """Something has happened to an object: look at the jobs for which that matters."""
+        """Make the jobs due for which the change of an object matters."""
         if self._store.is_job(manifest) or text_at(manifest, "kind") == "Workload":
             self._due |= dict.fromkeys(self._store.touched_by(manifest), at)
         elif text_at(manifest, "kind") in {**WATCHED, **_AROUND} or text_at(manifest, "kind") in RUNTIMES:
@@ -236,7 +236,7 @@ class JobController:
     # What is done.
 
     def take_due(self, now: TimeLike) -> tuple[JobWork, ...]:
-        """Look at the jobs that are due; what comes of them. Jobs about which there is nothing to say are left out.
+        """Reconcile the jobs that are due, and return the work. Jobs with nothing to do or to report are left out.
 
         Args:
             now: The time.
@@ -282,13 +282,13 @@ class JobController:
         self._open[key] = found
         if not requests:
             self.done(key)
-        # What it waits for is said once.
+        # What it waits for is reported once.
         if not requests and not found.events and waits_for == before:
             return None
         return JobWork(key, requests, found.events, waits_for if waits_for != before else "")
 
     def done(self, job: JobKey) -> None:
-        """All requests of a `JobWork` were accepted."""
+        """Report that all requests of a `JobWork` were accepted."""
         found = self._open.pop(job, None)
         self._failures.pop(job, None)
         self._counts.count(job)
@@ -296,9 +296,9 @@ class JobController:
             self._loop.report(name, namespace=namespace, report=report)
 
     def failed(self, job: JobKey, *, now: TimeLike) -> None:
-        """A request of a `JobWork` was refused, or nobody knows: it is tried again, after a pause that grows each time.
+        """Report that a request of a `JobWork` was refused, or got no answer: the job is retried after a growing pause.
 
-        If a watch says something new of the job, that is earlier.
+        A watch event about the job makes it due at once.
         """
         self._counts.drop(job)
         if self._open.pop(job, None) is None:

@@ -1,4 +1,4 @@
-"""What the requests of jobs count as in the metrics, once they are accepted (rules/09 §10)."""
+"""Counts the accepted requests of jobs in the metrics (rules/09 §10)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology", ELASTIC_JOB)
 
 
 class JobCounts:
-    """Counts Workloads that are made for jobs, and gates that are taken off pods.
+    """Counts the Workloads created for jobs, and the gates removed from pods.
 
     Args:
         metrics: Where they count; nowhere if absent.
@@ -36,7 +36,7 @@ class JobCounts:
         self._unseen: dict[Key, JsonObject] = {}
 
     def note(self, key: JobKey, job: JsonObject, found: Reconciliation, now: int) -> None:
-        """This came of a look at a job."""
+        """Note what one reconcile of a job decided."""
         if self._metrics is None:
             return
         made, freed = [], []
@@ -51,7 +51,7 @@ class JobCounts:
         self._made[key], self._freed[key] = made, freed
 
     def count(self, key: JobKey) -> None:
-        """All requests of a job were accepted."""
+        """Count what a job's accepted requests did."""
         if self._metrics is None:
             return
         for made, job in self._made.pop(key, ()):
@@ -59,23 +59,23 @@ class JobCounts:
             if (seen := self._stored(made)) is not None:
                 self.see(made, seen)
         for gate, workload, now in self._freed.pop(key, ()):
-            # Kueue knows no group where it takes this gate off.
+            # Where Kueue removes this gate, it does not know the group.
             is_group = key.kind == POD_GROUP.kind and gate != ELASTIC_JOB
             self._metrics.gate_removed(gate, workload, now=now, is_group=is_group)
 
     def drop(self, key: JobKey) -> None:
-        """A request of a job was refused."""
+        """Drop what a job's refused requests would have counted."""
         self._made.pop(key, None)
         self._freed.pop(key, None)
 
     def see(self, key: Key, manifest: JsonObject) -> None:
-        """An object is so now."""
+        """Take in the current version of an object."""
         if self._unseen and (job := self._unseen.pop(key, None)) is not None and self._metrics is not None:
             self._metrics.workload_created(job, manifest)
 
 
 def _object_of(job: JsonObject) -> JsonObject:
-    """What stands for a job: for a group its first pod."""
+    """Return the object that stands for a job: for a group its first pod."""
     items = list_at(job, "items")
     return {**object_at(items[0]), "kind": "Pod"} if items else job
 

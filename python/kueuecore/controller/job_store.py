@@ -1,4 +1,4 @@
-"""The jobs of a cluster, what they own and what they stand in, as far as a controller has seen them."""
+"""The jobs of a cluster, what they own and what they depend on, as far as a controller has seen them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class JobStore:
         self.versions = Versions()
 
     def get(self, key: Key) -> JsonObject | None:
-        """An object that is there."""
+        """Return a known object."""
         return self._objects.get(key)
 
     def __iter__(self) -> Iterator[JsonObject]:
@@ -69,10 +69,10 @@ class JobStore:
         """Is it of a kind of jobs?"""
         return integration_of(manifest, integrations=self._integrations) is not None
 
-    # What comes and goes.
+    # Changes.
 
     def put(self, manifest: JsonObject) -> None:
-        """An object has come, or changed."""
+        """Take in a new or changed object."""
         key = key_of(manifest)
         before = self._objects.get(key)
         if before is not None:
@@ -84,7 +84,7 @@ class JobStore:
         self.versions.put(key, Version.of(manifest))
 
     def drop(self, key: Key, version: Version) -> JsonObject | None:
-        """An object has gone; as it was."""
+        """Remove a deleted object, and return it as it was."""
         before = self._objects.pop(key, None)
         self.versions.drop(key, version)
         if before is not None:
@@ -94,7 +94,7 @@ class JobStore:
         return before
 
     def _is_followed(self, manifest: JsonObject) -> bool:
-        """Is it a job or a Workload, and not something that jobs stand in?"""
+        """Is it a job or a Workload, rather than something that jobs depend on?"""
         return text_at(manifest, "kind") == "Workload" or self.is_job(manifest)
 
     def _link(self, manifest: JsonObject) -> None:
@@ -145,16 +145,16 @@ class JobStore:
         """The Workloads that are a job's by their names."""
         return {key.name if key.kind == _GROUP else "", prebuilt_workload(job, self._configuration)[0]} - {""}
 
-    # Who is to be looked at.
+    # Which jobs are due.
 
     def job_key(self, job: JsonObject) -> JobKey:
-        """What is looked at when a job has changed: of a pod in a group, the group."""
+        """Return the job to reconcile when an object changes: for a pod in a group, the group."""
         kind, namespace, name = key_of(job)
         group = group_name(job, self._configuration) if kind == "Pod" else ""
         return ObjectRef(_GROUP, group, namespace) if group else ObjectRef(kind, name, namespace)
 
     def touched_by(self, manifest: JsonObject) -> Iterator[JobKey]:
-        """The jobs for which it matters that a job or a Workload has come, changed or gone."""
+        """Return the jobs that a change of a job or a Workload concerns."""
         kind, namespace, name = key_of(manifest)
         owners: list[Key]
         if kind == "Workload":
@@ -176,7 +176,7 @@ class JobStore:
             if _slice_of(manifest) is not None:
                 yield from map(self.job_key, self._above(manifest))
             owners = [key_of(manifest)]
-        # Children of children, too; who owns himself is met once.
+        # Children of children, too; a job in an ownership cycle is met once.
         seen = set(owners)
         while owners:
             for child in self._children.get(owners.pop(), ()):
@@ -200,14 +200,14 @@ class JobStore:
         """A job, or the group of some pods."""
         if key.kind != _GROUP:
             found = self._objects.get((key.kind, key.namespace, key.name))
-            # A pod of a group is looked at with its group.
+            # A pod of a group is reconciled with its group.
             return found if found is not None and self.job_key(found) == key else None
         pods = self._groups.get((key.namespace, key.name))
         # In the order in which they were made: the first one speaks for the group.
         return pod_group(key.name, sorted(pods.values(), key=_age)) if pods else None
 
     def missed(self, key: JobKey) -> JsonObject | None:
-        """A job that has gone unseen, as far as its Workloads tell; None if it has none, or may still be listed."""
+        """Return a job that went unnoticed, as its Workloads show it; None if it has none, or may still be listed."""
         is_group = key.kind == _GROUP
         if not self.versions.is_listed("Pod" if is_group else key.kind):
             return None
@@ -224,7 +224,7 @@ class JobStore:
         return None
 
     def surroundings(self, job: JsonObject) -> Surroundings:
-        """What a job stands in, with the Workloads that may be its own or its owners'."""
+        """Return what a job depends on, with the Workloads that may be its own or its owners'."""
         if self._surroundings is None:
             around = [it for it in self._objects.values() if not self._is_followed(it)]
             self._surroundings = surroundings_of(around, self._configuration, self._integrations)
@@ -274,7 +274,7 @@ def _is_of_group(workload: JsonObject | None) -> bool:
 
 
 def _stand_in(owner: JsonValue, namespace: str) -> JsonObject:
-    """What is known of an object that is only named as an owner."""
+    """Return what an owner reference says about its owner."""
     metadata: JsonObject = {"name": text_at(owner, "name"), "namespace": namespace, "uid": text_at(owner, "uid")}
     return {"apiVersion": text_at(owner, "apiVersion"), "kind": text_at(owner, "kind"), "metadata": metadata}
 
@@ -284,7 +284,7 @@ def _age(pod: JsonObject) -> tuple[str, str]:
 
 
 def _settings(manifest: JsonObject) -> JsonObject:
-    """What of an object may matter to jobs beside it: nothing that somebody writes all the time."""
+    """Return the fields of an object that may matter to jobs: none that is written all the time."""
     metadata = {key: object_at(manifest, "metadata").get(key) for key in ("labels", "deletionTimestamp")}
     return {**{key: it for key, it in manifest.items() if key != "status"}, "metadata": metadata}
 

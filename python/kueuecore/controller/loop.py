@@ -222,7 +222,7 @@ class Controller:
             raise ValueError("time does not go back: there was a later turn")
         self._turned_at = at
         self._objects.has_news = False
-        # A cycle may change a variant each time; so whoever goes by what is stored looks before it.
+        # Before the cycle, which may change variants: families are reconciled as they are stored.
         family_writes = self._families.review_settled(at)
         self._reconcile(at)
         failures = self._answers.open_failures(at)
@@ -310,16 +310,16 @@ class Controller:
         return self._answers.refuse(write, newest, nanoseconds(now), gone=_arguments.flag("gone", gone))
 
     def refuse_object(self, write: ObjectWrite, error: str, *, now: TimeLike, is_there: bool = False) -> None:
-        """One of a turn's `objects` was refused, or nobody knows what became of it: it is tried again later.
+        """Report that one of a turn's `objects` was refused, or got no answer: it is retried later.
 
-        What follows it among the objects of that workload for its check is to be left out. A status is sent again for
-        the next version that a watch shows, or after a pause that grows.
+        Leave out what follows it among the objects of that workload for its check. A status is sent again for the next
+        version that a watch shows, or after a growing pause.
 
         Args:
             write: The write.
             error: Why, in the words of the API server.
             now: The time.
-            is_there: Is there an object of that name already (409), of which a watch may not have told yet?
+            is_there: Is there an object of that name already (409), which a watch may not have shown yet?
         """
         _arguments.instance("write", write, ObjectWrite)
         why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)

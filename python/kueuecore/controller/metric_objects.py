@@ -1,4 +1,4 @@
-"""What metrics have to know of objects beside what an engine reports: labels, hierarchy, and what has gone."""
+"""What metrics need to know of objects beside what an engine reports: labels, hierarchy, and deletions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MetricObjects:
         self._above: dict[tuple[str, str], str] = {}
 
     def put(self, key: Key, manifest: JsonObject | None) -> list[Owner]:
-        """How an object is now; None if it has gone. Returns the owners whose counted series end with that."""
+        """Take in an object as it is now, None if it was deleted; return the owners whose counted series end."""
         kind, owner = key[0], (key[2], key[1]) if key[0] == "LocalQueue" else (key[2],)
         if kind == "Workload":
             if self.labels.has(kind):
@@ -66,7 +66,7 @@ class MetricObjects:
         return ended
 
     def _put_custom(self, owner: Owner, manifest: JsonObject | None) -> bool:
-        """Are the custom labels of an object others than before?"""
+        """Have the custom labels of an object changed?"""
         before = self._custom.pop(owner, None)
         if manifest is not None and self.labels.has(owner[0]):
             self._custom[owner] = self.labels.values(owner[0], manifest)
@@ -88,7 +88,7 @@ class MetricObjects:
         return (was_running and owner not in self._running) or (was_exposed and owner not in self._exposed)
 
     def exposes(self, name: str, namespace: str, *, cluster_queue: str | None = None) -> bool:
-        """Has a LocalQueue metrics; and does it point to this ClusterQueue?"""
+        """Does a LocalQueue have metrics, and does it point to this ClusterQueue?"""
         found = self._exposed.get((name, namespace))
         return found is not None and cluster_queue in (None, found)
 
@@ -97,7 +97,7 @@ class MetricObjects:
         return self._custom.get((kind, labels)) or self.labels.values(kind, None)
 
     def ancestors(self, cluster_queue: str) -> list[str]:
-        """The cohorts above a ClusterQueue, the nearest first; none above a circle."""
+        """Return the cohorts above a ClusterQueue, the nearest first; none above a cycle."""
         found: list[str] = []
         cohort = self._above.get(("ClusterQueue", cluster_queue), "")
         while cohort:

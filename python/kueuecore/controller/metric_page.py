@@ -67,7 +67,7 @@ class _Form:
         return ",".join(self.parts(values))
 
     def around_bound(self, values: Labels) -> tuple[str, str]:
-        """What stands before and behind `le`."""
+        """Return the text before and after the label `le`."""
         parts, n = self.parts(values), self._n_before_bound
         return "".join(f"{part}," for part in parts[:n]), "".join(f",{part}" for part in parts[n:])
 

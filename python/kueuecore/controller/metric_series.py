@@ -1,4 +1,4 @@
-"""What was counted and timed so far, series by series."""
+"""Counters, gauges and histograms, series by series."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Histogram:
         self.counts = [0] * (len(bounds) + 1)
 
     def observe(self, seconds: float) -> None:
-        """Something took so long."""
+        """Add one duration."""
         self.counts[bisect_left(self.bounds, seconds)] += 1
         self.total += seconds
 
@@ -43,16 +43,16 @@ class MetricSeries:
         self._timed: dict[str, dict[Labels, dict[Labels, Histogram]]] = {}
 
     def add(self, family: str, labels: Labels, n: float = 1) -> None:
-        """Something happened `n` times."""
+        """Add `n` to a counter."""
         of_owner = self._values.setdefault(family, {}).setdefault(labels[: FAMILIES[family].n_owner_labels], {})
         of_owner[labels] = of_owner.get(labels, 0) + n
 
     def put(self, family: str, labels: Labels, value: float) -> None:
-        """A gauge shows this until something else is put there."""
+        """Set a gauge."""
         self._values.setdefault(family, {}).setdefault(labels[: FAMILIES[family].n_owner_labels], {})[labels] = value
 
     def observe(self, family: str, labels: Labels, seconds: float) -> None:
-        """Something took so long."""
+        """Add one duration."""
         it = FAMILIES[family]
         of_owner = self._timed.setdefault(family, {}).setdefault(labels[: it.n_owner_labels], {})
         if (found := of_owner.get(labels)) is None:
@@ -60,7 +60,7 @@ class MetricSeries:
         found.observe(seconds)
 
     def clear(self, owner: Owner) -> None:
-        """All series of an owner end."""
+        """Drop all series of an owner."""
         kind, labels = owner
         for family in self._values:
             if FAMILIES[family].owner == kind:

@@ -48,12 +48,12 @@ class Metrics:
     # What a controller reports.
 
     def configure(self, configuration: Configuration) -> None:
-        """A controller starts with this Configuration, and with no objects. What was counted stays."""
+        """Start anew with this Configuration and no objects. Counts stay."""
         self._objects = MetricObjects(configuration)
         self._times_creation = configuration.is_enabled("MetricForWorkloadCreationLatency")
 
     def note(self, key: Key, manifest: JsonObject | None) -> None:
-        """An object is so now; None if it has gone, and what was counted of it with it."""
+        """Take in the current version of an object; None drops a deleted object and its counts."""
         for owner in self._objects.put(key, manifest):
             self._series.clear(owner)
         if self._decided and key[0] == "Workload" and manifest is None:
@@ -146,7 +146,7 @@ class Metrics:
             self._series.observe("admission_attempt_duration_seconds", (_result(decision),), seconds)
 
     def workload_created(self, job: JsonObject, workload: JsonObject) -> None:
-        """A Workload was made for a job: counts how long after the job, unless that was changed before.
+        """Record how long after its job a Workload was created, unless the job had changed before.
 
         Args:
             job: The job as the API server has it, of a group of pods one of them.
@@ -171,7 +171,7 @@ class Metrics:
         self._series.observe("workload_creation_latency_seconds", labels, (followed - created) / 10**9)
 
     def gate_removed(self, gate: str, workload: JsonObject, *, now: TimeLike, is_group: bool = False) -> None:
-        """A scheduling gate of a pod was removed: counts how long after the admission, if its Workload is admitted.
+        """Record how long after the admission a pod's scheduling gate was removed, if its Workload is admitted.
 
         Args:
             gate: Name of the gate: `kueue.x-k8s.io/admission`, `…/topology` or `…/elastic-job`.
@@ -227,7 +227,7 @@ class Metrics:
             self._time("admission_checks_wait_time_seconds", checked, it)
 
     def _count_readiness(self, it: _Written, holds: dict[str, JsonObject]) -> None:
-        """How long it took until all pods were ready; of a recovery nothing is counted."""
+        """Record how long it took until all pods were ready; a recovery does not count."""
         if text_at(holds["PodsReady"], "reason") != "Started" or "Admitted" not in holds:
             return
         ready = _seconds(holds["PodsReady"])
@@ -274,7 +274,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What the labels of a write's metrics say.
+    """The label values for the metrics of a write.
 
     Args:
         queue: The ClusterQueue of its admission.

@@ -73,7 +73,7 @@ class ObjectIntake:
         return self.versions.is_news(key, version)
 
     def take(self, key: Key, version: Version, manifest: JsonObject, at: int, *, is_echo: bool = False) -> None:
-        """This is how an object is now.
+        """Take in the current version of an object.
 
         Args:
             key: Kind, namespace and name.

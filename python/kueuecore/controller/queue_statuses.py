@@ -33,9 +33,9 @@ def _without_status(manifest: JsonObject) -> JsonObject:
 
 
 class QueueStatuses:
-    """Writes what the engine says of queues and cohorts where it is not what is stored.
+    """Writes the statuses of queues and cohorts that differ from the stored ones.
 
-    Looks at those that have changed since the last time, in the engine or as they are stored, and at no others.
+    Looks only at those that have changed since the last time, in the engine or as stored.
 
     Args:
         engine: What it says is to be stored.
@@ -54,7 +54,7 @@ class QueueStatuses:
             engine._core._take_changed_queues(None)
 
     def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
-        """This is how an object is stored now; `None`: it has gone."""
+        """Take in the stored version of an object; `None` if it was deleted."""
         if self._delay_ns is None or key[0] not in _KINDS:
             return
         if manifest is None:
@@ -63,7 +63,7 @@ class QueueStatuses:
             return
         self._stored[key] = manifest
         self._open.setdefault(key, at)
-        # What comes of a write mostly says what the engine says: that is not worth a turn.
+        # Our own writes come back, and mostly agree with the engine: not worth a turn.
         if self._sent.has(key) and with_status(manifest, self._rendered(key), now=at) is manifest:
             self._drop(key)
 
@@ -90,7 +90,7 @@ class QueueStatuses:
         return writes
 
     def refused(self, write: ObjectWrite, at: int) -> None:
-        """A write was refused: it is tried again after a pause, or as soon as a watch shows another version."""
+        """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
         self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
 
@@ -118,7 +118,7 @@ class QueueStatuses:
 
 
 def with_status(stored: JsonObject, rendered: Mapping[str, Any], *, now: int) -> JsonObject:
-    """An object with what the engine says in its status; fields and conditions of others stay as they are.
+    """Return an object with its status as the engine has it; other writers' fields and conditions stay.
 
     Args:
         stored: A ClusterQueue, LocalQueue or Cohort as the API server has it.
@@ -134,7 +134,7 @@ def with_status(stored: JsonObject, rendered: Mapping[str, Any], *, now: int) ->
     """
     before = object_at(stored, "status")
     after: JsonObject = {**before, **{name: it for name, it in rendered.items() if name not in _SPECIAL}}
-    # An empty list is not written, and who shares nothing says nothing of it.
+    # An empty list is not written, nor a share while fair sharing is off.
     for name in ("flavorsReservation", "flavorsUsage"):
         if not after.get(name):
             after.pop(name, None)
@@ -161,12 +161,12 @@ def _sampled(used: JsonObject) -> JsonObject:
 
 
 def _without_zeros(status: JsonObject) -> JsonObject:
-    """A count that is not there is 0, and a list that is empty as good as none."""
+    """Compare two values; a missing count equals 0, an empty list equals none."""
     return {name: it for name, it in status.items() if not (it == 0 and name in _COUNTS) and it != []}
 
 
 def _conditions(stored: JsonObject, rendered: list[JsonObject], now: int) -> list[JsonValue]:
-    """The conditions of a status; the time of one changes with its status only."""
+    """Return the conditions of a status; the time of one changes only with its status."""
     entries = list_at(stored, "status", "conditions")
     for condition in rendered:
         old = next((it for it in entries if isinstance(it, dict) and it.get("type") == condition["type"]), None)

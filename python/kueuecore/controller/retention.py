@@ -39,7 +39,7 @@ class Retention:
         self._workloads = workloads
         self._writer = writer
         self._due: dict[WorkloadKey, int] = {}
-        # The same by time; some of it does not hold any more.
+        # The same by time, including stale entries.
         self._times: list[tuple[int, WorkloadKey]] = []
         # Those whose time has come.
         self._ripe: dict[WorkloadKey, None] = {}
@@ -47,11 +47,11 @@ class Retention:
         self._events: list[Event] = []
 
     def note(self, key: WorkloadKey, manifest: JsonObject | None) -> None:
-        """This is how a Workload is stored now; `None`: it has gone."""
+        """Take in the stored version of a Workload; `None` if it was deleted."""
         if self._after_ns is None:
             return
         finished = None if manifest is None else conditions_that_hold(manifest).get("Finished")
-        # Whoever deletes it already need not be helped, unless the finalizer is in the way.
+        # One that is being deleted already needs no help, unless the finalizer blocks it.
         is_done = manifest is not None and _is_going(manifest) and not _has_finalizer(manifest)
         if finished is None or is_done:
             self._due.pop(key, None)
@@ -64,7 +64,7 @@ class Retention:
             heappush(self._times, (due, key))
 
     def take_writes(self, at: int) -> tuple[list[WorkloadWrite], list[ObjectWrite]]:
-        """What is due: Kueue's finalizer is taken off a Workload, and what has none is deleted."""
+        """Return the writes that are due: the finalizer is removed first, then the Workload is deleted."""
         writes: list[WorkloadWrite] = []
         deletions: list[ObjectWrite] = []
         while self._times and self._times[0][0] <= at:
@@ -87,16 +87,16 @@ class Retention:
         return writes, deletions
 
     def take_events(self) -> tuple[Event, ...]:
-        """The events of what was deleted."""
+        """Take the events about deleted Workloads."""
         events, self._events = tuple(self._events), []
         return events
 
     def refused(self, write: ObjectWrite, at: int) -> None:
-        """A deletion was refused: it is tried again after a pause."""
+        """Retry a refused deletion after a pause."""
         self._sent.refuse(("Workload", *write.workload), at)
 
     def next_wake(self) -> int | None:
-        """When the next Workload is to go; `None`: none is."""
+        """When the next Workload is due; `None` if none is."""
         while self._times and self._due.get(self._times[0][1]) != self._times[0][0]:
             heappop(self._times)
         times = [

@@ -10,7 +10,7 @@ from kueuecore.controller.versions import Key
 __all__ = ["SentWrites"]
 
 _SECOND_NS = 1_000_000_000
-# An answer may take its time; what was refused is tried again soon, and then less and less often.
+# A missing answer may still come; a refused write is retried soon, then less and less often.
 _ANSWER_NS = 10 * _SECOND_NS
 _FIRST_PAUSE_NS = _SECOND_NS
 _LONGEST_PAUSE_NS = 300 * _SECOND_NS
@@ -47,22 +47,22 @@ class SentWrites:
         return sent is None or sent.stored is not stored or at >= sent.again
 
     def send(self, key: Key, stored: JsonObject, at: int) -> None:
-        """A write of this version is sent now."""
+        """Note that a write of this version is sent now."""
         sent = self._sent.get(key)
         n_tries = sent.n_tries + 1 if sent is not None and sent.stored is stored else 1
         self._sent[key] = _Sent(stored, at + _pause_ns(_ANSWER_NS, n_tries), n_tries)
 
     def refuse(self, key: Key, at: int) -> None:
-        """The write was refused."""
+        """Note that the write was refused."""
         if (sent := self._sent.get(key)) is not None:
             sent.again = at + _pause_ns(_FIRST_PAUSE_NS, sent.n_tries)
 
     def has(self, key: Key) -> bool:
-        """Was a write sent, of whatever version?"""
+        """Was a write sent, for any version?"""
         return key in self._sent
 
     def forget(self, key: Key) -> None:
-        """There is nothing to write, or nothing to write to."""
+        """Forget an object that needs no write, or was deleted."""
         self._sent.pop(key, None)
 
     def next_time(self, key: Key, stored: JsonObject) -> int:

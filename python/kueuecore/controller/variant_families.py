@@ -1,4 +1,4 @@
-"""The parents and variants of a controller: at whom it looks, and what comes of it (rules/09 §4.3)."""
+"""The parents and variants of a controller: which are due, and what their reconciles write (rules/09 §4.3)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class VariantFamilies:
         self._writes = writes
         self._index = FamilyIndex()
         self._objects: list[ObjectWrite] = []
-        # Variants that are being created and deleted, and what to tell once they are.
+        # Variants that are being created and deleted, and the events that follow.
         self._under_way: dict[WorkloadKey, tuple[ObjectWriteKind, Event]] = {}
         # How often in a row a variant was refused, by parent.
         self._n_refused: dict[WorkloadKey, int] = {}
@@ -57,14 +57,14 @@ class VariantFamilies:
     # What is watched.
 
     def observe(self, manifest: JsonObject) -> None:
-        """This is how an object is now."""
+        """Take in the current version of an object."""
         if self._is_on:
             self._index.observe(manifest)
             if text_at(manifest, "kind") == "Workload":
                 self._note_done(workload_key(manifest), ObjectWriteKind.CREATE)
 
     def forget(self, key: Key) -> None:
-        """An object goes."""
+        """Take in a deletion."""
         kind, namespace, name = key
         self._index.forget(kind, (namespace, name))
         if kind == "Workload":
@@ -72,18 +72,18 @@ class VariantFamilies:
             self._note_done((namespace, name), ObjectWriteKind.DELETE)
 
     def note_open(self, writes: Iterable[WorkloadWrite]) -> None:
-        """These writes are open: look at their Workloads once they are through."""
+        """Make the Workloads of open writes due once these are answered."""
         for write in writes if self._is_on else ():
             self._index.touch((write.namespace, write.name))
 
     # What is decided.
 
     def review_settled(self, at: int) -> tuple[WorkloadWrite, ...]:
-        """Look at the open parents that are as they are stored, and so are their variants.
+        """Reconcile the parents that are due and, like all their variants, have no open write.
 
         Returns:
-            What is to be written; the engine hears of it once that is accepted, so that no quota is given away that
-            somebody holds if it is not. Variants to create and delete go to `take_objects`.
+            The writes. The engine gets them once they are accepted: quota that a refused write leaves in use must not
+            be given away. Variants to create and delete go to `take_objects`.
         """
         writes: list[WorkloadWrite] = []
         for key in self._index.take_due(at, self._is_settled):
@@ -97,10 +97,10 @@ class VariantFamilies:
         return tuple(writes)
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
-        """A variant could not be created or deleted: tried again, with growing pauses."""
+        """Retry a refused creation or deletion of a variant, with growing pauses."""
         parent, ref = write.workload, write.object
         _LOGGER.info("%s %s/%s was refused: %s", write.kind, ref.namespace, ref.name, error)
-        # What followed it was left out. If it is there, a watch will say so.
+        # What followed it was left out. If the object exists, a watch will show it.
         for key, (_, event) in list(self._under_way.items()):
             is_known = is_there and key == (ref.namespace, ref.name)
             if (event.namespace, event.name) == parent and not is_known:
@@ -116,7 +116,7 @@ class VariantFamilies:
 
     @property
     def has_due(self) -> bool:
-        """Is there a parent to look at now?"""
+        """Is a parent due now?"""
         return self._index.has_open(self._is_settled)
 
     def next_time(self) -> int | None:
@@ -147,7 +147,7 @@ class VariantFamilies:
                 self._objects.append(ObjectWrite(kind, manifest, parent))
 
     def _note_done(self, key: WorkloadKey, kind: ObjectWriteKind) -> None:
-        """A variant has come or gone."""
+        """Take in that a variant was created or deleted."""
         done = self._under_way.get(key)
         if done is not None and done[0] is kind:
             del self._under_way[key]

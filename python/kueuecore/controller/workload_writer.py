@@ -52,7 +52,7 @@ class WorkloadWriter:
         return self._status_write(write, stored, after, events) if before != after else None
 
     def change(self, stored: JsonObject, changed: JsonObject, events: Sequence[Event]) -> WorkloadWrite:
-        """What makes a stored Workload what it is to be: `spec.active` first, or the status."""
+        """Return the next write that brings a stored Workload in line: `spec.active` first, then the status."""
         write, is_active = self._next_write(stored), object_at(changed, "spec").get("active")
         if is_active != object_at(stored, "spec").get("active"):
             patch: JsonObject = {"metadata": _guard(stored), "spec": {"active": is_active}}
@@ -60,7 +60,7 @@ class WorkloadWriter:
         return self._status_write(write, stored, object_at(changed, "status"), events)
 
     def label(self, stored: JsonObject, name: str) -> WorkloadWrite:
-        """What gives a stored Workload a label with the value `true`."""
+        """Return the write that sets a label of a stored Workload to `true`."""
         metadata: JsonObject = {**_guard(stored), "labels": {name: "true"}}
         return self._next_write(stored)("", {"metadata": metadata})
 
@@ -79,7 +79,7 @@ class WorkloadWriter:
         return partial(WorkloadWrite, namespace, name, text_at(stored, "metadata", "uid"), self._n_writes)
 
     def without_finalizer(self, stored: JsonObject, finalizer: str) -> WorkloadWrite:
-        """What takes a finalizer off a stored Workload."""
+        """Return the write that removes a finalizer from a stored Workload."""
         kept = [it for it in list_at(stored, "metadata", "finalizers") if it != finalizer]
         return self._next_write(stored)("", {"metadata": {**_guard(stored), "finalizers": kept}})
 

@@ -1,4 +1,4 @@
-"""How the writes of Workloads went, into engine and records: what was accepted counts, the rest is as before."""
+"""Takes answers to writes of Workloads into engine and records: an accepted write counts, a refused one does not."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WriteAnswers:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
         if known.is_ahead:
-            # What the engine has decided meanwhile is decided anew.
+            # What the engine has decided since is decided anew.
             known.events.clear()
         known.telling, known.is_ahead = NOTHING, False
         self.preemptions.answered(key, is_written=True)
@@ -112,7 +112,7 @@ class WriteAnswers:
         return True
 
     def open_failures(self, at: int) -> tuple[WorkloadWrite, ...]:
-        """What preemptors say whose victims could not be written, before a cycle says something else of them."""
+        """Let preemptors whose evictions were refused report that, before the next cycle overwrites it."""
         return self._writes.open(at) if self.preemptions.tell_failures(at) else ()
 
     def _known_of(self, write: WorkloadWrite) -> tuple[WorkloadKey, WorkloadRecord | None]:

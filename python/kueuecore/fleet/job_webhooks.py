@@ -58,7 +58,7 @@ class JobWebhooks:
         return (it for kind in _AROUND for it in self._api.list(kind)[0])
 
     def _owners(self, job: JsonObject) -> Iterable[JsonObject]:
-        """Who controls the job, and so on to the top; few, so that no job looks at all others."""
+        """The owners of a job, up to the top: only these, as looking through all jobs would be slow."""
         namespace = text_at(job, "metadata", "namespace")
         found: dict[str, JsonObject] = {}
         while owner := controller_of(job):
@@ -70,6 +70,6 @@ class JobWebhooks:
 
 
 def _without_finalizers(job: JsonObject) -> JsonObject:
-    """A job that goes at once when it is deleted: how long pods take to end is not modelled."""
+    """A job that is gone at once when it is deleted: how long pods take to end is not modelled."""
     metadata = object_at(job, "metadata")
     return {**job, "metadata": {key: it for key, it in metadata.items() if key != "finalizers"}}

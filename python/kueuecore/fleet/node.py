@@ -120,7 +120,7 @@ class Node:
         if self._settings.capacity is not None:
             deletes = configuration is None or configuration.is_enabled("CleanupProvisioningRequestsOnEviction")
             checks.append(ProvisioningController(deletes_on_eviction=deletes))
-        # The manager watches the queues of its workers at once; its own are read by nobody.
+        # The manager reads the queues of its workers at once; nobody reads its own.
         delay = 0 if self.name else None
         controller = Controller(configuration, checks=checks, status_delay_seconds=delay)
         return controller, JobController(controller, configuration=self._managed)

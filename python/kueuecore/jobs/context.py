@@ -86,7 +86,7 @@ def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSe
 
 @runtime_checkable
 class KueueConfiguration(Protocol):
-    """What is asked of a `kueuecore.Configuration`. That one needs the extension, and nothing here does."""
+    """The part of `kueuecore.Configuration` that is used here, without importing the extension."""
 
     def is_enabled(self, gate: str) -> bool: ...
 

@@ -16,7 +16,7 @@ __all__ = ["creation_problems"]
 def creation_problems(
     job: JsonObject, integration: Integration, pod_sets: Sequence[JobPodSet] | None, surroundings: Surroundings
 ) -> list[Problem]:
-    """What the webhook has against a new job, as the mutating webhook has left it.
+    """Return the validating webhook's errors for a new job, as the mutating webhook has left it.
 
     Args:
         job: The job.

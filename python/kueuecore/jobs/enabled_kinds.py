@@ -9,14 +9,14 @@ from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
 
 __all__ = ["has_webhook", "why_off"]
 
-# What makes pods of its own enables the webhook for all pods with it.
+# A kind that creates pods enables the webhook for all pods, too.
 _MAKE_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
 
 
 def why_off(job: JsonObject, integration: Integration, surroundings: Surroundings) -> str:
-    """Why nobody looks at jobs of this kind; empty if they are managed."""
+    """Return why jobs of this kind are not managed; empty if they are."""
     framework, gate = integration.framework, integration.feature_gate
-    # Pods are enabled by what makes them, too, if only these.
+    # Kinds that create pods enable those pods, and no others.
     parent = annotations_of(job).get(SUSPENDED_BY_PARENT, "") if framework == "pod" else ""
     is_enabled = surroundings.is_enabled(framework) or surroundings.is_enabled(parent)
     is_gated = bool(gate) and not surroundings.enabled(gate)

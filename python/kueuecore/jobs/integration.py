@@ -312,7 +312,7 @@ class Integration:
 
     @property
     def tells_reclaimable_pods(self) -> bool:
-        """Whether jobs tell which of their pods are done; what others have written stays otherwise."""
+        """Whether jobs report finished pods; if not, what others have written stays."""
         return self.reclaimable_pods is not _none_reclaimable
 
     def suspend(self, job: JsonObject) -> JsonObject:

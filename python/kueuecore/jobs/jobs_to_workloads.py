@@ -159,7 +159,7 @@ def surroundings_with(
     configuration: JobsConfiguration,
     integrations: Mapping[tuple[str, str], Integration],
 ) -> Surroundings:
-    """What a job stands in, with these Workloads."""
+    """What a job depends on, with these Workloads."""
     if isinstance(around, Surroundings):
         return around.beside(workloads)
     return surroundings_of(chain(each("around", around), workloads), configuration, integrations)
@@ -386,7 +386,7 @@ def _existing(
     *,
     is_only_one: bool,
 ) -> str:
-    """Which Workload the job has already; empty if none.
+    """Return the name of the Workload that the job has already; empty if none.
 
     Raises:
         _Waits: It names one that is not there.

@@ -133,7 +133,7 @@ def pods_of_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> It
 
 
 def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
-    """Let pods join their groups, and those go that wait for nothing any more."""
+    """Add pods to their groups, and ungate those that have nothing left to wait for."""
     name = text_at(job, "metadata", "name")
     sets = {
         text_at(it, "metadata", "name"): it

@@ -18,7 +18,7 @@ __all__ = ["finalized_workload", "newest_unfinished", "owned_workloads"]
 def owned_workloads(job: JsonObject, surroundings: Surroundings) -> list[JsonObject]:
     """The Workloads that name a job as an owner, or a pod of a group; the oldest first.
 
-    Kueue goes by kind and name: the job may have come anew under them.
+    Kueue compares kind and name, not the UID: the job may have been recreated.
     """
     pods = [object_at(it) for it in list_at(job, "items")]
     owners = pods if text_at(job, "kind") == "PodList" else [job]
@@ -36,12 +36,12 @@ def owned_workloads(job: JsonObject, surroundings: Surroundings) -> list[JsonObj
 
 
 def newest_unfinished(workloads: Sequence[JsonObject]) -> JsonObject | None:
-    """Of the Workloads of a job, the oldest first, the last that has not finished."""
+    """Return the newest unfinished Workload of those of a job, which are given oldest first."""
     return next((it for it in reversed(workloads) if not has_condition(it, "Finished")), None)
 
 
 def finalized_workload(workload: JsonObject) -> list[Write]:
-    """The write after which nothing holds a Workload any more; none if nothing does."""
+    """Return the write that removes Kueue's finalizer from a Workload; none if it has none."""
     finalizers = list_at(workload, "metadata", "finalizers")
     if RESOURCE_IN_USE not in finalizers:
         return []

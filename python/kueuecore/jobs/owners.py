@@ -13,7 +13,7 @@ _MOST_HOPS = 10
 
 
 class OwnerError(Exception):
-    """The owners can not be followed to the top.
+    """The owners cannot be followed to the top.
 
     Args:
         reason: Why.

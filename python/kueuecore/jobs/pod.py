@@ -144,7 +144,7 @@ def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
 
 
 def finalize_pod(pod: JsonObject) -> list[Write]:
-    """The write after which nothing holds a pod any more; none if nothing does."""
+    """Return the write that removes Kueue's finalizer from a pod; none if it has none."""
     finalizers = list_at(pod, "metadata", "finalizers")
     if MANAGED_LABEL not in finalizers:
         return []

@@ -159,7 +159,7 @@ def _identity(group: JsonObject, _index: int, configuration: JobsConfiguration) 
 
 
 def _common(maps: Iterable[Mapping[str, str]], keys: Sequence[str], what: str) -> dict[str, str]:
-    """What the pods of a group have under these keys: all of them the same, or nothing."""
+    """Return the values of these keys, on which all pods of a group must agree."""
     found: dict[str, str] = {}
     for it in maps:
         for key in keys:

@@ -71,7 +71,7 @@ class PreparedGroup:
 
 @dataclass(frozen=True, slots=True)
 class RefusedWorkload:
-    """A Workload that has the name of a group, and is not its own.
+    """A Workload that has the name of a group but belongs to something else.
 
     Args:
         reason: Why the group gets none.

@@ -49,7 +49,7 @@ def _seconds_admitted(workload: JsonObject, now: int) -> int:
 
 
 def _with_false(workload: JsonObject, kind: str, reason: str, message: str, now: int) -> JsonObject:
-    """A Workload with a condition that is False; it keeps the time since when it is so."""
+    """Return a Workload with a condition set to False; a condition that was False keeps its time."""
     conditions = [object_at(it) for it in list_at(workload, "status", "conditions")]
     before = next((it for it in conditions if text_at(it, "type") == kind), None)
     after: JsonObject = {"type": kind, "status": "False", "reason": reason, "message": message}

@@ -1,4 +1,4 @@
-"""One look at a job: what becomes of it, of its Workload and of its pods (rules/10 §4)."""
+"""One reconcile of a job, its Workload and its pods (rules/10 §4)."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ _RELEASED = "OwnerNotFound", "The workload's owner no longer exists"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """What one look at a job came to.
+    """What one reconcile of a job decided.
 
-    Make the writes, one after the other. Once all are accepted, pass the reports on to the loop, and create the events.
-    If one is refused, leave out what follows, and look again; and so whenever the job or a Workload has changed.
+    Send the writes in order. Once all are accepted, pass the reports to the loop and create the events. If one is
+    refused, leave out the rest and reconcile again, as whenever the job or a Workload changes.
 
     Args:
-        workload: The Workload that stands for the job, as it is to be; None if none does, for now.
-        writes: What is to be written: the job or its pods, and Workloads.
+        workload: The Workload that stands for the job, with all changes made; None if there is none for now.
+        writes: Writes of the job or its pods, and of Workloads.
         reports: What the job has done, by namespace and name of the Workload: for `Controller.report`.
-        events: What Kueue would tell about it.
-        waits_for: Why the job gets no Workload, or does not start; empty if nothing is in its way but its turn.
-        wake: When to look again if nothing has happened by then, in nanoseconds since 1970; None: never.
+        events: The events that Kueue would emit.
+        waits_for: Why the job gets no Workload, or cannot start; empty if it only waits for its turn.
+        wake: When to reconcile again if nothing happens before, in nanoseconds since 1970; None: never.
     """
 
     workload: JsonObject | None = None
@@ -85,20 +85,20 @@ def reconcile_job(
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
     gone: bool = False,
 ) -> Reconciliation:
-    """What Kueue's controller of this kind of jobs does when it looks at a job.
+    """Decide what Kueue's controller of this kind of job does in one reconcile.
 
-    It makes, changes and deletes the Workload of the job, starts and stops the job, holds the children of managed jobs,
-    reports its end, its readiness and its stop, gives back the quota of pods that are done, and takes finalizers off.
+    It creates, updates and deletes the Workload of the job, starts and stops the job, keeps children of managed jobs
+    suspended, releases the quota of finished pods, removes finalizers, and reports end, readiness and stop.
 
     Args:
-        job: The job as it is; of pods in a group, their `pod_group`.
+        job: The job as it is; for pods in a group, their `pod_group`.
         workloads: The Workloads of its namespace; at least its own, those of its owners, and the one that it names.
         now: The time: that of new conditions.
         around: The objects beside it: queues, flavors, priority classes, AdmissionChecks, Namespaces, its owners, the
-            runtime of a TrainJob. Who looks at many jobs makes `Surroundings` of them once.
-        configuration: How jobs are managed; of `Surroundings` theirs counts.
+            runtime of a TrainJob. For many jobs, make `Surroundings` of them once.
+        configuration: How jobs are managed; `Surroundings` bring their own.
         integrations: The kinds of jobs.
-        gone: Has the job been deleted? Then give it as it was last seen.
+        gone: Has the job been deleted? Then pass it as it was last seen.
 
     Raises:
         ManifestError: The kind is not known, or the job or a Workload has fields of other types than it should.
@@ -127,7 +127,7 @@ def reconcile_job(
 
 
 class _Look:
-    """One job, and what is done about it."""
+    """One job, and the changes that its reconcile collects."""
 
     def __init__(
         self,
@@ -160,16 +160,16 @@ class _Look:
             wake=self._wake,
         )
 
-    # Whose turn it is.
+    # Whether the job is reconciled at all.
 
     def is_left_alone(self) -> bool:
-        """Whether Kueue does not look at the job at all."""
+        """Whether Kueue ignores the job."""
         job, surroundings = self._job, self._surroundings
         self._waits_for = why_off(job, self._integration, surroundings) or self._integration.skipped(job)
         if self._integration in (POD, POD_GROUP) and labels_of(job).get(MANAGED_LABEL) != "true":
             self._waits_for = self._waits_for or f"it has no label {MANAGED_LABEL}: true"
         namespace = text_at(job, "metadata", "namespace")
-        # Of what serves, the namespace leaves out the pods alone.
+        # For serving kinds the namespace excludes only the pods.
         if not self._waits_for and not self._integration.is_serving and not surroundings.is_selected(namespace):
             self._waits_for = f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"'
         return bool(self._waits_for)
@@ -223,7 +223,7 @@ class _Look:
         job, integration = self._job, self._integration
         sync = self._synced()
         if sync.steps or sync.writes:
-            # What follows from that is for the next look.
+            # The rest is left to the next reconcile.
             self._take(sync)
             return
         workload = sync.workload
@@ -252,18 +252,18 @@ class _Look:
             if is_elastic(job, self._configuration):
                 pods = objects_beside(job, "v1", "Pod", self._surroundings)
                 self._writes += ungate_elastic_pods(owned_workloads(job, self._surroundings), pods)
-            # Last: a refusal of it is in the way of no stop.
+            # Last, so that its refusal does not prevent a stop.
             if not (self._writes or self._reports):
                 self._reclaim(workload)
 
     def _synced(self) -> Sync:
-        """What brings the Workloads of the job in line with it."""
+        """Return the steps that bring the Workloads of the job in line with it."""
         sync = sync_in(self._job, self._integration, self._surroundings, now=self._now, integrations=self._integrations)
         self._workload, self._waits_for = sync.workload, sync.reason
         return sync
 
     def _take(self, sync: Sync) -> None:
-        """Do what brings the Workloads of the job in line with it."""
+        """Bring the Workloads of the job in line with it."""
         self._events += sync.events
         self._writes += sync.writes
         for step in sync.steps:
@@ -275,7 +275,7 @@ class _Look:
                 self._events.append(step.event)
 
     def _hold(self, workload: JsonObject) -> None:
-        """Give back the quota of a job that can not run for now."""
+        """Give back the quota of a job that cannot run for now."""
         held = without_reservation(
             workload, reason="OnHold", message="Job is on hold", now=self._now, configuration=self._configuration
         )
@@ -314,7 +314,7 @@ class _Look:
         is_suspended, is_admitted = integration.is_suspended(job), has_condition(workload, "Admitted")
         if has_condition(workload, "Evicted"):
             evicted = _condition(workload, "Evicted")
-            # Always: of a group, some pods may run that count as suspended for others.
+            # Always: a group that counts as suspended may still have running pods.
             self._stop(workload, StopReason.WORKLOAD_EVICTED, text_at(evicted, "message"))
             if has_condition(workload, "QuotaReserved") and not integration.is_active(job):
                 self._report(workload, JobReport(stopped=True))
@@ -327,7 +327,7 @@ class _Look:
             self._stop(workload, StopReason.NOT_ADMITTED, "Not admitted by cluster queue")
 
     def _start(self, workload: JsonObject) -> None:
-        # Kinds with a field that names who runs a job are left alone by their own controllers.
+        # Other kinds name their manager in a field, so their own controllers ignore them here.
         if self._integration in (POD, POD_GROUP) and self._is_multikueue(workload):
             self._waits_for = "its pods run on a worker of MultiKueue"
             return
@@ -359,7 +359,7 @@ class _Look:
         return self._surroundings.enabled("MultiKueue") and bool(checks & self._surroundings.multikueue_checks)
 
     def _tell_of_checks(self, workload: JsonObject) -> None:
-        """What the checks say for which a reservation waits."""
+        """Return the messages of the checks that a reservation waits for."""
         waiting = [
             f"{text_at(it, 'name')}: {text_at(it, 'message')}"
             for it in list_at(workload, "status", "admissionChecks")
@@ -389,7 +389,7 @@ class _Look:
             self._writes += ungate_pods(pods_of_leader_worker_set(self._job, self._surroundings))
 
     def _delete_deactivated(self, workload: JsonObject, evicted: JsonObject) -> None:
-        """The job of a Workload that Kueue has deactivated goes after its retention (rules/07 §9)."""
+        """Delete the job of a Workload that Kueue deactivated, after its retention (rules/07 §9)."""
         retention = self._configuration.deactivated_retention_ns
         is_active = object_at(workload, "spec").get("active") is not False
         if retention is None or is_active or not text_at(evicted, "reason").startswith("DeactivatedDueTo"):
@@ -404,10 +404,10 @@ class _Look:
         ]
         self._tell("Normal", "Deleted", "Deleted job: deactivation retention period expired")
 
-    # What is told.
+    # Events and reports.
 
     def _objects(self) -> list[JsonObject]:
-        """The job; of a group its pods."""
+        """The job; for a group, its pods."""
         return [object_at(it) for it in list_at(self._job, "items")] if self._integration is POD_GROUP else [self._job]
 
     def _report(self, workload: JsonObject, report: JobReport) -> None:
@@ -415,7 +415,7 @@ class _Look:
         self._reports[key] = self._reports[key].then(report) if key in self._reports else report
 
     def _tell(self, kind: str, reason: str, message: str) -> None:
-        # Of a group the first pod speaks.
+        # A group is represented by its first pod.
         self._events.append(JobEvent(self._objects()[0], kind, reason, message))
 
     def _tell_of_writes(self, writes: Iterable[Write], reason: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""From writes to what is sent to an API server: creations, merge patches and deletions."""
+"""Turns writes into requests to an API server: creates, merge patches and deletes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Request", "Verb", "requests_of"]
 
 
 class Verb(StrEnum):
-    """What a request does, as roles name it."""
+    """The verb of a request, as roles name it."""
 
     CREATE = "create"
     PATCH = "patch"
@@ -33,7 +33,7 @@ class Request:
         object: Kind, name and namespace of the object.
         subresource: `status`, or empty for the object itself.
         body: The object to create, the patch, or the options of a deletion. With the `resourceVersion` for which it was
-            made, so that a server refuses it with a conflict (409) when somebody else was quicker.
+            made, so that a server refuses it with a conflict (409) if somebody else wrote first.
     """
 
     verb: Verb

@@ -1,4 +1,4 @@
-"""Pods of StatefulSets and LeaderWorkerSets: the queue that they follow, and those that are let go."""
+"""Pods of StatefulSets and LeaderWorkerSets: they follow the queue of their set, and lose their gates."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def in_queue(pod: JsonObject, queue: str) -> JsonObject:
 
 
 def ungate_pods(pods: Iterable[JsonObject]) -> tuple[Write, ...]:
-    """The writes that let the pods of a LeaderWorkerSet go that has been deleted (rules/10 §5.7).
+    """Return the writes that ungate the pods of a deleted LeaderWorkerSet (rules/10 §5.7).
 
     Nobody would ever admit them, and they could not end.
 

@@ -94,7 +94,7 @@ def _kept(job: JsonObject, workload: JsonObject, surroundings: Surroundings, now
         holds = is_on_hold(workload)
         reason = "PendingEvaluation" if configuration.enabled("UnadmittedWorkloadsObservability") else "Pending"
         message = "Workload no longer on hold; waiting for quota reservation"
-    # Whoever has written the one and not the other looks again, and finds it here.
+    # If only one of the two was written, the next reconcile finds it here.
     if holds:
         after = without_reservation(after, reason=reason, message=message, now=now, configuration=configuration)
         steps.append(WorkloadStep(Action.UPDATE_STATUS, after))

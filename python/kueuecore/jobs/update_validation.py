@@ -98,7 +98,7 @@ def is_change_looked_at(old: JsonObject, new: JsonObject, integration: Integrati
 def change_problems(
     old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings
 ) -> tuple[Problem, ...]:
-    """What the validating webhook has against a change; both jobs are as the mutating webhook has left them."""
+    """Return the validating webhook's errors; both jobs are as the mutating webhook has left them."""
     configuration, ref = surroundings.configuration, object_ref(new)
     problems = [
         *(

@@ -1,4 +1,4 @@
-"""One job on its way into an API server with Kueue's webhooks: as it is stored, or who refuses it, and why."""
+"""One job's way through Kueue's webhooks: as it is stored, or who refuses it, and why."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _refused(verdict: JobVerdict, problems: Sequence[Problem], by: Refuser) -> J
 
 
 def _warnings(job: JsonObject, integration: Integration, surroundings: Surroundings) -> tuple[str, ...]:
-    """What the webhook warns of: a pod that would be admitted with its owner, and once more by itself."""
+    """Return the webhook's warnings: a pod would be admitted with its owner, and once more by itself."""
     is_managed = integration is POD and labels_of(job).get(MANAGED_LABEL) == "true"
     if not is_managed or not has_managed_owner(job, surroundings):
         return ()

@@ -1,4 +1,4 @@
-"""What a Workload takes over from its job after it was made: gates, priority class, queue (rules/10 §3.3, §3.4)."""
+"""What a Workload takes over from its job after its creation: gates, priority class, queue (rules/10 §3.3, §3.4)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def priority_followed(
 ) -> list[tuple[JsonObject, JobEvent | None]]:
     """The Workloads of a job with the priority class that it names, each with the event if that has changed.
 
-    Nothing changes while all have a class of that name: whoever changes their priority by hand is not overruled.
+    Nothing changes while all have a class of that name: a priority that was changed by hand stays.
 
     Args:
         job: The job.

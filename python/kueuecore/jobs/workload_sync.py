@@ -69,7 +69,7 @@ def sync_workloads(
         now: The time: that of new conditions.
         around: The objects beside it: its owners, priority classes, ResourceFlavors, the runtime of a TrainJob, the
             RayCluster of a RayJob or RayService; of what serves its pods, and of a LeaderWorkerSet its StatefulSets:
-            a pod whose StatefulSet is not among them is let go.
+            a pod whose StatefulSet is not among them is ungated.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
 
@@ -144,7 +144,7 @@ class _Syncing:
 
     @property
     def _about(self) -> JsonObject:
-        """What events about the job are about: of a group, its first pod."""
+        """The object of events about the job: for a group, its first pod."""
         return object_at(list_at(self._job, "items")[0]) if self._integration is POD_GROUP else self._job
 
     def _result(self, workload: JsonObject | None, reason: str = "") -> Sync:

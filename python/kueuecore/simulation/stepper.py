@@ -315,7 +315,7 @@ class Stepper:
             self._delete_variant(variant)
 
     def _delete_variant(self, ref: ObjectRef) -> None:
-        """A variant goes. It has no job, so the clock knows nothing of it."""
+        """Delete a variant. It has no job, so the clock does not know it."""
         if self._stored.forget(ref):
             self.engine.delete("Workload", ref.name, namespace=ref.namespace, now=self.now)
             self._forget(ref)

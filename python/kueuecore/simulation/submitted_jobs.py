@@ -99,7 +99,7 @@ class SubmittedJobs:
         self._jobs[ref] = new
 
     def delete(self, ref: ObjectRef) -> bool:
-        """A job goes, and its Workloads with it; was it there?"""
+        """Delete a job and its Workloads; return whether it was there."""
         job = self._jobs.pop(ref, None)
         if job is None:
             return False

@@ -1,4 +1,4 @@
-"""Parents and variants in virtual time, where what is decided is done at once (rules/09 §4.3)."""
+"""Parents and variants in virtual time, where decisions take effect at once (rules/09 §4.3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["FamilyChanges", "VirtualFamilies"]
 
 @dataclass(frozen=True, slots=True)
 class FamilyChanges:
-    """What is to be done at once.
+    """The changes to make at once.
 
     Args:
         puts: Workloads that are created or changed.
@@ -75,7 +75,7 @@ class VirtualFamilies:
 
     @property
     def has_open(self) -> bool:
-        """Is there anything to look at now?"""
+        """Is anything due now?"""
         return self._index.has_open(lambda _: True)
 
     def next_time(self) -> int | None:
@@ -83,11 +83,11 @@ class VirtualFamilies:
         return self._index.next_time()
 
     def take_due(self, now: int) -> list[WorkloadKey]:
-        """The Workloads to look at now."""
+        """Take the Workloads that are due now."""
         return self._index.take_due(now, lambda _: True)
 
     def review(self, key: WorkloadKey, now: int) -> FamilyChanges:
-        """What is to be done about a Workload and its variants, if it is a parent."""
+        """Decide what changes for a Workload and its variants, if it is a parent."""
         queue, stored = self._index.cluster_queue_of(key), self._workload(key)
         if queue is None or stored is None:
             return FamilyChanges()
@@ -127,7 +127,7 @@ class VirtualFamilies:
 
 
 def _with_uid(workload: JsonObject, uid: str) -> JsonObject:
-    """With a UID, by which siblings know each other; nobody else gives one in virtual time."""
+    """Give a variant a UID, which tells siblings apart; in virtual time nobody else does."""
     metadata = object_at(workload, "metadata")
     return {**workload, "metadata": {**metadata, "uid": text_at(metadata, "uid") or uid}}
 

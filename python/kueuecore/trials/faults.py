@@ -275,7 +275,7 @@ class FaultyHistory:
         self._tell_of_jobs()
 
     def _turn_object(self, write: ObjectWrite) -> None:
-        """The status of a queue, or the end of a Workload, goes its own way, and maybe nobody hears of it."""
+        """Send the status of a queue or the deletion of a Workload; the answer may get lost."""
         way = self._random_statuses.choice(("well", "well", "well", "refused", "conflict", "unheard", "lost"))
         self.happened[f"statuses {way}"] += 1
         if way == "lost":
@@ -447,7 +447,7 @@ class FaultyHistory:
         assert places == {it.name: it.place is None for it in fresh.engine.workloads()}, "who is in a queue"
 
     def _check_statuses(self, *controllers: Controller) -> None:
-        """Every queue is stored with the status that whoever is asked says it has."""
+        """Check that every queue is stored with the status that the engine reports."""
         for stored in (it for kind in ("ClusterQueue", "LocalQueue") for it in self.cluster.list(kind)[0]):
             kind, name = stored["kind"], stored["metadata"]["name"]
             for controller in controllers:

@@ -95,7 +95,7 @@ class FaultyJobHistory(FaultyHistory):
             self.cluster.create({**made, "value": value})
 
     def _change_workload(self, what: str, name: str) -> None:
-        """Somebody does something to a job or a Workload."""
+        """Let somebody change a job or a Workload."""
         if what == "active":
             super()._change_workload(what, name)
             return
@@ -111,7 +111,7 @@ class FaultyJobHistory(FaultyHistory):
             self.cluster.patch("Job", its, {"metadata": {"labels": labels}}, namespace=_NAMESPACE)
 
     def _tell_of_jobs(self) -> None:
-        """What a cluster does with jobs and pods, sooner or later; the leader sees it in a watch."""
+        """Let the cluster run jobs and pods; the leader sees it in a watch."""
         self._run_jobs(sluggish=True)
         self._check_jobs()
 
@@ -144,7 +144,7 @@ class FaultyJobHistory(FaultyHistory):
         is_gated = bool(pod["spec"].get("schedulingGates"))
         if status["phase"] in ("Succeeded", "Failed"):
             if status["phase"] == "Failed" and not status.get("replaced"):
-                # Whoever wants these pods makes others.
+                # Their owner recreates these pods.
                 group = metadata["annotations"][f"{_KUEUE}pod-group-name"]
                 size = int(metadata["annotations"][f"{_KUEUE}pod-group-total-count"])
                 self._put_status(pod, status | {"replaced": True})
@@ -167,7 +167,7 @@ class FaultyJobHistory(FaultyHistory):
             self.cluster.patch(job["kind"], name, {"status": status}, namespace=_NAMESPACE, subresource="status")
 
     def _collect(self) -> None:
-        """What nobody owns any more is deleted."""
+        """Delete what has lost its owner."""
         uids = {it["metadata"]["uid"] for kind in ("Job", "Pod") for it in self.cluster.list(kind)[0]}
         for name, workload in self._workloads().items():
             owners = workload["metadata"].get("ownerReferences", ())
@@ -205,7 +205,7 @@ class FaultyJobHistory(FaultyHistory):
         return True
 
     def _touch(self, request: Request) -> None:
-        """Somebody is quicker."""
+        """Let somebody else write first."""
         ref = request.object
         if request.verb is not Verb.CREATE and self.cluster.find(ref.kind, ref.name, namespace=ref.namespace):
             labels = {"touched": str(self.cluster.version)}
