@@ -55,8 +55,9 @@ class Stored:
 
     def tell(self, name: str, kind: str) -> None:
         workload = self.workloads[name]
-        conditions = workload.setdefault("status", {}).setdefault("conditions", [])
-        conditions.append({"type": kind, "status": "True", "reason": kind})
+        status = workload.setdefault("status", {})
+        others = [it for it in status.get("conditions", ()) if it["type"] != kind]
+        status["conditions"] = [*others, {"type": kind, "status": "True", "reason": kind}]
 
     def live(self) -> list[Json]:
         return [it for it in self.workloads.values() if "Finished" not in holds(it)]
