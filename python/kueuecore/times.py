@@ -12,6 +12,7 @@ from kueuecore._arguments import shown
 __all__ = [
     "END_NS",
     "TimeLike",
+    "backoff_ns",
     "beginning_ns",
     "duration_ns",
     "format_time",
@@ -91,6 +92,17 @@ def nanoseconds(time: TimeLike) -> int:
 def optional_ns(time: TimeLike | None) -> int | None:
     """A time that may be left out, in nanoseconds since 1970."""
     return None if time is None else nanoseconds(time)
+
+
+def backoff_ns(n_failed: int, *, first_ns: int, longest_ns: int) -> int:
+    """Return how long to wait after so many failures in a row, from 1: twice as long after each.
+
+    Example:
+        >>> [backoff_ns(n, first_ns=60, longest_ns=600) for n in (1, 2, 4, 5)]
+        [60, 120, 480, 600]
+    """
+    # The shift is bounded, as counts of failures are not.
+    return min(first_ns << min(n_failed - 1, 63), longest_ns)
 
 
 def beginning_ns(now: TimeLike) -> int:

@@ -33,7 +33,7 @@ from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.requests import Request, requests_of
 from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.train_job import RUNTIMES
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import TimeLike, backoff_ns, nanoseconds
 
 __all__ = ["JobController", "JobWork"]
 
@@ -303,10 +303,9 @@ class JobController:
         self._counts.drop(job)
         if self._open.pop(job, None) is None:
             return
-        failures = self._failures.get(job, 0)
-        self._failures[job] = failures + 1
-        pause = min(_SECOND_NS << min(failures, 20), _LONGEST_PAUSE_NS)
-        self._due.setdefault(job, nanoseconds(now) + pause)
+        self._failures[job] = n_failed = self._failures.get(job, 0) + 1
+        pause_ns = backoff_ns(n_failed, first_ns=_SECOND_NS, longest_ns=_LONGEST_PAUSE_NS)
+        self._due.setdefault(job, nanoseconds(now) + pause_ns)
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to call `take_due` if nothing is observed before, in nanoseconds since 1970; `None`: never."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject
 from kueuecore.controller.versions import Key
+from kueuecore.times import backoff_ns
 
 __all__ = ["SentWrites"]
 
@@ -50,12 +51,13 @@ class SentWrites:
         """Note that a write of this version is sent now."""
         sent = self._sent.get(key)
         n_tries = sent.n_tries + 1 if sent is not None and sent.stored is stored else 1
-        self._sent[key] = _Sent(stored, at + _pause_ns(_ANSWER_NS, n_tries), n_tries)
+        pause_ns = backoff_ns(n_tries, first_ns=_ANSWER_NS, longest_ns=_LONGEST_PAUSE_NS)
+        self._sent[key] = _Sent(stored, at + pause_ns, n_tries)
 
     def refuse(self, key: Key, at: int) -> None:
         """Note that the write was refused."""
         if (sent := self._sent.get(key)) is not None:
-            sent.again = at + _pause_ns(_FIRST_PAUSE_NS, sent.n_tries)
+            sent.again = at + backoff_ns(sent.n_tries, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_PAUSE_NS)
 
     def has(self, key: Key) -> bool:
         """Was a write sent, for any version?"""
@@ -69,7 +71,3 @@ class SentWrites:
         """When a write of this version may be sent, in nanoseconds since 1970; 0: at once."""
         sent = self._sent.get(key)
         return 0 if sent is None or sent.stored is not stored else sent.again
-
-
-def _pause_ns(first_ns: int, n_tries: int) -> int:
-    return min(first_ns << min(n_tries - 1, 16), _LONGEST_PAUSE_NS)

@@ -25,6 +25,7 @@ from kueuecore.controller.versions import Key
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
+from kueuecore.times import backoff_ns
 
 __all__ = ["VariantFamilies"]
 
@@ -105,9 +106,9 @@ class VariantFamilies:
             is_known = is_there and key == (ref.namespace, ref.name)
             if (event.namespace, event.name) == parent and not is_known:
                 del self._under_way[key]
-        n_refused = self._n_refused.get(parent, 0)
-        self._n_refused[parent] = n_refused + 1
-        self._index.look_at(parent, now + min(_FIRST_PAUSE_NS << min(n_refused, 10), _LONGEST_PAUSE_NS))
+        self._n_refused[parent] = n_refused = self._n_refused.get(parent, 0) + 1
+        pause_ns = backoff_ns(n_refused, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_PAUSE_NS)
+        self._index.look_at(parent, now + pause_ns)
 
     def take_objects(self) -> tuple[ObjectWrite, ...]:
         """The variants to create and delete."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from kueuecore._conditions import with_condition
 from kueuecore._json import JsonObject
 from kueuecore.multikueue.work_queue import failure_delay_ns
-from kueuecore.times import format_time
+from kueuecore.times import backoff_ns, format_time
 
 __all__ = ["Connection", "ConnectionReason", "establish_timeout_ns", "retry_delay_ns"]
 
@@ -58,7 +58,7 @@ def establish_timeout_ns(attempt: int) -> int:
         >>> [establish_timeout_ns(n) // 60_000_000_000 for n in (1, 2, 4, 5)]
         [1, 2, 8, 10]
     """
-    return min(_FIRST_ESTABLISH_NS << min(attempt - 1, 10), _LAST_ESTABLISH_NS)
+    return backoff_ns(attempt, first_ns=_FIRST_ESTABLISH_NS, longest_ns=_LAST_ESTABLISH_NS)
 
 
 @dataclass(slots=True)

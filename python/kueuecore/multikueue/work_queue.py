@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from kueuecore.times import backoff_ns
+
 __all__ = ["WorkQueue", "failure_delay_ns"]
 
 _Key = TypeVar("_Key", str, tuple[str, str])
@@ -14,7 +16,7 @@ _LAST_RETRY_NS = 1_000_000_000_000
 
 def failure_delay_ns(n_failed: int) -> int:
     """How long a controller's queue waits after so many failures in a row."""
-    return min(_FIRST_RETRY_NS << min(n_failed - 1, 20), _LAST_RETRY_NS)
+    return backoff_ns(n_failed, first_ns=_FIRST_RETRY_NS, longest_ns=_LAST_RETRY_NS)
 
 
 class WorkQueue(Generic[_Key]):

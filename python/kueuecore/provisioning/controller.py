@@ -36,6 +36,7 @@ from kueuecore.provisioning.requests import (
     template_name,
     workload_of,
 )
+from kueuecore.times import backoff_ns
 
 __all__ = ["ProvisioningController"]
 
@@ -217,7 +218,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         if write.object.kind == _TEMPLATE and not is_there:
             of.templates.discard(write.object.name)
         of.n_refused += 1
-        self._refused[write.workload] = now + min(_FIRST_DELAY_NS << min(of.n_refused - 1, 30), _LONGEST_DELAY_NS)
+        pause_ns = backoff_ns(of.n_refused, first_ns=_FIRST_DELAY_NS, longest_ns=_LONGEST_DELAY_NS)
+        self._refused[write.workload] = now + pause_ns
         entry = of.entries.get(write.check)
         if write.kind is not ObjectWriteKind.CREATE or is_there or entry is None:
             return Review()
