@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.jobs.context import Surroundings
-from kueuecore.jobs.field_paths import with_value
+from kueuecore.jobs.finalizers import without_finalizer
 from kueuecore.jobs.integration import Write
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
@@ -42,7 +42,5 @@ def newest_unfinished(workloads: Sequence[JsonObject]) -> JsonObject | None:
 
 def finalized_workload(workload: JsonObject) -> list[Write]:
     """Return the write that removes Kueue's finalizer from a Workload; none if it has none."""
-    finalizers = list_at(workload, "metadata", "finalizers")
-    if RESOURCE_IN_USE not in finalizers:
-        return []
-    return [Write(with_value(workload, ("metadata", "finalizers"), [it for it in finalizers if it != RESOURCE_IN_USE]))]
+    after = without_finalizer(workload, RESOURCE_IN_USE)
+    return [] if after is workload else [Write(after)]

@@ -18,8 +18,8 @@ from kueuecore.jobs.context import (
     set_annotation,
     set_label,
 )
-from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.field_types import Shape, Type
+from kueuecore.jobs.finalizers import without_finalizer
 from kueuecore.jobs.injection import TOPOLOGY_GATE, PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
 from kueuecore.jobs.manifest_shapes import CONDITIONS, POD_SPEC, template_problems
@@ -145,11 +145,8 @@ def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
 
 def finalize_pod(pod: JsonObject) -> list[Write]:
     """Return the write that removes Kueue's finalizer from a pod; none if it has none."""
-    finalizers = list_at(pod, "metadata", "finalizers")
-    if MANAGED_LABEL not in finalizers:
-        return []
-    left = [it for it in finalizers if it != MANAGED_LABEL]
-    return [Write(with_value(pod, ("metadata", "finalizers"), left))]
+    after = without_finalizer(pod, MANAGED_LABEL)
+    return [] if after is pod else [Write(after)]
 
 
 def with_defaults(pod: JsonObject) -> JsonObject:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kueuecore._json import JsonObject, list_at, text_at
-from kueuecore.jobs.field_paths import with_value
+from kueuecore._json import JsonObject, text_at
+from kueuecore.jobs.finalizers import without_finalizer
 from kueuecore.jobs.integration import NoWorkload, Write
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
@@ -89,13 +89,11 @@ def created(workload: JsonObject, job: JsonObject) -> WorkloadStep:
 def deleted(workload: JsonObject, event: JobEvent | None = None) -> list[WorkloadStep]:
     """The steps that delete a Workload: without its finalizer first, or it would stay."""
     steps = []
-    finalizers = list_at(workload, "metadata", "finalizers")
-    if RESOURCE_IN_USE in finalizers:
-        left = [it for it in finalizers if it != RESOURCE_IN_USE]
-        workload = with_value(workload, ("metadata", "finalizers"), left)
-        steps.append(WorkloadStep(Action.UPDATE, workload))
+    free = without_finalizer(workload, RESOURCE_IN_USE)
+    if free is not workload:
+        steps.append(WorkloadStep(Action.UPDATE, free))
     if not text_at(workload, "metadata", "deletionTimestamp"):
-        steps.append(WorkloadStep(Action.DELETE, workload, event=event))
+        steps.append(WorkloadStep(Action.DELETE, free, event=event))
     return steps
 
 
