@@ -416,16 +416,9 @@ class FaultyHistory:
 
     def _end_well(self) -> None:
         """From here on nothing goes wrong. Nothing may have leaked, and nobody may be forgotten."""
-        self._hear_late()
-        leader = self.leader
-        for write in leader.controller.open_writes:
-            self._refuse(leader, write)
-        for name in self.quota:
-            self.cluster.patch("ClusterQueue", name, {"spec": {"stopPolicy": "None"}})
-        self._list(leader)
-        if not self._come_to_rest(leader.controller):
-            self.happened["preemption loops"] += 1
+        if not self._comes_to_an_end():
             return
+        leader = self.leader
         engine = leader.controller.engine
         check_invariants(engine)
         stored = self._workloads()
@@ -445,6 +438,20 @@ class FaultyHistory:
         self._check_statuses(leader.controller, fresh)
         places = {it.name: it.place is None for it in engine.workloads()}
         assert places == {it.name: it.place is None for it in fresh.engine.workloads()}, "who is in a queue"
+
+    def _comes_to_an_end(self) -> bool:
+        """Deliver late news and let every queue run; return False if preemptions go round in circles."""
+        self._hear_late()
+        leader = self.leader
+        for write in leader.controller.open_writes:
+            self._refuse(leader, write)
+        for name in self.quota:
+            self.cluster.patch("ClusterQueue", name, {"spec": {"stopPolicy": "None"}})
+        self._list(leader)
+        if self._come_to_rest(leader.controller):
+            return True
+        self.happened["preemption loops"] += 1
+        return False
 
     def _check_statuses(self, *controllers: Controller) -> None:
         """Check that every queue is stored with the status that the engine reports."""

@@ -257,17 +257,9 @@ class FaultyJobHistory(FaultyHistory):
 
     def _end_well(self) -> None:
         """From here on nothing goes wrong: all come to rest, and whoever can run, runs."""
-        self._hear_late()
-        leader = self.leader
-        for write in leader.controller.open_writes:
-            self._refuse(leader, write)
-        for name in self.quota:
-            self.cluster.patch("ClusterQueue", name, {"spec": {"stopPolicy": "None"}})
-        self._list(leader)
-        if not self._come_to_rest(leader.controller):
-            self.happened["preemption loops"] += 1
+        if not self._comes_to_an_end():
             return
-        self._check_end(leader)
+        self._check_end(self.leader)
         # A process that begins now finds nothing to do: what it would do has been forgotten here.
         fresh = self._started()
         works = [it for it in self._jobs(fresh).take_due(self.cluster.now) if it.requests]
