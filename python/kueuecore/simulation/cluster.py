@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kueuecore._arguments import text
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import CheckController, Review
 from kueuecore.configuration import Configuration
@@ -160,10 +161,11 @@ class VirtualCluster:
         # What is refused is refused before anything happens.
         at = self.now if now is None else max(self.now, nanoseconds(now))
         plan = job_plan(happening, at=at)
-        self._go_to(now)
         given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest, "manifest"))
-        made = (given,) if text_at(given.object, "kind") == "Workload" else self._jobs.submit(given)
-        return self._stepper.create(made, plan)
+        self._go_to(now)
+        if text_at(given.object, "kind") == "Workload":
+            return self._stepper.create((given,), plan)
+        return self._jobs.submit(given, plan)
 
     def update(self, job: ManifestLike, *, run_seconds: float | None = None, now: TimeLike | None = None) -> None:
         """A job that was submitted is changed: its Workloads follow, as `kueuecore.jobs.reconcile_job` says.
@@ -183,13 +185,18 @@ class VirtualCluster:
         happening = Happening(at=0, op=Operation.CREATE, run_seconds=run_seconds)
         at = self.now if now is None else max(self.now, nanoseconds(now))
         plan = job_plan(happening, at=at)
+        given = job if isinstance(job, Manifest) else Manifest(plain_object(job, "job"))
         self._go_to(now)
-        self._jobs.update(job if isinstance(job, Manifest) else Manifest(plain_object(job, "job")), plan)
+        self._jobs.update(given, plan)
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
-        """Delete an object, or a job that was submitted, along with its Workloads; was it there?"""
+        """Delete an object, or a job that was submitted, along with its Workloads; was it there?
+
+        Raises:
+            TypeError, ValueError: Kind, name or namespace is no text, or `now` no time.
+        """
+        ref = ObjectRef(text("kind", kind), text("name", name), text("namespace", namespace))
         self._go_to(now)
-        ref = ObjectRef(kind, name, namespace)
         found = self._stepper.delete(ref) or self._jobs.delete(ref)
         self._stepper.happened()
         return found
@@ -324,7 +331,8 @@ class VirtualCluster:
                 return self.workload(name, namespace=namespace)
             except UnknownObjectError:
                 return None
-        return self._stepper.stored.get(ObjectRef(kind, name, namespace))
+        ref = ObjectRef(text("kind", kind), text("name", name), text("namespace", namespace))
+        return self._stepper.stored.get(ref)
 
     def is_running(self, name: str, *, namespace: str) -> bool:
         """May the job of a workload run?"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem, UnknownObjectError
 from kueuecore.jobs import (
     JobsConfiguration,
@@ -41,8 +42,8 @@ class SubmittedJobs:
         self._configuration = replace(managed, waits_for_pods_ready=False)
         self._jobs: dict[ObjectRef, JsonObject] = {}
 
-    def submit(self, given: Manifest) -> tuple[Manifest, ...]:
-        """The Workloads of a job that comes.
+    def submit(self, given: Manifest, plan: JobPlan) -> tuple[str, ...]:
+        """A job comes, and so do its Workloads; their keys.
 
         Raises:
             ManifestError: What is wrong with it, or why it gets none.
@@ -54,8 +55,9 @@ class SubmittedJobs:
         if not result.workloads:
             why = result.ignored[0].reason if result.ignored else "no job that Kueue manages"
             raise ManifestError([replace(ManifestError.of(why).problems[0], object=object_ref(given.object))])
+        keys = self._stepper.create(result.workloads, plan)
         self._jobs |= {object_ref(job): job for job in result.jobs}
-        return result.workloads
+        return keys
 
     def update(self, given: Manifest, plan: JobPlan) -> None:
         """A job is another now: its Workloads are changed, replaced or made anew, as its controller does it.
@@ -73,10 +75,16 @@ class SubmittedJobs:
         if integration is None or integration.suspend_field is None:
             detail = f"a {ref.kind} that was submitted can not be changed here"
             raise ManifestError([Problem(detail, field="kind", object=ref)])
-        around = self._stepper.stored.others()
+        stored = self._stepper.stored
+        around = stored.others()
         before, after = self._as_it_stands(old), self._as_it_stands(new)
         if problems := update_problems(before, after, around=around, configuration=self._configuration):
             raise ManifestError(problems)
+        # The old Workload would be gone before a new one is refused.
+        result = workloads_for([*around, new], configuration=self._configuration)
+        result.raise_for_problems()
+        made, settings = result.workloads, self._stepper.engine.configuration
+        Engine(settings).apply(made, now=self._stepper.now, trusted=stored.trusted)
         for number in range(_MOST_LOOKS):
             found = reconcile_job(
                 self._as_it_stands(new),
