@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import format_time, saturated_ns
 
 __all__ = ["check_state", "condition", "has_quota", "is_true", "transition_time", "with_check_state", "with_condition"]
 
@@ -30,9 +30,16 @@ def has_quota(workload: JsonObject) -> bool:
 
 
 def transition_time(value: JsonObject | None) -> int:
-    """When a condition, or a gate, came to be as it is; 0 if it does not say."""
+    """When a condition, or a gate, came to be as it is; 0 if it does not say.
+
+    Raises:
+        ValueError: What it says is no time.
+    """
     text = text_at(value, "lastTransitionTime")
-    return nanoseconds(text) if text else 0
+    try:
+        return saturated_ns(text) if text else 0
+    except ValueError as error:
+        raise ValueError(f"lastTransitionTime: {error}") from None
 
 
 def with_condition(

@@ -19,6 +19,7 @@ __all__ = [
     "later",
     "nanoseconds",
     "newest_time",
+    "saturated_ns",
     "span_ns",
 ]
 
@@ -87,6 +88,21 @@ def nanoseconds(time: TimeLike) -> int:
     if not -_LIMIT < result < _LIMIT:
         raise ValueError(f"a time must fit into 64 bits of nanoseconds, and {shown(time)} does not")
     return result
+
+
+def saturated_ns(time: str) -> int:
+    """The time of an RFC 3339 text as an engine reads it: of one that 64 bits do not hold, the nearest.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        return nanoseconds(time)
+    except ValueError:
+        # An API server takes every year of four digits.
+        if _RFC3339.fullmatch(time) is None or "1700" < time[:4] < "2200":
+            raise
+        return END_NS if time[:4] >= "2200" else -END_NS
 
 
 def optional_ns(time: TimeLike | None) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kueuecore._arguments import each, instance
 from kueuecore._conditions import condition, has_quota, is_true, transition_time
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.checks import WorkloadKey
@@ -72,6 +73,10 @@ def reconcile_parent(
         now: The time.
         configuration: Whose gates count. With ConcurrentAdmission off nothing is done.
 
+    Raises:
+        TypeError: An object is no plain data, or `configuration` no Configuration.
+        ValueError: `now` is no time.
+
     Example:
         >>> text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
         >>> gates = Configuration.parse(text, feature_gates={"ConcurrentAdmission": True})
@@ -84,10 +89,18 @@ def reconcile_parent(
         [{'kueue.x-k8s.io/workload-allowed-resource-flavors': 'reserved'},
          {'kueue.x-k8s.io/workload-allowed-resource-flavors': 'spot'}]
     """
-    configuration = Configuration() if configuration is None else configuration
+    if configuration is None:
+        configuration = Configuration()
+    instance("configuration", configuration, Configuration)
+    instance("parent", parent, dict)
+    instance("cluster_queue", cluster_queue, dict)
+    listed = list(each("variants", variants))
+    for index, variant in enumerate(listed):
+        instance(f"variants[{index}]", variant, dict)
+    at = nanoseconds(now)
     if not (configuration.is_enabled("ConcurrentAdmission") and is_parent(parent)):
         return FamilyReview()
-    return _Family(parent, variants, cluster_queue, nanoseconds(now), configuration).reviewed()
+    return _Family(parent, listed, cluster_queue, at, configuration).reviewed()
 
 
 def creation_event(variant: JsonObject) -> Event:

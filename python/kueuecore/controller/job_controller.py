@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kueuecore._arguments import instance, shown
+from kueuecore._arguments import instance, mapping, shown, text
 from kueuecore._json import JsonObject, text_at
 from kueuecore.controller import validation
 from kueuecore.controller.job_counts import JobCounts
@@ -80,6 +80,9 @@ class JobController:
         integrations: The kinds of jobs.
         metrics: Counts new Workloads and gates that are removed from pods; usually those of the loop.
 
+    Raises:
+        TypeError: One of them is something else.
+
     Example:
         >>> jobs = JobController(Controller())
         >>> jobs.kinds["Job"]
@@ -104,7 +107,9 @@ class JobController:
     ) -> None:
         if metrics is not None:
             instance("metrics", metrics, Metrics)
-        self._loop = loop
+        for key, integration in mapping("integrations", integrations).items():
+            instance(f"integrations[{shown(key)}]", integration, Integration)
+        self._loop = instance("loop", loop, Controller)
         self._configuration = configuration_or_default(configuration)
         self._integrations = integrations
         self._store = JobStore(self._configuration, integrations)
@@ -187,21 +192,25 @@ class JobController:
         Raises:
             TypeError, ValueError: As `Controller.resync`. Nothing has changed.
         """
-        at, version = nanoseconds(now), Version("", resource_version)
+        at, kind = nanoseconds(now), text("kind", kind)
+        version = Version("", text("resource_version", resource_version))
         if kind not in self.kinds:
             raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(self.kinds)}")
         listed = validation.listed_objects(kind, self.kinds[kind][0], objects)
-        whole = [it for it, _ in listed.values()]
-        problems: tuple[Problem, ...] = ()
+        whole, places = [it for it, _ in listed.values()], [place for _, place in listed.values()]
         if kind in self._loop.kinds:
             problems = self._loop.resync(kind, whole, now=at, resource_version=resource_version)
+        else:
+            problems = validation.version_problems(whole)
+        refused = {it.index for it in problems}
+        whole = [it for index, it in enumerate(whole) if index not in refused]
         for key in self._store.versions.missing(kind, listed.keys(), version):
             self._forget(key, version, at)
         for manifest in whole:
             if self._store.versions.is_news(key_of(manifest), Version.of(manifest)):
                 self._take(manifest, at)
         self._store.versions.list_taken(kind, version)
-        return problems
+        return tuple(replace(it, index=None if it.index is None else places[it.index]) for it in problems)
 
     def _take(self, manifest: JsonObject, at: int) -> None:
         before = self._store.get(key_of(manifest))
@@ -288,7 +297,12 @@ class JobController:
         return JobWork(key, requests, found.events, waits_for if waits_for != before else "")
 
     def done(self, job: JobKey) -> None:
-        """Report that all requests of a `JobWork` were accepted."""
+        """Report that all requests of a `JobWork` were accepted; without open requests of the job nothing happens.
+
+        Raises:
+            TypeError: `job` is not the key of a `JobWork`.
+        """
+        instance("job", job, JobKey)
         found = self._open.pop(job, None)
         self._failures.pop(job, None)
         self._counts.count(job)
@@ -298,14 +312,19 @@ class JobController:
     def failed(self, job: JobKey, *, now: TimeLike) -> None:
         """Report that a request of a `JobWork` was refused, or got no answer: the job is retried after a growing pause.
 
-        A watch event about the job makes it due at once.
+        A watch event about the job makes it due at once. Without open requests of the job nothing happens.
+
+        Raises:
+            TypeError, ValueError: `job` is not the key of a `JobWork`, or `now` is no time.
         """
+        at = nanoseconds(now)
+        instance("job", job, JobKey)
         self._counts.drop(job)
         if self._open.pop(job, None) is None:
             return
         self._failures[job] = n_failed = self._failures.get(job, 0) + 1
         pause_ns = backoff_ns(n_failed, first_ns=_SECOND_NS, longest_ns=_LONGEST_PAUSE_NS)
-        self._due.setdefault(job, nanoseconds(now) + pause_ns)
+        self._due.setdefault(job, at + pause_ns)
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to call `take_due` if nothing is observed before, in nanoseconds since 1970; `None`: never."""

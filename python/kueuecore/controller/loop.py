@@ -33,7 +33,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.job_report import JobReport
 from kueuecore.manifests import object_ref
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import END_NS, TimeLike, nanoseconds
 
 __all__ = ["Controller"]
 
@@ -262,7 +262,7 @@ class Controller:
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
         times += (self._check_reviews.next_wake(after=since), self._families.next_time())
         times += (self._statuses.next_wake(), self._retention.next_wake())
-        return min((max(at, time) for time in times if time is not None), default=None)
+        return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
     # How the writes went.
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from kueuecore import _arguments
+from kueuecore._conditions import transition_time
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.concurrent_admission import is_admitted_by_variant
 from kueuecore.configuration import Configuration
@@ -17,7 +18,7 @@ from kueuecore.controller.versions import Key
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import TimeLike, nanoseconds, saturated_ns
 
 __all__ = ["Metrics"]
 
@@ -153,6 +154,7 @@ class Metrics:
             workload: Its Workload as the API server answered.
 
         Raises:
+            TypeError: One of them is no plain data.
             ValueError: A `creationTimestamp` is no time.
 
         Example:
@@ -162,10 +164,15 @@ class Metrics:
             >>> 'kueue_workload_creation_latency_seconds_sum{job_kind="Job"' in metrics.text(Engine())
             True
         """
+        _arguments.instance("job", job, dict)
+        _arguments.instance("workload", workload, dict)
         times = [text_at(it, "metadata", "creationTimestamp") for it in (job, workload)]
         if not self._times_creation or int_at(job, "metadata", "generation") > 1 or not all(times):
             return
-        created, followed = map(nanoseconds, times)
+        try:
+            created, followed = map(saturated_ns, times)
+        except ValueError as error:
+            raise ValueError(f"metadata.creationTimestamp: {error}") from None
         local = text_at(workload, "spec", "queueName"), text_at(workload, "metadata", "namespace")
         labels = (text_at(job, "kind"), *self._objects.custom("LocalQueue", *local))
         self._series.observe("workload_creation_latency_seconds", labels, (followed - created) / 10**9)
@@ -180,13 +187,15 @@ class Metrics:
             is_group: Is the pod one of a group?
 
         Raises:
-            ValueError: `now` is no time.
+            TypeError, ValueError: `now` is no time, `workload` no plain data, or another argument of another type.
         """
+        name = _arguments.text("gate", gate)
+        _arguments.instance("workload", workload, dict)
         at, is_of_group = nanoseconds(now), _arguments.flag("is_group", is_group)
         admitted = conditions_that_hold(workload).get("Admitted")
         if admitted is not None:
             queue = text_at(workload, "status", "admission", "clusterQueue")
-            labels = self._of_queue(queue, _arguments.text("gate", gate), str(is_of_group).lower())
+            labels = self._of_queue(queue, name, str(is_of_group).lower())
             latency = max(0.0, at / 10**9 - _seconds(admitted))
             self._series.observe("pod_scheduling_gate_removal_seconds", labels, latency)
 
@@ -314,7 +323,7 @@ def _condition(workload: JsonObject, kind: str) -> JsonObject:
 
 
 def _seconds(condition: JsonObject) -> float:
-    return nanoseconds(text_at(condition, "lastTransitionTime")) / 10**9
+    return transition_time(condition) / 10**9
 
 
 def _queued_seconds(workload: JsonObject) -> float:
@@ -323,7 +332,7 @@ def _queued_seconds(workload: JsonObject) -> float:
     if requeued:
         return _seconds(requeued)
     created = text_at(workload, "metadata", "creationTimestamp")
-    return nanoseconds(created) / 10**9 if created else 0.0
+    return saturated_ns(created) / 10**9 if created else 0.0
 
 
 def _evictions(workload: JsonObject) -> dict[tuple[str, str], int]:

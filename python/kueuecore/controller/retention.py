@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from kueuecore._conditions import transition_time
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.configuration import Configuration
@@ -12,7 +13,7 @@ from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.workload_writer import WorkloadWriter
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Event
-from kueuecore.times import duration_ns, nanoseconds
+from kueuecore.times import duration_ns
 
 __all__ = ["Retention", "retention_ns"]
 
@@ -58,7 +59,7 @@ class Retention:
             self._ripe.pop(key, None)
             self._sent.forget(("Workload", *key))
             return
-        due = nanoseconds(text_at(finished, "lastTransitionTime")) + self._after_ns
+        due = transition_time(finished) + self._after_ns
         if self._due.get(key) != due:
             self._due[key] = due
             heappush(self._times, (due, key))

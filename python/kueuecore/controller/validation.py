@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from kueuecore._arguments import each, shown
 from kueuecore._json import JsonObject, int_at, object_at, text_at
@@ -89,6 +90,17 @@ def check_version(manifest: JsonObject) -> None:
             message = f"Invalid value: it is no text of at most {_LONGEST_VERSION} characters"
             field, remedy = f"metadata.{name}", "hand the object over as the API server sends it"
             raise ManifestError([Problem(message, field=field, remedy=remedy, object=object_ref(manifest))])
+
+
+def version_problems(listed: Iterable[JsonObject]) -> tuple[Problem, ...]:
+    """What `check_version` says of the objects of a list, with their positions."""
+    problems: list[Problem] = []
+    for index, it in enumerate(listed):
+        try:
+            check_version(it)
+        except ManifestError as error:
+            problems += (replace(problem, index=index) for problem in error.problems)
+    return tuple(problems)
 
 
 def check(manifest: JsonObject, at: int) -> None:

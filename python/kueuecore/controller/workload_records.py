@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.checks import WorkloadKey
 from kueuecore.controller.writes import WorkloadWrite
@@ -74,6 +75,7 @@ class WorkloadRecords:
 
     def tell(self, key: WorkloadKey, report: JobReport) -> bool:
         """The job of a Workload has done something; False if there is none."""
+        instance("report", report, JobReport)
         record = self._records.get(key)
         if record is not None:
             record.told = record.told.then(report)

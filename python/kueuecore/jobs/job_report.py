@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from kueuecore._arguments import text
+from kueuecore._arguments import flag, shown, text
 from kueuecore._json import JsonObject, JsonValue
 
 __all__ = ["NOTHING", "JobReport"]
@@ -19,11 +19,26 @@ class JobReport:
         finished: Reason and message of its end.
         stopped: Has it stopped after an eviction?
         are_ready: Are its pods ready?
+
+    Raises:
+        TypeError, ValueError: One of them is of another type, or a text that UTF-8 can not hold.
     """
 
     finished: tuple[str, str] | None = None
     stopped: bool = False
     are_ready: bool | None = None
+
+    def __post_init__(self) -> None:
+        match self.finished:
+            case None:
+                pass
+            case (reason, message) if isinstance(self.finished, tuple):
+                object.__setattr__(self, "finished", (text("reason", reason), text("message", message)))
+            case _:
+                raise TypeError(f"finished must be a reason and a message, not {shown(self.finished)}")
+        object.__setattr__(self, "stopped", flag("stopped", self.stopped))
+        if self.are_ready is not None:
+            object.__setattr__(self, "are_ready", flag("are_ready", self.are_ready))
 
     def then(self, later: JobReport) -> JobReport:
         """This, and what was said later."""

@@ -46,7 +46,9 @@ def integration_of(
         >>> integration_of({"apiVersion": "batch/v1", "kind": "Job"}).framework
         'batch/job'
     """
-    return mapping("integrations", integrations).get((group_of(text_at(job, "apiVersion")), text_at(job, "kind")))
+    key = group_of(text_at(job, "apiVersion")), text_at(job, "kind")
+    found = mapping("integrations", integrations).get(key)
+    return None if found is None else instance(f"integrations[{key}]", found, Integration)
 
 
 def start_job(
@@ -162,7 +164,7 @@ def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], In
     integration = integration_of(job, integrations=integrations)
     if integration is None:
         found = f"{text_at(job, 'apiVersion')} {text_at(job, 'kind')}".strip()
-        kinds = ", ".join(sorted({it.kind for it in integrations.values()}))
+        kinds = ", ".join(sorted({instance("integrations", it, Integration).kind for it in integrations.values()}))
         remedy = f"the kinds are {kinds}; add yours with with_kinds"
         problem = Problem(f"Unsupported value: {quoted(found)}: this is no kind of jobs", field="kind", remedy=remedy)
         raise ManifestError([replace(problem, object=_ref(job))])

@@ -79,7 +79,8 @@ POD_SPEC: Mapping[str, Shape] = {
     "runtimeClassName": Type.TEXT,
 }
 TEMPLATE: Mapping[str, Shape] = {"metadata": {"labels": TEXTS, "annotations": TEXTS}, "spec": POD_SPEC}
-CONDITIONS = Items({"type": Type.TEXT, "status": Type.TEXT, "reason": Type.TEXT, "message": Type.TEXT})
+_CONDITION: Mapping[str, Shape] = dict.fromkeys(("type", "status", "reason", "message"), Type.TEXT)
+CONDITIONS = Items(_CONDITION)
 WORKLOAD: Mapping[str, Shape] = {
     "metadata": METADATA,
     "spec": {
@@ -96,7 +97,7 @@ WORKLOAD: Mapping[str, Shape] = {
         ),
     },
     "status": {
-        "conditions": CONDITIONS,
+        "conditions": Items({**_CONDITION, "lastTransitionTime": Type.TIME}),
         "admission": {
             "clusterQueue": Type.TEXT,
             "podSetAssignments": Items(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kueuecore._arguments import each, flag
+from kueuecore._conditions import transition_time
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.errors import UnknownObjectError
 from kueuecore.jobs.context import (
@@ -44,7 +46,7 @@ from kueuecore.jobs.set_pods import objects_beside, ungate_pods
 from kueuecore.jobs.sync_steps import Action, Sync, key_of
 from kueuecore.jobs.workload_sync import sync_in
 from kueuecore.manifests import ManifestLike, object_ref
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import END_NS, TimeLike, nanoseconds
 
 __all__ = ["Reconciliation", "reconcile_job"]
 
@@ -102,6 +104,7 @@ def reconcile_job(
 
     Raises:
         ManifestError: The kind is not known, or the job or a Workload has fields of other types than it should.
+        TypeError, ValueError: Another argument is of another type, or no time.
 
     Example:
         >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab",
@@ -113,13 +116,14 @@ def reconcile_job(
     """
     at = nanoseconds(now)
     integration = known_integration(job, integrations)
-    everything = list(workloads)
+    is_gone = flag("gone", gone)
+    everything = list(each("workloads", workloads))
     for it in everything:
         check_workload(it)
     configuration = configuration_or_default(configuration)
     surroundings = surroundings_with(around, everything, configuration, integrations)
     look = _Look(integration.with_defaults(job), integration, surroundings, at, integrations)
-    if gone:
+    if is_gone:
         look.release()
     elif not look.is_left_alone():
         look.reconcile()
@@ -394,9 +398,9 @@ class _Look:
         is_active = object_at(workload, "spec").get("active") is not False
         if retention is None or is_active or not text_at(evicted, "reason").startswith("DeactivatedDueTo"):
             return
-        end = nanoseconds(text_at(evicted, "lastTransitionTime")) + retention
+        end = transition_time(evicted) + retention
         if end > self._now:
-            self._wake = end
+            self._wake = end if end < END_NS else None
             return
         self._writes += [
             *(Write(it, WriteKind.DELETE) for it in self._objects()),

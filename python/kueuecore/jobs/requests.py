@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kueuecore._arguments import each, instance
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._patches import merge_patch
 from kueuecore.errors import ObjectRef
@@ -52,6 +53,9 @@ def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObjec
         writes: The writes.
         stored: An object as it was when they were made; None if it was not there.
 
+    Raises:
+        TypeError: `writes` are no `Write`s of plain data, or `stored` is no function that gives plain data.
+
     Example:
         >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "namespace": "lab",
         ...        "uid": "u1", "resourceVersion": "7"}, "spec": {"suspend": True}}
@@ -59,15 +63,18 @@ def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObjec
         >>> request.verb.value, request.body
         ('patch', {'spec': {'suspend': False}, 'metadata': {'uid': 'u1', 'resourceVersion': '7'}})
     """
+    if not callable(stored):
+        raise TypeError(f"stored must be a function, not {type(stored).__name__}")
     newest: dict[ObjectRef, JsonObject] = {}
     requests = []
-    for write in writes:
+    for index, write in enumerate(each("writes", writes)):
+        instance(f"writes[{index}].manifest", instance(f"writes[{index}]", write, Write).manifest, dict)
         after, ref = write.manifest, object_ref(write.manifest)
         api_version = text_at(after, "apiVersion")
         if write.kind is WriteKind.CREATE:
             requests.append(Request(Verb.CREATE, api_version, ref, "", after))
             continue
-        before = newest.get(ref) or stored(ref) or after
+        before = newest.get(ref) or _known(stored(ref)) or after
         metadata = object_at(before, "metadata")
         guard: JsonObject = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
         if ref in newest:
@@ -83,6 +90,10 @@ def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObjec
             patch["metadata"] = {**object_at(patch, "metadata"), **guard}
             requests.append(Request(Verb.PATCH, api_version, ref, subresource, patch))
     return tuple(requests)
+
+
+def _known(found: JsonObject | None) -> JsonObject | None:
+    return None if found is None else instance("what stored returns", found, dict)
 
 
 def _part(manifest: JsonObject, subresource: str) -> JsonObject:
