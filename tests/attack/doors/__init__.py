@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from tests.attack.case import Case
-from tests.attack.doors import command, controller, engine, fleet, manager, saves, scenarios, submit
+from tests.attack.doors import command, controller, engine, fleet, jobs, manager, saves, scenarios, submit
 
 __all__ = ["DOORS"]
 
@@ -16,5 +16,6 @@ DOORS: dict[str, Callable[[Random], Case]] = {
     "controller": controller.draw,
     "manager": manager.draw,
     "fleet": fleet.draw,
+    "jobs": jobs.draw,
     "saves": saves.draw,
 }
