@@ -132,7 +132,7 @@ def _require_one_object(old: JsonObject, new: JsonObject) -> None:
     refs = [replace(it, namespace=it.namespace or "default") for it in map(object_ref, (old, new))]
     uids = {uid for it in (old, new) if (uid := text_at(it, "metadata", "uid"))}
     if refs[0] != refs[1] or len(uids) > 1:
-        raise ValueError(f"old and new are not one object: {refs[0]} and {refs[1]}")
+        raise ValueError(f"old and new must be the same object, not {refs[0]} and {refs[1]}")
 
 
 def _own_kind(manifest: Manifest, old: JsonObject | None, configuration: Configuration) -> Stored:

@@ -149,7 +149,7 @@ class LetsEvictedJobsRun(JobController):
 
 
 class MissesDeletions(JobController):
-    """A job that has gone leaves its Workload behind."""
+    """A deleted job leaves its Workload behind."""
 
     def _look(self, job: JsonObject, at: int, *, gone: bool) -> Reconciliation:
         return Reconciliation() if gone else super()._look(job, at, gone=gone)

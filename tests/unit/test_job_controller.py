@@ -48,7 +48,7 @@ class Cluster:
         return self.api.create({"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields})
 
     def step(self, seconds: int = 1) -> list[JobWork]:
-        """Hear, look at the jobs that are due, take a turn. Returns what came of the looks."""
+        """Hear, reconcile the jobs that are due, take a turn. Returns their work."""
         self.api.now += seconds * SECOND
         self.hear()
         works = self.jobs.take_due(self.api.now)

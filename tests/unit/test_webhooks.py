@@ -290,7 +290,7 @@ spec:
 
 
 def test_old_and_new_are_one_object() -> None:
-    with pytest.raises(ValueError, match="not one object"):
+    with pytest.raises(ValueError, match="must be the same object"):
         admit(job("Job", "a"), old=job("Job", "b"))
 
 

@@ -371,7 +371,7 @@ def _check_managed(
     """Whether the controller looks at the job at all (rules/10 §2.4)."""
     namespace = text_at(job, "metadata", "namespace")
     if not integration.is_serving and not surroundings.is_selected(namespace):
-        raise NoWorkload(f"managedJobsNamespaceSelector leaves out the namespace {quoted(namespace)}")
+        raise NoWorkload(f"managedJobsNamespaceSelector excludes the namespace {quoted(namespace)}")
     if ancestor is not None:
         raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
     if not surroundings.is_meant_for_kueue(job):

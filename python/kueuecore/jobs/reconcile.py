@@ -175,7 +175,7 @@ class _Look:
         namespace = text_at(job, "metadata", "namespace")
         # For serving kinds the namespace excludes only the pods.
         if not self._waits_for and not self._integration.is_serving and not surroundings.is_selected(namespace):
-            self._waits_for = f'managedJobsNamespaceSelector leaves out the namespace "{namespace}"'
+            self._waits_for = f'managedJobsNamespaceSelector excludes the namespace "{namespace}"'
         return bool(self._waits_for)
 
     def reconcile(self) -> None:
@@ -333,7 +333,7 @@ class _Look:
     def _start(self, workload: JsonObject) -> None:
         # Other kinds name their manager in a field, so their own controllers ignore them here.
         if self._integration in (POD, POD_GROUP) and self._is_multikueue(workload):
-            self._waits_for = "its pods run on a worker of MultiKueue"
+            self._waits_for = "its pods run on a MultiKueue worker"
             return
         try:
             writes = start_job(

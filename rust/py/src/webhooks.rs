@@ -9,12 +9,12 @@ use crate::configuration::Configuration;
 use crate::convert::to_python;
 use crate::errors::problem;
 
-/// The object as it is stored, if it is; whether it is a webhook that refuses it; the reason of a cause and a `Problem`
-/// for each error; and fields that were ignored, with why.
+/// The stored object, if any; whether a webhook refuses it; for each error the reason of its cause and a `Problem`; and
+/// ignored fields, with why.
 type Answer<'py> = (Option<Bound<'py, PyAny>>, bool, Vec<(&'static str, Bound<'py, PyAny>)>, Vec<(String, String)>);
 
-/// What becomes of an object of Kueue's own kinds that is created, or takes the place of an old one; `None` if Kueue
-/// does not serve such a kind and version. Objects are given as JSON, the old one with its version.
+/// Admits or refuses an object of Kueue's own kinds that is created, or replaces an old one; `None` if Kueue does not
+/// serve the kind or version. Objects are given as JSON, the old one with its version.
 #[pyfunction]
 pub fn admit<'py>(
     py: Python<'py>,

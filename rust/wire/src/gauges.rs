@@ -29,7 +29,7 @@ struct Counts {
     shapes: BTreeMap<QueueId, [BTreeSet<ShapeId>; 2]>,
     requested: BTreeMap<QueueId, BTreeMap<String, i64>>,
     unadmitted: BTreeMap<(LocalQueueId, String, String), usize>,
-    /// Where each stands that is pending or admitted, if somebody asks for that.
+    /// The place of each pending or admitted workload, if requested.
     places: Vec<Value>,
 }
 
@@ -254,7 +254,7 @@ fn local_queue(state: &State, id: LocalQueueId, counts: &Counts) -> Option<Value
     Some(row)
 }
 
-/// A Cohort that is there or named; one above or below whom is a circle has no numbers.
+/// A Cohort that exists or is named; one in a tree with a cycle has no numbers.
 fn cohort(
     state: &State,
     id: CohortId,

@@ -29,10 +29,10 @@ pub struct Refused {
     pub warnings: Vec<(String, String)>,
 }
 
-/// What becomes of an object of a kind that is created, or that takes the place of `old`.
+/// Admits or refuses an object that is created, or that replaces `old`.
 ///
 /// # Errors
-/// It is refused; `old` counts as stored, and is refused only if it can not be read.
+/// It is refused; `old` counts as stored, and is refused only if it cannot be read.
 pub fn admit(kind: Kind, new: (&str, &str), old: Option<(&str, &str)>, gates: &Gates) -> Result<Stored, Refused> {
     let refused = |by_webhook, errors| Refused { by_webhook, errors, warnings: Vec::new() };
     let by_schema = |error| refused(false, vec![error]);

@@ -1,4 +1,4 @@
-"""Parents, variants and ClusterQueues of concurrent admission, and what a look at them comes to."""
+"""Builds parents, variants and ClusterQueues of concurrent admission, and reconciles them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look at a parent and its variants, as Kueue's controller for concurrent admission takes it (rules/09 §4.3)."""
+"""One reconcile of a parent and its variants by Kueue's concurrent admission controller (rules/09 §4.3)."""
 
 from __future__ import annotations
 

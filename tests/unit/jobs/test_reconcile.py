@@ -1,4 +1,4 @@
-"""What one look at a job comes to (rules/10 §2.3, §4)."""
+"""One reconcile of a job (rules/10 §2.3, §4)."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_why_a_job_gets_no_workload_is_said() -> None:
     assert look(unnamed) == Reconciliation(waits_for="it names no queue")
     system = batch(1)
     system["metadata"]["namespace"] = "kube-system"
-    assert "leaves out" in look(system).waits_for
+    assert "excludes" in look(system).waits_for
     stray = pod("a", group="")
     del stray["metadata"]["labels"][f"{AN}managed"]
     assert look(stray).waits_for == "it has no label kueue.x-k8s.io/managed: true"

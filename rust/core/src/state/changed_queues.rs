@@ -1,4 +1,4 @@
-//! Which queues and cohorts may have another status than when somebody last asked, so that no other is looked at.
+//! Which queues and cohorts may have a new status since the last call, so that a caller looks at no others.
 
 use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId};
 use crate::quota::forest::NodeId;
@@ -39,8 +39,7 @@ impl ChangedQueues {
 }
 
 impl State {
-    /// Takes out what may have another status than at the last call. The first call finds nothing; from then on it is
-    /// remembered. A Cohort's share goes with the usage of the ClusterQueues below it; the quotas, weights and edges of
+    /// Takes what may have a new status since the last call. The first call finds nothing and starts the record. A Cohort's share goes with the usage of the ClusterQueues below it; the quotas, weights and edges of
     /// a tree count for all in it.
     pub fn take_changed_queues(&mut self) -> Changed {
         let Some(mut changed) = self.changed_queues.0.replace(Changed::default()) else { return Changed::default() };
@@ -69,7 +68,7 @@ impl State {
         changed
     }
 
-    /// The quota of a node, its weight or the edge above it changes: called before and after.
+    /// Notes that a node's quota, weight or parent changes; call it before and after.
     pub(crate) fn touch_tree(&mut self, node: NodeId) {
         let Some(changed) = &mut self.changed_queues.0 else { return };
         for above in self.forest.path(node) {
@@ -79,7 +78,7 @@ impl State {
         }
     }
 
-    /// Whether a ClusterQueue may admit has changed, or whether there is one: its LocalQueues tell of it.
+    /// Notes that a ClusterQueue was created, deleted, or changed whether it may admit: its LocalQueues report that.
     pub(crate) fn touch_statuses_of(&mut self, id: QueueId) {
         self.changed_queues.touch_queue(id);
         for &local_queue in &self.queues[id].local_queues {

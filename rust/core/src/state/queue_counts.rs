@@ -1,5 +1,5 @@
-//! How many workloads wait in each LocalQueue, and what of a ClusterQueue's quota each uses: counted as it changes, so
-//! that a status is told in the time of what it says (rules/02 §7).
+//! How many workloads wait in each LocalQueue, and how much of a ClusterQueue's quota each uses: counted as it changes,
+//! so that a status costs no pass over the workloads (rules/02 §7).
 
 use crate::assign::Usage;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
@@ -22,7 +22,7 @@ pub struct LocalUsage {
 }
 
 impl LocalUsage {
-    /// Counts a charge, or counts it no more. A sum that has saturated stays so (rules/02 §7).
+    /// Adds a charge, or takes it back. A sum that has saturated stays so (rules/02 §7).
     pub(super) fn count(&mut self, charge: &Charge, add: bool) {
         let Self { reserved, admitted, n_reserving, n_admitted } = self;
         count(reserved, n_reserving, charge, add);

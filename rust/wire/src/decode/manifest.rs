@@ -1,4 +1,4 @@
-//! One manifest of a person: what an API server makes of it before it asks a webhook, and what it says against it.
+//! One manifest as a person writes it: prepared as an API server does before it asks a webhook, and checked.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::field_error::{FieldError, MAX_WARNINGS, quoted, rendered};
 use crate::kinds::Kind;
 use crate::{convert, defaults, duplicates, schema, validate};
 
-/// A manifest that is prepared: unknown fields and nulls are gone, defaults are there.
+/// A prepared manifest: without unknown fields and nulls, with defaults.
 pub(crate) struct Manifest {
     pub kind: Kind,
     pub value: Value,
