@@ -237,19 +237,23 @@ class FaultyJobHistory(FaultyHistory):
         """No job has quota twice, and what runs is within the quota that there is."""
         holding: Counter[str] = Counter()
         deactivated: set[str] = set()
+        charged: dict[str, str] = {}
         for workload in self._workloads().values():
             holds = conditions_that_hold(workload)
             owners = {it["uid"] for it in workload["metadata"].get("ownerReferences", ())}
             if "QuotaReserved" in holds and "Finished" not in holds:
                 holding.update(owners)
+                charged |= dict.fromkeys(owners, workload["status"]["admission"]["clusterQueue"])
             if workload["spec"].get("active") is False:
                 deactivated |= owners
         assert max(holding.values(), default=0) <= 1, f"two Workloads of one job hold quota: {holding}"
         # To Kueue one that is deactivated holds nothing, even while its job stops.
         used: Counter[str] = Counter()
         for job in (*self.cluster.list("Job")[0], *self.cluster.list("Pod")[0]):
-            if job["metadata"]["uid"] not in deactivated:
-                used[job["metadata"]["labels"][f"{_KUEUE}queue-name"]] += _n_running(job)
+            uid, labels = job["metadata"]["uid"], job["metadata"]["labels"]
+            if uid not in deactivated:
+                # A job that moves just as it is admitted runs on the quota of its old queue.
+                used[charged.get(uid) or labels[f"{_KUEUE}queue-name"]] += _n_running(job)
         if self.is_shared:
             assert sum(used.values()) <= sum(self.quota.values()), f"{used} of {self.quota} run"
         else:
