@@ -112,6 +112,17 @@ def test_what_a_list_of_jobs_refuses_is_not_looked_at() -> None:
     assert problem.index == 2
 
 
+def test_a_pod_that_would_spoil_its_group_is_refused() -> None:
+    jobs: Any = JobController(Controller(), configuration=JobsConfiguration(frameworks=["pod"]))
+    odd = _stored(job("Pod", **{"kueue.x-k8s.io/pod-group-name": "g"}))
+    odd["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = 5
+    with pytest.raises(ManifestError, match="queue-name"):
+        jobs.observe({"type": "ADDED", "object": odd}, now=at(1))
+    (problem,) = jobs.resync("Pod", [odd], now=at(1))
+    assert problem.index == 0
+    assert jobs.take_due(at(1)) == ()
+
+
 @pytest.mark.parametrize(
     "wrong", [{"finished": 5}, {"finished": ("a",)}, {"finished": ("a", 5)}, {"stopped": 3}, {"are_ready": "no"}]
 )

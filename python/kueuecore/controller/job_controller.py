@@ -162,6 +162,8 @@ class JobController:
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
         key, version = key_of(manifest), Version.of(manifest)
+        if kind not in ("BOOKMARK", "DELETED"):
+            self._check(manifest)
         is_news = self._loop.observe(event, now=at)
         if key[0] not in self.kinds or is_of_another_group(manifest, self.kinds) or kind == "BOOKMARK":
             return is_news
@@ -201,7 +203,7 @@ class JobController:
         if kind in self._loop.kinds:
             problems = self._loop.resync(kind, whole, now=at, resource_version=resource_version)
         else:
-            problems = validation.version_problems(whole)
+            problems = validation.problems_in(whole, self._check)
         refused = {it.index for it in problems}
         whole = [it for index, it in enumerate(whole) if index not in refused]
         for key in self._store.versions.missing(kind, listed.keys(), version):
@@ -211,6 +213,12 @@ class JobController:
                 self._take(manifest, at)
         self._store.versions.list_taken(kind, version)
         return tuple(replace(it, index=None if it.index is None else places[it.index]) for it in problems)
+
+    def _check(self, manifest: JsonObject) -> None:
+        """Refuse a pod that would spoil its group, and what has a version that no API server counts."""
+        validation.check_version(manifest)
+        if self._store.is_job(manifest) and (key := self._store.job_key(manifest)).kind == POD_GROUP.kind:
+            pod_group(key.name, [manifest])
 
     def _take(self, manifest: JsonObject, at: int) -> None:
         before = self._store.get(key_of(manifest))

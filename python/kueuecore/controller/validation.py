@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from kueuecore._arguments import each, shown
@@ -92,12 +92,12 @@ def check_version(manifest: JsonObject) -> None:
             raise ManifestError([Problem(message, field=field, remedy=remedy, object=object_ref(manifest))])
 
 
-def version_problems(listed: Iterable[JsonObject]) -> tuple[Problem, ...]:
-    """What `check_version` says of the objects of a list, with their positions."""
+def problems_in(listed: Iterable[JsonObject], check: Callable[[JsonObject], None]) -> tuple[Problem, ...]:
+    """What a check finds wrong with the objects of a list, with their positions."""
     problems: list[Problem] = []
     for index, it in enumerate(listed):
         try:
-            check_version(it)
+            check(it)
         except ManifestError as error:
             problems += (replace(problem, index=index) for problem in error.problems)
     return tuple(problems)
