@@ -117,9 +117,10 @@ def reconcile_job(
     at = nanoseconds(now)
     integration = known_integration(job, integrations)
     is_gone = flag("gone", gone)
-    everything = list(each("workloads", workloads))
-    for it in everything:
+    everything = []
+    for it in each("workloads", workloads):
         check_workload(it)
+        everything.append(it)
     configuration = configuration_or_default(configuration)
     surroundings = surroundings_with(around, everything, configuration, integrations)
     look = _Look(integration.with_defaults(job), integration, surroundings, at, integrations)
