@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from kueuecore import _core
 from kueuecore._arguments import instance, mapping
 from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore._text import shortened, shown
 from kueuecore.api_server import RefusedError
 from kueuecore.configuration import Configuration
 from kueuecore.errors import Problem
@@ -177,7 +178,7 @@ def _denied(webhook: str, manifest: Manifest, problems: Sequence[Problem]) -> Re
 
 def _joined(problems: Sequence[Problem]) -> str:
     """Several errors as Go's aggregates read, each once."""
-    texts = list(dict.fromkeys(": ".join(filter(None, (it.field, it.message))) for it in problems))
+    texts = list(dict.fromkeys(": ".join(filter(None, (shortened(it.field), shown(it.message)))) for it in problems))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

@@ -284,6 +284,10 @@ impl State {
                 self.request_flush_for(id);
             }
             self.put_cached(id);
+            if self.workloads.get(id).charge.is_some() {
+                // One that was Admitted without a reservation has waited until now.
+                self.unqueue(id);
+            }
         }
         self.advance_penalty(id, old);
     }
