@@ -95,7 +95,8 @@ impl State {
             self.drop_penalty(before.local_queue, id);
         }
         let written = self.workloads.get(id).workload.status.admission.clone();
-        self.set_queued_in(id, None);
+        // One that was released before its write was refused waits already.
+        self.unqueue(id);
         *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
         self.follow_admission(id, written.as_ref());
         self.agenda.touch(id);
