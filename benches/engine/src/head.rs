@@ -42,7 +42,6 @@ pub(crate) fn with_head<T>(
 ) -> T {
     let preemptor = state.preemptor(queue, workload);
     let mut tree = state.forest.lend_tree(preemptor.tree);
-    let nobody = BTreeSet::new();
     let record = state.workloads.get(workload);
     let result = look(&mut Head {
         context: Context {
@@ -63,7 +62,7 @@ pub(crate) fn with_head<T>(
             replaced_slice: None,
             nomination: None,
         },
-        world: state.world(&nobody),
+        world: state.world(),
         preemptor,
         tree: &mut tree,
     });

@@ -59,7 +59,9 @@ fn delete(state: &mut State, op: &str, name: &str, orphans: &mut BTreeSet<Key>) 
         }
         "deleteClusterQueue" => {
             if let Some(queue) = state.find_queue(name) {
-                orphans.extend(state.queues[queue].reserving().map(|it| state.workloads.get(it).key().clone()));
+                orphans.extend(
+                    state.queues[queue].reserving().into_iter().map(|it| state.workloads.get(it).key().clone()),
+                );
             }
             state.delete_cluster_queue(name);
         }
@@ -103,7 +105,7 @@ fn dump(state: &State) -> Value {
 }
 
 fn queue(state: &State, record: &QueueRecord, node: NodeId) -> Value {
-    let keys = record.reserving().map(|workload| state.workloads.get(workload).key());
+    let keys = record.reserving().into_iter().map(|workload| state.workloads.get(workload).key());
     let mut keys: Vec<String> = keys.map(ToString::to_string).collect();
     keys.sort();
     json!({

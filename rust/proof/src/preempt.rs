@@ -52,7 +52,7 @@ pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, a
     };
     let requests = assignment.requests_to_preempt_for(&candidate);
     let demand = Demand::of_assignment(assignment, &requests, &tree);
-    let targets = find_targets(&state.world(&BTreeSet::new()), &mut tree, &preemptor, &demand);
+    let targets = find_targets(&state.world(), &mut tree, &preemptor, &demand);
     state.forest.return_tree(preemptor.tree, tree);
     targets
 }

@@ -63,7 +63,8 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
                 }
                 let mut entry = node.dump(extra);
                 entry["cohort"] = json!(node.parent_name());
-                let keys = state.queues[queue].reserving().map(|workload| state.workloads.get(workload).key());
+                let keys =
+                    state.queues[queue].reserving().into_iter().map(|workload| state.workloads.get(workload).key());
                 let mut keys: Vec<String> = keys.map(ToString::to_string).collect();
                 keys.sort();
                 entry["workloads"] = json!(keys);

@@ -53,7 +53,7 @@ fn check_usage_of_cluster_queues(state: &State) {
     for (index, record) in state.queues.iter().enumerate() {
         let name = &state.names.queues[QueueId::from_index(index)];
         let Some(node) = record.node else {
-            assert!(record.candidates.is_empty(), "ClusterQueue {name} is gone and still holds workloads");
+            assert!(record.reserving().is_empty(), "ClusterQueue {name} is gone and still holds workloads");
             continue;
         };
         let mut sums: BTreeMap<_, i128> = BTreeMap::new();
@@ -138,7 +138,10 @@ fn check_places(state: &State) {
         }
         if let Some(charge) = &record.charge {
             let candidates = &state.queues[charge.queue].candidates;
-            assert!(candidates.contains(&charge.candidate), "{key:?} is no candidate where it is charged");
+            assert!(
+                candidates.contains(&state.names, &charge.candidate),
+                "{key:?} is no candidate where it is charged"
+            );
             // One that says of itself that it has quota where no ClusterQueue is stays counted as it was (rules/02 §4.1).
             let named = record.workload.status.admission.as_ref().map(|admission| &admission.cluster_queue);
             if named == Some(&state.names.queues[charge.queue]) {
@@ -162,11 +165,10 @@ fn check_places(state: &State) {
         for id in record.reserving() {
             assert_eq!(state.workloads.get(id).cached_in(), Some(queue), "one who holds quota of ClusterQueue {name}");
         }
-        let candidates: BTreeSet<WorkloadId> = record.candidates.iter().map(|candidate| candidate.id).collect();
-        assert_eq!(candidates.len(), record.candidates.len(), "a candidate of ClusterQueue {name} stands twice");
+        assert_eq!(record.reserving().len(), record.n_reserving, "workloads that hold quota of ClusterQueue {name}");
         check_usage_of(state, queue);
-        let is_admitted = |id: &WorkloadId| state.workloads.get(*id).charge.as_ref().is_some_and(|it| it.admitted);
-        let n_admitted = record.reserving().filter(is_admitted).count();
+        let is_admitted = |id: &&WorkloadId| state.workloads.get(**id).charge.as_ref().is_some_and(|it| it.admitted);
+        let n_admitted = record.reserving().iter().filter(is_admitted).count();
         assert_eq!(record.n_admitted, n_admitted, "Admitted workloads of ClusterQueue {name}");
     }
 }

@@ -71,7 +71,7 @@ pub fn cluster_queue_status(state: &State, name: &str) -> Option<Value> {
         "flavorsReservation": usage_list(&flavor_usages(&object.resource_groups, has_cohort, reserved, nominal), true),
         "flavorsUsage": usage_list(&flavor_usages(&object.resource_groups, has_cohort, admitted, nominal), true),
         "pendingWorkloads": pending.n_active() + pending.n_inadmissible() + usize::from(pending.inflight().is_some()),
-        "reservingWorkloads": record.candidates.len(),
+        "reservingWorkloads": record.n_reserving,
         "admittedWorkloads": record.n_admitted,
     });
     if let Some(activeness) = &record.activeness {

@@ -2,10 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
+use std::iter::Peekable;
+
+use smallvec::SmallVec;
 
 use super::{Preemptor, World};
-use crate::base::ids::{FlavorResourceId, LocalQueueId, QueueId, WorkloadId};
+use crate::base::amount::Amount;
+use crate::base::ids::{FlavorId, FlavorResourceId, LocalQueueId, QueueId};
 use crate::objects::config::AdmissionFairSharing;
 use crate::objects::{PreemptionPolicy, Time};
 use crate::state::admission_fair_sharing::local_queue_usage;
@@ -22,24 +26,28 @@ pub(super) struct Candidate<'a> {
 
 /// The candidates of one ClusterQueue that a policy allows and that use a contested flavor-resource, in order.
 pub(super) fn allowed<'a>(
-    world: World<'a>,
-    wanted: &Wanted<'a>,
+    world: &World<'a>,
+    wanted: &'a Wanted<'a>,
     queue: QueueId,
     policy: PreemptionPolicy,
 ) -> Allowed<'a> {
     let record = &world.queues[queue];
-    let allowed = Allowed { wanted: *wanted, policy, keys: Keys::Kept(record.candidates.iter()) };
+    let keys = match wanted.flavors[..] {
+        [flavor] => Keys::Kept(record.candidates.of_flavor(flavor)),
+        ref flavors => Keys::OfSeveral(flavors.iter().map(|&it| record.candidates.of_flavor(it).peekable()).collect()),
+    };
+    let allowed = Allowed { wanted, policy, keys };
     match &world.config.admission_fair_sharing {
         Some(config) if record.settled.as_ref().is_some_and(|object| object.usage_based_admission) => {
-            let keys = by_usage(world, config, allowed.clone().collect());
-            Allowed { keys: Keys::Sorted(keys.into_iter()), ..allowed }
+            let keys = by_usage(world, config, allowed.collect());
+            Allowed { wanted, policy, keys: Keys::Sorted(keys.into_iter()) }
         }
         _ => allowed,
     }
 }
 
 /// Whom a search may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wanted<'a> {
     /// Effective priority of the preemptor.
     priority: i64,
@@ -47,23 +55,31 @@ pub(super) struct Wanted<'a> {
     time: Time,
     /// Candidates use one of these.
     contested: &'a [FlavorResourceId],
-    /// These count as gone.
-    excluded: &'a BTreeSet<WorkloadId>,
+    /// The flavors of these.
+    flavors: SmallVec<[FlavorId; 2]>,
 }
 
 impl<'a> Wanted<'a> {
-    pub fn new(world: &World<'a>, preemptor: &Preemptor, contested: &'a [FlavorResourceId]) -> Self {
-        Self { priority: preemptor.priority, time: preemptor.time, contested, excluded: world.excluded }
+    pub fn new(world: &World<'_>, preemptor: &Preemptor, contested: &'a [FlavorResourceId]) -> Self {
+        let mut flavors: SmallVec<_> = contested.iter().map(|&fr| world.names.parts(fr).0).collect();
+        flavors.sort_unstable();
+        flavors.dedup();
+        Self { priority: preemptor.priority, time: preemptor.time, contested, flavors }
     }
 
-    /// Is its priority beyond what the policy allows?
-    fn is_beyond(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
+    /// Is a priority beyond what the policy allows?
+    fn is_beyond(&self, priority: i64, policy: PreemptionPolicy) -> bool {
         match policy {
             PreemptionPolicy::Any => false,
-            PreemptionPolicy::LowerPriority => key.priority >= self.priority,
-            PreemptionPolicy::LowerOrNewerEqualPriority => key.priority > self.priority,
+            PreemptionPolicy::LowerPriority => priority >= self.priority,
+            PreemptionPolicy::LowerOrNewerEqualPriority => priority > self.priority,
             PreemptionPolicy::Never | PreemptionPolicy::Unset => true,
         }
+    }
+
+    /// What all candidates of a ClusterQueue use of a contested flavor-resource; those count that are too old, too.
+    pub fn most(&self, world: &World<'_>, queue: QueueId, policy: PreemptionPolicy, fr: FlavorResourceId) -> Amount {
+        world.queues[queue].candidates.sum(world.names, fr, |priority| !self.is_beyond(priority, policy))
     }
 
     fn takes(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
@@ -72,25 +88,22 @@ impl<'a> Wanted<'a> {
                 && key.priority == self.priority
                 && self.time >= key.queue_time
         };
-        !self.is_beyond(key, policy)
-            && !older()
-            && key.uses.iter().any(|(fr, _)| self.contested.contains(fr))
-            && !self.excluded.contains(&key.id)
+        !self.is_beyond(key.priority, policy) && !older() && key.uses.iter().any(|(fr, _)| self.contested.contains(fr))
     }
 }
 
 /// See [`allowed`].
-#[derive(Clone)]
 pub(super) struct Allowed<'a> {
-    wanted: Wanted<'a>,
+    wanted: &'a Wanted<'a>,
     policy: PreemptionPolicy,
     keys: Keys<'a>,
 }
 
-#[derive(Clone)]
 enum Keys<'a> {
-    /// As kept by the ClusterQueue.
-    Kept(std::collections::btree_set::Iter<'a, CandidateKey>),
+    /// As kept by the ClusterQueue for the one flavor that is contested.
+    Kept(btree_set::Iter<'a, CandidateKey>),
+    /// As kept for each flavor; who uses several of them comes up in each.
+    OfSeveral(SmallVec<[Peekable<btree_set::Iter<'a, CandidateKey>>; 2]>),
     /// Sorted for this search.
     Sorted(std::vec::IntoIter<&'a CandidateKey>),
 }
@@ -99,25 +112,32 @@ impl<'a> Iterator for Allowed<'a> {
     type Item = &'a CandidateKey;
 
     fn next(&mut self) -> Option<&'a CandidateKey> {
-        match &mut self.keys {
-            Keys::Kept(keys) => loop {
-                let key = keys.next()?;
-                // Behind the first that is not evicted and beyond the policy, all have at least its priority.
-                if key.not_evicted && self.wanted.is_beyond(key, self.policy) {
-                    return None;
+        loop {
+            let key = match &mut self.keys {
+                Keys::Kept(keys) => keys.next()?,
+                Keys::OfSeveral(keys) => {
+                    let first = keys.iter_mut().filter_map(Peekable::peek).min().copied()?;
+                    for keys in keys {
+                        keys.next_if(|key| key.id == first.id);
+                    }
+                    first
                 }
-                if self.wanted.takes(key, self.policy) {
-                    return Some(key);
-                }
-            },
-            Keys::Sorted(keys) => keys.next(),
+                Keys::Sorted(keys) => return keys.next(),
+            };
+            // Behind the first that is not evicted and beyond the policy, all have at least its priority.
+            if key.not_evicted && self.wanted.is_beyond(key.priority, self.policy) {
+                return None;
+            }
+            if self.wanted.takes(key, self.policy) {
+                return Some(key);
+            }
         }
     }
 }
 
 /// What LocalQueues have used counts more than priority: who has used most is preempted first (rules/04 §3 rule 3).
 fn by_usage<'a>(
-    world: World<'a>,
+    world: &World<'a>,
     config: &AdmissionFairSharing,
     mut keys: Vec<&'a CandidateKey>,
 ) -> Vec<&'a CandidateKey> {

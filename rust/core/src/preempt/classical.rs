@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
+use super::hope::{is_hopeless, patience};
 use super::{Demand, Preemptor, Removed, World, borrow_within_cohort, minimise, restore, targets_of};
 use crate::base::amount::Amount;
 use crate::base::ids::QueueId;
@@ -45,11 +46,16 @@ struct Source {
     ancestor: Option<Row>,
 }
 
-pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
+pub(super) fn find_targets(
+    world: &World<'_>,
+    tree: &mut Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    wanted: &Wanted<'_>,
+) -> Vec<Target> {
     let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Vec::new() };
     let others = collect(world, tree, preemptor, demand, preemption);
-    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
-    let search = Search { world, wanted: &wanted, preemptor, demand, preemption, others: &others };
+    let search = Search { world, wanted, preemptor, demand, preemption, others: &others };
     if !search.has_candidates() {
         return Vec::new();
     }
@@ -63,6 +69,7 @@ pub(super) fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preem
         let targets = targets_of(&removed);
         restore(world, tree, mark, &targets);
         if fits {
+            debug_assert!(!search.is_hopeless(tree), "some were enough");
             return targets;
         }
     }
@@ -144,7 +151,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn candidates(&self, source: &Source, policy: PreemptionPolicy) -> (QueueId, Allowed<'a>) {
-        (source.queue, allowed(*self.world, self.wanted, source.queue, policy))
+        (source.queue, allowed(self.world, self.wanted, source.queue, policy))
     }
 
     fn others(&self, advantage: bool) -> impl Iterator<Item = &'a Source> + use<'a> {
@@ -211,6 +218,7 @@ impl<'a> Search<'a> {
     fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, removed: &mut Vec<Removed<'a>>) -> bool {
         let mut streams = self.streams(allow_borrowing);
         let mut shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
+        let patience = patience(1 + self.others.len());
         for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
                 while let Some(candidate) =
@@ -224,6 +232,9 @@ impl<'a> Search<'a> {
                     let Candidate { key, queue, .. } = candidate;
                     let last = Removed::take_out(tree, key, queue, source.row, kind.reason());
                     removed.push(last);
+                    if removed.len() == patience && self.is_hopeless(tree) {
+                        return false;
+                    }
                     if shortage.as_mut().is_some_and(|shortage| shortage.lasts(tree, last.usage)) {
                         continue;
                     }
@@ -235,6 +246,13 @@ impl<'a> Search<'a> {
             }
         }
         false
+    }
+
+    fn is_hopeless(&self, tree: &mut Tree) -> bool {
+        let of = |source: Source, policy| (source.queue, source.row, policy);
+        let others = self.others.iter().map(|&source| of(source, self.preemption.reclaim_within_cohort));
+        let queues = others.chain([of(self.own(), self.preemption.within_cluster_queue)]);
+        is_hopeless(self.world, tree, self.preemptor, self.demand, self.wanted, queues)
     }
 
     /// Is nothing to be gained any more by preempting there? As victims are only taken out, that stays so.

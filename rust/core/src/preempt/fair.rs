@@ -1,15 +1,17 @@
 //! Preemption by fair shares (rules/04 §5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use super::candidates::{Wanted, allowed};
+use super::hope::{is_hopeless, patience};
 use super::order::{Order, Victim, Victims};
 use super::{Demand, Preemptor, Removed, World, minimise, restore, targets_of, within_nominal_gate};
 use crate::objects::PreemptionPolicy;
 use crate::objects::config::PreemptionStrategy;
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
-use crate::quota::tree::Tree;
+use crate::quota::tree::{Row, Tree};
 use crate::status::reasons;
 use crate::workloads::charge::{CandidateKey, Target};
 
@@ -18,9 +20,10 @@ pub(super) fn find_targets(
     tree: &mut Tree,
     preemptor: &Preemptor,
     demand: &Demand,
+    wanted: &Wanted<'_>,
     strategies: &[PreemptionStrategy],
 ) -> Vec<Target> {
-    let queues = collect(world, tree, preemptor, demand);
+    let queues = collect(world, tree, preemptor, demand, wanted);
     if queues.is_empty() {
         return Vec::new();
     }
@@ -28,12 +31,16 @@ pub(super) fn find_targets(
     // All shares include the workload that wants to come in.
     put_in(tree, preemptor, demand);
     let own_path = world.forest.path(preemptor.node).collect();
-    let mut search = Search { world, preemptor, demand, own_path, removed: Vec::new() };
+    let patience = patience(queues.len());
+    let mut search = Search { world, preemptor, demand, wanted, own_path, patience, removed: Vec::new() };
+    let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
-    let mut fits = search.first_pass(tree, queues, strategies[0], &mut retry);
-    if !fits && strategies.len() > 1 {
-        fits = search.second_pass(tree, retry);
+    let mut outcome = search.first_pass(tree, queues, strategies[0], &mut retry);
+    if outcome.is_continue() && strategies.len() > 1 {
+        outcome = search.second_pass(tree, retry);
     }
+    let fits = outcome == FITS;
+    debug_assert!(!(fits && is_hopeless), "some were enough");
     let mut removed = search.removed;
     take_out(tree, preemptor, demand);
     if fits {
@@ -42,6 +49,11 @@ pub(super) fn find_targets(
     let targets = targets_of(&removed);
     restore(world, tree, mark, &targets);
     if fits { targets } else { Vec::new() }
+}
+
+/// Does a ClusterQueue use more than its nominal quota of anything contested?
+fn borrows(demand: &Demand, tree: &Tree, row: Row) -> bool {
+    demand.contested.iter().any(|&c| tree.nominal(row, c) < tree.usage(row, c))
 }
 
 fn put_in(tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) {
@@ -61,14 +73,19 @@ fn take_out(tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) {
 }
 
 /// Candidates of the own ClusterQueue and of every other one of the tree that borrows something contested (§5.1).
-fn collect<'a>(world: &World<'a>, tree: &Tree, preemptor: &Preemptor, demand: &'a Demand) -> Vec<Victims<'a>> {
+fn collect<'a>(
+    world: &World<'a>,
+    tree: &Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    wanted: &'a Wanted<'a>,
+) -> Vec<Victims<'a>> {
     let mut found = Vec::new();
     let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return found };
-    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     let own = preemptor.node;
     let mut add = |node: NodeId, policy: PreemptionPolicy| {
         let queue = world.queue_at(node);
-        found.extend(queue.and_then(|queue| Victims::kept(node, allowed(*world, &wanted, queue, policy))));
+        found.extend(queue.and_then(|queue| Victims::kept(node, allowed(world, wanted, queue, policy))));
     };
     add(own, preemption.within_cluster_queue);
     if let Some(parent) = world.forest.parent(own)
@@ -77,8 +94,7 @@ fn collect<'a>(world: &World<'a>, tree: &Tree, preemptor: &Preemptor, demand: &'
         let root = world.forest.root(parent).expect("a preemptor is not below a cycle");
         for queue in world.forest.queues_below(root) {
             let row = world.row(queue);
-            let borrows = demand.contested.iter().any(|&c| tree.nominal(row, c) < tree.usage(row, c));
-            if queue != own && world.forest.is_active(queue) && borrows {
+            if queue != own && world.forest.is_active(queue) && borrows(demand, tree, row) {
                 add(queue, preemption.reclaim_within_cohort);
             }
         }
@@ -99,10 +115,18 @@ struct Search<'a> {
     world: &'a World<'a>,
     preemptor: &'a Preemptor,
     demand: &'a Demand,
+    wanted: &'a Wanted<'a>,
     /// The ClusterQueue of the preemptor and the cohorts above it.
     own_path: Vec<NodeId>,
+    /// After so many victims it is asked whether more may be enough.
+    patience: usize,
     removed: Vec<Removed<'a>>,
 }
+
+/// The victims so far are enough, or none will be.
+type Outcome = ControlFlow<bool>;
+const FITS: Outcome = Outcome::Break(true);
+const HOPELESS: Outcome = Outcome::Break(false);
 
 impl<'a> Search<'a> {
     fn share(&self, tree: &Tree, node: NodeId) -> Share {
@@ -123,11 +147,37 @@ impl<'a> Search<'a> {
         fits
     }
 
-    /// Preempts one, and says whether that is enough.
-    fn preempt(&mut self, tree: &mut Tree, victim: &Victim<'a>, reason: &'static str) -> bool {
+    /// Preempts one.
+    fn preempt(&mut self, tree: &mut Tree, victim: &Victim<'a>, reason: &'static str) -> Outcome {
         let removed = victim.take_out(self.world, tree, reason);
         self.removed.push(removed);
-        self.fits(tree)
+        if self.fits(tree) {
+            FITS
+        } else if self.removed.len() == self.patience && self.is_hopeless(tree) {
+            HOPELESS
+        } else {
+            Outcome::Continue(())
+        }
+    }
+
+    fn is_hopeless(&self, tree: &mut Tree) -> bool {
+        let Some(preemption) = &self.world.queues[self.preemptor.queue].rules.preemption else { return true };
+        let mut rows: BTreeSet<Row> = self.removed.iter().map(|removed| removed.row).collect();
+        rows.extend((0..tree.n_rows()).filter(|&row| borrows(self.demand, tree, row)));
+        rows.insert(self.preemptor.row);
+        let nodes = self.world.forest.nodes_of(self.preemptor.tree);
+        let queues = rows.into_iter().filter_map(|row| {
+            let policy = match row == self.preemptor.row {
+                true => preemption.within_cluster_queue,
+                false => preemption.reclaim_within_cohort,
+            };
+            Some((self.world.queue_at(nodes[row])?, row, policy))
+        });
+        let mark = tree.mark();
+        take_out(tree, self.preemptor, self.demand);
+        let is_hopeless = is_hopeless(self.world, tree, self.preemptor, self.demand, self.wanted, queues);
+        tree.rollback(mark);
+        is_hopeless
     }
 
     /// The children of the lowest common ancestor on the paths to the preemptor and to another ClusterQueue.
@@ -149,7 +199,7 @@ impl<'a> Search<'a> {
         queues: Vec<Victims<'a>>,
         strategy: PreemptionStrategy,
         retry: &mut Vec<Victim<'a>>,
-    ) -> bool {
+    ) -> Outcome {
         let row = self.preemptor.row;
         let has_nominal_right = within_nominal_gate(self.world)
             && self.demand.contested.iter().all(|&c| tree.usage(row, c) <= tree.nominal(row, c));
@@ -159,9 +209,7 @@ impl<'a> Search<'a> {
                 let own = queue == self.preemptor.node;
                 let reason = if own { reasons::IN_CLUSTER_QUEUE } else { reasons::IN_COHORT_RECLAMATION };
                 let victim = order.pop(queue).expect("a yielded ClusterQueue has candidates");
-                if self.preempt(tree, &victim, reason) {
-                    return true;
-                }
+                self.preempt(tree, &victim, reason)?;
                 continue;
             }
             let (ours, theirs) = self.contenders(queue);
@@ -188,29 +236,25 @@ impl<'a> Search<'a> {
                     retry.push(victim);
                     continue;
                 }
-                if self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING) {
-                    return true;
-                }
+                self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING)?;
                 // The shares have changed: another ClusterQueue may be the one to take from now.
                 break;
             }
         }
-        false
+        Outcome::Continue(())
     }
 
     /// The second strategy, on what failed the first: at most one victim per ClusterQueue (rules/04 §5.5).
-    fn second_pass(&mut self, tree: &mut Tree, retry: Vec<Victim<'a>>) -> bool {
+    fn second_pass(&mut self, tree: &mut Tree, retry: Vec<Victim<'a>>) -> Outcome {
         let mut order = Order::new(self.world, self.preemptor, grouped(retry));
         while let Some(queue) = order.next(tree) {
             let victim = order.pop(queue).expect("a yielded ClusterQueue has candidates");
             order.leave_out(queue);
             let (ours, theirs) = self.contenders(queue);
-            if self.share(tree, ours).compare(&self.share(tree, theirs)).is_lt()
-                && self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING)
-            {
-                return true;
+            if self.share(tree, ours).compare(&self.share(tree, theirs)).is_lt() {
+                self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING)?;
             }
         }
-        false
+        Outcome::Continue(())
     }
 }

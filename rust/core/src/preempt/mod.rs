@@ -6,10 +6,12 @@
 mod candidates;
 mod classical;
 mod fair;
+mod hope;
 mod order;
 
 use std::collections::BTreeSet;
 
+use candidates::Wanted;
 use rustc_hash::FxHashMap;
 
 use crate::assign::{Assignment, Mode, Oracle, Possibility};
@@ -43,8 +45,6 @@ pub struct World<'a> {
     pub names: &'a Names,
     /// Configuration.
     pub config: &'a Config,
-    /// Workloads that count as gone: the victims of earlier entries of the cycle.
-    pub excluded: &'a BTreeSet<WorkloadId>,
 }
 
 impl World<'_> {
@@ -190,13 +190,14 @@ pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, d
     if !may_preempt(world, preemptor) {
         return Vec::new();
     }
+    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     match &world.config.fair_sharing {
-        None => classical::find_targets(world, tree, preemptor, demand),
+        None => classical::find_targets(world, tree, preemptor, demand, &wanted),
         Some(fair_sharing) => {
             let both = [PreemptionStrategy::LessThanOrEqualToFinalShare, PreemptionStrategy::LessThanInitialShare];
             let strategies: &[PreemptionStrategy] =
                 if fair_sharing.preemption_strategies.is_empty() { &both } else { &fair_sharing.preemption_strategies };
-            fair::find_targets(world, tree, preemptor, demand, strategies)
+            fair::find_targets(world, tree, preemptor, demand, &wanted, strategies)
         }
     }
 }
@@ -275,7 +276,7 @@ fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, 
     }
 }
 
-fn change_row(
+pub(crate) fn change_row(
     tree: &mut Tree,
     row: Row,
     usage: &[(FlavorResourceId, Amount)],

@@ -71,8 +71,8 @@ fn of_two_queues_with_the_same_share_the_one_with_the_lesser_workload_gives() {
 }
 
 /// Workloads of these priorities and amounts run in `cq`, which has 10 CPUs.
-fn running(amounts: &[(&str, i32, &str)]) -> World {
-    let mut world = World::new(Config::default());
+fn running(config: Config, amounts: &[(&str, i32, &str)]) -> World {
+    let mut world = World::new(config);
     let lower = PreemptionPolicy::LowerPriority;
     let preemption = Preemption { within_cluster_queue: lower, ..Preemption::default() };
     world.change_cluster_queue(|queue| queue.preemption = Some(preemption));
@@ -90,19 +90,20 @@ fn victims(world: &mut World, preemptor: Workload) -> Vec<String> {
 
 #[test]
 fn who_was_not_needed_is_dropped_though_a_larger_one_of_the_same_queue_is() {
-    let mut world = running(&[("a", 1, "1"), ("b", 2, "6"), ("c", 3, "3")]);
+    let mut world = running(Config::default(), &[("a", 1, "1"), ("b", 2, "6"), ("c", 3, "3")]);
     assert_eq!(victims(&mut world, workload("x", "8")), ["c", "b"], "the last comes to the place of the first");
 }
 
 #[test]
 fn of_equal_ones_as_many_go_as_are_needed() {
-    let mut world = running(&[("a", 1, "2"), ("b", 2, "2"), ("c", 3, "2"), ("d", 4, "2"), ("e", 5, "2")]);
+    let mut world =
+        running(Config::default(), &[("a", 1, "2"), ("b", 2, "2"), ("c", 3, "2"), ("d", 4, "2"), ("e", 5, "2")]);
     assert_eq!(victims(&mut world, workload("x", "5")), ["a", "b", "c"]);
 }
 
 #[test]
 fn who_asks_for_more_than_there_is_preempts_nobody() {
-    let mut world = running(&[("a", 1, "1"), ("b", 2, "9")]);
+    let mut world = running(Config::default(), &[("a", 1, "1"), ("b", 2, "9")]);
     assert_eq!(victims(&mut world, workload("x", "10")), ["a", "b"]);
     assert_eq!(victims(&mut world, workload("x", "11")), Vec::<String>::new());
 }
@@ -168,4 +169,22 @@ fn the_second_strategy_takes_one_of_a_queue_alone() {
     // With 6 more it has 9, so that its own workload goes first. Then it has 6, less than the other before and after one of
     // that goes, but the second strategy asks it for no more than one, which is not enough.
     assert_eq!(victims(&mut world, workload("x", "6")), Vec::<String>::new());
+}
+
+#[test]
+fn a_search_goes_on_past_the_point_where_it_asks_whether_that_makes_sense() {
+    let n_workloads = 600;
+    for fair_sharing in [None, Some(FairSharing::default())] {
+        let mut world = running(Config { fair_sharing, ..Config::default() }, &[]);
+        world.change_cluster_queue(|queue| {
+            queue.resource_groups = vec![resource_group(&["cpu"], &[("default", "610")])];
+        });
+        world.submit(Workload { priority: Some(200), ..workload("stays", "10") });
+        for number in 0..n_workloads {
+            world.submit(Workload { priority: Some(number % 3), ..workload(&format!("w{number}"), "1") });
+        }
+        while !world.cycle().admissions.is_empty() {}
+        assert_eq!(victims(&mut world, workload("x", "600")).len(), 600);
+        assert_eq!(victims(&mut world, workload("x", "600500m")), Vec::<String>::new());
+    }
 }

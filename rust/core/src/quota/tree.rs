@@ -55,6 +55,12 @@ pub struct Tree {
     /// In the order of their ids, each once.
     columns: Vec<FlavorResourceId>,
     cells: Vec<Cell>,
+    ledger: Ledger,
+}
+
+/// What is used of a tree.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
     usage: Vec<Amount>,
     journal: Vec<(u32, Amount)>,
     /// How many marks are open; writes are recorded while there is one.
@@ -63,6 +69,14 @@ pub struct Tree {
     has_saturated: bool,
     /// Was any usage so large that two of them may be?
     may_saturate: bool,
+}
+
+impl Ledger {
+    /// May a sum of what was tried out alone so far lose something? While `false`, adding to what is there now what was
+    /// once added to less leaves no trace once it is taken back.
+    pub fn may_saturate(&self) -> bool {
+        self.may_saturate || self.has_saturated
+    }
 }
 
 impl Tree {
@@ -79,11 +93,7 @@ impl Tree {
             heights: vec![0; parent.len()],
             columns,
             cells: vec![Cell::default(); n_cells],
-            usage: vec![Amount::ZERO; n_cells],
-            journal: Vec::new(),
-            depth: 0,
-            has_saturated: false,
-            may_saturate: false,
+            ledger: Ledger { usage: vec![Amount::ZERO; n_cells], ..Ledger::default() },
         }
     }
 
@@ -138,79 +148,95 @@ impl Tree {
 
     /// Usage stored at a node.
     pub fn usage(&self, row: Row, column: Column) -> Amount {
-        self.usage[self.at(row, column)]
+        self.ledger.usage[self.at(row, column)]
     }
 
     /// A cell with the usage stored there.
     pub(crate) fn cell_and_usage(&self, row: Row, column: Column) -> (&Cell, Amount) {
         let at = self.at(row, column);
-        (&self.cells[at], self.usage[at])
+        (&self.cells[at], self.ledger.usage[at])
     }
 
     /// The one place where usage is written.
     pub(crate) fn set_usage(&mut self, row: Row, column: Column, value: Amount) {
         let at = self.at(row, column);
-        if self.depth > 0 {
-            self.journal.push((at as u32, self.usage[at]));
+        if self.ledger.depth > 0 {
+            self.ledger.journal.push((at as u32, self.ledger.usage[at]));
         }
-        self.has_saturated |= value.is_at_an_end();
-        self.may_saturate |= value.is_huge();
-        self.usage[at] = value;
+        self.ledger.has_saturated |= value.is_at_an_end();
+        self.ledger.may_saturate |= value.is_huge();
+        self.ledger.usage[at] = value;
     }
 
     /// May sums have lost something, so that adding does not undo a removal, nor a removal an addition? While `false`,
     /// one who adds back all that was removed is where `Tree::rollback` leads.
     pub fn has_saturated(&self) -> bool {
-        self.has_saturated
+        self.ledger.has_saturated
     }
 
-    /// May a sum of what was tried out alone so far lose something? While `false`, adding to what is there now what was
-    /// once added to less leaves no trace once it is taken back.
+    /// See [`Ledger::may_saturate`].
     pub(crate) fn may_saturate(&self) -> bool {
-        self.may_saturate || self.has_saturated
+        self.ledger.may_saturate()
+    }
+
+    /// A copy of what is used now, in which nothing is tried out.
+    pub(crate) fn copy_ledger(&self) -> Ledger {
+        let Ledger { usage, has_saturated, may_saturate, .. } = &self.ledger;
+        let usage = usage.clone();
+        Ledger { usage, has_saturated: *has_saturated, may_saturate: *may_saturate, ..Ledger::default() }
+    }
+
+    /// Is as much used as in another ledger of this tree?
+    pub(crate) fn uses_as_much_as(&self, other: &Ledger) -> bool {
+        self.ledger.usage == other.usage
+    }
+
+    /// Goes over to another ledger of this tree, and leaves its own there.
+    pub(crate) fn exchange_ledger(&mut self, other: &mut Ledger) {
+        std::mem::swap(&mut self.ledger, other);
     }
 
     /// Less than nothing is about to be added or removed, such as what a slice asks for that is smaller than the one that
     /// it replaces: the opposite does not lead back, as ancestors hear of the one and not of the other.
     pub(crate) fn note_less_than_nothing(&mut self, amount: Amount) {
-        self.has_saturated |= amount < Amount::ZERO;
+        self.ledger.has_saturated |= amount < Amount::ZERO;
     }
 
     /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
     pub(crate) fn mark(&mut self) -> Mark {
-        let mark = Mark { length: self.journal.len(), depth: self.depth };
-        self.depth += 1;
+        let mark = Mark { length: self.ledger.journal.len(), depth: self.ledger.depth };
+        self.ledger.depth += 1;
         mark
     }
 
     /// Undoes every write since `mark`, exactly, latest first.
     pub(crate) fn rollback(&mut self, mark: Mark) {
-        while self.journal.len() > mark.length {
-            let (at, old) = self.journal.pop().expect("longer than the mark");
-            self.usage[at as usize] = old;
+        while self.ledger.journal.len() > mark.length {
+            let (at, old) = self.ledger.journal.pop().expect("longer than the mark");
+            self.ledger.usage[at as usize] = old;
         }
-        self.depth = mark.depth;
+        self.ledger.depth = mark.depth;
     }
 
     /// Leaves what was written since `mark`; a rollback to an earlier mark still undoes it.
     pub fn keep(&mut self, mark: Mark) {
-        self.depth = mark.depth;
-        if self.depth == 0 {
-            self.journal.clear();
+        self.ledger.depth = mark.depth;
+        if self.ledger.depth == 0 {
+            self.ledger.journal.clear();
         }
     }
 
     /// Sums up quota and usage from the leaves to the root: `S`, `L` and the usage of cohorts, from the declared
     /// quotas and the usage of the rows in `leaves` (rules/02 §2).
     pub(crate) fn aggregate(&mut self, is_leaf: &[bool]) {
-        debug_assert!(self.depth == 0, "no rebuild inside a what-if");
+        debug_assert!(self.ledger.depth == 0, "no rebuild inside a what-if");
         let n_columns = self.columns.len();
         for (row, &leaf) in is_leaf.iter().enumerate() {
             for column in 0..n_columns {
                 let at = row * n_columns + column;
                 self.cells[at].subtree = self.cells[at].quota.nominal;
                 if !leaf {
-                    self.usage[at] = Amount::ZERO;
+                    self.ledger.usage[at] = Amount::ZERO;
                 }
             }
         }
@@ -227,14 +253,14 @@ impl Tree {
                     let up = self.at(parent, column);
                     self.cells[up].subtree = self.cells[up].subtree.plus(subtree.minus(local));
                     self.cells[up].declared |= declared;
-                    let past_local = self.usage[at].minus(local).max(Amount::ZERO);
-                    self.usage[up] = self.usage[up].plus(past_local);
+                    let past_local = self.ledger.usage[at].minus(local).max(Amount::ZERO);
+                    self.ledger.usage[up] = self.ledger.usage[up].plus(past_local);
                 }
             }
         }
         self.set_potentials();
-        self.has_saturated = self.usage.iter().any(|usage| usage.is_at_an_end());
-        self.may_saturate = self.usage.iter().any(|usage| usage.is_huge());
+        self.ledger.has_saturated = self.ledger.usage.iter().any(|usage| usage.is_at_an_end());
+        self.ledger.may_saturate = self.ledger.usage.iter().any(|usage| usage.is_huge());
     }
 
     /// Works out from the root to the leaves what each node could use if everything were idle (rules/02 §2.3).

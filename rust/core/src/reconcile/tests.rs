@@ -117,7 +117,7 @@ fn a_stopped_queue_takes_a_reservation_back_without_evicting() {
             assert_eq!((world.condition("w", EVICTED), world.condition("w", REQUEUED)), <_>::default());
             assert_eq!(world.get("w").status.admission, None);
             let queue = world.engine.state.find_queue("cq").expect("it exists");
-            assert!(world.engine.state.queues[queue].candidates.is_empty());
+            assert!(world.engine.state.queues[queue].reserving().is_empty());
         }
     }
 }

@@ -103,6 +103,7 @@ impl State {
         for (tree, mark) in std::mem::take(&mut cycle.marks) {
             self.forest.tree_mut(tree).rollback(mark);
         }
+        self.show_victims(&cycle.victims);
     }
 
     /// Writes what was decided, with all trial usage taken back.

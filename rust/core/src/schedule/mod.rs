@@ -12,4 +12,5 @@ pub(crate) mod slices;
 pub(crate) mod tournament;
 pub(crate) mod variants;
 pub(crate) mod verdicts;
+pub(crate) mod victims;
 pub(crate) mod waiting;

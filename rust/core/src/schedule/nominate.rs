@@ -10,12 +10,14 @@ use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
 use crate::objects::variants::allowed_flavors;
 use crate::pods::devices::Devices;
-use crate::preempt::{Demand, Preemptor, Simulation, World, remove_from_tree, restore};
+use crate::preempt::{Demand, Preemptor, Simulation, World};
 use crate::queue::{RequeueReason, queue_order_timestamp};
+use crate::quota::tree::Tree;
 use crate::schedule::decision::Undecided;
 use crate::schedule::entry::{Entry, EntryStatus, Obstacle};
 use crate::schedule::round::{Cycle, Round};
 use crate::schedule::tournament::Tournament;
+use crate::schedule::victims::Victims;
 use crate::state::State;
 use crate::state::apply::asks_for_topology;
 use crate::status::checks::has_retry_or_rejected_checks;
@@ -90,9 +92,9 @@ impl State {
     }
 
     /// What a search for workloads to preempt reads.
-    pub fn world<'a>(&'a self, excluded: &'a BTreeSet<WorkloadId>) -> World<'a> {
+    pub fn world(&self) -> World<'_> {
         let Self { forest, owners, queues, local_queues, workloads, names, config, .. } = self;
-        World { forest, owners, queues, local_queues, workloads, names, config, excluded }
+        World { forest, owners, queues, local_queues, workloads, names, config }
     }
 
     /// Why a head is not nominated (rules/05 §6.1 rows a to g).
@@ -171,20 +173,30 @@ impl State {
         &mut self,
         entry: &Entry,
         nomination: Option<&Nomination>,
-        cycle: &Cycle,
+        victims: &mut Victims,
     ) -> (Assignment, Vec<Target>) {
-        let shape = self.workloads.get(entry.workload).shape;
-        let gone = if nomination.is_some() { cycle.victims(entry.tree) } else { &cycle.nobody };
-        let slice = self.replaced_slice(entry.queue, entry.workload, gone);
+        let slice = self.replaced_slice(entry.queue, entry.workload, victims.in_tree(entry.tree));
+        self.look_without(victims, entry.tree, &[], |state, tree| {
+            state.search_assignment(entry, nomination, slice, tree)
+        })
+    }
+
+    /// The same on a tree without what counts as gone.
+    fn search_assignment(
+        &self,
+        entry: &Entry,
+        nomination: Option<&Nomination>,
+        slice: Option<WorkloadId>,
+        tree: &mut Tree,
+    ) -> (Assignment, Vec<Target>) {
         let replaced = slice.map(|slice| self.pod_sets_of_slice(slice));
         let slice = slice.map(|workload| Target { workload, queue: entry.queue, reason: "" });
-        let mut tree = self.forest.lend_tree(entry.tree);
         let record = self.workloads.get(entry.workload);
         let allowed = allowed_flavors(&record.workload);
         let candidate = Candidate {
             pod_sets: &record.spec.adjusted,
             totals: &record.totals,
-            shape,
+            shape: record.shape,
             resume: record.resume.as_deref(),
             allowed_flavors: allowed.as_deref(),
             replaced_slice: replaced.as_deref(),
@@ -199,13 +211,8 @@ impl State {
             generation: entry.generation,
             cycle: self.cycle,
         };
-        let world = self.world(gone);
-        let preemptor = entry.preemptor();
-        let mark = tree.mark();
-        // The victims of other trees leave nothing here.
-        let removed = remove_from_tree(&world, &mut tree, entry.tree, gone);
-        let mut oracle = Simulation::new(world, preemptor);
-        let full = assign::assign(&context, &mut tree, &candidate, None, &mut oracle);
+        let mut oracle = Simulation::new(self.world(), entry.preemptor());
+        let full = assign::assign(&context, tree, &candidate, None, &mut oracle);
         let targets_of = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| {
             let requests = assignment.requests_to_preempt_for(&candidate);
             let demand = Demand::of_assignment(assignment, &requests, tree);
@@ -219,12 +226,12 @@ impl State {
         let reducible = candidate.pod_sets.iter().any(|ps| ps.min_count.is_some_and(|min| ps.count > min));
         // The old slice leaves with the victims: what counts is only what the new one takes beyond it (rules/09 §2.3).
         let with_slice = |targets: Vec<Target>| slice.into_iter().chain(targets).collect::<Vec<_>>();
-        let result = match works(&mut tree, &full, &mut oracle) {
+        match works(tree, &full, &mut oracle) {
             Some(targets) => (full, with_slice(targets)),
             None if reducible && context.config.gates.enabled(Gate::PartialAdmission) => {
                 let reduced = assign::search_counts(candidate.pod_sets, |counts| {
-                    let assignment = assign::assign(&context, &mut tree, &candidate, Some(counts), &mut oracle);
-                    works(&mut tree, &assignment, &mut oracle).map(|targets| (assignment, targets))
+                    let assignment = assign::assign(&context, tree, &candidate, Some(counts), &mut oracle);
+                    works(tree, &assignment, &mut oracle).map(|targets| (assignment, targets))
                 });
                 match reduced {
                     Some((assignment, targets)) => (assignment, with_slice(targets)),
@@ -232,9 +239,6 @@ impl State {
                 }
             }
             None => (full, Vec::new()),
-        };
-        restore(&world, &mut tree, mark, &removed);
-        self.forest.return_tree(entry.tree, tree);
-        result
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! One entry is decided on, with what the entries before it have taken (rules/05 §6.4).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::assign::{self, Mode, Nomination};
@@ -8,7 +7,6 @@ use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, WorkloadId};
 use crate::objects::PreemptionPolicy;
-use crate::preempt::{remove_from_tree, restore};
 use crate::schedule::entry::Entry;
 use crate::schedule::round::{Cycle, Fitting, Round};
 use crate::state::State;
@@ -24,9 +22,9 @@ impl State {
         }
         if self.forest.tree(entry.tree).has_saturated() {
             // Kueue asks this of every entry, and where sums have saturated asking has an effect of its own.
-            self.fits(entry, entry.usage(), cycle);
+            self.fits(entry, cycle);
         }
-        if cycle.takes_from_victims(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
+        if cycle.victims.overlap_with(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
             self.assign_again(entry, cycle);
         }
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
@@ -56,17 +54,15 @@ impl State {
             }
             Mode::Preempt | Mode::Fit => {}
         }
-        if cycle.takes_from_victims(entry) {
+        if cycle.victims.overlap_with(entry) {
             self.skip(entry, messages::OVERLAPPING_TARGETS, true, cycle);
             return Fitting::Decided;
         }
-        if !self.fits(entry, entry.usage(), cycle) {
+        if !self.fits(entry, cycle) {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
             return Fitting::Decided;
         }
-        if !entry.targets.is_empty() {
-            cycle.victims.entry(entry.tree).or_default().extend(entry.targets.iter().map(|t| t.workload));
-        }
+        cycle.victims.add(entry.tree, &entry.targets);
         self.try_usage(entry, entry.usage(), cycle);
         let slice = self.split_off_slice(entry.workload, &mut entry.targets);
         if mode == Mode::Preempt {
@@ -119,7 +115,8 @@ impl State {
             nomination.insert(record.spec.adjusted[pod_set.index].name.clone(), flavors);
         }
         self.workloads.get_mut(entry.workload).resume = None;
-        let (mut assignment, targets) = self.find_assignment(entry, Some(&nomination), cycle);
+        self.hide_victims(&mut cycle.victims, entry.tree);
+        let (mut assignment, targets) = self.find_assignment(entry, Some(&nomination), &mut cycle.victims);
         if assignment.mode() == Mode::Fit {
             assignment.override_mode = Some(Mode::DeferredFit);
         }
@@ -127,8 +124,7 @@ impl State {
         let message = assign::messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
         let deferred = assignment.mode() == Mode::DeferredFit;
         entry.nominate(Verdict { assignment: Arc::new(assignment), targets, message });
-        let fresh =
-            !entry.targets.is_empty() && !cycle.takes_from_victims(entry) && self.fits(entry, entry.usage(), cycle);
+        let fresh = !entry.targets.is_empty() && !cycle.victims.overlap_with(entry) && self.fits(entry, cycle);
         let result = if deferred {
             "deferred_fit"
         } else if fresh {
@@ -176,34 +172,12 @@ impl State {
     }
 
     /// Would the usage fit with the victims of the cycle and the own targets gone (rules/05 §6.4 step 2)?
-    fn fits(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &Cycle) -> bool {
-        let victims = cycle.victims(entry.tree);
-        let gone = if entry.targets.is_empty() {
-            Cow::Borrowed(victims)
-        } else {
-            Cow::Owned(victims.iter().copied().chain(entry.targets.iter().map(|t| t.workload)).collect())
-        };
-        let mut tree = self.forest.lend_tree(entry.tree);
-        let world = self.world(&cycle.nobody);
-        let mark = tree.mark();
-        let removed = remove_from_tree(&world, &mut tree, entry.tree, &gone);
-        let fits = usage.iter().all(|&(fr, amount)| {
-            let available = tree.column(fr).map_or(Amount::ZERO, |column| tree.available(entry.row, column));
-            amount <= available
-        });
-        restore(&world, &mut tree, mark, &removed);
-        self.forest.return_tree(entry.tree, tree);
-        fits
-    }
-
-    /// Adds usage for the rest of the cycle.
-    fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
-        cycle.mark(&mut self.forest, entry.tree);
-        let tree = self.forest.tree_mut(entry.tree);
-        for &(fr, amount) in usage {
-            if let Some(column) = tree.column(fr) {
-                tree.add_usage(entry.row, column, amount);
-            }
-        }
+    fn fits(&mut self, entry: &Entry, cycle: &mut Cycle) -> bool {
+        self.look_without(&mut cycle.victims, entry.tree, &entry.targets, |_, tree| {
+            entry.usage().iter().all(|&(fr, amount)| {
+                let available = tree.column(fr).map_or(Amount::ZERO, |column| tree.available(entry.row, column));
+                amount <= available
+            })
+        })
     }
 }

@@ -10,6 +10,7 @@ use crate::quota::tree::Mark;
 use crate::schedule::decision::Decision;
 use crate::schedule::entry::Entry;
 use crate::schedule::tournament::Tournament;
+use crate::schedule::victims::Victims;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Target;
 
@@ -67,26 +68,13 @@ pub(crate) struct Cycle {
     pub preemptions: Vec<(Target, WorkloadId, QueueId)>,
     /// Variants to evict at the end: the one that runs, and the one for a preferred flavor.
     pub migrations: Vec<(WorkloadId, WorkloadId)>,
-    /// The victims of the entries so far, by the tree in which they are.
-    pub victims: BTreeMap<TreeId, BTreeSet<WorkloadId>>,
-    /// Always empty: nobody counts as gone.
-    pub nobody: BTreeSet<WorkloadId>,
+    /// The victims of the entries so far.
+    pub victims: Victims,
 }
 
 impl Cycle {
     /// What happens to a tree from now on is undone at the end of the cycle.
     pub(crate) fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
         self.marks.entry(tree).or_insert_with(|| forest.tree_mut(tree).mark());
-    }
-
-    /// The victims so far in a tree.
-    pub fn victims(&self, tree: TreeId) -> &BTreeSet<WorkloadId> {
-        self.victims.get(&tree).unwrap_or(&self.nobody)
-    }
-
-    /// Is one of its targets a victim of another entry already?
-    pub(crate) fn takes_from_victims(&self, entry: &Entry) -> bool {
-        let victims = self.victims(entry.tree);
-        entry.targets.iter().any(|target| victims.contains(&target.workload))
     }
 }

@@ -31,6 +31,7 @@ impl State {
         let Some(uid) = parent(own).map(|owner| &owner.uid).filter(|uid| !uid.is_empty()) else { return Vec::new() };
         let mut siblings: Vec<_> = self.queues[entry.queue]
             .reserving()
+            .into_iter()
             .map(|id| (id, self.workloads.get(id)))
             .filter(|(_, r)| r.workload.meta.key.uid() != own.meta.key.uid() && is_admitted(&r.workload))
             .filter(|(_, r)| parent(&r.workload).is_some_and(|owner| owner.uid == *uid))

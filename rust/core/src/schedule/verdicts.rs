@@ -34,8 +34,8 @@ impl State {
         verdict
     }
 
-    fn evaluate(&mut self, entry: &Entry, cycle: &Cycle) -> Verdict {
-        let (mut assignment, targets) = self.find_assignment(entry, None, cycle);
+    fn evaluate(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
+        let (mut assignment, targets) = self.find_assignment(entry, None, &mut cycle.victims);
         // When it was is the entry's to say.
         assignment.resume = Resume { tried: assignment.resume.tried, ..Resume::default() };
         let pod_sets = &self.workloads.get(entry.workload).spec.adjusted;

@@ -150,10 +150,11 @@ impl State {
         record.activeness = None;
         record.terminating = false;
         record.rules = Arc::default();
-        for candidate in std::mem::take(&mut record.candidates) {
-            self.unready.remove(&candidate.id);
-            self.workloads.get_mut(candidate.id).charge = None;
+        for workload in std::mem::take(&mut record.candidates).workloads() {
+            self.unready.remove(&workload);
+            self.workloads.get_mut(workload).charge = None;
         }
+        record.n_reserving = 0;
         record.n_admitted = 0;
         record.admitted_usage = Usage::default();
         record.usage_of.clear();
@@ -331,7 +332,7 @@ impl State {
         let local_queue = record.local_queue;
         let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
         let key = self.candidate_key(workload, uses);
-        self.queues[queue].candidates.insert(key.clone());
+        self.queues[queue].candidates.insert(&self.names, key.clone());
         let charge = Charge { queue, usage, admitted, local_queue, candidate: key };
         self.queues[queue].count_charge(&charge, true);
         self.changed_queues.touch_queue(queue);
@@ -358,7 +359,7 @@ impl State {
         let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
         self.unready.remove(&workload);
         let queue = charge.queue;
-        self.queues[queue].candidates.remove(&charge.candidate);
+        self.queues[queue].candidates.remove(&self.names, &charge.candidate);
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
@@ -373,8 +374,8 @@ impl State {
         let queue = charge.queue;
         let candidate = self.candidate_key(workload, Arc::clone(&charge.candidate.uses));
         let record = &mut self.queues[queue];
-        record.candidates.remove(&charge.candidate);
-        record.candidates.insert(candidate.clone());
+        record.candidates.remove(&self.names, &charge.candidate);
+        record.candidates.insert(&self.names, candidate.clone());
         self.workloads.get_mut(workload).charge = Some(Arc::new(Charge { candidate, ..Charge::clone(&charge) }));
         if let Some(node) = self.queues[queue].node {
             self.forest.note_change(node);

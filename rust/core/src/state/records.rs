@@ -14,7 +14,8 @@ use crate::state::admission_fair_sharing::Account;
 use crate::state::queue_counts::{LocalUsage, count};
 use crate::state::verdicts::Verdicts;
 use crate::status::activeness::{Activeness, QueueStatus};
-use crate::workloads::charge::{CandidateKey, Charge};
+use crate::workloads::candidates::Candidates;
+use crate::workloads::charge::Charge;
 
 /// A ClusterQueue, or a name that others use for one.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +34,10 @@ pub struct QueueRecord {
     pub terminating: bool,
     /// Its pending workloads.
     pub pending: Pending,
-    /// The workloads that hold its quota, in the order in which they would be preempted (rules/04 §3).
-    pub candidates: BTreeSet<CandidateKey>,
+    /// The workloads that hold its quota.
+    pub candidates: Candidates,
+    /// How many these are.
+    pub n_reserving: usize,
     /// How many of them are Admitted.
     pub n_admitted: usize,
     /// Usage of those that are Admitted.
@@ -65,6 +68,7 @@ impl QueueRecord {
 
     /// Counts what a workload charges for its LocalQueue and, if it is Admitted, in all; or does so no more.
     pub(crate) fn count_charge(&mut self, charge: &Charge, add: bool) {
+        self.n_reserving = if add { self.n_reserving + 1 } else { self.n_reserving - 1 };
         self.usage_of.entry(charge.local_queue).or_default().count(charge, add);
         if charge.admitted {
             count(&mut self.admitted_usage, &mut self.n_admitted, charge, add);
@@ -72,8 +76,8 @@ impl QueueRecord {
     }
 
     /// The workloads that hold its quota.
-    pub fn reserving(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        self.candidates.iter().map(|candidate| candidate.id)
+    pub fn reserving(&self) -> BTreeSet<WorkloadId> {
+        self.candidates.workloads()
     }
 }
 

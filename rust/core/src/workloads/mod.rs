@@ -1,6 +1,7 @@
 //! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
 
 pub(crate) mod assigned;
+pub mod candidates;
 pub mod charge;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,40 @@
+//! Whether a search can still succeed: asked once, after many candidates went in vain.
+
+use super::candidates::Wanted;
+use super::{Demand, Preemptor, World};
+use crate::base::ids::QueueId;
+use crate::objects::PreemptionPolicy;
+use crate::quota::tree::{Row, Tree};
+
+/// After so many candidates in vain, for a search in so many ClusterQueues: to ask costs less than a tenth of these.
+pub(super) fn patience(n_queues: usize) -> usize {
+    (16 * n_queues).max(512)
+}
+
+/// Would the preemptor not fit even with all candidates of these ClusterQueues gone? Its own usage is not in the tree.
+pub(super) fn is_hopeless(
+    world: &World<'_>,
+    tree: &mut Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    wanted: &Wanted<'_>,
+    queues: impl Iterator<Item = (QueueId, Row, PreemptionPolicy)>,
+) -> bool {
+    // Only without such sums does taking out more never leave less room.
+    if tree.may_saturate() {
+        return false;
+    }
+    let mark = tree.mark();
+    for (queue, row, policy) in queues {
+        for (&column, &fr) in demand.contested.iter().zip(&demand.flavor_resources) {
+            let most = wanted.most(world, queue, policy, fr);
+            tree.remove_usage(row, column, most.min(tree.usage(row, column)));
+        }
+    }
+    let is_short = |&(column, amount): &(Option<_>, _)| {
+        column.is_some_and(|it| demand.contested.contains(&it) && amount > tree.available(preemptor.row, it))
+    };
+    let is_hopeless = demand.requests.iter().any(is_short);
+    tree.rollback(mark);
+    is_hopeless
+}

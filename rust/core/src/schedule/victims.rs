@@ -1,0 +1,161 @@
+//! The victims of a cycle so far, which count as gone for whoever is decided on after them (rules/04 §7, rules/05 §6.4).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::amount::Amount;
+use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
+use crate::preempt::{change_row, remove_from_tree, remove_workload, restore};
+use crate::quota::forest::TreeId;
+use crate::quota::tree::{Ledger, Tree};
+use crate::schedule::entry::Entry;
+use crate::schedule::round::Cycle;
+use crate::state::State;
+use crate::workloads::charge::Target;
+
+/// The victims of a cycle, by the tree in which they are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Victims {
+    of_trees: BTreeMap<TreeId, VictimsOfTree>,
+    nobody: BTreeSet<WorkloadId>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct VictimsOfTree {
+    workloads: BTreeSet<WorkloadId>,
+    /// The usage of the tree without them, once somebody has asked for it.
+    rest: Option<Ledger>,
+    /// Those that `rest` still counts.
+    in_rest: Vec<Target>,
+    /// Those that searches still find.
+    in_sight: Vec<Target>,
+    /// The ClusterQueues of the others.
+    hidden_in: BTreeSet<QueueId>,
+}
+
+impl Victims {
+    /// Those in a tree.
+    pub fn in_tree(&self, tree: TreeId) -> &BTreeSet<WorkloadId> {
+        self.of_trees.get(&tree).map_or(&self.nobody, |victims| &victims.workloads)
+    }
+
+    /// Adds the targets of an entry.
+    pub fn add(&mut self, tree: TreeId, targets: &[Target]) {
+        if targets.is_empty() {
+            return;
+        }
+        let victims = self.of_trees.entry(tree).or_default();
+        victims.workloads.extend(targets.iter().map(|target| target.workload));
+        victims.in_rest.extend(targets);
+        victims.in_sight.extend(targets);
+    }
+
+    /// Are any of the targets of an entry among them?
+    pub fn overlap_with(&self, entry: &Entry) -> bool {
+        let victims = self.in_tree(entry.tree);
+        entry.targets.iter().any(|target| victims.contains(&target.workload))
+    }
+}
+
+impl VictimsOfTree {
+    /// Looks at a tree with their usage and that of other targets taken out. `None`: a sum may have lost something.
+    fn look_without<T>(
+        &mut self,
+        state: &State,
+        (id, tree): (TreeId, &mut Tree),
+        targets: &[Target],
+        look: impl Fn(&State, &mut Tree) -> T,
+    ) -> Option<T> {
+        if tree.may_saturate() {
+            return None;
+        }
+        let world = state.world();
+        let rest = self.rest.get_or_insert_with(|| tree.copy_ledger());
+        tree.exchange_ledger(rest);
+        for target in self.in_rest.drain(..) {
+            remove_workload(&world, tree, target.queue, target.workload);
+        }
+        let mark = tree.mark();
+        for target in targets {
+            remove_workload(&world, tree, target.queue, target.workload);
+        }
+        let seen = look(state, tree);
+        tree.rollback(mark);
+        tree.exchange_ledger(rest);
+        if rest.may_saturate() {
+            return None;
+        }
+        debug_assert!(
+            {
+                let mark = tree.mark();
+                remove_from_tree(&world, tree, id, &self.workloads);
+                let is_same = tree.uses_as_much_as(rest);
+                tree.rollback(mark);
+                is_same || tree.may_saturate()
+            },
+            "what is left is what taking out all victims leaves"
+        );
+        Some(seen)
+    }
+}
+
+impl State {
+    /// Adds usage to a tree for the rest of the cycle.
+    pub(crate) fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
+        cycle.mark(&mut self.forest, entry.tree);
+        let tree = self.forest.tree_mut(entry.tree);
+        change_row(tree, entry.row, usage, Tree::add_usage);
+        if let Some(rest) = cycle.victims.of_trees.get_mut(&entry.tree).and_then(|victims| victims.rest.as_mut()) {
+            tree.exchange_ledger(rest);
+            change_row(tree, entry.row, usage, Tree::add_usage);
+            tree.exchange_ledger(rest);
+        }
+    }
+
+    /// Looks at a tree from which the victims so far and these targets have gone, and leaves it as it was. May look twice.
+    pub(crate) fn look_without<T>(
+        &mut self,
+        victims: &mut Victims,
+        id: TreeId,
+        targets: &[Target],
+        look: impl Fn(&State, &mut Tree) -> T,
+    ) -> T {
+        let mut tree = self.forest.lend_tree(id);
+        let of_tree = victims.of_trees.get_mut(&id);
+        let seen = of_tree.and_then(|victims| victims.look_without(self, (id, &mut tree), targets, &look));
+        let seen = seen.unwrap_or_else(|| {
+            // Where a sum may lose something, the victims are taken out one by one each time, as Kueue does.
+            let victims = victims.in_tree(id);
+            let gone = match targets {
+                [] => Cow::Borrowed(victims),
+                _ => Cow::Owned(victims.iter().copied().chain(targets.iter().map(|t| t.workload)).collect()),
+            };
+            let world = self.world();
+            let mark = tree.mark();
+            let removed = remove_from_tree(&world, &mut tree, id, &gone);
+            let seen = look(self, &mut tree);
+            restore(&world, &mut tree, mark, &removed);
+            seen
+        });
+        self.forest.return_tree(id, tree);
+        seen
+    }
+
+    /// Searches do not find the victims so far any more.
+    pub(crate) fn hide_victims(&mut self, victims: &mut Victims, id: TreeId) {
+        let Some(victims) = victims.of_trees.get_mut(&id) else { return };
+        for target in victims.in_sight.drain(..) {
+            if let Some(charge) = &self.workloads.get(target.workload).charge {
+                self.queues[charge.queue].candidates.hide(&self.names, &charge.candidate);
+                victims.hidden_in.insert(charge.queue);
+            }
+        }
+    }
+
+    /// Searches find all victims again.
+    pub(crate) fn show_victims(&mut self, victims: &Victims) {
+        for &queue in victims.of_trees.values().flat_map(|victims| &victims.hidden_in) {
+            self.queues[queue].candidates.show_hidden(&self.names);
+        }
+    }
+}
