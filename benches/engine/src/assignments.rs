@@ -1,4 +1,4 @@
-//! One flavor assignment among eight flavors a group, in a cohort of a hundred ClusterQueues.
+//! One flavor assignment among eight flavors a group, in a cohort of a hundred ClusterQueues, with warm caches and cold.
 
 use kueuecore::assign::Mode;
 use kueuecore::engine::Engine;
@@ -7,7 +7,7 @@ use kueuecore::objects::config::Config;
 
 use crate::head::with_head;
 use crate::objects::{BASE, NEVER, admitted, basics, engine, group, object, pod_set, queue, workload};
-use crate::rows::{Row, timed};
+use crate::rows::{OtherMemory, Row, timed};
 
 const N_QUEUES: usize = 100;
 const F: [&str; 8] = ["f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7"];
@@ -20,24 +20,32 @@ pub fn rows() -> Vec<Row> {
     for (shape, pod_sets) in [("1podset-2res-8flavors", one as fn() -> _), ("3podsets-4res-2x8flavors", three)] {
         // How many flavors of a group are used up: the next one fits.
         for (name, n_used) in [("first", 0), ("last", 7), ("none", 8)] {
-            rows.push(Row::new(format!("Assign/{shape}/{name}"), 1000, move || {
-                let mut engine = state(n_used, pod_sets());
-                let queue = engine.state.find_queue("cq0").expect("it was applied");
-                let head = engine.state.workloads.find("ns", "w0").expect("it was applied");
-                Box::new(move |n_calls| {
-                    let (took, assignment) =
-                        with_head(&mut engine.state, queue, head, |head| timed(n_calls, || head.assign()));
-                    let expected = if n_used < F.len() { Mode::Fit } else { Mode::Preempt };
-                    assert_eq!(assignment.mode(), expected);
-                    let choice = &assignment.pod_sets[0].flavors[0];
-                    let flavor = &engine.state.names.flavors[choice.flavor];
-                    assert!(n_used == F.len() || *flavor == F[n_used], "{flavor}");
-                    took
-                })
-            }));
+            rows.push(row(format!("Assign/{shape}/{name}"), 1000, n_used, pod_sets, false));
         }
+        rows.push(row(format!("Assign/{shape}/last/cold"), 10, 7, pod_sets, true));
     }
     rows
+}
+
+fn row(name: String, n_calls: u32, n_used: usize, pod_sets: fn() -> Vec<PodSet>, is_cold: bool) -> Row {
+    Row::new(name, n_calls, move || {
+        let mut engine = state(n_used, pod_sets());
+        let queue = engine.state.find_queue("cq0").expect("it was applied");
+        let head = engine.state.workloads.find("ns", "w0").expect("it was applied");
+        let other_memory = is_cold.then(OtherMemory::default);
+        Box::new(move |n_calls| {
+            let (took, assignment) = with_head(&mut engine.state, queue, head, |head| match &other_memory {
+                Some(memory) => memory.timed(n_calls, || head.assign()),
+                None => timed(n_calls, || head.assign()),
+            });
+            let expected = if n_used < F.len() { Mode::Fit } else { Mode::Preempt };
+            assert_eq!(assignment.mode(), expected);
+            let choice = &assignment.pod_sets[0].flavors[0];
+            let flavor = &engine.state.names.flavors[choice.flavor];
+            assert!(n_used == F.len() || *flavor == F[n_used], "{flavor}");
+            took
+        })
+    })
 }
 
 fn one() -> Vec<PodSet> {

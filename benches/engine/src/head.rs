@@ -31,6 +31,16 @@ impl Head<'_> {
         let demand = Demand::of_assignment(assignment, &requests, self.tree);
         find_targets(&self.world, self.tree, &self.preemptor, &demand)
     }
+
+    /// One flavor assignment, and the victims for it, as a cycle looks for both: with one oracle.
+    pub fn decide(&mut self) -> (Assignment, Vec<Target>) {
+        let mut oracle = Simulation::new(self.world, self.preemptor);
+        let assignment = assign::assign(&self.context, self.tree, &self.candidate, None, &mut oracle);
+        let requests = assignment.requests_to_preempt_for(&self.candidate);
+        let demand = Demand::of_assignment(&assignment, &requests, self.tree);
+        let targets = oracle.targets(self.tree, demand);
+        (assignment, targets)
+    }
 }
 
 /// Looks at a pending workload of a ClusterQueue as its head; the state is the same afterwards.

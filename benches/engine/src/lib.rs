@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`rows`] | what a row of a table is, and how it is measured |
 //! | [`objects`] | the objects that states are made of |
-//! | [`cycles`], [`assignments`], [`victims`], [`views`] | the states of `kernels`, as Kueue was measured with |
+//! | [`cycles`], [`assignments`], [`victims`], [`views`], [`passing`] | states of `kernels`; Kueue was measured with some |
 //! | [`memory`] | what the process takes |
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod cycles;
 mod head;
 pub mod memory;
 pub mod objects;
+pub mod passing;
 pub mod rows;
 pub mod victims;
 pub mod views;

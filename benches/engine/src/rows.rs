@@ -67,6 +67,34 @@ pub fn timed<T>(n_calls: u32, call: impl FnMut() -> T) -> (Duration, T) {
     (time_of_thread() - began, last)
 }
 
+/// Memory of somebody else, more than the caches hold: what is read after it comes from memory.
+pub struct OtherMemory(Vec<u64>);
+
+impl Default for OtherMemory {
+    /// Other than zeros, which the system would keep in one page.
+    fn default() -> Self {
+        Self(vec![1; (96 << 20) / size_of::<u64>()])
+    }
+}
+
+impl OtherMemory {
+    /// How long so many calls take that find the caches cold, and what the last of them gave. Each is timed on its own, so
+    /// that reading the clock is in its time.
+    pub fn timed<T>(&self, n_calls: u32, mut call: impl FnMut() -> T) -> (Duration, T) {
+        let cold = |call: &mut _| {
+            black_box(self.0.iter().step_by(64 / size_of::<u64>()).sum::<u64>());
+            timed(1, call)
+        };
+        let (mut took, mut last) = cold(&mut call);
+        for _ in 1..n_calls {
+            let (more, given) = cold(&mut call);
+            took += more;
+            last = given;
+        }
+        (took, last)
+    }
+}
+
 fn time_of_thread() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("a time after the start of the thread")

@@ -1,5 +1,5 @@
 //! A consistent view of a thousand ClusterQueues. A cycle takes none: it works on the state itself, under a journal. So what
-//! is measured is the smallest question that needs one: what would become of a workload.
+//! is measured is the smallest question that needs one, what would become of a workload, and a copy of the whole engine.
 
 use kueuecore::engine::Engine;
 use kueuecore::engine::what_if::Outcome;
@@ -25,10 +25,21 @@ pub fn rows() -> Vec<Row> {
             })
         })
     };
-    [0, 50_000].map(row).into()
+    let fork = |n_admitted: usize| {
+        Row::new(format!("Fork/admitted={n_admitted}"), 1, move || {
+            let engine = state(n_admitted);
+            Box::new(move |_| {
+                let (took, fork) = timed(1, || engine.clone());
+                assert_eq!(fork.state.workloads.iter().count(), n_admitted);
+                took
+            })
+        })
+    };
+    [0, 50_000].map(row).into_iter().chain([fork(50_000)]).collect()
 }
 
-fn state(n_admitted: usize) -> Engine {
+/// A thousand ClusterQueues in ten cohorts, with workloads that are Admitted.
+pub(crate) fn state(n_admitted: usize) -> Engine {
     let mut objects = basics(["rf"]);
     for q in 0..N_QUEUES {
         let quota = group(["rf"], &[("cpu", "100"), ("memory", "100Gi")]);

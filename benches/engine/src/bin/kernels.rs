@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use kueuecore_bench::rows::Row;
-use kueuecore_bench::{assignments, cycles, victims, views};
+use kueuecore_bench::{assignments, cycles, passing, victims, views};
 use serde_json::json;
 
 /// Many small pieces come and go in a cycle.
@@ -51,8 +51,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let rows: Vec<Row> =
-        [cycles::rows(), assignments::rows(), victims::rows(), views::rows()].into_iter().flatten().collect();
+    let rows = [cycles::rows(), assignments::rows(), victims::rows(), views::rows(), passing::rows()];
+    let rows: Vec<Row> = rows.into_iter().flatten().collect();
     let selects = |name: &String, row: &Row| match rows.iter().any(|row| row.name == *name) {
         true => row.name == *name,
         false => row.name.contains(name.as_str()),
