@@ -1,7 +1,5 @@
 //! A pending workload as flavor assignment and the search for victims see it, in the middle of a cycle.
 
-use std::collections::BTreeSet;
-
 use kueuecore::assign::{self, Assignment, Candidate, Context};
 use kueuecore::base::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, Preemptor, Simulation, World, find_targets};

@@ -165,6 +165,7 @@ fn check_places(state: &State) {
         for id in record.reserving() {
             assert_eq!(state.workloads.get(id).cached_in(), Some(queue), "one who holds quota of ClusterQueue {name}");
         }
+        assert!(record.candidates.sums_hold(&state.names), "sums of ClusterQueue {name}");
         assert_eq!(record.reserving().len(), record.n_reserving, "workloads that hold quota of ClusterQueue {name}");
         check_usage_of(state, queue);
         let is_admitted = |id: &&WorkloadId| state.workloads.get(**id).charge.as_ref().is_some_and(|it| it.admitted);

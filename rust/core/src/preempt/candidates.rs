@@ -77,6 +77,25 @@ impl<'a> Wanted<'a> {
         }
     }
 
+    /// The next of these keys that a policy allows.
+    #[inline]
+    fn next<'k>(
+        &self,
+        policy: PreemptionPolicy,
+        mut keys: impl FnMut() -> Option<&'k CandidateKey>,
+    ) -> Option<&'k CandidateKey> {
+        loop {
+            let key = keys()?;
+            // Behind the first that is not evicted and beyond the policy, all have at least its priority.
+            if key.not_evicted && self.is_beyond(key.priority, policy) {
+                return None;
+            }
+            if self.takes(key, policy) {
+                return Some(key);
+            }
+        }
+    }
+
     /// What all candidates of a ClusterQueue use of a contested flavor-resource; those count that are too old, too.
     pub fn most(&self, world: &World<'_>, queue: QueueId, policy: PreemptionPolicy, fr: FlavorResourceId) -> Amount {
         world.queues[queue].candidates.sum(world.names, fr, |priority| !self.is_beyond(priority, policy))
@@ -103,7 +122,7 @@ enum Keys<'a> {
     /// As kept by the ClusterQueue for the one flavor that is contested.
     Kept(btree_set::Iter<'a, CandidateKey>),
     /// As kept for each flavor; who uses several of them comes up in each.
-    OfSeveral(SmallVec<[Peekable<btree_set::Iter<'a, CandidateKey>>; 2]>),
+    OfSeveral(Vec<Peekable<btree_set::Iter<'a, CandidateKey>>>),
     /// Sorted for this search.
     Sorted(std::vec::IntoIter<&'a CandidateKey>),
 }
@@ -111,28 +130,30 @@ enum Keys<'a> {
 impl<'a> Iterator for Allowed<'a> {
     type Item = &'a CandidateKey;
 
+    #[inline]
     fn next(&mut self) -> Option<&'a CandidateKey> {
-        loop {
-            let key = match &mut self.keys {
-                Keys::Kept(keys) => keys.next()?,
-                Keys::OfSeveral(keys) => {
-                    let first = keys.iter_mut().filter_map(Peekable::peek).min().copied()?;
-                    for keys in keys {
-                        keys.next_if(|key| key.id == first.id);
-                    }
-                    first
-                }
-                Keys::Sorted(keys) => return keys.next(),
-            };
-            // Behind the first that is not evicted and beyond the policy, all have at least its priority.
-            if key.not_evicted && self.wanted.is_beyond(key.priority, self.policy) {
-                return None;
-            }
-            if self.wanted.takes(key, self.policy) {
-                return Some(key);
-            }
+        match &mut self.keys {
+            Keys::Kept(keys) => self.wanted.next(self.policy, || keys.next()),
+            Keys::OfSeveral(keys) => next_of_several(self.wanted, self.policy, keys),
+            Keys::Sorted(keys) => keys.next(),
         }
     }
+}
+
+/// The next of several flavors, which is taken out of all of them. Kept apart, as it is seldom needed.
+#[inline(never)]
+fn next_of_several<'a>(
+    wanted: &Wanted<'_>,
+    policy: PreemptionPolicy,
+    several: &mut [Peekable<btree_set::Iter<'a, CandidateKey>>],
+) -> Option<&'a CandidateKey> {
+    wanted.next(policy, || {
+        let first = several.iter_mut().filter_map(Peekable::peek).min().copied()?;
+        for keys in &mut *several {
+            keys.next_if(|key| key.id == first.id);
+        }
+        Some(first)
+    })
 }
 
 /// What LocalQueues have used counts more than priority: who has used most is preempted first (rules/04 §3 rule 3).

@@ -121,22 +121,23 @@ impl State {
         look: impl Fn(&State, &mut Tree) -> T,
     ) -> T {
         let mut tree = self.forest.lend_tree(id);
-        let of_tree = victims.of_trees.get_mut(&id);
-        let seen = of_tree.and_then(|victims| victims.look_without(self, (id, &mut tree), targets, &look));
-        let seen = seen.unwrap_or_else(|| {
-            // Where a sum may lose something, the victims are taken out one by one each time, as Kueue does.
-            let victims = victims.in_tree(id);
-            let gone = match targets {
-                [] => Cow::Borrowed(victims),
-                _ => Cow::Owned(victims.iter().copied().chain(targets.iter().map(|t| t.workload)).collect()),
-            };
-            let world = self.world();
-            let mark = tree.mark();
-            let removed = remove_from_tree(&world, &mut tree, id, &gone);
-            let seen = look(self, &mut tree);
-            restore(&world, &mut tree, mark, &removed);
-            seen
-        });
+        if let Some(victims) = victims.of_trees.get_mut(&id)
+            && let Some(seen) = victims.look_without(self, (id, &mut tree), targets, &look)
+        {
+            self.forest.return_tree(id, tree);
+            return seen;
+        }
+        // Where a sum may lose something, the victims are taken out one by one each time, as Kueue does.
+        let victims = victims.in_tree(id);
+        let gone = match targets {
+            [] => Cow::Borrowed(victims),
+            _ => Cow::Owned(victims.iter().copied().chain(targets.iter().map(|t| t.workload)).collect()),
+        };
+        let world = self.world();
+        let mark = tree.mark();
+        let removed = remove_from_tree(&world, &mut tree, id, &gone);
+        let seen = look(self, &mut tree);
+        restore(&world, &mut tree, mark, &removed);
         self.forest.return_tree(id, tree);
         seen
     }

@@ -332,7 +332,7 @@ impl State {
         let local_queue = record.local_queue;
         let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
         let key = self.candidate_key(workload, uses);
-        self.queues[queue].candidates.insert(&self.names, key.clone());
+        self.queues[queue].candidates.insert(&self.names, &key);
         let charge = Charge { queue, usage, admitted, local_queue, candidate: key };
         self.queues[queue].count_charge(&charge, true);
         self.changed_queues.touch_queue(queue);
@@ -375,7 +375,7 @@ impl State {
         let candidate = self.candidate_key(workload, Arc::clone(&charge.candidate.uses));
         let record = &mut self.queues[queue];
         record.candidates.remove(&self.names, &charge.candidate);
-        record.candidates.insert(&self.names, candidate.clone());
+        record.candidates.insert(&self.names, &candidate);
         self.workloads.get_mut(workload).charge = Some(Arc::new(Charge { candidate, ..Charge::clone(&charge) }));
         if let Some(node) = self.queues[queue].node {
             self.forest.note_change(node);

@@ -1,7 +1,8 @@
 //! The workloads that hold quota of a ClusterQueue, as candidates for preemption (rules/04 §2, §3). They stand by the
 //! flavors that they use, so that a search for one flavor does not walk over those of the others.
 
-use std::collections::{BTreeSet, btree_set};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, btree_set};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -12,11 +13,14 @@ use crate::base::names::Names;
 use crate::workloads::assigned::Charged;
 use crate::workloads::charge::CandidateKey;
 
+/// From so many on, what those of a flavor use is kept as sums; of fewer it is added up when somebody asks.
+const MANY: usize = 64;
+
 /// All that hold quota of one ClusterQueue.
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
     /// Who uses several flavors stands with each of them.
-    of_flavors: Vec<OfFlavor>,
+    of_flavors: SmallVec<[OfFlavor; 1]>,
     /// The victims of a cycle, which its later searches do not find.
     hidden: Vec<CandidateKey>,
 }
@@ -27,33 +31,30 @@ struct OfFlavor {
     /// `None`: they use none.
     flavor: Option<FlavorId>,
     keys: BTreeSet<CandidateKey>,
-    /// What they use of it, by priority.
-    sums: FxHashMap<(i64, FlavorResourceId), i128>,
+    /// What they use of it, by priority, once there were many.
+    sums: Option<Box<Sums>>,
 }
+
+type Sums = FxHashMap<(i64, FlavorResourceId), i128>;
 
 impl Candidates {
     /// Adds one.
-    pub(crate) fn insert(&mut self, names: &Names, key: CandidateKey) {
-        for &flavor in &flavors(names, &key.uses) {
+    pub(crate) fn insert(&mut self, names: &Names, key: &CandidateKey) {
+        for flavor in flavors(names, &key.uses) {
             let known = self.of_flavors.iter().position(|it| it.flavor == flavor);
             let at = known.unwrap_or_else(|| {
-                self.of_flavors.push(OfFlavor { flavor, keys: BTreeSet::new(), sums: FxHashMap::default() });
+                self.of_flavors.push(OfFlavor { flavor, keys: BTreeSet::new(), sums: None });
                 self.of_flavors.len() - 1
             });
-            let of_flavor = &mut self.of_flavors[at];
-            of_flavor.count(names, &key, 1);
-            of_flavor.keys.insert(key.clone());
+            self.of_flavors[at].insert(names, key.clone());
         }
     }
 
     /// Takes one out.
     pub(crate) fn remove(&mut self, names: &Names, key: &CandidateKey) {
-        for &flavor in &flavors(names, &key.uses) {
+        for flavor in flavors(names, &key.uses) {
             let of_flavor = self.of_flavors.iter_mut().find(|it| it.flavor == flavor);
-            let of_flavor = of_flavor.expect("it stands with each of its flavors");
-            if of_flavor.keys.remove(key) {
-                of_flavor.count(names, key, -1);
-            }
+            of_flavor.expect("it stands with each of its flavors").remove(names, key);
         }
     }
 
@@ -66,14 +67,14 @@ impl Candidates {
     /// Shows those again that were hidden.
     pub(crate) fn show_hidden(&mut self, names: &Names) {
         for key in std::mem::take(&mut self.hidden) {
-            self.insert(names, key);
+            self.insert(names, &key);
         }
     }
 
     /// Does one stand wherever it should?
     pub fn contains(&self, names: &Names, key: &CandidateKey) -> bool {
         let stands_with = |flavor| self.of_flavors.iter().any(|it| it.flavor == flavor && it.keys.contains(key));
-        flavors(names, &key.uses).into_iter().all(stands_with)
+        flavors(names, &key.uses).all(stands_with)
     }
 
     /// All workloads, hidden or not.
@@ -90,34 +91,66 @@ impl Candidates {
     /// What those of some priorities use of a flavor-resource.
     pub(crate) fn sum(&self, names: &Names, fr: FlavorResourceId, is_meant: impl Fn(i64) -> bool) -> Amount {
         let flavor = names.parts(fr).0;
-        let found = self.of_flavors.iter().find(|it| it.flavor == Some(flavor));
-        let sums = found.into_iter().flat_map(|it| &it.sums);
-        let sum: i128 = sums.filter(|((priority, of), _)| *of == fr && is_meant(*priority)).map(|(_, sum)| sum).sum();
-        Amount::new(i64::try_from(sum).unwrap_or(i64::MAX))
+        let Some(of_flavor) = self.of_flavors.iter().find(|it| it.flavor == Some(flavor)) else { return Amount::ZERO };
+        let sums = match &of_flavor.sums {
+            Some(sums) => Cow::Borrowed(&**sums),
+            None => Cow::Owned(of_flavor.sums(names)),
+        };
+        let meant = sums.iter().filter(|((priority, of), _)| *of == fr && is_meant(*priority));
+        Amount::new(i64::try_from(meant.map(|(_, sum)| sum).sum::<i128>()).unwrap_or(i64::MAX))
+    }
+
+    /// Are the sums that are kept right?
+    pub fn sums_hold(&self, names: &Names) -> bool {
+        let holds = |it: &OfFlavor| {
+            let some = |sums: &Sums| -> BTreeMap<_, _> {
+                sums.iter().filter(|it| *it.1 != 0).map(|it| (*it.0, *it.1)).collect()
+            };
+            it.sums.as_ref().is_none_or(|sums| some(sums) == some(&it.sums(names)))
+        };
+        self.of_flavors.iter().all(holds)
     }
 }
 
 impl OfFlavor {
-    fn count(&mut self, names: &Names, key: &CandidateKey, sign: i128) {
-        for &(fr, amount) in key.uses.iter().filter(|(fr, _)| Some(names.parts(*fr).0) == self.flavor) {
-            *self.sums.entry((key.priority, fr)).or_default() += sign * i128::from(amount.get());
+    fn insert(&mut self, names: &Names, key: CandidateKey) {
+        if let Some(sums) = &mut self.sums {
+            count(sums, names, self.flavor, &key, 1);
         }
+        self.keys.insert(key);
+        if self.keys.len() == MANY && self.sums.is_none() {
+            self.sums = Some(Box::new(self.sums(names)));
+        }
+    }
+
+    fn remove(&mut self, names: &Names, key: &CandidateKey) {
+        let was_there = self.keys.remove(key);
+        debug_assert!(was_there, "what is taken out was put in");
+        if let Some(sums) = &mut self.sums {
+            count(sums, names, self.flavor, key, -1);
+        }
+    }
+
+    fn sums(&self, names: &Names) -> Sums {
+        let mut sums = Sums::default();
+        self.keys.iter().for_each(|key| count(&mut sums, names, self.flavor, key, 1));
+        sums
     }
 }
 
-/// The flavors of what is used; one that is none where nothing is.
-fn flavors(names: &Names, uses: &Charged) -> SmallVec<[Option<FlavorId>; 1]> {
-    let mut found = SmallVec::new();
-    for &(fr, _) in uses.iter() {
-        let flavor = Some(names.parts(fr).0);
-        if !found.contains(&flavor) {
-            found.push(flavor);
-        }
+/// Adds what a candidate uses of a flavor, or takes it away.
+fn count(sums: &mut Sums, names: &Names, flavor: Option<FlavorId>, key: &CandidateKey, sign: i128) {
+    for &(fr, amount) in key.uses.iter().filter(|(fr, _)| Some(names.parts(*fr).0) == flavor) {
+        *sums.entry((key.priority, fr)).or_default() += sign * i128::from(amount.get());
     }
-    if found.is_empty() {
-        found.push(None);
-    }
-    found
+}
+
+/// The flavors of what is used, each once; one that is none where nothing is.
+fn flavors(names: &Names, uses: &Charged) -> impl Iterator<Item = Option<FlavorId>> {
+    let flavor = |index: usize| names.parts(uses[index].0).0;
+    let is_new = move |&index: &usize| (0..index).all(|before| flavor(before) != flavor(index));
+    let found = (0..uses.len()).filter(is_new).map(move |index| Some(flavor(index)));
+    found.chain(uses.is_empty().then_some(None))
 }
 
 #[cfg(test)]
@@ -152,7 +185,7 @@ mod tests {
         let mut all = Candidates::default();
         let keys = [(1, 0, &["a"][..]), (2, 5, &["a", "b"]), (3, 5, &["b"]), (4, 0, &[])];
         let keys = keys.map(|(number, priority, flavors)| key(&mut names, number, priority, flavors));
-        keys.iter().for_each(|key| all.insert(&names, key.clone()));
+        keys.iter().for_each(|key| all.insert(&names, key));
         let seen = |all: &Candidates, names: &Names| {
             ["a", "b"].map(|name| {
                 let flavor = names.flavors.find(name).expect("it was met");
@@ -171,5 +204,22 @@ mod tests {
         keys.iter().for_each(|key| all.remove(&names, key));
         assert_eq!(seen(&all, &names), [(vec![], 0), (vec![], 0)]);
         assert!(all.workloads().is_empty());
+    }
+
+    #[test]
+    fn sums_are_the_same_whether_they_are_kept_or_not() {
+        let mut names = Names::default();
+        let (mut few, mut many) = (Candidates::default(), Candidates::default());
+        let keys: Vec<_> = (0..80).map(|n| key(&mut names, n, i64::from(n % 3), &["a"])).collect();
+        keys.iter().for_each(|key| many.insert(&names, key));
+        keys[20..].iter().for_each(|key| few.insert(&names, key));
+        keys[..20].iter().for_each(|key| many.remove(&names, key));
+        assert!(many.of_flavors[0].sums.is_some() && few.of_flavors[0].sums.is_none());
+        let fr = keys[0].uses[0].0;
+        for limit in 0..4 {
+            let below = |all: &Candidates| all.sum(&names, fr, |priority| priority < limit);
+            assert_eq!(below(&many), below(&few));
+        }
+        assert!(many.sums_hold(&names));
     }
 }
