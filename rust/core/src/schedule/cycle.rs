@@ -90,7 +90,6 @@ impl State {
             };
             round.left.remove(&next);
             let fitting = self.process(&mut round.entries[next], &mut round.cycle);
-            round.tournament.decided(&self.forest, &round.entries, next);
             if let Fitting::Waits(slice) = fitting {
                 return Progress::Waits { entry: next, slice };
             }

@@ -1,16 +1,21 @@
 //! The order of entries with fair sharing: a tournament for each decision (rules/05 §6.3).
 //!
-//! Shares are worked out again only of those that the last decision may have changed.
+//! A cohort knows who contends in it: the entries of its ClusterQueues, and the winner of each child cohort. What a
+//! contender's share there reads lies below the cohort, on the contender's own branch. So a decision changes nothing
+//! but the path of its entry.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::base::amount::Amount;
 use crate::base::gates::{Gate, Gates};
+use crate::objects::Time;
 use crate::quota::forest::{Forest, NodeId, TreeId};
 use crate::quota::share::Share;
+use crate::quota::tree::{Column, Row, Tree};
 use crate::schedule::entry::Entry;
 
 /// The tournaments of a cycle, tree by tree.
@@ -19,166 +24,249 @@ pub struct Tournament {
     contests: BTreeMap<TreeId, Contest>,
 }
 
-/// What decides between entries at one cohort.
-#[derive(Clone, Debug)]
-struct Standing {
-    cohort: NodeId,
-    share: Share,
-    borrows_what_it_asks_for: bool,
-}
-
 /// The entries of one tree that are left.
 #[derive(Clone, Debug, Default)]
 struct Contest {
     /// By node.
     left: BTreeMap<NodeId, usize>,
-    /// Of each entry at each cohort above it, from below; none where they are to be worked out.
-    standings: FxHashMap<usize, Vec<Standing>>,
-    /// The entries directly in a cohort, the best last. As a ClusterQueue's own share does not depend on what others use,
-    /// their order stays.
-    of_cohort: BTreeMap<NodeId, Vec<usize>>,
+    /// Who contends in a cohort, by its row; empty before anybody was looked at.
+    contenders: BTreeMap<Row, BinaryHeap<Contender>>,
+    /// The cohort of the entry that was taken last, which still stands first on its path.
+    taken_from: Option<Row>,
+}
+
+/// What decides between entries at one cohort: the share of its child on their path, with their usage.
+#[derive(Clone, Debug)]
+struct Standing {
+    share: Share,
+    borrows_what_it_asks_for: bool,
+}
+
+/// An entry at one cohort, with what the gates let count of it.
+#[derive(Clone, Debug)]
+struct Contender {
+    entry: usize,
+    is_preemptor: bool,
+    borrows: bool,
+    share: Share,
+    priority: i64,
+    time: Time,
+}
+
+/// An entry on its way up its path.
+#[derive(Debug)]
+struct Ascent {
+    entry: usize,
+    /// The node where it is.
+    row: Row,
+    /// What its usage adds to that of the node.
+    added: SmallVec<[(Column, Amount); 4]>,
+    requested: SmallVec<[Column; 4]>,
 }
 
 impl Tournament {
-    /// Index of the entry to decide on next, of those that are `left`, one per ClusterQueue. `forest` is changed for a
-    /// moment while shares are worked out. Whoever takes it says so with [`Tournament::decided`].
+    /// Index of the entry to decide on next, of those that are `left`, one per ClusterQueue. It takes part no longer.
+    /// `forest` is changed for a moment while shares are worked out; it has to have what the entries before have taken.
     pub fn next(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], left: &BTreeSet<usize>) -> usize {
         let first = *left.first().expect("somebody is left");
-        let Some(parent) = forest.parent(entries[first].node) else { return first };
-        let root = forest.root(parent).expect("entries are not below a cycle");
+        let tree = entries[first].tree;
+        if forest.tree(tree).parent(entries[first].row).is_none() {
+            return first;
+        }
         if self.contests.is_empty() {
             for &index in left {
                 let entry = &entries[index];
                 self.contests.entry(entry.tree).or_default().left.insert(entry.node, index);
             }
         }
-        let tree = entries[first].tree;
         let contest = self.contests.get_mut(&tree).expect("whoever is left takes part");
         contest.settle(forest, gates, entries, tree);
-        contest.winner(root, forest, gates, entries).expect("the tree of an entry has one")
-    }
-
-    /// An entry was decided on, and its usage may be in the tree now.
-    pub fn decided(&mut self, forest: &Forest, entries: &[Entry], index: usize) {
-        let entry = &entries[index];
-        let Some(contest) = self.contests.get_mut(&entry.tree) else { return };
-        contest.left.remove(&entry.node);
-        contest.standings.remove(&index);
-        let Some(parent) = forest.parent(entry.node) else { return };
-        if let Some(siblings) = contest.of_cohort.get_mut(&parent)
-            && let Some(place) = siblings.iter().rposition(|sibling| *sibling == index)
-        {
-            siblings.remove(place);
-        }
-        // The shares of the cohorts above it have changed, those of the root aside, which has none.
-        let cohorts: Vec<NodeId> = forest.path(parent).filter(|&cohort| forest.parent(cohort).is_some()).collect();
-        if !cohorts.is_empty() {
-            let is_concerned = |standings: &[Standing]| standings.iter().any(|at| cohorts.contains(&at.cohort));
-            contest.standings.retain(|_, standings| !is_concerned(standings));
-        }
+        contest.take_winner(forest, entries)
     }
 }
 
 impl Contest {
     /// Works out what is not known.
     fn settle(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], tree: TreeId) {
-        if self.standings.len() == self.left.len() && !forest.tree(tree).may_saturate() {
-            return;
-        }
-        let mut is_new = self.of_cohort.is_empty();
-        for &index in self.left.values() {
-            // Where sums saturate, each look leaves something, and changes what the next one sees.
-            let looks_again = forest.tree(tree).may_saturate();
-            if looks_again || !self.standings.contains_key(&index) {
-                self.standings.insert(index, stand(forest, &entries[index]));
-                is_new |= looks_again;
-            }
-        }
-        if is_new {
-            self.of_cohort.clear();
-            for (&node, &index) in &self.left {
-                let parent = forest.parent(node).expect("a ClusterQueue of a cohort");
-                self.of_cohort.entry(parent).or_default().push(index);
-            }
-            let standings = &self.standings;
-            for (&cohort, siblings) in &mut self.of_cohort {
-                siblings.sort_by(|&a, &b| order(a, b, cohort, entries, standings, gates).reverse());
-            }
+        let taken_from = self.taken_from.take();
+        // Where sums saturate, each look leaves something, and changes what the next one sees.
+        if self.contenders.is_empty() || forest.tree(tree).may_saturate() {
+            self.line_up(forest, gates, entries, tree);
+        } else if let Some(cohort) = taken_from {
+            self.follow(cohort, forest, gates, entries, tree);
         }
     }
 
-    fn winner(&self, cohort: NodeId, forest: &Forest, gates: Gates, entries: &[Entry]) -> Option<usize> {
-        let from_cohorts = forest.child_cohorts(cohort).filter_map(|child| self.winner(child, forest, gates, entries));
-        let from_queues = self.of_cohort.get(&cohort).and_then(|siblings| siblings.last().copied());
-        from_cohorts.chain(from_queues).min_by(|&a, &b| order(a, b, cohort, entries, &self.standings, gates))
+    /// Looks at all that are left, one after the other, and has them contend from the lowest cohorts upwards. Each look
+    /// takes in all cohorts above, as later ones may leave traces there.
+    fn line_up(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], tree: TreeId) {
+        self.contenders.clear();
+        let mut further_up = FxHashMap::default();
+        for &index in self.left.values() {
+            let entry = &entries[index];
+            let mut standings = Ascent::new(index, entry, forest).standings(forest, tree).into_iter();
+            leave_trace(forest, entry);
+            let standing = standings.next().expect("an entry stands in the cohort of its ClusterQueue");
+            let cohort = forest.tree(tree).parent(entry.row).expect("a ClusterQueue of a cohort");
+            let contender = Contender::new(index, entry, standing, gates);
+            self.contenders.entry(cohort).or_default().push(contender);
+            if standings.len() > 0 {
+                further_up.insert(index, standings);
+            }
+        }
+        // Children have later rows than their parents.
+        let mut row = Row::MAX;
+        while let Some((&cohort, contenders)) = self.contenders.range(..row).next_back() {
+            row = cohort;
+            let Some(parent) = forest.tree(tree).parent(cohort) else { break };
+            let winner = contenders.peek().expect("somebody contends").entry;
+            let standing =
+                further_up.get_mut(&winner).and_then(Iterator::next).expect("it stands at each cohort above");
+            let contender = Contender::new(winner, &entries[winner], standing, gates);
+            self.contenders.entry(parent).or_default().push(contender);
+        }
+    }
+
+    /// Finds new winners for the cohorts from one up, where an entry was the winner that has been decided on.
+    /// Reading is enough: what could be added once without a loss can be added again (see [`Tree::may_saturate`]).
+    fn follow(&mut self, from: Row, forest: &Forest, gates: Gates, entries: &[Entry], tree: TreeId) {
+        let parent = |cohort| forest.tree(tree).parent(cohort);
+        let mut cohort = Some(from);
+        while let Some(row) = cohort {
+            self.contenders.get_mut(&row).expect("it won here").pop();
+            cohort = parent(row);
+        }
+        // Who goes on to win goes on from where it is.
+        let mut last: Option<Ascent> = None;
+        let mut cohort = from;
+        while let Some(above) = parent(cohort) {
+            if let Some(winner) = self.winner(cohort) {
+                let same = last.take().filter(|ascent| ascent.entry == winner);
+                let mut ascent = same.unwrap_or_else(|| Ascent::new(winner, &entries[winner], forest));
+                ascent.rise_to(cohort, forest.tree(tree));
+                let contender = Contender::new(winner, &entries[winner], ascent.standing(forest, tree), gates);
+                self.contenders.get_mut(&above).expect("another one has won here").push(contender);
+                last = Some(ascent);
+            }
+            cohort = above;
+        }
+    }
+
+    fn winner(&self, cohort: Row) -> Option<usize> {
+        self.contenders[&cohort].peek().map(|contender| contender.entry)
+    }
+
+    fn take_winner(&mut self, forest: &Forest, entries: &[Entry]) -> usize {
+        let (_, root) = self.contenders.first_key_value().expect("the tree of an entry has a root");
+        let winner = root.peek().expect("whoever is left contends").entry;
+        let entry = &entries[winner];
+        self.left.remove(&entry.node);
+        self.taken_from = forest.tree(entry.tree).parent(entry.row);
+        winner
     }
 }
 
-/// Shares of the nodes on the path of an entry, with its usage added.
-fn stand(forest: &mut Forest, entry: &Entry) -> Vec<Standing> {
-    let usage = entry.usage();
+/// Adds the usage of an entry and takes it away again. Where sums saturate, that leaves something.
+fn leave_trace(forest: &mut Forest, entry: &Entry) {
     let tree = forest.tree_mut(entry.tree);
     let mark = tree.mark();
-    let mut requested = Vec::new();
-    for &(fr, amount) in usage {
+    for &(fr, amount) in entry.usage() {
         if let Some(column) = tree.column(fr) {
             tree.add_usage(entry.row, column, amount);
-            if amount > Amount::ZERO {
-                requested.push(column);
-            }
         }
     }
-    let mut standings = Vec::new();
-    let mut child = entry.node;
-    while let Some(cohort) = forest.parent(child) {
-        let (_, row) = forest.locate(child);
-        let resources = forest.resources_of(entry.tree);
-        let share = forest.tree(entry.tree).share(row, forest.weight(child), resources, &[]);
-        let borrows_what_it_asks_for = share.borrows_any_of(&requested);
-        standings.push(Standing { cohort, share, borrows_what_it_asks_for });
-        child = cohort;
-    }
-    let tree = forest.tree_mut(entry.tree);
-    if tree.has_saturated() {
-        tree.keep(mark);
-        for &(fr, amount) in usage {
-            if let Some(column) = tree.column(fr) {
-                tree.remove_usage(entry.row, column, amount);
-            }
-        }
-    } else {
+    if !tree.has_saturated() {
         tree.rollback(mark);
+        return;
     }
-    standings
+    tree.keep(mark);
+    for &(fr, amount) in entry.usage() {
+        if let Some(column) = tree.column(fr) {
+            tree.remove_usage(entry.row, column, amount);
+        }
+    }
 }
 
-/// Who goes first at a cohort; no two are equal.
-fn order(
-    a: usize,
-    b: usize,
-    cohort: NodeId,
-    entries: &[Entry],
-    standings: &FxHashMap<usize, Vec<Standing>>,
-    gates: Gates,
-) -> Ordering {
-    let at = |index: usize| {
-        let above = &standings[&index];
-        above.iter().find(|standing| standing.cohort == cohort).expect("an entry stands at each cohort above it")
-    };
-    let (first, second) = (&entries[a], &entries[b]);
-    if gates.enabled(Gate::PrioritizePreemptorWorkloads) && first.is_preemptor != second.is_preemptor {
-        return second.is_preemptor.cmp(&first.is_preemptor);
+impl Ascent {
+    fn new(index: usize, entry: &Entry, forest: &Forest) -> Self {
+        let tree = forest.tree(entry.tree);
+        let added = entry.usage().iter().filter_map(|&(fr, amount)| Some((tree.column(fr)?, amount)));
+        let added: SmallVec<[(Column, Amount); 4]> = added.collect();
+        let requested = added.iter().filter(|(_, amount)| *amount > Amount::ZERO).map(|(column, _)| *column).collect();
+        Self { entry: index, row: entry.row, added, requested }
     }
-    let (x, y) = (at(a), at(b));
-    if gates.enabled(Gate::FairSharingPrioritizeNonBorrowing)
-        && x.borrows_what_it_asks_for != y.borrows_what_it_asks_for
-    {
-        return x.borrows_what_it_asks_for.cmp(&y.borrows_what_it_asks_for);
+
+    /// As far up as a node on the path, by the rule of [`Tree::add_usage`].
+    fn rise_to(&mut self, row: Row, tree: &Tree) {
+        while self.row != row {
+            for (column, amount) in &mut self.added {
+                let local_available = tree.local_available(self.row, *column);
+                *amount = if *amount > local_available { amount.minus(local_available) } else { Amount::ZERO };
+            }
+            self.row = tree.parent(self.row).expect("the node is on the path");
+        }
     }
-    let by_priority = || match gates.enabled(Gate::PrioritySortingWithinCohort) {
-        true => second.priority.cmp(&first.priority),
-        false => Ordering::Equal,
-    };
-    // Kueue leaves a full tie open; entries stand in the order of their ClusterQueues' names.
-    x.share.compare(&y.share).then_with(by_priority).then_with(|| (first.time, a).cmp(&(second.time, b)))
+
+    /// How the entry stands at the parent of the node where it is.
+    fn standing(&self, forest: &Forest, tree: TreeId) -> Standing {
+        let weight = forest.weight(forest.nodes_of(tree)[self.row]);
+        let share = forest.tree(tree).share(self.row, weight, forest.resources_of(tree), &self.added);
+        let borrows_what_it_asks_for = share.borrows_any_of(&self.requested);
+        Standing { share, borrows_what_it_asks_for }
+    }
+
+    /// How it stands at each cohort above, from below.
+    fn standings(mut self, forest: &Forest, tree_id: TreeId) -> Vec<Standing> {
+        let tree = forest.tree(tree_id);
+        let mut standings = Vec::new();
+        while let Some(parent) = tree.parent(self.row) {
+            standings.push(self.standing(forest, tree_id));
+            self.rise_to(parent, tree);
+        }
+        standings
+    }
 }
+
+impl Contender {
+    fn new(index: usize, entry: &Entry, standing: Standing, gates: Gates) -> Self {
+        let Standing { share, borrows_what_it_asks_for } = standing;
+        Self {
+            entry: index,
+            is_preemptor: entry.is_preemptor && gates.enabled(Gate::PrioritizePreemptorWorkloads),
+            borrows: borrows_what_it_asks_for && gates.enabled(Gate::FairSharingPrioritizeNonBorrowing),
+            share,
+            priority: if gates.enabled(Gate::PrioritySortingWithinCohort) { entry.priority } else { 0 },
+            time: entry.time,
+        }
+    }
+}
+
+impl Ord for Contender {
+    /// Who goes first is the greatest; no two are equal.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_borrowing = || other.borrows.cmp(&self.borrows);
+        let by_share = || other.share.compare(&self.share);
+        let by_priority = || self.priority.cmp(&other.priority);
+        // Kueue leaves a full tie open; entries stand in the order of their ClusterQueues' names.
+        let by_time = || (other.time, other.entry).cmp(&(self.time, self.entry));
+        let by_preemption = self.is_preemptor.cmp(&other.is_preemptor);
+        by_preemption.then_with(by_borrowing).then_with(by_share).then_with(by_priority).then_with(by_time)
+    }
+}
+
+impl PartialOrd for Contender {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Contender {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Contender {}
+
+#[cfg(test)]
+mod tests;
