@@ -10,7 +10,7 @@ use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::tree::{Row, Tree};
 use crate::status::reasons;
-use crate::workloads::charge::Target;
+use crate::workloads::charge::{CandidateKey, Target};
 
 /// How a candidate may be preempted (rules/04 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,10 @@ impl Kind {
 }
 
 /// A ClusterQueue with candidates.
-#[derive(Clone, Copy, Debug)]
-struct Source {
+struct Source<'a> {
     queue: QueueId,
+    first: &'a CandidateKey,
+    rest: Allowed<'a>,
     row: Row,
     /// Does the preemptor have a hierarchical advantage over it?
     advantage: bool,
@@ -54,11 +55,20 @@ pub(super) fn find_targets(
     wanted: &Wanted<'_>,
 ) -> Vec<Target> {
     let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Vec::new() };
-    let others = collect(world, tree, preemptor, demand, preemption);
-    let search = Search { world, wanted, preemptor, demand, preemption, others: &others };
-    if !search.has_candidates() {
+    let own = source(world, wanted, preemptor.queue, preemption.within_cluster_queue);
+    let own = own.map(|(first, rest)| Source {
+        queue: preemptor.queue,
+        first,
+        rest,
+        row: preemptor.row,
+        advantage: false,
+        ancestor: None,
+    });
+    let others = collect(world, tree, preemptor, demand, wanted, preemption);
+    if own.is_none() && others.is_empty() {
         return Vec::new();
     }
+    let search = Search { world, wanted, preemptor, demand, preemption, own, others };
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
         let mut removed = Vec::new();
@@ -76,14 +86,26 @@ pub(super) fn find_targets(
     Vec::new()
 }
 
-/// The other ClusterQueues whose workloads may be candidates (rules/04 §4.2).
-fn collect(
-    world: &World<'_>,
+/// The first candidate of a ClusterQueue and the others, if there is any.
+fn source<'a>(
+    world: &World<'a>,
+    wanted: &'a Wanted<'a>,
+    queue: QueueId,
+    policy: PreemptionPolicy,
+) -> Option<(&'a CandidateKey, Allowed<'a>)> {
+    let mut allowed = allowed(world, wanted, queue, policy);
+    Some((allowed.first()?, allowed))
+}
+
+/// The other ClusterQueues with candidates (rules/04 §4.2).
+fn collect<'a>(
+    world: &World<'a>,
     tree: &Tree,
     preemptor: &Preemptor,
     demand: &Demand,
+    wanted: &'a Wanted<'a>,
     preemption: &Preemption,
-) -> Vec<Source> {
+) -> Vec<Source<'a>> {
     let mut sources = Vec::new();
     if preemption.reclaim_within_cohort == PreemptionPolicy::Never {
         return sources;
@@ -118,8 +140,10 @@ fn collect(
             meeting = tree.parent(cohort);
         };
         let Some(&(ancestor, advantage)) = ancestor.filter(|(_, advantage)| *advantage || takes_all) else { continue };
-        if let Some(queue) = world.queue_at(node) {
-            sources.push(Source { queue, row, advantage, ancestor: Some(ancestor) });
+        if let Some(queue) = world.queue_at(node)
+            && let Some((first, rest)) = source(world, wanted, queue, preemption.reclaim_within_cohort)
+        {
+            sources.push(Source { queue, first, rest, row, advantage, ancestor: Some(ancestor) });
         }
     }
     sources
@@ -146,53 +170,36 @@ struct Search<'a> {
     preemptor: &'a Preemptor,
     demand: &'a Demand,
     preemption: &'a Preemption,
-    others: &'a [Source],
+    own: Option<Source<'a>>,
+    others: Vec<Source<'a>>,
 }
 
 impl<'a> Search<'a> {
-    fn candidates(&self, source: &Source, policy: PreemptionPolicy) -> (QueueId, Allowed<'a>) {
-        (source.queue, allowed(self.world, self.wanted, source.queue, policy))
-    }
-
-    fn others(&self, advantage: bool) -> impl Iterator<Item = &'a Source> + use<'a> {
+    fn others(&self, advantage: bool) -> impl Iterator<Item = &Source<'a>> {
         self.others.iter().filter(move |source| source.advantage == advantage)
     }
 
     /// Candidates with advantage, candidates by priority, candidates of the own ClusterQueue.
-    fn streams(&self, allow_borrowing: bool) -> [(Merged<'a>, Vec<Source>); 3] {
-        let of = |sources: Vec<Source>, policy: PreemptionPolicy| {
-            (Merged::new(sources.iter().map(|source| self.candidates(source, policy)).collect()), sources)
-        };
+    fn streams(&self, allow_borrowing: bool) -> [(Merged<'a>, Vec<&Source<'a>>); 3] {
         // While borrowing nobody without advantage is preempted, unless the ClusterQueue says so.
         let by_priority = !allow_borrowing || borrow_within_cohort(self.preemption).is_some();
-        [
-            of(self.others(true).copied().collect(), self.preemption.reclaim_within_cohort),
-            of(self.others(false).filter(|_| by_priority).copied().collect(), self.preemption.reclaim_within_cohort),
-            of(vec![self.own()], self.preemption.within_cluster_queue),
-        ]
-    }
-
-    fn has_others(&self, advantage: bool) -> bool {
-        let policy = self.preemption.reclaim_within_cohort;
-        self.others(advantage).any(|source| self.candidates(source, policy).1.next().is_some())
-    }
-
-    fn own(&self) -> Source {
-        Source { queue: self.preemptor.queue, row: self.preemptor.row, advantage: false, ancestor: None }
-    }
-
-    fn has_candidates(&self) -> bool {
-        self.candidates(&self.own(), self.preemption.within_cluster_queue).1.next().is_some()
-            || self.has_others(true)
-            || self.has_others(false)
+        let sources = [
+            self.others(true).collect(),
+            self.others(false).filter(|_| by_priority).collect(),
+            self.own.iter().collect::<Vec<_>>(),
+        ];
+        sources.map(|sources| {
+            let all = sources.iter().map(|source| (source.queue, source.first, source.rest.clone()));
+            (Merged::new(all), sources)
+        })
     }
 
     /// Which attempts are made: is borrowing allowed in each (rules/04 §4.3)?
     fn attempts(&self, tree: &Tree) -> &'static [bool] {
         let forbidden = borrow_within_cohort(self.preemption).is_none();
         let under = || self.demand.is_under_nominal(tree, self.preemptor.row);
-        let has_hierarchy = self.has_others(true);
-        if (forbidden && !under()) || !(has_hierarchy || self.has_others(false)) {
+        let has_hierarchy = self.others(true).next().is_some();
+        if (forbidden && !under()) || !(has_hierarchy || self.others(false).next().is_some()) {
             &[true]
         } else if forbidden && !has_hierarchy {
             &[false, true]
@@ -201,7 +208,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn kind(&self, candidate: &Candidate<'_>, source: &Source) -> Kind {
+    fn kind(&self, candidate: &Candidate<'_>, source: &Source<'_>) -> Kind {
         if source.ancestor.is_none() {
             return Kind::WithinQueue;
         }
@@ -221,10 +228,9 @@ impl<'a> Search<'a> {
         let patience = patience(1 + self.others.len());
         for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
-                while let Some(candidate) =
-                    stream.next(only_evicted, |source| self.is_exhausted(tree, &sources[source]))
+                while let Some(candidate) = stream.next(only_evicted, |source| self.is_exhausted(tree, sources[source]))
                 {
-                    let source = &sources[candidate.source];
+                    let source = sources[candidate.source];
                     let kind = self.kind(&candidate, source);
                     if allow_borrowing && kind == Kind::NoBorrow {
                         continue;
@@ -249,14 +255,14 @@ impl<'a> Search<'a> {
     }
 
     fn is_hopeless(&self, tree: &mut Tree) -> bool {
-        let of = |source: Source, policy| (source.queue, source.row, policy);
-        let others = self.others.iter().map(|&source| of(source, self.preemption.reclaim_within_cohort));
-        let queues = others.chain([of(self.own(), self.preemption.within_cluster_queue)]);
+        let of = |source: &Source<'_>, policy| (source.queue, source.row, policy);
+        let others = self.others.iter().map(|source| of(source, self.preemption.reclaim_within_cohort));
+        let queues = others.chain(self.own.iter().map(|own| of(own, self.preemption.within_cluster_queue)));
         is_hopeless(self.world, tree, self.preemptor, self.demand, self.wanted, queues)
     }
 
     /// Is nothing to be gained any more by preempting there? As victims are only taken out, that stays so.
-    fn is_exhausted(&self, tree: &Tree, source: &Source) -> bool {
+    fn is_exhausted(&self, tree: &Tree, source: &Source<'_>) -> bool {
         let Some(ancestor) = source.ancestor else { return false };
         // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
         let path = std::iter::successors(Some(source.row), |&row| tree.parent(row));
