@@ -1,4 +1,4 @@
-"""The benchmark programs of `benches/engine`: built, run, and their instructions counted."""
+"""The benchmark programs of `benches/engine`: built, run, and what they do counted."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benches.machine import ROOT
 
-__all__ = ["build", "instructions", "kernel_names", "lines", "time_kernels"]
+__all__ = ["Counts", "allocations", "build", "counts", "kernel_names", "lines", "read_counts", "time_kernels"]
+
+_CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64")
+"""Of the same size on every machine, so that misses can be compared."""
 
 
 def build(root: Path = ROOT, target: Path | None = None) -> Path:
@@ -55,29 +59,74 @@ def kernel_names(programs: Path) -> list[str]:
     return done.stdout.split()
 
 
-def time_kernels(programs: Path, *, seconds: float, names: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-    """Times kernels for about so many seconds each: `best_ns`, `median_ns` and `runs` by name."""
-    arguments = ["--json", "--seconds", str(seconds), *names]
+def time_kernels(
+    programs: Path, *, seconds: float, names: Sequence[str] = (), growing: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Times kernels for about so many seconds each.
+
+    Args:
+        programs: Where they were built.
+        seconds: For each.
+        names: Parts of their names; none: all.
+        growing: Those that come in a series of sizes, instead of those of the table?
+
+    Returns:
+        By name: `best_ns`, `median_ns`, `runs`, and `heads` where it is a cycle.
+    """
+    arguments = ["--json", "--seconds", str(seconds), *["--growing"] * growing, *names]
     return {line.pop("name"): line for line in lines(programs / "kernels", *arguments)}
 
 
-def instructions(programs: Path, name: str) -> int | None:
-    """How many instructions one call of a kernel takes. Says the same on a busy machine as on a quiet one.
+def allocations(programs: Path, names: Sequence[str] = ()) -> dict[str, float]:
+    """How often one call of each kernel asks for memory, by name; parts of the names select some."""
+    return {line["name"]: line["allocations"] for line in lines(programs / "allocations", *names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What one call of a kernel does, counted on a simulated processor: the same on a busy machine as on a quiet one.
+
+    Args:
+        instructions: Instructions executed.
+        d1_misses: Reads and writes that the first cache of data did not have.
+        i1_misses: Instructions that the first cache of instructions did not have.
+    """
+
+    instructions: int
+    d1_misses: int
+    i1_misses: int
+
+
+def counts(programs: Path, name: str) -> Counts | None:
+    """Counts what one call of a kernel does.
 
     Args:
         programs: Where they were built.
         name: The kernel, in full.
 
     Returns:
-        The number; `None` without valgrind.
+        The counts; `None` without valgrind.
     """
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         options = ["--tool=callgrind", "--toggle-collect=*rows::measured*", f"--callgrind-out-file={folder}/out"]
-        command = [valgrind, *options, str(programs / "kernels"), "--once", name]
+        command = [valgrind, *options, *_CACHES, str(programs / "kernels"), "--once", name]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     calls: Mapping[str, int] = {line["name"]: line["calls"] for line in map(json.loads, done.stdout.splitlines())}
-    return round(int(found[1]) / calls[name]) if found and name in calls else None
+    return read_counts(done.stderr, calls[name]) if name in calls else None
+
+
+def read_counts(told: str, calls: int) -> Counts | None:
+    """Counts of one call, from what callgrind says at its end of so many; `None` if it says nothing."""
+    events = re.search(r"Events\s*:(.*)", told)
+    collected = re.search(r"Collected\s*:(.*)", told)
+    if events is None or collected is None:
+        return None
+    total = dict(zip(events[1].split(), map(int, collected[1].split()), strict=True))
+
+    def of_a_call(*names: str) -> int:
+        return round(sum(total[name] for name in names) / calls)
+
+    return Counts(of_a_call("Ir"), of_a_call("D1mr", "D1mw"), of_a_call("I1mr"))

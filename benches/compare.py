@@ -55,7 +55,8 @@ def _compare(base: Path, now: Path, options: argparse.Namespace) -> None:
                 best[side][name] = min(figure["best_ns"], best[side].get(name, float("inf")))
     rows = []
     for name in names:
-        counts = [binaries.instructions(programs, name) for programs in (base, now)]
+        found = [binaries.counts(programs, name) for programs in (base, now)]
+        counts = [None if it is None else it.instructions for it in found]
         times = [side.get(name) for side in best]
         texts = [[count(c) for c in counts], [duration(t) for t in times]]
         rows.append([name, *texts[0], change(*counts), *texts[1], change(*times)])

@@ -21,6 +21,9 @@ from benches import binaries, figures  # after the path to it is known
 from benches.figures import count, duration, ratio
 from benches.machine import Machine, revision
 
+# Key and title.
+COUNTS = {"instructions": "instructions", "d1_misses": "D1 misses", "i1_misses": "I1 misses"}
+COUNTED = COUNTS | {"allocations": "allocations"}
 NO_COPY = "nothing (no copy)"
 """A cycle works on the state itself, under a journal."""
 
@@ -32,7 +35,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="for each kernel")
     parser.add_argument("--scenarios", type=Path, help="folder with recorded scenarios (.jsonl.gz)")
     parser.add_argument("--runs", type=int, default=3, help="of each scenario, of which the fastest counts")
-    parser.add_argument("--no-instructions", action="store_true", help="do not count instructions")
+    parser.add_argument("--no-instructions", action="store_true", help="do not count instructions and misses")
     options = parser.parse_args()
     recorded = figures.recorded()
     programs = binaries.build()
@@ -40,11 +43,14 @@ def main() -> None:
     print(f"{busy.cpu}, {busy.busy()}\n")
 
     kernels = binaries.time_kernels(programs, seconds=options.seconds, names=options.names)
+    allocations = binaries.allocations(programs, options.names)
     for name, figure in kernels.items():
-        figure["instructions"] = None if options.no_instructions else binaries.instructions(programs, name)
+        counted = None if options.no_instructions else binaries.counts(programs, name)
+        figure |= dict.fromkeys(COUNTS) if counted is None else asdict(counted)
+        figure["allocations"] = allocations[name]
     print(kernel_table(kernels, recorded["kernels_ns"]))
     if not options.no_instructions and any(figure["instructions"] is None for figure in kernels.values()):
-        print("\nInstructions are not counted: there is no valgrind here.")
+        print("\nInstructions and misses are not counted: there is no valgrind here.")
 
     runs = {}
     with _scenarios(options.scenarios) as scenarios:
@@ -72,20 +78,21 @@ def _scenarios(folder: Path | None) -> Iterator[list[str]]:
 
 
 def kernel_table(kernels: Mapping[str, Any], recorded: Mapping[str, float]) -> str:
-    """Time of a call, the instructions in it, and what Kueue took."""
+    """Time of a call, what is counted of it, and what Kueue took."""
     rows = [
         [
             name,
             duration(figure["best_ns"]),
             duration(figure["median_ns"]),
-            count(figure["instructions"]),
+            *(count(figure[key]) for key in COUNTED),
             duration(recorded.get(name)),
             ratio(figure["best_ns"], recorded.get(name)),
         ]
         for name, figure in kernels.items()
     ]
-    rows += [[name, NO_COPY, "-", "0", duration(theirs), "-"] for name, theirs in views(recorded).items()]
-    return figures.table(["one call", "best", "median", "instructions", "Kueue", "ratio"], rows)
+    nothing = ["0"] * len(COUNTED)
+    rows += [[name, NO_COPY, "-", *nothing, duration(theirs), "-"] for name, theirs in views(recorded).items()]
+    return figures.table(["one call", "best", "median", *COUNTED.values(), "Kueue", "ratio"], rows)
 
 
 def views(recorded: Mapping[str, float]) -> dict[str, float]:

@@ -72,6 +72,7 @@ pub fn preempting_rows(sizes: &[usize]) -> Vec<Row> {
                 assert!(n_victims.values().all(|&n| n == N_VICTIMS), "{n_victims:?}");
             },
         )
+        .of_heads(n_heads)
     };
     sizes.iter().map(row).collect()
 }
@@ -80,6 +81,7 @@ fn row(name: String, n_admitted: usize, n_pending: usize, state: impl Fn() -> En
     cycle(name, state, move |decision| {
         assert_eq!((decision.admissions.len(), decision.pending.len()), (n_admitted, n_pending));
     })
+    .of_heads(n_admitted + n_pending)
 }
 
 /// The first cycle of a state. That is new for each sample, since the copies of one share what a cycle writes to. Decision

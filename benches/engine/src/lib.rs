@@ -4,13 +4,15 @@
 //! |---|---|
 //! | [`rows`] | what a row of a table is, and how it is measured |
 //! | [`objects`] | the objects that states are made of |
-//! | [`cycles`], [`assignments`], [`victims`], [`views`], [`passing`] | states of `kernels`; Kueue was measured with some |
+//! | [`cycles`], [`assignments`], [`victims`], [`views`], [`passing`] | states of a known size; Kueue was measured with some |
+//! | [`kernels`] | all rows, and those that are asked for by name |
 //! | [`memory`] | what the process takes |
 #![forbid(unsafe_code)]
 
 pub mod assignments;
 pub mod cycles;
 mod head;
+pub mod kernels;
 pub mod memory;
 pub mod objects;
 pub mod passing;

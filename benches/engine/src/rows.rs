@@ -2,17 +2,36 @@
 //!
 //! What is measured is the time that the processor spent on this thread, as that of a busy machine is still of use: other
 //! programs that run in between do not count, though they take the caches. The engine has one thread and waits for nothing.
+//! Allocations are counted in programs that allocate with [`INSTRUMENTED_SYSTEM`], which is too slow to be timed.
 
 // A clock is what a benchmark is for.
 #![allow(clippy::disallowed_methods)]
 
 use std::hint::black_box;
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use stats_alloc::INSTRUMENTED_SYSTEM;
 
-/// Takes one sample: how long so many calls take. What has to be reset is reset outside of that time.
-pub type Sampler = Box<dyn FnMut(u32) -> Duration>;
+/// Takes one sample of so many calls. What has to be reset is reset outside of what is measured.
+pub type Sampler = Box<dyn FnMut(u32) -> Sample>;
+
+/// What some calls took.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Time.
+    pub time: Duration,
+    /// How often they asked for memory, to grow what they had included; 0 where that is not counted.
+    pub n_allocations: usize,
+}
+
+impl AddAssign for Sample {
+    fn add_assign(&mut self, other: Self) {
+        self.time += other.time;
+        self.n_allocations += other.n_allocations;
+    }
+}
 
 /// One row of a table.
 pub struct Row {
@@ -20,6 +39,8 @@ pub struct Row {
     pub name: String,
     /// Calls of a sample; more than one for what a clock could not tell.
     pub n_calls: u32,
+    /// Heads of a call, which is a cycle; `None`: it is none.
+    pub n_heads: Option<usize>,
     /// Builds the state.
     pub prepare: Box<dyn Fn() -> Sampler>,
 }
@@ -38,7 +59,12 @@ pub struct Figure {
 impl Row {
     /// A row whose state is built by `prepare`.
     pub fn new(name: String, n_calls: u32, prepare: impl Fn() -> Sampler + 'static) -> Self {
-        Self { name, n_calls, prepare: Box::new(prepare) }
+        Self { name, n_calls, n_heads: None, prepare: Box::new(prepare) }
+    }
+
+    /// The same as a cycle with so many heads.
+    pub fn of_heads(self, n_heads: usize) -> Self {
+        Self { n_heads: Some(n_heads), ..self }
     }
 
     /// Warms up, then takes samples for about `budget`, at least 5 and at most 500.
@@ -48,23 +74,30 @@ impl Row {
         let began = Instant::now();
         let mut samples: Vec<f64> = Vec::new();
         while samples.len() < 5 || (samples.len() < 500 && began.elapsed() < budget) {
-            samples.push(sampler(self.n_calls).as_secs_f64() * 1e9 / f64::from(self.n_calls));
+            samples.push(sampler(self.n_calls).time.as_secs_f64() * 1e9 / f64::from(self.n_calls));
         }
         samples.sort_by(f64::total_cmp);
         Figure { best_ns: samples[0], median_ns: samples[samples.len() / 2], n_samples: samples.len() }
     }
 
-    /// Takes a single sample, for a tool that counts instructions in [`measured`].
-    pub fn once(&self) {
-        (self.prepare)()(self.n_calls);
+    /// Takes a single sample, for what is counted: in it, or by a tool in [`measured`].
+    pub fn once(&self) -> Sample {
+        (self.prepare)()(self.n_calls)
     }
 }
 
-/// How long so many calls take, and what the last of them gave.
-pub fn timed<T>(n_calls: u32, call: impl FnMut() -> T) -> (Duration, T) {
+/// What so many calls take, and what the last of them gave.
+pub fn timed<T>(n_calls: u32, call: impl FnMut() -> T) -> (Sample, T) {
+    let n_before = n_allocations();
     let began = time_of_thread();
     let last = measured(n_calls, call);
-    (time_of_thread() - began, last)
+    let time = time_of_thread() - began;
+    (Sample { time, n_allocations: n_allocations() - n_before }, last)
+}
+
+fn n_allocations() -> usize {
+    let stats = INSTRUMENTED_SYSTEM.stats();
+    stats.allocations + stats.reallocations
 }
 
 /// Memory of somebody else, more than the caches hold: what is read after it comes from memory.
@@ -78,9 +111,9 @@ impl Default for OtherMemory {
 }
 
 impl OtherMemory {
-    /// How long so many calls take that find the caches cold, and what the last of them gave. Each is timed on its own, so
-    /// that reading the clock is in its time.
-    pub fn timed<T>(&self, n_calls: u32, mut call: impl FnMut() -> T) -> (Duration, T) {
+    /// What so many calls take that find the caches cold, and what the last of them gave. Each is timed on its own, so that
+    /// reading the clock is in its time.
+    pub fn timed<T>(&self, n_calls: u32, mut call: impl FnMut() -> T) -> (Sample, T) {
         let cold = |call: &mut _| {
             black_box(self.0.iter().step_by(64 / size_of::<u64>()).sum::<u64>());
             timed(1, call)

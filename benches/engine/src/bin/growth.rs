@@ -98,7 +98,7 @@ fn share_ns(engine: &Engine) -> f64 {
         state.forest.tree(tree).share(row, state.forest.weight(node), state.forest.resources_of(tree), &[])
     };
     let (took, ()) = timed(N_ROUNDS, || nodes.iter().for_each(|&node| _ = black_box(share(node))));
-    took.as_secs_f64() * 1e9 / f64::from(N_ROUNDS) / nodes.len() as f64
+    took.time.as_secs_f64() * 1e9 / f64::from(N_ROUNDS) / nodes.len() as f64
 }
 
 /// Eight shapes and three priorities.
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
     for first in (0..size.n_pending).step_by(N_AT_ONCE) {
         let numbers = first..size.n_pending.min(first + N_AT_ONCE);
         let mut objects = Some(workloads(size, numbers));
-        load += timed(1, || engine.apply(objects.take().expect("once"), BASE)).0;
+        load += timed(1, || engine.apply(objects.take().expect("once"), BASE)).0.time;
     }
     let after = Memory::read();
 
@@ -139,7 +139,7 @@ fn main() -> ExitCode {
         let n_heads = size.n_queues.min(size.n_pending.saturating_sub((n - 1) * size.n_queues));
         assert_eq!(decision.admissions.len(), n_heads, "in cycle {n} of {} heads", n_heads);
         if n_heads == size.n_queues {
-            cycles.push(took.as_secs_f64() * 1e9);
+            cycles.push(took.time.as_secs_f64() * 1e9);
         }
         let key = |namespace: &str, name: &str| engine.state.workloads.find(namespace, name).expect("it was admitted");
         reserved.extend(decision.admissions.iter().map(|admitted| key(admitted.key.namespace(), admitted.key.name())));
@@ -163,7 +163,7 @@ fn main() -> ExitCode {
             "cycle_ns": cycles.first(),
             "heads": size.n_queues,
             "share_ns": size.is_fair.then(|| share_ns(&engine)),
-            "finish_ns_per_workload": finish.as_secs_f64() * 1e9 / n_finished as f64,
+            "finish_ns_per_workload": finish.time.as_secs_f64() * 1e9 / n_finished as f64,
         })
     );
     ExitCode::SUCCESS

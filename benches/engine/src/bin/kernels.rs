@@ -1,14 +1,15 @@
-//! How long single steps of the engine take: `kernels [--json] [--list] [--once] [--seconds S] [NAME...]`.
+//! How long single steps of the engine take: `kernels [--json] [--list] [--once] [--growing] [--seconds S] [NAME...]`.
 //!
-//! A NAME selects the row of that name, or else the rows whose names contain it. `--once` takes a single sample of each, without a clock, for a tool that
-//! counts instructions in `rows::measured`. Each row checks its outcome.
+//! A NAME selects the row of that name, or else the rows whose names contain it. `--once` takes a single sample of each,
+//! for a tool that counts instructions in `rows::measured`. `--growing` takes the rows that come in a series of sizes. Each
+//! row checks its outcome.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 use std::time::Duration;
 
+use kueuecore_bench::kernels;
 use kueuecore_bench::rows::Row;
-use kueuecore_bench::{assignments, cycles, passing, victims, views};
 use serde_json::json;
 
 /// Many small pieces come and go in a cycle.
@@ -20,6 +21,7 @@ struct Options {
     json: bool,
     list: bool,
     once: bool,
+    growing: bool,
     seconds: Option<f64>,
     names: Vec<String>,
 }
@@ -32,6 +34,7 @@ fn options() -> Result<Options, String> {
             "--json" => options.json = true,
             "--list" => options.list = true,
             "--once" => options.once = true,
+            "--growing" => options.growing = true,
             "--seconds" => {
                 let seconds = arguments.next().and_then(|text| text.parse().ok()).filter(|s: &f64| *s >= 0.0);
                 options.seconds = Some(seconds.ok_or("--seconds: a number of seconds is missing")?);
@@ -51,15 +54,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let rows = [cycles::rows(), assignments::rows(), victims::rows(), views::rows(), passing::rows()];
-    let rows: Vec<Row> = rows.into_iter().flatten().collect();
-    let selects = |name: &String, row: &Row| match rows.iter().any(|row| row.name == *name) {
-        true => row.name == *name,
-        false => row.name.contains(name.as_str()),
-    };
-    let is_wanted = |row: &&Row| options.names.is_empty() || options.names.iter().any(|name| selects(name, row));
+    let rows = if options.growing { kernels::growing() } else { kernels::rows() };
     let budget = Duration::try_from_secs_f64(options.seconds.unwrap_or(1.0)).unwrap_or(Duration::MAX);
-    for row in rows.iter().filter(is_wanted) {
+    for row in &kernels::select(rows, &options.names) {
         if options.list {
             println!("{}", row.name);
         } else if options.once {
@@ -76,7 +73,9 @@ fn print(row: &Row, budget: Duration, as_json: bool) {
     let figure = row.measure(budget);
     let (best, median) = (figure.best_ns, figure.median_ns);
     if as_json {
-        let line = json!({"name": row.name, "best_ns": best, "median_ns": median, "runs": figure.n_samples});
+        let line = json!({
+            "name": row.name, "heads": row.n_heads, "best_ns": best, "median_ns": median, "runs": figure.n_samples,
+        });
         println!("{line}");
     } else {
         println!("{:<52} {:>12} {:>12}  {} runs", row.name, duration(best), duration(median), figure.n_samples);

@@ -79,7 +79,7 @@ fn main() {
         let preemptions: usize = run.log.cycles.iter().map(|cycle| cycle.decision.preemptions.len()).sum();
         let finished = run.log.steps.iter().filter(|(_, step, _)| *step == Step::Finished).count();
         let name = std::path::Path::new(&path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let (read_s, run_s) = (read.as_secs_f64(), took.as_secs_f64());
+        let (read_s, run_s) = (read.time.as_secs_f64(), took.time.as_secs_f64());
         let peak_bytes = Memory::read().peak_bytes;
         if !flags.is_empty() {
             let line = json!({
