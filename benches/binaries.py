@@ -124,7 +124,7 @@ def read_counts(told: str, calls: int) -> Counts | None:
     collected = re.search(r"Collected\s*:(.*)", told)
     if events is None or collected is None:
         return None
-    total = dict(zip(events[1].split(), map(int, collected[1].split()), strict=True))
+    total: dict[str, int] = dict(zip(events[1].split(), map(int, collected[1].split()), strict=True))
 
     def of_a_call(*names: str) -> int:
         return round(sum(total[name] for name in names) / calls)

@@ -1,13 +1,12 @@
-"""How time and memory grow with the cluster: `make bench-growth`.
+"""How time and memory grow with the cluster, and single steps with their sizes: `make bench-growth`.
 
-One size is changed and the others stay; each point is a process of its own. The slope is that of the logarithms over
-the larger half of the points: 1 is linear, 0 does not grow.
+One size is changed and the others stay; each point of a cluster is a process of its own. The slope is that of the
+logarithms over the larger half of the points: 1 is linear, 0 does not grow.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,8 +17,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benches import binaries, figures  # after the path to it is known
 from benches.figures import duration
+from benches.growing import SERIES, growing_table
 from benches.machine import Machine, revision
 from benches.plots import Line, log_log
+from benches.slopes import larger_half, signed, slope
 
 # What is changed, what it is called, its values, and the other sizes.
 SIZES: dict[str, tuple[str, list[int], dict[str, int]]] = {
@@ -44,6 +45,7 @@ def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, help="of each point, of which the least counts")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each point of single steps")
     options = parser.parse_args()
     programs = binaries.build()
     machine = Machine.read()
@@ -54,7 +56,11 @@ def main() -> None:
             points = [_point(programs, dimension, value, fair, options.runs) for value in SIZES[dimension][1]]
             series.append({"dimension": dimension, "fair": fair, "points": points, "slopes": _slopes(points)})
             print(f"\n{series_table(series[-1])}", flush=True)
-    figures.keep("growth", {"revision": revision(), "machine": asdict(machine), "series": series})
+    steps = binaries.time_kernels(programs, seconds=options.seconds, growing=True)
+    for those in SERIES.values():
+        print(f"\n{growing_table(steps, those)}")
+    kept = {"revision": revision(), "machine": asdict(machine), "series": series, "steps": steps}
+    figures.keep("growth", kept)
 
 
 def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) -> dict[str, Any]:
@@ -81,18 +87,7 @@ def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) ->
 
 
 def _slopes(points: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    larger = points[-(len(points) // 2 + 1) :]
-    return {key: slope([(p["size"], p[key]) for p in larger if p[key]]) for key in COLUMNS}
-
-
-def slope(points: Sequence[tuple[float, float]]) -> float | None:
-    """The slope of the line through the logarithms with the least squares."""
-    if len(points) < 2:
-        return None
-    xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
-    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
-    above = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
-    return above / sum((x - mean_x) ** 2 for x in xs)
+    return {key: slope([(p["size"], p[key]) for p in larger_half(points) if p[key]]) for key in COLUMNS}
 
 
 def plot(dimension: str, series: Sequence[Mapping[str, Any]], head_ns: float) -> str:
@@ -115,7 +110,7 @@ def plot(dimension: str, series: Sequence[Mapping[str, Any]], head_ns: float) ->
 
 def _line(name: str, series: Mapping[str, Any], key: str) -> Line:
     slope, points = series["slopes"][key], series["points"]
-    told = "" if slope is None else f", slope {slope:+.2f}"
+    told = "" if slope is None else f", slope {signed(slope)}"
     return Line(name + told, [(point["size"], point[key]) for point in points if point[key]])
 
 
@@ -126,16 +121,14 @@ def kueues_tournament(points: Sequence[Mapping[str, Any]], head_ns: float) -> Li
     """
     share_ns = min(point["share_ns"] for point in points)
     modelled = [(n, n * head_ns + n * (n + 1) / 2 * share_ns) for n in (point["size"] for point in points)]
-    larger = modelled[-(len(modelled) // 2 + 1) :]
-    return Line(f"Kueue, modelled, slope {slope(larger):+.2f}", modelled, is_model=True)
+    return Line(f"Kueue, modelled, slope {signed(slope(larger_half(modelled)))}", modelled, is_model=True)
 
 
 def series_table(series: Mapping[str, Any]) -> str:
     """The points of one series, and their slopes below."""
     title = SIZES[series["dimension"]][0] + (", fair sharing" if series["fair"] else "")
     rows = [[f"{p['size']:,}", *(_cell(key, p[key]) for key in COLUMNS)] for p in series["points"]]
-    slopes = [series["slopes"][key] for key in COLUMNS]
-    rows.append(["slope", *("-" if slope is None else f"{slope:+.2f}" for slope in slopes)])
+    rows.append(["slope", *(signed(series["slopes"][key]) for key in COLUMNS)])
     return figures.table([title, *COLUMNS.values()], rows, n_left=0)
 
 

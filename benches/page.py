@@ -13,9 +13,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benches import figures  # after the path to it is known
 from benches.endurance import endurance_table
 from benches.figures import count, duration, ratio
+from benches.growing import SERIES, growing_plot, growing_table
 from benches.growth import SIZES, plot, series_table
 from benches.machine import ROOT
-from benches.measure import NO_COPY, run_table, views
+from benches.measure import COUNTED, NO_COPY, run_table, views
+from benches.shapes import shapes_of
 
 PAGE = ROOT / "docs/performance.md"
 PLOTS = ROOT / "docs/performance"
@@ -30,8 +32,11 @@ Written by `make performance` from figures of {date}. Do not edit it: run the co
 - Measured at commit {revision}, on {cpu}, {n_cores} cores, {memory_gib} GiB, {system}; load average while
   measuring: {load}. {busy}
 - Times are those that the processor spent on it: other programs on a busy machine take its caches, but do not count.
-- **best** is the least of several samples, **median** the one in the middle, **instructions** what one call executes,
-  as valgrind counts it: it is the same on a busy machine, and is what to compare between commits.
+- **best** is the least of several samples, **median** the one in the middle.
+- **instructions** is what one call executes, as valgrind counts it: it is the same on a busy machine, and is what to
+  compare between commits. **D1 misses** and **I1 misses** are accesses to data and instructions that first caches of
+  32 KiB each do not have, in a model of a processor: what instructions do not say of the time. **allocations** is how
+  often one call asks for memory.
 - **Kueue** is a recorded figure of Kueue at commit {kueue}, of another day and another machine; take a ratio to it as
   an order of magnitude. Machine: {kueue_machine}.
 """
@@ -44,15 +49,14 @@ _KERNELS = """\
 
 Each row checks that it decides what Kueue decides. **off** is how many times longer than the goal the best sample took.
 
-- `Cycle`: one cycle with 1,000 heads in 10 cohorts of 100 ClusterQueues: all fit, all borrow, or none fits.
-- `Assign`: one flavor assignment in a cohort of 100 ClusterQueues: the first flavor fits, the last one, or none.
-- `Preempt`: one search for victims.
-- `View`: a consistent view of 1,000 ClusterQueues. Kueue copies its state for each cycle. The engine takes no view: a
-  cycle works on the state itself, under a journal, and takes trials back.
-- `WhatIf`: the smallest question that needs such a view: what would become of a workload?
+{shapes}
 
 **From Python** is the same state through the package: a cycle, or else `Engine.what_if` about the same head, which
 reads the Workload as JSON, assigns flavors, looks for victims and words the answer.
+"""
+
+_HEADS = """\
+What a head takes of these cycles:
 """
 
 _RUNS = """\
@@ -87,6 +91,13 @@ process takes from the system, so they are told only of 100,000 workloads and mo
 tournament. Both axes of the plots are logarithmic, so that a power is a straight line.
 
 Measured at commit {revision}; load average {load}.
+"""
+
+_STEPS = """\
+## Growth of single steps
+
+What grows faster than the work, or might. Slopes are again those over the larger half of the points; of the time a unit
+is shown, too, whose slope is one less.
 """
 
 _TOURNAMENT = """\
@@ -137,6 +148,8 @@ def _write_plots(growth: Mapping[str, Any] | None) -> None:
         head_ns = figures.recorded()["kernels_ns"]["Cycle/fit"] / 1000
         for dimension in SIZES:
             (PLOTS / f"{dimension}.svg").write_text(plot(dimension, growth["series"], head_ns), encoding="utf-8")
+        for name, steps in SERIES.items():
+            (PLOTS / f"{name}.svg").write_text(growing_plot(growth["steps"], steps), encoding="utf-8")
 
 
 def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
@@ -149,8 +162,11 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
         kueue=recorded["commit"],
         kueue_machine=recorded["machine"],
     )
-    yield _KERNELS
-    yield _kernels(engine["kernels"], figures.goals()["kernels_ns"], recorded["kernels_ns"], _steps()) + "\n"
+    kernels = engine["kernels"]
+    yield _KERNELS.format(shapes=shapes_of([*kernels, *views(recorded["kernels_ns"])]))
+    yield _kernels(kernels, figures.goals()["kernels_ns"], recorded["kernels_ns"], _steps()) + "\n"
+    yield _HEADS
+    yield heads_table(kernels) + "\n"
     if engine["runs"]:
         yield _RUNS
         yield run_table(engine["runs"], recorded["runs"]) + "\n"
@@ -167,6 +183,12 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
             for series in growth["series"]:
                 if series["dimension"] == dimension:
                     yield series_table(series) + "\n"
+        yield _STEPS
+        for name, steps in SERIES.items():
+            yield f"### {steps.title[0].upper()}{steps.title[1:]}\n"
+            yield f"{shapes_of(steps.lines.values())}\n"
+            yield f"![Time over {steps.title}]({PLOTS.name}/{name}.svg)\n"
+            yield growing_table(growth["steps"], steps) + "\n"
     endurance = figures.kept("endurance")
     if endurance is not None:
         load = _load(endurance["machine"])
@@ -198,12 +220,22 @@ def _kernels(
     for name, figure in kernels.items():
         best, goal, theirs = figure["best_ns"], goals.get(name), recorded.get(name)
         cells = [duration(goal), duration(best), _off(best, goal), duration(figure["median_ns"])]
-        counted = [count(figure["instructions"]), duration(steps.get(name))]
+        counted = [*(count(figure[key]) for key in COUNTED), duration(steps.get(name))]
         rows.append([f"`{name}`", *cells, *counted, duration(theirs), ratio(best, theirs)])
     for name, theirs in views(recorded).items():
-        rows.append([f"`{name}`", "-", NO_COPY, "-", "-", "0", "-", duration(theirs), "-"])
-    head = ["one call", "goal", "best", "off", "median", "instructions", "from Python", "Kueue", "Kueue / best"]
+        rows.append([f"`{name}`", "-", NO_COPY, "-", "-", *["0"] * len(COUNTED), "-", duration(theirs), "-"])
+    head = ["one call", "goal", "best", "off", "median", *COUNTED.values(), "from Python", "Kueue", "Kueue / best"]
     return figures.table(head, rows)
+
+
+def heads_table(kernels: Mapping[str, Any]) -> str:
+    """What the cycles among the kernels take for each of their heads."""
+    rows = []
+    for name, figure in kernels.items():
+        if n_heads := figure["heads"]:
+            each = [None if figure[key] is None else figure[key] / n_heads for key in COUNTED]
+            rows.append([f"`{name}`", f"{n_heads:,}", duration(figure["best_ns"] / n_heads), *map(count, each)])
+    return figures.table(["a head of", "heads", "best", *COUNTED.values()], rows)
 
 
 def _calls() -> list[Any]:

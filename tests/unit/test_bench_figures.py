@@ -5,11 +5,16 @@ from xml.etree import ElementTree
 import pytest
 
 from benches import figures
-from benches.binaries import kernel_names, lines
+from benches.binaries import Counts, kernel_names, lines, read_counts
 from benches.compare import change
 from benches.endurance import endurance_table
-from benches.growth import kueues_tournament, slope
+from benches.growing import SERIES, growing_plot, growing_table
+from benches.growth import kueues_tournament
+from benches.measure import kernel_table
+from benches.page import heads_table
 from benches.plots import Line, log_log
+from benches.shapes import SHAPES, group_of, shapes_of
+from benches.slopes import slope
 
 
 @pytest.mark.parametrize(
@@ -96,6 +101,90 @@ def test_memory_over_time_is_told_beside_what_it_was_at_first() -> None:
         "|        100,000 | 100.0 MiB |  +0.0 % |          20.0 µs |",
         "|      1,000,000 | 128.0 MiB | +28.0 % |          30.0 µs |",
     ]
+
+
+def test_what_callgrind_says_of_several_calls_is_shared_out_among_them() -> None:
+    told = """
+==7== Events    : Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
+==7== Collected : 5000 900 400 20 30 10 1 2 3
+==7==
+==7== I   refs:      5,000
+"""
+    assert read_counts(told, calls=10) == Counts(instructions=500, d1_misses=4, i1_misses=2)
+    assert read_counts("valgrind: no such program", calls=10) is None
+
+
+KERNELS: dict[str, dict[str, float | None]] = {
+    "Cycle/fit": {
+        "heads": 1000,
+        "best_ns": 3e6,
+        "median_ns": 4e6,
+        "instructions": 19_000_000,
+        "d1_misses": 200_000,
+        "i1_misses": 177_000,
+        "allocations": 20_400,
+    },
+    "Fork/admitted=50000": {
+        "heads": None,
+        "best_ns": 8e6,
+        "median_ns": 9e6,
+        "instructions": None,
+        "d1_misses": None,
+        "i1_misses": None,
+        "allocations": 17_000,
+    },
+}
+
+
+def cells(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+
+
+def test_the_table_of_kernels_has_what_is_counted_beside_the_time() -> None:
+    head, _, fit, fork = cells(kernel_table(KERNELS, {"Cycle/fit": 66e6}))
+    assert head[3:7] == ["instructions", "D1 misses", "I1 misses", "allocations"]
+    assert fit == ["Cycle/fit", "3.00 ms", "4.00 ms", "19.0 M", "200 k", "177 k", "20.4 k", "66.0 ms", "22.0x"]
+    assert fork == ["Fork/admitted=50000", "8.00 ms", "9.00 ms", "-", "-", "-", "17.0 k", "-", "-"]
+
+
+def test_the_page_says_what_cycles_take_for_a_head() -> None:
+    _, _, *rows = cells(heads_table(KERNELS))
+    assert rows == [["`Cycle/fit`", "1,000", "3.00 µs", "19.0 k", "200", "177", "20"]], "and no other calls"
+
+
+def test_a_row_is_of_the_most_particular_group_and_all_groups_are_told_once() -> None:
+    assert group_of("Cycle/borrow/shapes=1000") == "Cycle"
+    assert group_of("Cycle/5levels/fit") == "Cycle/5levels"
+    assert group_of("Cycle/preempt-40/heads=25") == "Cycle/preempt"
+    told = shapes_of(["Cycle/fit", "Cycle/borrow", "Assign/1podset/last/cold"])
+    assert [line[:12] for line in told.splitlines() if line.startswith("- ")] == ["- `Cycle`: o", "- `Assign`: "]
+    assert max(map(len, told.splitlines())) <= 120
+
+
+def test_a_row_of_which_nobody_says_what_its_state_is_is_refused() -> None:
+    with pytest.raises(KeyError, match="Cycles/fit"):
+        shapes_of(["Cycles/fit"])
+
+
+def test_single_steps_in_a_series_of_sizes_are_a_line_with_a_slope() -> None:
+    sizes = [250, 500, 1000, 2000]
+    steps = {f"Cycle/fair-5levels/fit/heads={n}": {"best_ns": 4.0 * n * n} for n in reversed(sizes)}
+    steps |= {f"Cycle/fair-5levels/borrow/heads={n}": {"best_ns": 1000.0 * n} for n in sizes}
+    steps |= {"Cycle/preempt-40/heads=25": {"best_ns": 1.0}}
+    head, _, *rows, slopes = cells(growing_table(steps, SERIES["fair-tree"]))
+    assert head[1:] == ["all fit", "all fit, a head", "all borrow", "all borrow, a head"]
+    assert rows[0] == ["250", "250 µs", "1.00 µs", "250 µs", "1.00 µs"]
+    assert [row[0] for row in rows] == ["250", "500", "1,000", "2,000"]
+    assert slopes == ["slope", "+2.00", "+1.00", "+1.00", "+0.00"]
+    svg = growing_plot(steps, SERIES["fair-tree"])
+    assert [len(line) for line in polylines(svg)] == [4, 4]
+    assert "all fit, slope +2.00" in svg
+
+
+def test_what_grows_belongs_to_groups_that_there_are() -> None:
+    rows = [row for series in SERIES.values() for row in series.lines.values()]
+    assert {group_of(row) for row in rows} <= set(SHAPES)
+    assert all(row.count("#") == 1 for row in rows)
 
 
 def test_goals_and_recorded_figures_are_of_kernels_that_there_are() -> None:

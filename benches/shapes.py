@@ -1,0 +1,54 @@
+"""What the states of the kernels are, for the page: a line for each group of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from textwrap import fill
+
+__all__ = ["SHAPES", "group_of", "shapes_of"]
+
+SHAPES = {
+    "Cycle": "one cycle with 1,000 heads in 10 cohorts of 100 ClusterQueues: all fit, all borrow, or none fits. With "
+    "`shapes=1000` no two ask for the same",
+    "Cycle/5levels": "one cycle in a tree of five levels: a root that lends, four cohorts below each cohort, and "
+    "ClusterQueues with a head each below the last ones. All 1,000 fit, or all borrow",
+    "Cycle/fair-5levels": "one cycle with fair sharing in such a tree: a root, three levels of cohorts, and "
+    "ClusterQueues with a head each",
+    "Cycle/preempt": "one cycle in one cohort. Each head is within the quota of its ClusterQueue, which others have "
+    "borrowed, and preempts 40 of their workloads. All heads would choose the same, so that all but the first are "
+    "assigned again",
+    "Assign": "one flavor assignment in a cohort of 100 ClusterQueues: the first flavor fits, the last one, or none. "
+    "With `cold` 96 MiB of other memory are read before each call; reading the clock, some hundred nanoseconds, is in "
+    "the time",
+    "Preempt/classical": "one search for victims. Ten ClusterQueues without quota have borrowed all of the preemptor's",
+    "Preempt/hierarchical3": "the same with eighty borrowers in a tree of three levels of cohorts",
+    "Preempt/fair": "one search with fair sharing. A hundred ClusterQueues have borrowed a little each",
+    "Preempt/none-suffices": "one search in vain, which tries all 10,000 candidates: what is missing is held by "
+    "workloads of a higher priority. `flat` is one cohort with ten borrowers, `three-levels` a tree with eighty",
+    "Preempt/flavors": "one flavor assignment that looks for victims in each of eight flavors, and the victims for it. "
+    "Ten ClusterQueues without quota have borrowed all of the preemptor's in all flavors",
+    "WhatIf": "the smallest question that needs a view of 1,000 ClusterQueues: what would become of a workload",
+    "Fork": "a copy of the engine with 1,000 ClusterQueues, to try something out",
+    "Workloads": "a workload is applied, waits, and is deleted, beside 50,000 that hold quota",
+    "View": "a consistent view of 1,000 ClusterQueues. Kueue copies its state for each cycle. The engine takes none: a "
+    "cycle works on the state itself, under a journal, and takes trials back",
+}
+
+
+def group_of(name: str) -> str:
+    """The group of a row: the longest of which its name says so.
+
+    Raises:
+        KeyError: No line says what its state is.
+    """
+    groups = [group for group in SHAPES if name.startswith((f"{group}/", f"{group}-"))]
+    if not groups:
+        raise KeyError(f"{name}: benches/shapes.py does not say what its state is")
+    return max(groups, key=len)
+
+
+def shapes_of(names: Iterable[str]) -> str:
+    """A list of the groups of these rows, with what their states are."""
+    groups = dict.fromkeys(map(group_of, names))
+    lines = (f"- `{group}`: {SHAPES[group]}." for group in groups)
+    return "\n".join(fill(line, 120, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
