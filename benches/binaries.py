@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,9 @@ def read_counts(told: str, calls: int) -> Counts | None:
     collected = re.search(r"Collected\s*:(.*)", told)
     if events is None or collected is None:
         return None
-    total: dict[str, int] = dict(zip(events[1].split(), map(int, collected[1].split()), strict=True))
+    # Zeros at the end of the line are left out.
+    each = zip_longest(events[1].split(), collected[1].split(), fillvalue="0")
+    total = {event: int(number) for event, number in each}
 
     def of_a_call(*names: str) -> int:
         return round(sum(total[name] for name in names) / calls)

@@ -111,6 +111,8 @@ def test_what_callgrind_says_of_several_calls_is_shared_out_among_them() -> None
 ==7== I   refs:      5,000
 """
     assert read_counts(told, calls=10) == Counts(instructions=500, d1_misses=4, i1_misses=2)
+    short = told.replace("20 30 10 1 2 3", "20 30")
+    assert read_counts(short, calls=10) == Counts(instructions=500, d1_misses=3, i1_misses=2), "no writes missed"
     assert read_counts("valgrind: no such program", calls=10) is None
 
 
