@@ -18,7 +18,7 @@ SHAPES = {
     "borrowed, and preempts 40 of their workloads. All heads would choose the same, so that all but the first are "
     "assigned again",
     "Assign": "one flavor assignment in a cohort of 100 ClusterQueues: the first flavor fits, the last one, or none. "
-    "With `cold` 96 MiB of other memory are read before each call; reading the clock, some hundred nanoseconds, is in "
+    "With `cold` 96 MiB of other memory are read before each call; reading the clock, half a microsecond, is in "
     "the time",
     "Preempt/classical": "one search for victims. Ten ClusterQueues without quota have borrowed all of the preemptor's",
     "Preempt/hierarchical3": "the same with eighty borrowers in a tree of three levels of cohorts",
