@@ -65,6 +65,10 @@ SEED ?=
 fuzz: $(STAMPS)/extension $(STAMPS)/proof ## random worlds for SECONDS=60, or so many WORLDS=, on all cores; SEED=... plays the same again
 	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: fuzz-contests
+fuzz-contests: $(STAMPS)/extension $(STAMPS)/proof ## the same with worlds in which many contend at once: deep trees, crowds
+	$(PY) scripts/fuzz.py --contests --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
+
 HISTORIES ?= 10000
 .PHONY: fuzz-controller
 fuzz-controller: $(STAMPS)/extension ## HISTORIES=10000 in which events are lost, writes refused, processes killed; SEED=... plays them again

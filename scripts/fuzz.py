@@ -2,6 +2,7 @@
 
 Each world follows from a seed. What fails is shown as small as it becomes, as manifests and as a line to keep in
 tests/regressions/; `make fuzz SEED=...` begins with that world. At the end it says what happened in the worlds.
+With `--contests` these are contests: deep trees, many flavors, one pool for all, crowds of candidates.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from functools import partial
 
 from kueuecore.testing import History, Invariants, Limits, random_history, shown
+from kueuecore.testing.drawn_contests import random_contest
 from kueuecore.trials.comparison import compare
+from kueuecore.trials.shapes import noted_shapes
 from kueuecore.trials.shares import Shares, Witness
 from kueuecore.trials.smallest import smallest
 
@@ -26,6 +29,12 @@ WORLDS_OF_A_ROUND = 200
 # As many failures tell what is wrong.
 MOST_FAILURES = 10
 WANTED = {"preemption": 0.3, "borrowing": 0.3, "partial admission": 0.1}
+WANTED_OF_CONTESTS = {
+    "preemption": 0.5,
+    "fair sharing, deep, decisions on several branches": 0.1,
+    "many candidates suffice": 0.05,
+    "many candidates do not suffice": 0.05,
+}
 
 
 def check(history: History, *, echo: bool) -> Witness:
@@ -38,10 +47,13 @@ def check(history: History, *, echo: bool) -> Witness:
     return witness
 
 
-def world_of(seed: int) -> tuple[History, bool]:
+def world_of(seed: int, *, contests: bool) -> tuple[History, bool]:
     """The world of a seed, and whether the engine hears of its own decisions in it. One in four has a long history."""
     echo = seed % 2 == 0
-    history = random_history(seed, Limits(edges=echo), max_moves=14 if seed % 8 < 2 else 8)
+    if contests:
+        history = random_contest(seed, edges=echo)
+    else:
+        history = random_history(seed, Limits(edges=echo), max_moves=14 if seed % 8 < 2 else 8)
     return history, echo or "FlavorFungibilityPreserveScanProgress" in str(history.configuration)
 
 
@@ -60,7 +72,7 @@ def fails_as(error: Exception, echo: bool, history: History) -> bool:
     return False
 
 
-def play_round(first: int, n: int, until: float) -> tuple[Shares, dict[int, str]]:
+def play_round(first: int, n: int, until: float, contests: bool) -> tuple[Shares, dict[int, str]]:
     """Play the worlds of some seeds; returns what happened in them, and by seed what failed."""
     # Worlds are freed as they go; looking for cycles among them takes time and finds little.
     gc.disable()
@@ -68,9 +80,14 @@ def play_round(first: int, n: int, until: float) -> tuple[Shares, dict[int, str]
     for seed in range(first, first + n):
         if time.time() > until:
             break
-        history, echo = world_of(seed)
+        history, echo = world_of(seed, contests=contests)
         try:
-            shares.add(check(history, echo=echo).seen)
+            if contests:
+                with noted_shapes() as shapes:
+                    seen = check(history, echo=echo).seen
+                shares.add(seen | shapes)
+            else:
+                shares.add(check(history, echo=echo).seen)
         except Exception as error:
             small = smallest(history, partial(fails_as, error, echo))
             try:
@@ -87,8 +104,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long at most")
     parser.add_argument("--worlds", type=int, default=10**9, help="how many at most")
     parser.add_argument("--seed", type=int, help="seed of the first world; drawn by default")
+    parser.add_argument("--contests", action="store_true", help="worlds in which many contend at once")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()
+    again = "make fuzz-contests" if arguments.contests else "make fuzz"
+    wanted = WANTED_OF_CONTESTS if arguments.contests else WANTED
     first = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed
     print(f"seed {first}", flush=True)
 
@@ -101,7 +121,7 @@ def main() -> int:
             while len(running) < 2 * arguments.jobs and time.time() < until and n_failures < MOST_FAILURES:
                 if not (n := min(WORLDS_OF_A_ROUND, arguments.worlds - n_given)):
                     break
-                running.add(pool.submit(play_round, first + n_given, n, until))
+                running.add(pool.submit(play_round, first + n_given, n, until, arguments.contests))
                 n_given += n
             if not running:
                 break
@@ -110,14 +130,14 @@ def main() -> int:
                 shares += found
                 n_failures += len(failures)
                 for seed, failed in failures.items():
-                    print(f"\n{failed}\nagain: make fuzz WORLDS=1 SEED={seed}\n", flush=True)
+                    print(f"\n{failed}\nagain: {again} WORLDS=1 SEED={seed}\n", flush=True)
 
     took = time.time() - begun
     print(shares)
     if shares.n_histories:
         each = 1000 * took / shares.n_histories
         print(f"{took:.0f} s, {each:.0f} s per 1000 worlds on {arguments.jobs} cores, {n_failures} failed")
-    rare = [f"{what} in only {shares.of(what):.0%}" for what, share in WANTED.items() if shares.of(what) < share]
+    rare = [f"{what} in only {shares.of(what):.0%}" for what, share in wanted.items() if shares.of(what) < share]
     # A few worlds say little of their shares.
     if rare and shares.n_histories >= 1000:
         print(f"too little happens: {', '.join(rare)}", file=sys.stderr)

@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.decisions import Decision, Preemption
 from kueuecore.engine import Engine
 from kueuecore.states import PendingWorkload, QuotaRow, WorkloadState
-from kueuecore.testing.engine_view import EngineView, holds_quota
+from kueuecore.testing.engine_view import EngineView, holds_quota, is_evicted
 from kueuecore.testing.history import History, Move, MoveKind, key_of
 from kueuecore.testing.invariants import Cell, Tree, amount, check_seen, known
 from kueuecore.testing.move_result import MoveResult
@@ -69,8 +69,10 @@ class Invariants:
             return
         after = Tree.of(seen, self._lost)
         self._check_admissions(told.decision)
-        # Victims count as gone for who comes after their preemptor in the cycle, though they hold their quota still.
-        if not told.decision.replaced_slices and not told.decision.preemptions:
+        # Victims count as gone for who comes after their preemptor in the cycle, though they hold their quota still;
+        # those of earlier cycles, too, which no decision names again.
+        has_victims = any(holds_quota(it) and is_evicted(it) for it in self._states.values())
+        if not told.decision.replaced_slices and not told.decision.preemptions and not has_victims:
             _check_limits(self._tree, after)
         self._check_strict_fifo(seen, told.decision)
         for preemption in told.decision.preemptions:
@@ -170,8 +172,9 @@ class Invariants:
     def _check_that_every_victim_is_needed(self, told: MoveResult) -> None:
         """Without any one of the victims, the preemptor would not fit within what is its own (rules/04 §4.5).
 
-        Looked at where nothing else may give the answer: one flavor a resource, all pods or none. Then it is tried:
-        all other victims are gone, and nobody else waits.
+        Looked at where nothing else may give the answer: one flavor a resource, all pods or none, and targets that
+        were not computed anew, as those make room for entries before it, too (rules/04 §7). Then it is tried: all
+        other victims are gone, and nobody else waits.
         """
         decision, fork = told.decision, self._fork
         assert decision is not None
@@ -183,8 +186,11 @@ class Invariants:
             name = self._states[key].cluster_queue or ""
             groups = list_at(self._specs["ClusterQueue", name], "resourceGroups")
             pod_sets = list_at(self._specs["Workload", key], "podSets")
-            if any(len(list_at(it, "flavors")) > 1 for it in groups) or any(
-                "minCount" in object_at(it) for it in pod_sets
+            has_choice = any(len(list_at(it, "flavors")) > 1 for it in groups)
+            if (
+                has_choice
+                or name in decision.target_recomputations
+                or any("minCount" in object_at(it) for it in pod_sets)
             ):
                 continue
             for spared in victims:
