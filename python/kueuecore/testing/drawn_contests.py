@@ -77,7 +77,7 @@ def contest(chance: Chance, kind: Contest | None = None, *, edges: bool = True) 
     """A world in which many contend at once, and what happens in it; see `random_contest`."""
     if kind is None:
         kind = chance.one(*Contest)
-    has_edges = edges and chance.rarely(6)
+    has_edges = edges and chance.rarely(4)
     drawn = {
         Contest.BRANCHES: _branches,
         Contest.FLAVORS: _flavors,
