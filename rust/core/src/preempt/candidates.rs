@@ -112,14 +112,12 @@ impl<'a> Wanted<'a> {
 }
 
 /// See [`allowed`].
-#[derive(Clone)]
 pub(super) struct Allowed<'a> {
     wanted: &'a Wanted<'a>,
     policy: PreemptionPolicy,
     keys: Keys<'a>,
 }
 
-#[derive(Clone)]
 enum Keys<'a> {
     /// As kept by the ClusterQueue for the one flavor that is contested.
     Kept(btree_set::Iter<'a, CandidateKey>),
@@ -127,14 +125,6 @@ enum Keys<'a> {
     OfSeveral(Vec<Peekable<btree_set::Iter<'a, CandidateKey>>>),
     /// Sorted for this search.
     Sorted(std::vec::IntoIter<&'a CandidateKey>),
-}
-
-impl<'a> Allowed<'a> {
-    /// The first of all. Not inlined, so that the loops over the others are.
-    #[inline(never)]
-    pub fn first(&mut self) -> Option<&'a CandidateKey> {
-        self.next()
-    }
 }
 
 impl<'a> Iterator for Allowed<'a> {
@@ -196,14 +186,10 @@ pub(super) struct Merged<'a> {
 }
 
 impl<'a> Merged<'a> {
-    /// Each source is a ClusterQueue with its first candidate and the others.
-    pub fn new(all: impl Iterator<Item = (QueueId, &'a CandidateKey, Allowed<'a>)>) -> Self {
-        let (mut sources, mut heads) = (Vec::new(), Vec::new());
-        for (queue, first, rest) in all {
-            heads.push(Reverse((first, sources.len())));
-            sources.push((queue, rest));
-        }
-        Self { sources, heads: heads.into() }
+    pub fn new(mut sources: Vec<(QueueId, Allowed<'a>)>) -> Self {
+        let heads = sources.iter_mut().enumerate();
+        let heads = heads.filter_map(|(source, (_, keys))| Some(Reverse((keys.next()?, source)))).collect();
+        Self { sources, heads }
     }
 
     /// Takes the next candidate, if it is evicted or others are asked for, too. A source that is exhausted when its turn

@@ -10,7 +10,7 @@ use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::tree::{Row, Tree};
 use crate::status::reasons;
-use crate::workloads::charge::{CandidateKey, Target};
+use crate::workloads::charge::Target;
 
 /// How a candidate may be preempted (rules/04 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +36,9 @@ impl Kind {
 }
 
 /// A ClusterQueue with candidates.
-struct Source<'a> {
+#[derive(Clone, Copy, Debug)]
+struct Source {
     queue: QueueId,
-    first: &'a CandidateKey,
-    rest: Allowed<'a>,
     row: Row,
     /// Does the preemptor have a hierarchical advantage over it?
     advantage: bool,
@@ -55,20 +54,11 @@ pub(super) fn find_targets(
     wanted: &Wanted<'_>,
 ) -> Vec<Target> {
     let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Vec::new() };
-    let own = source(world, wanted, preemptor.queue, preemption.within_cluster_queue);
-    let own = own.map(|(first, rest)| Source {
-        queue: preemptor.queue,
-        first,
-        rest,
-        row: preemptor.row,
-        advantage: false,
-        ancestor: None,
-    });
-    let others = collect(world, tree, preemptor, demand, wanted, preemption);
-    if own.is_none() && others.is_empty() {
+    let others = collect(world, tree, preemptor, demand, preemption);
+    let search = Search { world, wanted, preemptor, demand, preemption, others: &others };
+    if !search.has_candidates() {
         return Vec::new();
     }
-    let search = Search { world, wanted, preemptor, demand, preemption, own, others };
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
         let mut removed = Vec::new();
@@ -86,26 +76,14 @@ pub(super) fn find_targets(
     Vec::new()
 }
 
-/// The first candidate of a ClusterQueue and the others, if there is any.
-fn source<'a>(
-    world: &World<'a>,
-    wanted: &'a Wanted<'a>,
-    queue: QueueId,
-    policy: PreemptionPolicy,
-) -> Option<(&'a CandidateKey, Allowed<'a>)> {
-    let mut allowed = allowed(world, wanted, queue, policy);
-    Some((allowed.first()?, allowed))
-}
-
-/// The other ClusterQueues with candidates (rules/04 §4.2).
-fn collect<'a>(
-    world: &World<'a>,
+/// The other ClusterQueues whose workloads may be candidates (rules/04 §4.2).
+fn collect(
+    world: &World<'_>,
     tree: &Tree,
     preemptor: &Preemptor,
     demand: &Demand,
-    wanted: &'a Wanted<'a>,
     preemption: &Preemption,
-) -> Vec<Source<'a>> {
+) -> Vec<Source> {
     let mut sources = Vec::new();
     if preemption.reclaim_within_cohort == PreemptionPolicy::Never {
         return sources;
@@ -140,10 +118,8 @@ fn collect<'a>(
             meeting = tree.parent(cohort);
         };
         let Some(&(ancestor, advantage)) = ancestor.filter(|(_, advantage)| *advantage || takes_all) else { continue };
-        if let Some(queue) = world.queue_at(node)
-            && let Some((first, rest)) = source(world, wanted, queue, preemption.reclaim_within_cohort)
-        {
-            sources.push(Source { queue, first, rest, row, advantage, ancestor: Some(ancestor) });
+        if let Some(queue) = world.queue_at(node) {
+            sources.push(Source { queue, row, advantage, ancestor: Some(ancestor) });
         }
     }
     sources
@@ -170,36 +146,53 @@ struct Search<'a> {
     preemptor: &'a Preemptor,
     demand: &'a Demand,
     preemption: &'a Preemption,
-    own: Option<Source<'a>>,
-    others: Vec<Source<'a>>,
+    others: &'a [Source],
 }
 
 impl<'a> Search<'a> {
-    fn others(&self, advantage: bool) -> impl Iterator<Item = &Source<'a>> {
+    fn candidates(&self, source: &Source, policy: PreemptionPolicy) -> (QueueId, Allowed<'a>) {
+        (source.queue, allowed(self.world, self.wanted, source.queue, policy))
+    }
+
+    fn others(&self, advantage: bool) -> impl Iterator<Item = &'a Source> + use<'a> {
         self.others.iter().filter(move |source| source.advantage == advantage)
     }
 
     /// Candidates with advantage, candidates by priority, candidates of the own ClusterQueue.
-    fn streams(&self, allow_borrowing: bool) -> [(Merged<'a>, Vec<&Source<'a>>); 3] {
+    fn streams(&self, allow_borrowing: bool) -> [(Merged<'a>, Vec<Source>); 3] {
+        let of = |sources: Vec<Source>, policy: PreemptionPolicy| {
+            (Merged::new(sources.iter().map(|source| self.candidates(source, policy)).collect()), sources)
+        };
         // While borrowing nobody without advantage is preempted, unless the ClusterQueue says so.
         let by_priority = !allow_borrowing || borrow_within_cohort(self.preemption).is_some();
-        let sources = [
-            self.others(true).collect(),
-            self.others(false).filter(|_| by_priority).collect(),
-            self.own.iter().collect::<Vec<_>>(),
-        ];
-        sources.map(|sources| {
-            let all = sources.iter().map(|source| (source.queue, source.first, source.rest.clone()));
-            (Merged::new(all), sources)
-        })
+        [
+            of(self.others(true).copied().collect(), self.preemption.reclaim_within_cohort),
+            of(self.others(false).filter(|_| by_priority).copied().collect(), self.preemption.reclaim_within_cohort),
+            of(vec![self.own()], self.preemption.within_cluster_queue),
+        ]
+    }
+
+    fn has_others(&self, advantage: bool) -> bool {
+        let policy = self.preemption.reclaim_within_cohort;
+        self.others(advantage).any(|source| self.candidates(source, policy).1.next().is_some())
+    }
+
+    fn own(&self) -> Source {
+        Source { queue: self.preemptor.queue, row: self.preemptor.row, advantage: false, ancestor: None }
+    }
+
+    fn has_candidates(&self) -> bool {
+        self.candidates(&self.own(), self.preemption.within_cluster_queue).1.next().is_some()
+            || self.has_others(true)
+            || self.has_others(false)
     }
 
     /// Which attempts are made: is borrowing allowed in each (rules/04 §4.3)?
     fn attempts(&self, tree: &Tree) -> &'static [bool] {
         let forbidden = borrow_within_cohort(self.preemption).is_none();
         let under = || self.demand.is_under_nominal(tree, self.preemptor.row);
-        let has_hierarchy = self.others(true).next().is_some();
-        if (forbidden && !under()) || !(has_hierarchy || self.others(false).next().is_some()) {
+        let has_hierarchy = self.has_others(true);
+        if (forbidden && !under()) || !(has_hierarchy || self.has_others(false)) {
             &[true]
         } else if forbidden && !has_hierarchy {
             &[false, true]
@@ -208,7 +201,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn kind(&self, candidate: &Candidate<'_>, source: &Source<'_>) -> Kind {
+    fn kind(&self, candidate: &Candidate<'_>, source: &Source) -> Kind {
         if source.ancestor.is_none() {
             return Kind::WithinQueue;
         }
@@ -228,9 +221,10 @@ impl<'a> Search<'a> {
         let patience = patience(1 + self.others.len());
         for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
-                while let Some(candidate) = stream.next(only_evicted, |source| self.is_exhausted(tree, sources[source]))
+                while let Some(candidate) =
+                    stream.next(only_evicted, |source| self.is_exhausted(tree, &sources[source]))
                 {
-                    let source = sources[candidate.source];
+                    let source = &sources[candidate.source];
                     let kind = self.kind(&candidate, source);
                     if allow_borrowing && kind == Kind::NoBorrow {
                         continue;
@@ -255,14 +249,14 @@ impl<'a> Search<'a> {
     }
 
     fn is_hopeless(&self, tree: &mut Tree) -> bool {
-        let of = |source: &Source<'_>, policy| (source.queue, source.row, policy);
-        let others = self.others.iter().map(|source| of(source, self.preemption.reclaim_within_cohort));
-        let queues = others.chain(self.own.iter().map(|own| of(own, self.preemption.within_cluster_queue)));
+        let of = |source: Source, policy| (source.queue, source.row, policy);
+        let others = self.others.iter().map(|&source| of(source, self.preemption.reclaim_within_cohort));
+        let queues = others.chain([of(self.own(), self.preemption.within_cluster_queue)]);
         is_hopeless(self.world, tree, self.preemptor, self.demand, self.wanted, queues)
     }
 
     /// Is nothing to be gained any more by preempting there? As victims are only taken out, that stays so.
-    fn is_exhausted(&self, tree: &Tree, source: &Source<'_>) -> bool {
+    fn is_exhausted(&self, tree: &Tree, source: &Source) -> bool {
         let Some(ancestor) = source.ancestor else { return false };
         // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
         let path = std::iter::successors(Some(source.row), |&row| tree.parent(row));

@@ -50,7 +50,7 @@ enum Rest<'a> {
 impl<'a> Victims<'a> {
     /// `None`: there are none.
     pub fn kept(node: NodeId, mut all: Allowed<'a>) -> Option<Self> {
-        Some(Self { node, first: all.first()?, rest: Rest::Kept(all) })
+        Some(Self { node, first: all.next()?, rest: Rest::Kept(all) })
     }
 
     /// `None`: there are none.
