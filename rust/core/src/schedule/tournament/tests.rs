@@ -212,8 +212,8 @@ fn change(forest: &mut Forest, entry: &Entry, usage: &[(FlavorResourceId, Amount
     }
 }
 
-/// By cohort and entry: the share of the child on the entry's path, with the entry, and whether it borrows what that asks
-/// for.
+/// By cohort and entry: the share of the child on the entry's path, with the entry, and whether that borrows what the
+/// entry asks for.
 type Shares = BTreeMap<(NodeId, usize), (Share, bool)>;
 
 fn plainly_next(forest: &mut Forest, gates: Gates, entries: &[Entry], left: &BTreeSet<usize>) -> usize {
