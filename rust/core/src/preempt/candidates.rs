@@ -77,25 +77,6 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The next of these keys that a policy allows.
-    #[inline]
-    fn next<'k>(
-        &self,
-        policy: PreemptionPolicy,
-        mut keys: impl FnMut() -> Option<&'k CandidateKey>,
-    ) -> Option<&'k CandidateKey> {
-        loop {
-            let key = keys()?;
-            // Behind the first that is not evicted and beyond the policy, all have at least its priority.
-            if key.not_evicted && self.is_beyond(key.priority, policy) {
-                return None;
-            }
-            if self.takes(key, policy) {
-                return Some(key);
-            }
-        }
-    }
-
     /// What all candidates of a ClusterQueue use of a contested flavor-resource; those count that are too old, too.
     pub fn most(&self, world: &World<'_>, queue: QueueId, policy: PreemptionPolicy, fr: FlavorResourceId) -> Amount {
         world.queues[queue].candidates.sum(world.names, fr, |priority| !self.is_beyond(priority, policy))
@@ -130,30 +111,32 @@ enum Keys<'a> {
 impl<'a> Iterator for Allowed<'a> {
     type Item = &'a CandidateKey;
 
-    #[inline]
     fn next(&mut self) -> Option<&'a CandidateKey> {
-        match &mut self.keys {
-            Keys::Kept(keys) => self.wanted.next(self.policy, || keys.next()),
-            Keys::OfSeveral(keys) => next_of_several(self.wanted, self.policy, keys),
-            Keys::Sorted(keys) => keys.next(),
+        loop {
+            let key = match &mut self.keys {
+                Keys::Kept(keys) => keys.next()?,
+                Keys::OfSeveral(keys) => next_of_several(keys)?,
+                Keys::Sorted(keys) => return keys.next(),
+            };
+            // Behind the first that is not evicted and beyond the policy, all have at least its priority.
+            if key.not_evicted && self.wanted.is_beyond(key.priority, self.policy) {
+                return None;
+            }
+            if self.wanted.takes(key, self.policy) {
+                return Some(key);
+            }
         }
     }
 }
 
-/// The next of several flavors, which is taken out of all of them. Kept apart, as it is seldom needed.
+/// Takes the next of several flavors out of all of them. Kept apart, as it is seldom needed.
 #[inline(never)]
-fn next_of_several<'a>(
-    wanted: &Wanted<'_>,
-    policy: PreemptionPolicy,
-    several: &mut [Peekable<btree_set::Iter<'a, CandidateKey>>],
-) -> Option<&'a CandidateKey> {
-    wanted.next(policy, || {
-        let first = several.iter_mut().filter_map(Peekable::peek).min().copied()?;
-        for keys in &mut *several {
-            keys.next_if(|key| key.id == first.id);
-        }
-        Some(first)
-    })
+fn next_of_several<'a>(several: &mut [Peekable<btree_set::Iter<'a, CandidateKey>>]) -> Option<&'a CandidateKey> {
+    let first = several.iter_mut().filter_map(Peekable::peek).min().copied()?;
+    for keys in several {
+        keys.next_if(|key| key.id == first.id);
+    }
+    Some(first)
 }
 
 /// What LocalQueues have used counts more than priority: who has used most is preempted first (rules/04 §3 rule 3).
