@@ -21,6 +21,8 @@ const MANY: usize = 64;
 pub struct Candidates {
     /// Who uses several flavors stands with each of them.
     of_flavors: SmallVec<[OfFlavor; 1]>,
+    /// Those that use no flavor.
+    idle: BTreeSet<WorkloadId>,
     /// The victims of a cycle, which its later searches do not find.
     hidden: Vec<CandidateKey>,
 }
@@ -28,8 +30,7 @@ pub struct Candidates {
 /// Those that use a flavor, in the order in which they would be preempted.
 #[derive(Clone, Debug)]
 struct OfFlavor {
-    /// `None`: they use none.
-    flavor: Option<FlavorId>,
+    flavor: FlavorId,
     keys: BTreeSet<CandidateKey>,
     /// What they use of it, by priority, once there were many.
     sums: Option<Box<Sums>>,
@@ -48,6 +49,9 @@ impl Candidates {
             });
             self.of_flavors[at].insert(names, key.clone());
         }
+        if key.uses.is_empty() {
+            self.idle.insert(key.id);
+        }
     }
 
     /// Takes one out.
@@ -55,6 +59,9 @@ impl Candidates {
         for flavor in flavors(names, &key.uses) {
             let of_flavor = self.of_flavors.iter_mut().find(|it| it.flavor == flavor);
             of_flavor.expect("it stands with each of its flavors").remove(names, key);
+        }
+        if key.uses.is_empty() {
+            self.idle.remove(&key.id);
         }
     }
 
@@ -74,24 +81,25 @@ impl Candidates {
     /// Does one stand wherever it should?
     pub fn contains(&self, names: &Names, key: &CandidateKey) -> bool {
         let stands_with = |flavor| self.of_flavors.iter().any(|it| it.flavor == flavor && it.keys.contains(key));
-        flavors(names, &key.uses).all(stands_with)
+        flavors(names, &key.uses).all(stands_with) && key.uses.is_empty() == self.idle.contains(&key.id)
     }
 
     /// All workloads, hidden or not.
     pub fn workloads(&self) -> BTreeSet<WorkloadId> {
-        self.of_flavors.iter().flat_map(|it| &it.keys).chain(&self.hidden).map(|key| key.id).collect()
+        let keys = self.of_flavors.iter().flat_map(|it| &it.keys).chain(&self.hidden);
+        keys.map(|key| key.id).chain(self.idle.iter().copied()).collect()
     }
 
     /// Those that use a flavor, in order.
     pub(crate) fn of_flavor(&self, flavor: FlavorId) -> btree_set::Iter<'_, CandidateKey> {
-        let found = self.of_flavors.iter().find(|it| it.flavor == Some(flavor));
+        let found = self.of_flavors.iter().find(|it| it.flavor == flavor);
         found.map_or_else(btree_set::Iter::default, |it| it.keys.iter())
     }
 
     /// What those of some priorities use of a flavor-resource.
     pub(crate) fn sum(&self, names: &Names, fr: FlavorResourceId, is_meant: impl Fn(i64) -> bool) -> Amount {
         let flavor = names.parts(fr).0;
-        let Some(of_flavor) = self.of_flavors.iter().find(|it| it.flavor == Some(flavor)) else { return Amount::ZERO };
+        let Some(of_flavor) = self.of_flavors.iter().find(|it| it.flavor == flavor) else { return Amount::ZERO };
         let sums = match &of_flavor.sums {
             Some(sums) => Cow::Borrowed(&**sums),
             None => Cow::Owned(of_flavor.sums(names)),
@@ -139,18 +147,17 @@ impl OfFlavor {
 }
 
 /// Adds what a candidate uses of a flavor, or takes it away.
-fn count(sums: &mut Sums, names: &Names, flavor: Option<FlavorId>, key: &CandidateKey, sign: i128) {
-    for &(fr, amount) in key.uses.iter().filter(|(fr, _)| Some(names.parts(*fr).0) == flavor) {
+fn count(sums: &mut Sums, names: &Names, flavor: FlavorId, key: &CandidateKey, sign: i128) {
+    for &(fr, amount) in key.uses.iter().filter(|(fr, _)| names.parts(*fr).0 == flavor) {
         *sums.entry((key.priority, fr)).or_default() += sign * i128::from(amount.get());
     }
 }
 
-/// The flavors of what is used, each once; one that is none where nothing is.
-fn flavors(names: &Names, uses: &Charged) -> impl Iterator<Item = Option<FlavorId>> {
-    let flavor = |index: usize| names.parts(uses[index].0).0;
-    let is_new = move |&index: &usize| (0..index).all(|before| flavor(before) != flavor(index));
-    let found = (0..uses.len()).filter(is_new).map(move |index| Some(flavor(index)));
-    found.chain(uses.is_empty().then_some(None))
+/// The flavors of what is used, each once.
+fn flavors(names: &Names, uses: &Charged) -> impl Iterator<Item = FlavorId> {
+    let flavor = |used: &(FlavorResourceId, Amount)| names.parts(used.0).0;
+    let is_new = move |&(index, used): &(usize, _)| uses[..index].iter().all(|before| flavor(before) != flavor(used));
+    uses.iter().enumerate().filter(is_new).map(move |(_, used)| flavor(used))
 }
 
 #[cfg(test)]
