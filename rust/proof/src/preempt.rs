@@ -1,7 +1,5 @@
 //! Who gives way to one workload, and what is written of it.
 
-use std::collections::BTreeSet;
-
 use kueuecore::assign::{
     Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Requests, Resume,
     Usage,

@@ -7,6 +7,8 @@ use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, WorkloadId};
 use crate::objects::PreemptionPolicy;
+use crate::preempt::change_row;
+use crate::quota::tree::Tree;
 use crate::schedule::entry::Entry;
 use crate::schedule::round::{Cycle, Fitting, Round};
 use crate::state::State;
@@ -179,5 +181,13 @@ impl State {
                 amount <= available
             })
         })
+    }
+
+    /// Adds usage for the rest of the cycle.
+    fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
+        cycle.mark(&mut self.forest, entry.tree);
+        let tree = self.forest.tree_mut(entry.tree);
+        change_row(tree, entry.row, usage, Tree::add_usage);
+        cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
     }
 }

@@ -7,9 +7,8 @@ use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::preempt::{change_row, remove_from_tree, remove_workload, restore};
 use crate::quota::forest::TreeId;
-use crate::quota::tree::{Ledger, Tree};
+use crate::quota::tree::{Ledger, Row, Tree};
 use crate::schedule::entry::Entry;
-use crate::schedule::round::Cycle;
 use crate::state::State;
 use crate::workloads::charge::Target;
 
@@ -48,6 +47,15 @@ impl Victims {
         victims.workloads.extend(targets.iter().map(|target| target.workload));
         victims.in_rest.extend(targets);
         victims.in_sight.extend(targets);
+    }
+
+    /// What was added to a tree is added to what they leave of it, too.
+    pub fn note_usage(&mut self, id: TreeId, tree: &mut Tree, row: Row, usage: &[(FlavorResourceId, Amount)]) {
+        if let Some(rest) = self.of_trees.get_mut(&id).and_then(|victims| victims.rest.as_mut()) {
+            tree.exchange_ledger(rest);
+            change_row(tree, row, usage, Tree::add_usage);
+            tree.exchange_ledger(rest);
+        }
     }
 
     /// Are any of the targets of an entry among them?
@@ -100,18 +108,6 @@ impl VictimsOfTree {
 }
 
 impl State {
-    /// Adds usage to a tree for the rest of the cycle.
-    pub(crate) fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
-        cycle.mark(&mut self.forest, entry.tree);
-        let tree = self.forest.tree_mut(entry.tree);
-        change_row(tree, entry.row, usage, Tree::add_usage);
-        if let Some(rest) = cycle.victims.of_trees.get_mut(&entry.tree).and_then(|victims| victims.rest.as_mut()) {
-            tree.exchange_ledger(rest);
-            change_row(tree, entry.row, usage, Tree::add_usage);
-            tree.exchange_ledger(rest);
-        }
-    }
-
     /// Looks at a tree from which the victims so far and these targets have gone, and leaves it as it was. May look twice.
     pub(crate) fn look_without<T>(
         &mut self,
