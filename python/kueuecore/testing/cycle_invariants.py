@@ -173,8 +173,8 @@ class Invariants:
         """Without any one of the victims, the preemptor would not fit within what is its own (rules/04 §4.5).
 
         Looked at where nothing else may give the answer: one flavor a resource, all pods or none, and targets that
-        were not computed anew, as those make room for entries before it, too (rules/04 §7). Then it is tried: all
-        other victims are gone, and nobody else waits.
+        were not computed anew, as those make room for entries before it, too (rules/04 §7), and no sum that may have
+        saturated. Then it is tried: all other victims are gone, and nobody else waits.
         """
         decision, fork = told.decision, self._fork
         assert decision is not None
@@ -191,6 +191,7 @@ class Invariants:
                 has_choice
                 or name in decision.target_recomputations
                 or any("minCount" in object_at(it) for it in pod_sets)
+                or any((row.flavor, row.resource) in self._tree.lost for row in _rows_of(self._tree, name))
             ):
                 continue
             for spared in victims:

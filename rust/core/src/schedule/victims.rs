@@ -44,9 +44,11 @@ impl Victims {
             return;
         }
         let victims = self.of_trees.entry(tree).or_default();
-        victims.workloads.extend(targets.iter().map(|target| target.workload));
-        victims.in_rest.extend(targets);
-        victims.in_sight.extend(targets);
+        // The slice that an entry replaces may be among those that it preempts, too.
+        for target in targets.iter().filter(|target| victims.workloads.insert(target.workload)) {
+            victims.in_rest.push(*target);
+            victims.in_sight.push(*target);
+        }
     }
 
     /// What was added to a tree is added to what they leave of it, too.
@@ -84,7 +86,8 @@ impl VictimsOfTree {
             remove_workload(&world, tree, target.queue, target.workload);
         }
         let mark = tree.mark();
-        for target in targets {
+        let mut gone = BTreeSet::new();
+        for target in targets.iter().filter(|target| gone.insert(target.workload)) {
             remove_workload(&world, tree, target.queue, target.workload);
         }
         let seen = look(state, tree);
