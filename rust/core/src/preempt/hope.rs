@@ -2,6 +2,7 @@
 
 use super::candidates::Wanted;
 use super::{Demand, Preemptor, World};
+use crate::base::amount::Amount;
 use crate::base::ids::QueueId;
 use crate::objects::PreemptionPolicy;
 use crate::quota::tree::{Row, Tree};
@@ -27,8 +28,8 @@ pub(super) fn is_hopeless(
     let mark = tree.mark();
     for (queue, row, policy) in queues {
         for (&column, &fr) in demand.contested.iter().zip(&demand.flavor_resources) {
-            let most = wanted.most(world, queue, policy, fr);
-            tree.remove_usage(row, column, most.min(tree.usage(row, column)));
+            let most = wanted.most(world, queue, policy, fr).min(tree.usage(row, column));
+            tree.remove_usage(row, column, most.max(Amount::ZERO));
         }
     }
     let is_short = |&(column, amount): &(Option<_>, _)| {

@@ -176,7 +176,7 @@ struct Removed<'a> {
 impl<'a> Removed<'a> {
     /// Takes a candidate out of the tree.
     fn take_out(tree: &mut Tree, key: &'a CandidateKey, queue: QueueId, row: Row, reason: &'static str) -> Self {
-        change_row(tree, row, &key.uses, Tree::remove_usage);
+        tree.remove_all(row, &key.uses);
         Self { target: Target { workload: key.id, queue, reason }, row, usage: &key.uses }
     }
 }
@@ -249,11 +249,11 @@ pub(crate) fn remove_from_tree(
 
 /// Takes what a workload charges out of the tree.
 pub(crate) fn remove_workload(world: &World<'_>, tree: &mut Tree, queue: QueueId, workload: WorkloadId) {
-    change_usage(world, tree, queue, workload, Tree::remove_usage);
+    change_usage(world, tree, queue, workload, Tree::remove_all);
 }
 
 fn put_back(world: &World<'_>, tree: &mut Tree, queue: QueueId, workload: WorkloadId) {
-    change_usage(world, tree, queue, workload, Tree::add_usage);
+    change_usage(world, tree, queue, workload, Tree::add_all);
 }
 
 fn change_usage(
@@ -261,10 +261,10 @@ fn change_usage(
     tree: &mut Tree,
     queue: QueueId,
     workload: WorkloadId,
-    change: impl Fn(&mut Tree, Row, Column, Amount),
+    change: impl Fn(&mut Tree, Row, &[(FlavorResourceId, Amount)]),
 ) {
     let (row, usage) = charge(world, queue, workload);
-    change_row(tree, row, usage, change);
+    change(tree, row, usage);
 }
 
 /// Where a workload charges what; nothing if it does not.
@@ -273,19 +273,6 @@ fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, 
     match (charge, world.queues[queue].node) {
         (Some(charge), Some(node)) => (world.row(node), &charge.usage),
         _ => (0, &[]),
-    }
-}
-
-pub(crate) fn change_row(
-    tree: &mut Tree,
-    row: Row,
-    usage: &[(FlavorResourceId, Amount)],
-    change: impl Fn(&mut Tree, Row, Column, Amount),
-) {
-    for &(fr, amount) in usage {
-        if let Some(column) = tree.column(fr) {
-            change(tree, row, column, amount);
-        }
     }
 }
 
@@ -305,11 +292,11 @@ fn minimise(
         if needed.get(&row).is_some_and(|least| is_at_least(usage, least)) && !tree.may_saturate() {
             continue;
         }
-        change_row(tree, row, usage, Tree::add_usage);
+        tree.add_all(row, usage);
         if demand.fits(tree, preemptor.row, allow_borrowing) {
             removed.swap_remove(i);
         } else {
-            change_row(tree, row, usage, Tree::remove_usage);
+            tree.remove_all(row, usage);
             needed.insert(row, usage);
         }
     }

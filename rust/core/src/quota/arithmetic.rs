@@ -1,6 +1,7 @@
 //! Quota mathematics on one tree (rules/02 §2): what is available, what adding and removing usage does.
 
 use crate::base::amount::Amount;
+use crate::base::ids::FlavorResourceId;
 use crate::quota::tree::{Cell, Column, Quota, Row, Tree};
 
 impl Tree {
@@ -65,6 +66,24 @@ impl Tree {
                     row = parent;
                 }
                 _ => return,
+            }
+        }
+    }
+
+    /// Adds amounts at a node. Nothing counts of a flavor-resource that the tree does not have.
+    pub(crate) fn add_all(&mut self, row: Row, usage: &[(FlavorResourceId, Amount)]) {
+        for &(fr, amount) in usage {
+            if let Some(column) = self.column(fr) {
+                self.add_usage(row, column, amount);
+            }
+        }
+    }
+
+    /// Removes amounts at a node.
+    pub(crate) fn remove_all(&mut self, row: Row, usage: &[(FlavorResourceId, Amount)]) {
+        for &(fr, amount) in usage {
+            if let Some(column) = self.column(fr) {
+                self.remove_usage(row, column, amount);
             }
         }
     }
@@ -138,7 +157,6 @@ fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::ids::FlavorResourceId;
     use crate::quota::tree::Quota;
 
     fn quota(nominal: i64, borrowing: Option<i64>, lending: Option<i64>) -> Quota {

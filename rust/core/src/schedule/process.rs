@@ -7,8 +7,6 @@ use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, WorkloadId};
 use crate::objects::PreemptionPolicy;
-use crate::preempt::change_row;
-use crate::quota::tree::Tree;
 use crate::schedule::entry::Entry;
 use crate::schedule::round::{Cycle, Fitting, Round};
 use crate::state::State;
@@ -187,7 +185,7 @@ impl State {
     fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
         cycle.mark(&mut self.forest, entry.tree);
         let tree = self.forest.tree_mut(entry.tree);
-        change_row(tree, entry.row, usage, Tree::add_usage);
+        tree.add_all(entry.row, usage);
         cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
     }
 }

@@ -170,21 +170,13 @@ impl Contest {
 fn leave_trace(forest: &mut Forest, entry: &Entry) {
     let tree = forest.tree_mut(entry.tree);
     let mark = tree.mark();
-    for &(fr, amount) in entry.usage() {
-        if let Some(column) = tree.column(fr) {
-            tree.add_usage(entry.row, column, amount);
-        }
-    }
+    tree.add_all(entry.row, entry.usage());
     if !tree.has_saturated() {
         tree.rollback(mark);
         return;
     }
     tree.keep(mark);
-    for &(fr, amount) in entry.usage() {
-        if let Some(column) = tree.column(fr) {
-            tree.remove_usage(entry.row, column, amount);
-        }
-    }
+    tree.remove_all(entry.row, entry.usage());
 }
 
 impl Ascent {

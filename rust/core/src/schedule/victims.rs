@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
-use crate::preempt::{change_row, remove_from_tree, remove_workload, restore};
+use crate::preempt::{remove_from_tree, remove_workload, restore};
 use crate::quota::forest::TreeId;
 use crate::quota::tree::{Ledger, Row, Tree};
 use crate::schedule::entry::Entry;
@@ -55,7 +55,7 @@ impl Victims {
     pub fn note_usage(&mut self, id: TreeId, tree: &mut Tree, row: Row, usage: &[(FlavorResourceId, Amount)]) {
         if let Some(rest) = self.of_trees.get_mut(&id).and_then(|victims| victims.rest.as_mut()) {
             tree.exchange_ledger(rest);
-            change_row(tree, row, usage, Tree::add_usage);
+            tree.add_all(row, usage);
             tree.exchange_ledger(rest);
         }
     }
