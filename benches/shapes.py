@@ -23,8 +23,8 @@ SHAPES = {
     "Preempt/classical": "one search for victims. Ten ClusterQueues without quota have borrowed all of the preemptor's",
     "Preempt/hierarchical3": "the same with eighty borrowers in a tree of three levels of cohorts",
     "Preempt/fair": "one search with fair sharing. A hundred ClusterQueues have borrowed a little each",
-    "Preempt/none-suffices": "one search in vain, which tries all 10,000 candidates: what is missing is held by "
-    "workloads of a higher priority. `flat` is one cohort with ten borrowers, `three-levels` a tree with eighty",
+    "Preempt/none-suffices": "one search in vain: all 10,000 candidates together are not enough, as workloads of a "
+    "higher priority hold the rest. `flat` is one cohort with ten borrowers, `three-levels` a tree with eighty",
     "Preempt/flavors": "one flavor assignment that looks for victims in each of eight flavors, and the victims for it. "
     "Ten ClusterQueues without quota have borrowed all of the preemptor's in all flavors",
     "WhatIf": "the smallest question that needs a view of 1,000 ClusterQueues: what would become of a workload",
