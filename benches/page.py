@@ -164,7 +164,7 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
     )
     kernels = engine["kernels"]
     yield _KERNELS.format(shapes=shapes_of([*kernels, *views(recorded["kernels_ns"])]))
-    yield _kernels(kernels, figures.goals()["kernels_ns"], recorded["kernels_ns"], _steps()) + "\n"
+    yield kernels_table(kernels, figures.goals()["kernels_ns"], recorded["kernels_ns"], _steps()) + "\n"
     yield _HEADS
     yield heads_table(kernels) + "\n"
     if engine["runs"]:
@@ -213,9 +213,12 @@ def _load(machine: Mapping[str, Any]) -> str:
     return ", ".join(f"{load:.1f}" for load in machine["load"])
 
 
-def _kernels(
+def kernels_table(
     kernels: Mapping[str, Any], goals: Mapping[str, float], recorded: Mapping[str, float], steps: Mapping[str, float]
 ) -> str:
+    """What each kernel takes, beside its goal and what Kueue takes."""
+    if missing := goals.keys() - kernels:
+        sys.exit(f"goals.json: no kernel {min(missing)} was measured")
     rows = []
     for name, figure in kernels.items():
         best, goal, theirs = figure["best_ns"], goals.get(name), recorded.get(name)

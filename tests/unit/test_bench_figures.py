@@ -11,7 +11,7 @@ from benches.endurance import endurance_table
 from benches.growing import SERIES, growing_plot, growing_table
 from benches.growth import kueues_tournament
 from benches.measure import kernel_table
-from benches.page import heads_table
+from benches.page import heads_table, kernels_table
 from benches.plots import Line, log_log
 from benches.shapes import SHAPES, group_of, shapes_of
 from benches.slopes import slope
@@ -189,9 +189,15 @@ def test_what_grows_belongs_to_groups_that_there_are() -> None:
     assert all(row.count("#") == 1 for row in rows)
 
 
-def test_goals_and_recorded_figures_are_of_kernels_that_there_are() -> None:
-    goals, recorded = figures.goals()["kernels_ns"], figures.recorded()["kernels_ns"]
-    assert set(goals) <= set(recorded)
+def test_every_goal_and_recorded_figure_is_of_a_group_that_the_page_explains() -> None:
+    assert {group_of(name) for name in [*figures.goals()["kernels_ns"], *figures.recorded()["kernels_ns"]]} <= set(
+        SHAPES
+    )
+
+
+def test_a_goal_for_a_kernel_that_was_not_measured_stops_the_page() -> None:
+    with pytest.raises(SystemExit, match="goals.json: no kernel Cycle/gone was measured"):
+        kernels_table({}, goals={"Cycle/gone": 1.0}, recorded={}, steps={})
 
 
 def test_a_program_that_fails_is_no_figure(tmp_path: Path) -> None:
