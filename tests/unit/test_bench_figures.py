@@ -196,7 +196,7 @@ def test_every_goal_and_recorded_figure_is_of_a_group_that_the_page_explains() -
 
 
 def test_a_goal_for_a_kernel_that_was_not_measured_stops_the_page() -> None:
-    with pytest.raises(SystemExit, match="goals.json: no kernel Cycle/gone was measured"):
+    with pytest.raises(SystemExit, match=r"goals\.json: no kernel Cycle/gone was measured"):
         kernels_table({}, goals={"Cycle/gone": 1.0}, recorded={}, steps={})
 
 
