@@ -217,6 +217,23 @@ fn who_is_admitted_has_no_flavor_to_go_on_with() {
     assert!(world.engine.state.workloads.get(world.id("w")).resume.is_none());
 }
 
+#[test]
+fn who_changes_while_it_waits_in_no_queue_begins_with_the_first_flavor() {
+    for (changes, is_kept) in [(false, true), (true, false)] {
+        let mut world = world();
+        world.submit(workload("w", "1"));
+        let id = world.id("w");
+        world.engine.state.workloads.get_mut(id).resume = Some(Box::default());
+        world.change("w", |_| ());
+        world.delete(Kind::ClusterQueue, "cq");
+        if changes {
+            world.change("w", |_| ());
+        }
+        world.apply([Object::ClusterQueue(cluster_queue("cq", "10"))]);
+        assert_eq!(world.engine.state.workloads.get(id).resume.is_some(), is_kept);
+    }
+}
+
 /// Cohort `x` with ClusterQueues `a`, `b`, and `z`, whose quota is unlimited.
 fn unlimited_cohort() -> World {
     let mut world = World::new(Config { fair_sharing: Some(FairSharing::default()), ..Config::default() });

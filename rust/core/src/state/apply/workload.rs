@@ -239,19 +239,19 @@ impl State {
         let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
         let relevant = self.is_relevant_change(old, record);
         let has_moved = old.local_queue != record.local_queue;
+        let was_queued = record.queued_in.is_some();
         // One with another UID is another workload: what a waiting cycle has in hand is not it (rules/07 §6).
         let is_another = self.has_waiting_cycle && !record.key().is_copy(old.key());
         if has_moved || is_another {
             self.unqueue(id);
         }
-        let keeps_progress = self.gate(Gate::FlavorFungibilityPreserveScanProgress) && !has_moved;
+        // Kueue looks for it in the queue: what waits in none, say without a ClusterQueue, begins with the first flavor.
+        let keeps_progress = was_queued && !has_moved && self.gate(Gate::FlavorFungibilityPreserveScanProgress);
         if !keeps_progress || !same_shape(old, self.workloads.get(id)) {
             self.workloads.get_mut(id).resume = None;
         }
         if now == Stage::Finished || !is_active(&self.workloads.get(id).workload) {
             self.unqueue(id);
-            // What comes back into a queue is new there, and begins with the first flavor.
-            self.workloads.get_mut(id).resume = None;
             self.request_flush_for(id);
             self.uncache(id);
         } else if before == Stage::Pending && now == Stage::Pending {
