@@ -13,6 +13,7 @@ from kueuecore.reference.objects import ClusterQueue, complete
 from kueuecore.reference.quantity import canonical, limit, text, value
 from kueuecore.reference.quota import Usage
 from kueuecore.reference.settings import Json
+from kueuecore.reference.totals import Progress
 
 NOW = "2026-01-01T00:00:00Z"
 CPU = ("default", "cpu")
@@ -155,6 +156,23 @@ def test_a_stopped_queue_keeps_its_heads_until_it_runs_again() -> None:
     assert (world.cycle(NOW).cycle, world.pending("a")) == (0, [("ns/w", "active")])
     world.apply([running])
     assert [admission.name for admission in world.cycle(NOW).admissions] == ["w"]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_scan_goes_on_in_a_new_queue_unless_its_workload_is_written_before(is_written: bool) -> None:
+    """rules/05 §2.1: the generation of the queue that is gone is the larger one, so the scan is not outdated."""
+    objects = [*cohort_of(("a", 3)), manifest("ResourceFlavor", "other")]
+    flavors = objects[2]["spec"]["resourceGroups"][0]["flavors"]
+    flavors.append({**flavors[0], "name": "other"})
+    world = World([*objects, workload("w", 5)], now=NOW)
+    info = world.queues["a"].waiting()["ns/w"]
+    info.progress = Progress([{"cpu": 0}], generation=100, cycle=0, shape=info.shape)
+    world.delete("ClusterQueue", "a")
+    if is_written:
+        world.reconcile(NOW)
+    world.apply([objects[2]])
+    message = world.cycle(NOW).pending[0].message
+    assert ("flavor default" in message, "flavor other" in message) == (is_written, True)
 
 
 def test_a_fork_shares_nothing_that_changes() -> None:

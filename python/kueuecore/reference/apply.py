@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
 from kueuecore.reference import conditions, times, variants
 from kueuecore.reference.objects import CLUSTER_SCOPED, ClusterQueue, complete, key, local_queue_key
@@ -11,7 +10,7 @@ from kueuecore.reference.pending import PendingQueue
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json
 from kueuecore.reference.state import State
-from kueuecore.reference.totals import Progress, priority
+from kueuecore.reference.totals import priority
 
 
 class Watchers(State):
@@ -75,25 +74,33 @@ class Watchers(State):
         if stop != "None":
             self._drop_local_queue(name)
         elif self.local_queues.get(name) != target:
-            progress = self._drop_local_queue(name)
+            self._leave_cluster_queue(name)
             self.local_queues[name] = target
-            self._queue_all(name, progress)
+            self._queue_all(name)
         if before is None or (before.get("stopPolicy") or "None") != stop:
             self.mark_dirty(name)
 
-    def _drop_local_queue(self, name: str) -> dict[str, Progress | None]:
-        """What waits there leaves its queue. Returns where the scan of flavors is for each."""
-        queue, progress = self.queues.get(self.local_queues.pop(name, "")), {}
-        if queue is not None:
-            progress = {key: info.progress for key, info in queue.waiting().items()}
-            for waiting in [*queue.waiting(), queue.inflight]:
-                if waiting is not None and self.assigned.get(waiting) == name:
-                    queue.delete(waiting)
-        return progress
+    def _drop_local_queue(self, name: str) -> None:
+        """Forget a LocalQueue and what waits there (rules/05 §2.1)."""
+        self._leave_cluster_queue(name)
+        self.local_queues.pop(name, None)
+        self.kept_progress.pop(name, None)
 
-    def _queue_all(self, local_queue: str, progress: Mapping[str, Progress | None] = MappingProxyType({})) -> None:
+    def _leave_cluster_queue(self, name: str) -> None:
+        """What waits in a LocalQueue waits in no ClusterQueue for now; it keeps where the scan of flavors is."""
+        queue = self.queues.get(self.local_queues.get(name, ""))
+        if queue is None:
+            return
+        own = {it: info.progress for it, info in queue.waiting().items() if self.assigned.get(it) == name}
+        self.kept_progress[name] = {it: progress for it, progress in own.items() if progress is not None}
+        for waiting in [*queue.waiting(), queue.inflight]:
+            if waiting is not None and self.assigned.get(waiting) == name:
+                queue.delete(waiting)
+
+    def _queue_all(self, local_queue: str) -> None:
         """A LocalQueue or its ClusterQueue appears: queue what it holds (rules/05 §2.1)."""
         queue = self.queues.get(self.local_queues[local_queue])
+        progress = {} if queue is None else self.kept_progress.pop(local_queue, {})
         for name, workload in self.kind("Workload").items():
             if local_queue_key(workload) == local_queue:
                 self.assigned[name] = local_queue
@@ -120,9 +127,10 @@ class Watchers(State):
                 self.ledger.accounts.pop(name, None)
             case "ClusterQueue":
                 self.cache.delete_cluster_queue(name)
-                del self.queues[name]
                 for local_queue in [lq for lq, target in self.local_queues.items() if target == name]:
+                    self._leave_cluster_queue(local_queue)
                     self.mark_dirty(local_queue)
+                del self.queues[name]
             case "Cohort":
                 self.cache.forest.delete_cohort(name)
         self.deliver()
@@ -235,6 +243,8 @@ class Watchers(State):
             return
         self.assigned[name] = lq
         queue = self.queues.get(cluster_queue)
+        if queue is None:
+            self._forget_progress(name)
         if queue is None or self._is_parent(workload):
             return
         info, tracked = self.info(workload), queue.waiting().get(name)
@@ -249,6 +259,10 @@ class Watchers(State):
         queue = self.queues.get(self.local_queues.get(self.assigned.get(name, ""), ""))
         if queue is not None:
             queue.delete(name)
+        self._forget_progress(name)
+
+    def _forget_progress(self, name: str) -> None:
+        self.kept_progress.get(self.assigned.get(name, ""), {}).pop(name, None)
 
     def _notify_associated(self, name: str) -> None:
         queue = self.local_queues.get(self.assigned.get(name, ""), "")

@@ -12,7 +12,7 @@ from kueuecore.reference.objects import key, local_queue_key, weight_of
 from kueuecore.reference.pending import PendingQueue, RequeueReason
 from kueuecore.reference.pods import adjusted
 from kueuecore.reference.settings import Json, Settings
-from kueuecore.reference.totals import Info
+from kueuecore.reference.totals import Info, Progress
 
 
 class State:
@@ -23,6 +23,7 @@ class State:
         cache: What the scheduler knows.
         queues: Who waits, by ClusterQueue.
         local_queues: The LocalQueues that are not stopped, with their ClusterQueues.
+        kept_progress: Where scans of flavors are, by LocalQueue without a ClusterQueue and Workload (rules/03 §6).
         assigned: The LocalQueue in which each workload was last queued.
         notified: ClusterQueues, and roots after a slash, that are to be tried again (rules/05 §3.1).
         expected: Workloads that were told to stop, which nobody has seen yet (rules/04 §8).
@@ -39,6 +40,7 @@ class State:
         self.cache = Cache(self.settings, flavors=self.kind("ResourceFlavor"), checks=self.kind("AdmissionCheck"))
         self.queues: dict[str, PendingQueue] = {}
         self.local_queues: dict[str, str] = {}
+        self.kept_progress: dict[str, dict[str, Progress]] = {}
         self.assigned: dict[str, str] = {}
         self.notified: set[str] = set()
         self.expected: set[str] = set()
