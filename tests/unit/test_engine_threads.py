@@ -96,7 +96,10 @@ def test_a_call_waits_for_the_one_before() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_ctrl_c_ends_a_loop_of_cycles() -> None:
     code = """
+        import signal
         from tests.builders import *
+        # What started the tests may ignore it, such as nohup.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         engine = world(*(workload(f"w{i}", 11 + i, created=i) for i in range(200)))
         print("ready", flush=True)
         while True:

@@ -69,7 +69,7 @@ pub(super) fn find_targets(
         let targets = targets_of(&removed);
         restore(world, tree, mark, &targets);
         if fits {
-            debug_assert!(!search.is_hopeless(tree), "some were enough");
+            debug_assert!(!search.is_hopeless(tree), "some candidates were enough, so all are");
             return targets;
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn find_targets(
         outcome = search.second_pass(tree, retry);
     }
     let fits = outcome == FITS;
-    debug_assert!(!(fits && is_hopeless), "some were enough");
+    debug_assert!(!(fits && is_hopeless), "some candidates were enough, so all are");
     let mut removed = search.removed;
     take_out(tree, preemptor, demand);
     if fits {
@@ -118,7 +118,7 @@ struct Search<'a> {
     wanted: &'a Wanted<'a>,
     /// The ClusterQueue of the preemptor and the cohorts above it.
     own_path: Vec<NodeId>,
-    /// After so many victims it is asked whether more may be enough.
+    /// After this many victims the search asks whether more could be enough.
     patience: usize,
     removed: Vec<Removed<'a>>,
 }

@@ -1,4 +1,4 @@
-//! Whether a search can still succeed: asked once, after many candidates went in vain.
+//! Whether a search can still succeed: asked once, when many candidates have been taken out in vain.
 
 use super::candidates::Wanted;
 use super::{Demand, Preemptor, World};
@@ -7,7 +7,8 @@ use crate::base::ids::QueueId;
 use crate::objects::PreemptionPolicy;
 use crate::quota::tree::{Row, Tree};
 
-/// After so many candidates in vain, for a search in so many ClusterQueues: to ask costs less than a tenth of these.
+/// How many candidates a search in this many ClusterQueues takes out before it asks: the answer costs less than a tenth
+/// of what they did.
 pub(super) fn patience(n_queues: usize) -> usize {
     (16 * n_queues).max(512)
 }
@@ -21,7 +22,7 @@ pub(super) fn is_hopeless(
     wanted: &Wanted<'_>,
     queues: impl Iterator<Item = (QueueId, Row, PreemptionPolicy)>,
 ) -> bool {
-    // Only without such sums does taking out more never leave less room.
+    // Where a sum may lose something, taking out more may leave less room.
     if tree.may_saturate() {
         return false;
     }

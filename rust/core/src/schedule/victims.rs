@@ -104,14 +104,14 @@ impl VictimsOfTree {
                 tree.rollback(mark);
                 is_same || tree.may_saturate()
             },
-            "what is left is what taking out all victims leaves"
+            "the same is left when all victims are taken out anew"
         );
         Some(seen)
     }
 }
 
 impl State {
-    /// Looks at a tree from which the victims so far and these targets have gone, and leaves it as it was. May look twice.
+    /// Looks at a tree without the victims so far and these targets, and leaves it as it was. May look twice.
     pub(crate) fn look_without<T>(
         &mut self,
         victims: &mut Victims,

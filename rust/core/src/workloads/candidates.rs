@@ -13,7 +13,7 @@ use crate::base::names::Names;
 use crate::workloads::assigned::Charged;
 use crate::workloads::charge::CandidateKey;
 
-/// From so many on, what those of a flavor use is kept as sums; of fewer it is added up when somebody asks.
+/// A flavor with this many candidates keeps sums of what they use; those of fewer are added up when somebody asks.
 const MANY: usize = 64;
 
 /// All that hold quota of one ClusterQueue.
@@ -32,7 +32,7 @@ pub struct Candidates {
 struct OfFlavor {
     flavor: FlavorId,
     keys: BTreeSet<CandidateKey>,
-    /// What they use of it, by priority, once there were many.
+    /// What they use of it, by priority; kept once there were [`MANY`].
     sums: Option<Box<Sums>>,
 }
 
