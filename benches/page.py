@@ -34,9 +34,9 @@ Written by `make performance` from figures of {date}. Do not edit it: run the co
 - Times are those that the processor spent on it: other programs on a busy machine take its caches, but do not count.
 - **best** is the least of several samples, **median** the one in the middle.
 - **instructions** is what one call executes, as valgrind counts it: it is the same on a busy machine, and is what to
-  compare between commits. **D1 misses** and **I1 misses** are accesses to data and instructions that first caches of
-  32 KiB each do not have, in a model of a processor: what instructions do not say of the time. **allocations** is how
-  often one call asks for memory.
+  compare between commits. **D1 misses** and **I1 misses** are accesses to data and instructions that miss first caches
+  of 32 KiB each in valgrind's model: time that instructions alone hide. **allocations** is how often one call asks for
+  memory.
 - **Kueue** is a recorded figure of Kueue at commit {kueue}, of another day and another machine; take a ratio to it as
   an order of magnitude. Machine: {kueue_machine}.
 """
@@ -96,8 +96,8 @@ Measured at commit {revision}; load average {load}.
 _STEPS = """\
 ## Growth of single steps
 
-What grows faster than the work, or might. Slopes are again those over the larger half of the points; of the time a unit
-is shown, too, whose slope is one less.
+Shapes whose time could grow faster than the work. Slopes are again those over the larger half of the points; the slope
+of the time a unit is one less.
 """
 
 _TOURNAMENT = """\

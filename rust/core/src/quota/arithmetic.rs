@@ -36,18 +36,21 @@ impl Tree {
         local_available(cell, usage)
     }
 
+    /// What of an addition at a node goes up to its parent, if any does (rules/02 §2.1).
+    pub(crate) fn past_local(&self, row: Row, column: Column, amount: Amount) -> Option<Amount> {
+        let local_available = self.local_available(row, column);
+        (amount > local_available).then(|| amount.minus(local_available))
+    }
+
     /// Adds usage at a node and lets what exceeds its free local quota bubble up (rules/02 §2.1).
     pub(crate) fn add_usage(&mut self, row: Row, column: Column, amount: Amount) {
         self.note_less_than_nothing(amount);
         let (mut row, mut amount) = (row, amount);
         loop {
-            let local_available = self.local_available(row, column);
+            let past_local = self.past_local(row, column, amount);
             self.set_usage(row, column, self.usage(row, column).plus(amount));
-            match self.parent(row) {
-                Some(parent) if amount > local_available => {
-                    amount = amount.minus(local_available);
-                    row = parent;
-                }
+            match (self.parent(row), past_local) {
+                (Some(parent), Some(rest)) => (row, amount) = (parent, rest),
                 _ => return,
             }
         }
@@ -70,7 +73,7 @@ impl Tree {
         }
     }
 
-    /// Adds amounts at a node. Nothing counts of a flavor-resource that the tree does not have.
+    /// Adds amounts at a node, and skips flavor-resources that the tree does not have.
     pub(crate) fn add_all(&mut self, row: Row, usage: &[(FlavorResourceId, Amount)]) {
         for &(fr, amount) in usage {
             if let Some(column) = self.column(fr) {
@@ -79,7 +82,7 @@ impl Tree {
         }
     }
 
-    /// Removes amounts at a node.
+    /// Removes amounts at a node, and skips flavor-resources that the tree does not have.
     pub(crate) fn remove_all(&mut self, row: Row, usage: &[(FlavorResourceId, Amount)]) {
         for &(fr, amount) in usage {
             if let Some(column) = self.column(fr) {

@@ -58,7 +58,7 @@ pub struct Tree {
     ledger: Ledger,
 }
 
-/// What is used of a tree.
+/// The usage of a tree, with the journal of trials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     usage: Vec<Amount>,
@@ -179,19 +179,19 @@ impl Tree {
         self.ledger.may_saturate()
     }
 
-    /// A copy of what is used now, in which nothing is tried out.
+    /// A copy of the usage, with no trial open.
     pub(crate) fn copy_ledger(&self) -> Ledger {
         let Ledger { usage, has_saturated, may_saturate, .. } = &self.ledger;
         let usage = usage.clone();
         Ledger { usage, has_saturated: *has_saturated, may_saturate: *may_saturate, ..Ledger::default() }
     }
 
-    /// Is as much used as in another ledger of this tree?
+    /// Is the usage that of another ledger of this tree?
     pub(crate) fn uses_as_much_as(&self, other: &Ledger) -> bool {
         self.ledger.usage == other.usage
     }
 
-    /// Goes over to another ledger of this tree, and leaves its own there.
+    /// Swaps its ledger with another one of this tree.
     pub(crate) fn exchange_ledger(&mut self, other: &mut Ledger) {
         std::mem::swap(&mut self.ledger, other);
     }

@@ -188,12 +188,11 @@ impl Ascent {
         Self { entry: index, row: entry.row, added, requested }
     }
 
-    /// As far up as a node on the path, by the rule of [`Tree::add_usage`].
+    /// As far up as a node on the path, as [`Tree::add_usage`] goes.
     fn rise_to(&mut self, row: Row, tree: &Tree) {
         while self.row != row {
             for (column, amount) in &mut self.added {
-                let local_available = tree.local_available(self.row, *column);
-                *amount = if *amount > local_available { amount.minus(local_available) } else { Amount::ZERO };
+                *amount = tree.past_local(self.row, *column, *amount).unwrap_or(Amount::ZERO);
             }
             self.row = tree.parent(self.row).expect("the node is on the path");
         }

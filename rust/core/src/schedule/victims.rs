@@ -51,7 +51,7 @@ impl Victims {
         }
     }
 
-    /// What was added to a tree is added to what they leave of it, too.
+    /// Usage that was added to a tree is added to what is left without the victims, too.
     pub fn note_usage(&mut self, id: TreeId, tree: &mut Tree, row: Row, usage: &[(FlavorResourceId, Amount)]) {
         if let Some(rest) = self.of_trees.get_mut(&id).and_then(|victims| victims.rest.as_mut()) {
             tree.exchange_ledger(rest);

@@ -108,7 +108,7 @@ impl Candidates {
         Amount::new(i64::try_from(meant.map(|(_, sum)| sum).sum::<i128>()).unwrap_or(i64::MAX))
     }
 
-    /// Are the sums that are kept right?
+    /// Do the kept sums match the candidates?
     pub fn sums_hold(&self, names: &Names) -> bool {
         let holds = |it: &OfFlavor| {
             let some = |sums: &Sums| -> BTreeMap<_, _> {
