@@ -109,7 +109,7 @@ fn a_cluster_queue_that_is_being_deleted_when_first_seen_admits_nothing() {
 fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
     let mut world = world();
     for cohort in ["x", "y"] {
-        for (name, cpu) in [("borrower", "0"), ("p1", "4"), ("p2", "4")] {
+        for (name, cpu) in [("borrower", "0"), ("p1", "4"), ("p2", "4"), ("p3", "4")] {
             let name = format!("{cohort}-{name}");
             let preemption = Some(Preemption { reclaim_within_cohort: PreemptionPolicy::Any, ..Preemption::default() });
             let queue = ClusterQueue { cohort_name: cohort.to_owned(), preemption, ..cluster_queue(&name, cpu) };
@@ -119,22 +119,22 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
     let submit = |world: &mut World, name: &str, queue: &str| {
         world.submit(Workload { queue_name: queue.to_owned().into(), ..workload(name, "4") });
     };
-    for name in ["v1", "v2"] {
+    for name in ["v1", "v2", "v3"] {
         for cohort in ["x", "y"] {
             submit(&mut world, &format!("{cohort}-{name}"), &format!("{cohort}-borrower"));
         }
         assert_eq!(world.cycle().admissions.len(), 2);
     }
-    for name in ["x-p1", "x-p2", "y-p1", "y-p2"] {
+    for name in ["x-p1", "x-p2", "x-p3", "y-p1", "y-p2", "y-p3"] {
         submit(&mut world, name, name);
     }
     let decision = world.cycle();
     let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.name()).collect();
     victims.sort_unstable();
-    assert_eq!(victims, ["x-v1", "x-v2", "y-v1", "y-v2"]);
+    assert_eq!(victims, ["x-v1", "x-v2", "x-v3", "y-v1", "y-v2", "y-v3"]);
     let again: Vec<_> = decision.target_recomputations.iter().map(|(queue, told)| (queue.as_str(), told)).collect();
     let found = BTreeMap::from([("new_targets", 1)]);
-    assert_eq!(again, [("x-p2", &found), ("y-p2", &found)]);
+    assert_eq!(again, [("x-p2", &found), ("x-p3", &found), ("y-p2", &found), ("y-p3", &found)]);
 }
 
 #[test]
