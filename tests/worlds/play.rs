@@ -184,7 +184,7 @@ fn of_cycle(decision: &Decision) -> Value {
                 "key": key(&it.key),
                 "preemptor": key(&it.preemptor),
                 "reason": it.reason,
-                "message": it.message.as_str(),
+                "message": it.message.text(),
             })
         })
         .collect();
@@ -193,7 +193,9 @@ fn of_cycle(decision: &Decision) -> Value {
     pending.sort_by_key(|it| &it.key);
     let pending: Vec<Value> = pending
         .iter()
-        .map(|it| json!({"key": key(&it.key), "reason": it.reason, "message": it.message.as_str(), "isParked": it.parked}))
+        .map(
+            |it| json!({"key": key(&it.key), "reason": it.reason, "message": it.message.text(), "isParked": it.parked}),
+        )
         .collect();
     json!({
         "admissions": admissions,

@@ -93,12 +93,12 @@ pub fn key(of: &Key) -> String {
 
 /// An event of a cycle.
 pub fn event(of: &Event) -> Value {
-    json!([of.kind, of.reason, key(&of.key), of.message.as_str()])
+    json!([of.kind, of.reason, key(&of.key), of.text().as_str()])
 }
 
 /// An event of what is written between cycles.
 pub fn row(of: &Event) -> Value {
-    json!([key(&of.key), of.reason, of.kind, of.message.as_str()])
+    json!([key(&of.key), of.reason, of.kind, of.text().as_str()])
 }
 
 /// Values in the order of their texts.

@@ -15,6 +15,7 @@ use kueuecore::objects::variants::allowed_flavors;
 use kueuecore::pods::totals::Totals;
 use kueuecore::quota::tree::{Column, Row, Tree};
 use kueuecore::state::State;
+use kueuecore::status::messages as words;
 use serde_json::{Map, Value, json};
 
 use super::values::{
@@ -139,7 +140,7 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
         "mode": assignment.mode().as_str(),
         "borrowing": assignment.borrowing,
         "noFitReason": assignment.no_fit_reason.as_str(),
-        "message": messages::assignment(names, assignment, pod_sets),
+        "message": messages::assignment(names, assignment, &pod_sets.to_vec().into()).text(),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
         "lastTriedFlavorIdx": assignment.resume.tried.iter().map(|it| tried(it)).collect::<Vec<_>>(),
         "podSets": assignment.pod_sets.iter().map(|ps| pod_set(names, ps, pod_sets)).collect::<Vec<_>>(),
@@ -165,7 +166,7 @@ fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet]) -> V
         "count": assigned.count,
         "mode": assigned.mode().as_str(),
         "flavors": flavors,
-        "reasons": messages::status_reasons(names, assigned),
+        "reasons": words::sorted_reasons(names.lexicon(), &assigned.reasons),
         "error": assigned.error,
         "requests": requests(names, &assigned.requests),
         "attempts": messages::by_flavor_name(names, &assigned.attempts).into_iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
@@ -177,7 +178,7 @@ fn attempt(names: &Names, attempt: &Attempt) -> Value {
         "flavor": names.flavors[attempt.flavor],
         "mode": attempt.mode.as_str(),
         "borrow": attempt.level,
-        "reasons": messages::attempt_reasons(names, &attempt.reasons),
+        "reasons": words::attempt_reasons(names.lexicon(), &attempt.reasons),
         "noFitReason": attempt.no_fit_reason.as_str(),
         "preemptionPossibility": attempt.possibility.map(Possibility::as_str),
     })

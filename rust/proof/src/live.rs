@@ -122,6 +122,6 @@ pub(super) fn without(object: &Value, field: &str) -> Value {
 /// The events of a decision.
 pub(super) fn events(decision: &Decision) -> impl Iterator<Item = Value> {
     decision.events.iter().map(
-        |it| json!({"type": it.kind, "reason": it.reason, "key": it.key.to_string(), "message": it.message.as_str()}),
+        |it| json!({"type": it.kind, "reason": it.reason, "key": it.key.to_string(), "message": it.text().as_str()}),
     )
 }

@@ -24,7 +24,7 @@ pub type EventRow = (&'static str, String, Key, String);
 
 /// An event as Python gets it.
 pub fn event_row(event: &core::Event) -> EventRow {
-    (event.kind, event.reason.to_string(), key(&event.key), event.message.to_string())
+    (event.kind, event.reason.to_string(), key(&event.key), event.text().to_string())
 }
 
 fn key(key: &kueuecore::base::key::Key) -> Key {
@@ -100,7 +100,7 @@ impl Decision {
 
     /// Type, reason, key and message.
     fn events(&self) -> Vec<(&'static str, Cow<'static, str>, Key, String)> {
-        self.inner.events.iter().map(|e| (e.kind, e.reason.clone(), key(&e.key), e.message.to_string())).collect()
+        self.inner.events.iter().map(|e| (e.kind, e.reason.clone(), key(&e.key), e.text().to_string())).collect()
     }
 
     /// Per ClusterQueue: skipped preemptions.

@@ -367,7 +367,7 @@ impl Engine {
         self.read(py, |engine| {
             let names = &engine.state.names;
             let queues = names.queues.iter().map(ToString::to_string).collect();
-            let [flavors, resources] = [names.flavors.iter(), names.resources()].map(|all| all.cloned().collect());
+            let (flavors, resources) = (names.flavors.iter().cloned().collect(), names.resources().cloned().collect());
             (queues, flavors, resources, OF_DECISIONS.to_vec())
         })
     }

@@ -78,7 +78,7 @@ pub fn condition(condition: &Condition) -> Value {
     out.insert("type".to_owned(), Value::from(condition.kind.as_str()));
     out.insert("status".to_owned(), Value::from(condition_status(condition.status)));
     out.insert("reason".to_owned(), Value::from(condition.reason.as_str()));
-    out.insert("message".to_owned(), Value::from(condition.message.as_str()));
+    out.insert("message".to_owned(), Value::from(condition.text().as_str()));
     put_time(&mut out, "lastTransitionTime", condition.last_transition);
     if condition.observed_generation != 0 {
         out.insert("observedGeneration".to_owned(), Value::from(condition.observed_generation));

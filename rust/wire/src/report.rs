@@ -338,7 +338,7 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         "priority": workload.priority.unwrap_or_default(),
         "isActive": workload.active != Some(false),
         "reason": told.map_or("", |c| c.reason.as_str()),
-        "message": told.map_or("", |c| c.message.as_str()),
+        "message": told.map(|c| c.text()).unwrap_or_default().as_str(),
         "place": place,
         "status": encode::workload_status(&workload.status),
     })

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::modes::{Mode, Possibility};
-use super::reasons::{NoFitReason, Reason};
-use super::{FlavorId, ResourceGroup, ResourceId};
+use super::reasons::NoFitReason;
+use super::{FlavorId, Reason, ResourceGroup, ResourceId};
 
 /// One flavor that was tried for a pod set (group).
 #[derive(Clone, Debug, PartialEq)]
@@ -96,8 +96,8 @@ pub(super) fn merge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assign::messages::attempt_reasons;
     use crate::base::names::Names;
+    use crate::status::messages::attempt_reasons;
 
     const CPU: ResourceId = ResourceId(0);
     const GPU: ResourceId = ResourceId(1);
@@ -130,7 +130,7 @@ mod tests {
         names.resource("cpu");
         names.resource("gpu");
         let [cpu, gpu] = MISSING;
-        let texts = attempt_reasons(&names, &[gpu.clone(), cpu, gpu]);
+        let texts = attempt_reasons(names.lexicon(), &[gpu.clone(), cpu, gpu]);
         assert_eq!(texts, ["cpu", "gpu"].map(|name| format!("resource {name} unavailable in ClusterQueue")));
     }
 

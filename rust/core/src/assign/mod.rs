@@ -26,12 +26,13 @@ use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, Re
 use crate::pods::totals::Totals;
 use crate::quota::tree::{Column, Row, Tree};
 
+pub use crate::objects::message::Reason;
 pub use assignment::{Assignment, Choices, FlavorChoice, PodSetAssignment, Requests};
 pub use attempts::{Attempt, AttemptList};
 pub(crate) use modes::{GranularMode, PreemptionMode};
 pub use modes::{Mode, Possibility};
 pub use partial::search_counts;
-pub use reasons::{NoFitReason, Reason};
+pub use reasons::NoFitReason;
 pub(crate) use scan::requests_topology;
 pub use usage::Usage;
 

@@ -3,9 +3,12 @@
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
+
+use crate::base::appended::Appended;
 
 /// A dense index of one kind of thing.
 pub trait Id: Copy + Eq {
@@ -230,15 +233,24 @@ fn bit(id: impl Id) -> u32 {
 }
 
 /// Gives each distinct value one id, in order of first sight.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Interner<I, T: Hash + Eq> {
     ids: FxHashMap<T, I>,
-    values: IdVec<I, T>,
+    values: Arc<Appended<T>>,
 }
 
 impl<I, T: Hash + Eq> Default for Interner<I, T> {
     fn default() -> Self {
-        Self { ids: FxHashMap::default(), values: IdVec::default() }
+        Self { ids: FxHashMap::default(), values: Arc::default() }
+    }
+}
+
+/// A clone goes on with ids of its own.
+impl<I: Id, T: Hash + Eq + Clone> Clone for Interner<I, T> {
+    fn clone(&self) -> Self {
+        let values = Appended::default();
+        self.iter().cloned().enumerate().for_each(|(index, value)| values.set(index, value));
+        Self { ids: self.ids.clone(), values: Arc::new(values) }
     }
 }
 
@@ -262,7 +274,8 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
             return id;
         }
         let owned = keep(value);
-        let id = self.values.push(owned.clone());
+        let id = I::from_index(self.ids.len());
+        self.values.set(self.ids.len(), owned.clone());
         self.ids.insert(owned, id);
         id
     }
@@ -277,25 +290,30 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
     }
 
     /// All values, in the order in which they were first seen.
-    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.values.iter()
+    }
+
+    /// All values by index, also those that are still to come.
+    pub(super) fn values(&self) -> Arc<Appended<T>> {
+        Arc::clone(&self.values)
     }
 
     /// Number of values seen.
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.ids.len()
     }
 
     /// Was nothing seen yet?
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.ids.is_empty()
     }
 }
 
 impl<I: Id, T: Hash + Eq> Index<I> for Interner<I, T> {
     type Output = T;
     fn index(&self, id: I) -> &T {
-        &self.values[id]
+        &self.values[id.index()]
     }
 }
 

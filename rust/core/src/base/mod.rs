@@ -1,6 +1,7 @@
 //! What everything else is made of: amounts, quantities, names and their ids, feature gates.
 
 pub mod amount;
+pub(crate) mod appended;
 pub mod gates;
 pub mod ids;
 pub mod key;

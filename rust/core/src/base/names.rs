@@ -1,13 +1,53 @@
 //! Every name that the engine has met, and its id.
 
+use std::sync::{Arc, OnceLock};
+
+use crate::base::appended::Appended;
 use crate::base::ids::{
-    CohortId, FlavorId, FlavorResourceId, IdVec, Interner, LocalQueueId, NamespaceId, QueueId, ResourceId,
+    CohortId, FlavorId, FlavorResourceId, Id, IdVec, Interner, LocalQueueId, NamespaceId, QueueId, ResourceId,
 };
 use crate::base::pair::Pair;
 use crate::base::text::Text;
 
+/// The names of ids, for those who keep ids and may be read at any time. What becomes known later is in it, too.
+#[derive(Clone, Debug)]
+pub struct Lexicon {
+    queues: Arc<Appended<Text>>,
+    cohorts: Arc<Appended<String>>,
+    flavors: Arc<Appended<String>>,
+    resources: Arc<Appended<String>>,
+    flavor_resources: Arc<Appended<(FlavorId, ResourceId)>>,
+}
+
+impl Lexicon {
+    /// The name of a ClusterQueue.
+    pub fn queue(&self, id: QueueId) -> &str {
+        &self.queues[id.index()]
+    }
+
+    /// The name of a Cohort.
+    pub fn cohort(&self, id: CohortId) -> &str {
+        &self.cohorts[id.index()]
+    }
+
+    /// The name of a ResourceFlavor.
+    pub fn flavor(&self, id: FlavorId) -> &str {
+        &self.flavors[id.index()]
+    }
+
+    /// The name of a resource.
+    pub fn resource(&self, id: ResourceId) -> &str {
+        &self.resources[id.index()]
+    }
+
+    /// Flavor and resource of a pair.
+    pub fn parts(&self, id: FlavorResourceId) -> (FlavorId, ResourceId) {
+        self.flavor_resources[id.index()]
+    }
+}
+
 /// The interners of an engine.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Names {
     /// ClusterQueues.
     pub queues: Interner<QueueId, Text>,
@@ -23,9 +63,41 @@ pub struct Names {
     canonical: IdVec<ResourceId, u64>,
     pods: Option<ResourceId>,
     flavor_resources: Interner<FlavorResourceId, (FlavorId, ResourceId)>,
+    lexicon: OnceLock<Arc<Lexicon>>,
+}
+
+impl Clone for Names {
+    fn clone(&self) -> Self {
+        Self {
+            queues: self.queues.clone(),
+            cohorts: self.cohorts.clone(),
+            flavors: self.flavors.clone(),
+            namespaces: self.namespaces.clone(),
+            local_queues: self.local_queues.clone(),
+            resources: self.resources.clone(),
+            canonical: self.canonical.clone(),
+            pods: self.pods,
+            flavor_resources: self.flavor_resources.clone(),
+            // Of the lists that were cloned from.
+            lexicon: OnceLock::new(),
+        }
+    }
 }
 
 impl Names {
+    /// The names of ids, to be kept.
+    pub fn lexicon(&self) -> &Arc<Lexicon> {
+        self.lexicon.get_or_init(|| {
+            Arc::new(Lexicon {
+                queues: self.queues.values(),
+                cohorts: self.cohorts.values(),
+                flavors: self.flavors.values(),
+                resources: self.resources.values(),
+                flavor_resources: self.flavor_resources.values(),
+            })
+        })
+    }
+
     /// The id of a ClusterQueue name.
     pub fn queue(&mut self, name: &str) -> QueueId {
         self.queues.intern_as(name, Text::copied)
@@ -65,7 +137,7 @@ impl Names {
     }
 
     /// All resources, in the order of their ids.
-    pub fn resources(&self) -> std::slice::Iter<'_, String> {
+    pub fn resources(&self) -> impl Iterator<Item = &String> {
         self.resources.iter()
     }
 

@@ -22,6 +22,14 @@ impl Text {
         Text::Shared(text.into())
     }
 
+    /// The text, to be kept.
+    pub fn shared(&self) -> Arc<str> {
+        match self {
+            Text::Static(text) => (*text).into(),
+            Text::Shared(text) => Arc::clone(text),
+        }
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         self

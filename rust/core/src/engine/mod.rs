@@ -186,7 +186,7 @@ impl Engine {
 
     /// Marks a workload Finished and frees what it held; `false` if it had finished before.
     pub fn finish(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
-        self.change(id, now, |workload| eviction::finish(workload, reason.to_owned(), message, now))
+        self.change(id, now, |workload| eviction::finish(workload, reason.to_owned(), Text::copied(message), now))
     }
 
     /// Marks a workload Evicted; it keeps its quota until [`Engine::release`] (rules/04 §8).

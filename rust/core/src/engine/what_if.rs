@@ -132,12 +132,12 @@ impl State {
             answer.outcome = Outcome::Fits;
             answer.admission = cycle.assumed.pop().map(|assumed| assumed.admission);
             let told = cycle.decision.events.iter().find(|event| event.reason == "QuotaReserved");
-            answer.message = told.map_or_else(String::new, |event| event.message.to_string());
+            answer.message = told.map_or_else(String::new, |event| event.text().to_string());
         } else if !cycle.preemptions.is_empty() {
             answer.outcome = Outcome::Preempts;
             answer.admission = Some(self.admission(&entry).0);
             let targets = cycle.preemptions.iter();
-            answer.preemptions = targets.map(|(target, ..)| self.preempted(*target, id, queue)).collect();
+            answer.preemptions = targets.map(|(target, ..)| self.preempted(*target, id, queue).0).collect();
         }
     }
 }

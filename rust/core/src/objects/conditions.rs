@@ -6,6 +6,7 @@ pub use crate::objects::condition_type::{
     ADMITTED, BLOCKED_ON_PREEMPTION_GATES, DEACTIVATION_TARGET, EVICTED, FINISHED, PODS_READY, PREEMPTED,
     QUOTA_RESERVED, REQUEUED, WAITING_FOR_REPLACEMENT_PODS,
 };
+use crate::objects::message::Message;
 use crate::objects::{Condition, ConditionStatus, Time};
 
 /// Longest condition message, in bytes.
@@ -41,15 +42,29 @@ pub fn is_true(conditions: &[Condition], kind: Known) -> bool {
 ///
 /// `new.last_transition` is taken over only with a new status; reason, message and observedGeneration always are.
 pub fn set(conditions: &mut Vec<Condition>, new: Condition) -> bool {
-    let Some(old) = conditions.iter_mut().find(|c| c.kind == new.kind) else {
-        conditions.push(new);
-        return true;
-    };
-    let last_transition = if old.status == new.status { old.last_transition } else { new.last_transition };
-    let updated = Condition { last_transition, ..new };
-    let changed = *old != updated;
-    *old = updated;
+    let changed = !conditions.iter().any(|old| old.kind == new.kind && says_the_same(old, &new));
+    if changed {
+        put(conditions, new);
+    }
     changed
+}
+
+/// Do two conditions of one type say the same, whenever they began to?
+pub(crate) fn says_the_same(old: &Condition, new: &Condition) -> bool {
+    (old.status, old.observed_generation) == (new.status, new.observed_generation)
+        && old.reason == new.reason
+        && old.message == new.message
+}
+
+/// Adds a condition that says something new, or writes it over the one of its type.
+pub(crate) fn put(conditions: &mut Vec<Condition>, new: Condition) {
+    match conditions.iter_mut().find(|c| c.kind == new.kind) {
+        Some(old) => {
+            let last_transition = if old.status == new.status { old.last_transition } else { new.last_transition };
+            *old = Condition { last_transition, ..new };
+        }
+        None => conditions.push(new),
+    }
 }
 
 /// Removes the condition of this type; says whether there was one.
@@ -59,13 +74,13 @@ pub fn remove(conditions: &mut Vec<Condition>, kind: Known) -> bool {
     conditions.len() != before
 }
 
-/// A condition with a message that is cut to `MAX_CONDITION_MESSAGE`.
+/// A condition. Its message is cut to [`MAX_CONDITION_MESSAGE`], that of a code where it becomes text.
 #[must_use]
 pub fn condition(
     kind: Known,
     status: ConditionStatus,
     reason: impl Into<Text>,
-    message: impl Into<Text>,
+    message: impl Into<Message>,
     now: Time,
     generation: i64,
 ) -> Condition {
@@ -73,9 +88,19 @@ pub fn condition(
         kind: kind.into(),
         status,
         reason: reason.into(),
-        message: truncate(message, MAX_CONDITION_MESSAGE),
+        message: match message.into() {
+            Message::Text(text) => truncate(text, MAX_CONDITION_MESSAGE).into(),
+            code => code,
+        },
         last_transition: now,
         observed_generation: generation,
+    }
+}
+
+impl Condition {
+    /// Its message, as it is shown.
+    pub fn text(&self) -> Text {
+        self.message.cut(MAX_CONDITION_MESSAGE)
     }
 }
 

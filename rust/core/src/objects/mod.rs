@@ -8,6 +8,7 @@ pub mod condition_type;
 pub mod conditions;
 pub mod config;
 mod kinds;
+pub mod message;
 pub mod priority;
 pub mod resource_names;
 pub(crate) mod selectors;

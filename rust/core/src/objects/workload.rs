@@ -11,6 +11,7 @@ use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::base::text::Text;
 use crate::objects::condition_type::ConditionType;
+use crate::objects::message::Message;
 
 /// `Workload` (rules/01 §6). Its parts are shared, as workloads are copied and tried far more often than they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -212,7 +213,7 @@ pub struct Condition {
     pub kind: ConditionType,
     pub status: ConditionStatus,
     pub reason: Text,
-    pub message: Text,
+    pub message: Message,
     pub last_transition: Time,
     pub observed_generation: i64,
 }

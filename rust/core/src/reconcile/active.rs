@@ -4,6 +4,7 @@ use crate::base::gates::Gate;
 use crate::base::text::Text;
 use crate::objects::Workload;
 use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, REQUEUED, find, find_false, remove};
+use crate::objects::message::Message;
 use crate::pods::devices::Devices;
 use crate::status::admissible::requeue_at;
 use crate::status::checks::retry_time;
@@ -45,7 +46,7 @@ impl Pass<'_> {
         let gates = self.state.config.gates;
         let reason = reasons::unadmitted(reasons::MISCONFIGURED, reasons::INADMISSIBLE, gates);
         if unset_quota_reservation(workload, reason, Text::copied(&refusal.message), self.now, gates) {
-            set_requeued(workload, false, reasons::INADMISSIBLE, &refusal.requeued_message, self.now);
+            set_requeued(workload, false, reasons::INADMISSIBLE, Text::copied(&refusal.requeued_message), self.now);
         }
         true
     }
@@ -78,7 +79,8 @@ impl Pass<'_> {
         let had_requeue_state = workload.status.requeue_state.is_some();
         let Some(cause) = deactivate(workload, self.now) else { return had_requeue_state };
         if had_admission {
-            let message = find(&workload.status.conditions, EVICTED).map_or(String::new(), |c| c.message.to_string());
+            let message =
+                find(&workload.status.conditions, EVICTED).map_or_else(Message::default, |c| c.message.clone());
             self.event("Normal", event_reason(reasons::DEACTIVATED, &cause), message);
         }
         true

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
-use crate::base::text::Text;
-use crate::objects::conditions::{self, MAX_EVENT_MESSAGE, find, is_true, truncate};
+use crate::objects::conditions::{self, find, is_true};
+use crate::objects::message::Message;
 use crate::objects::variants::is_parent;
 use crate::objects::{ClusterQueue, LocalQueue, StopPolicy, Time, Workload};
 use crate::schedule::decision::Event;
@@ -71,7 +71,7 @@ impl State {
             pass.explain_unreserved(&mut workload);
         }
         let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
-        Some((told.reason.to_string(), told.message.to_string()))
+        Some((told.reason.to_string(), told.text().to_string()))
     }
 
     /// [`State::reconcile`] for every workload for which something may have changed since, in the order of namespace
@@ -166,9 +166,9 @@ impl<'a> Pass<'a> {
         self.state.gate(gate)
     }
 
-    fn event(&mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>, message: impl Into<Text>) {
-        let message = truncate(message, MAX_EVENT_MESSAGE);
-        self.events.push(Event { kind, reason: reason.into(), key: self.record.key().clone(), message });
+    fn event(&mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>, message: impl Into<Message>) {
+        let (key, message) = (self.record.key().clone(), message.into());
+        self.events.push(Event { kind, reason: reason.into(), key, message });
     }
 
     /// A workload whose job is gone is finished.
@@ -229,10 +229,10 @@ impl<'a> Pass<'a> {
         }
         sync_admitted(workload, self.now, self.state.config.gates);
         if is_admitted(workload) {
-            let queue = workload.status.admission.as_ref().map_or("", |a| a.cluster_queue.as_str());
+            let queue = workload.status.admission.as_ref().map(|a| a.cluster_queue.shared()).unwrap_or_default();
             let since = find(&workload.status.conditions, conditions::QUOTA_RESERVED).map(|c| c.last_transition);
-            let message = messages::admitted_event(queue, self.now.since(since.unwrap_or(self.now)));
-            self.event("Normal", "Admitted", message);
+            let wait_ns = self.now.since(since.unwrap_or(self.now));
+            self.event("Normal", "Admitted", Message::AdmittedBy { queue, wait_ns });
         }
         false
     }
@@ -242,7 +242,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Evicts, and tells so if there was an admission to lose.
-    fn evict(&mut self, workload: &mut Workload, reason: &'static str, cause: &str, message: impl Into<Text>) {
+    fn evict(&mut self, workload: &mut Workload, reason: &'static str, cause: &str, message: impl Into<Message>) {
         let message = message.into();
         let had_admission = workload.status.admission.is_some();
         eviction::evict(workload, reason, cause, message.clone(), self.now);

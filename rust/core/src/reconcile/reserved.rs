@@ -31,7 +31,7 @@ impl Pass<'_> {
             return false;
         }
         if let Some(message) = describe_checks(workload, CheckState::Rejected) {
-            if set_deactivation_target(workload, reasons::ADMISSION_CHECK, &message, self.now) {
+            if set_deactivation_target(workload, reasons::ADMISSION_CHECK, message.clone(), self.now) {
                 self.event("Warning", "AdmissionCheckRejected", format!("Deactivated due to {message}"));
             }
             return true;

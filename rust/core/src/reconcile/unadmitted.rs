@@ -3,6 +3,7 @@
 use crate::base::gates::Gate;
 use crate::base::text::Text;
 use crate::objects::conditions::{self, find};
+use crate::objects::message::Message;
 use crate::objects::selectors::selects;
 use crate::objects::{Condition, ConditionStatus, StopPolicy, Workload};
 use crate::status::admissible::admission_gated_by;
@@ -13,7 +14,7 @@ use crate::status::{messages, reasons};
 use super::Pass;
 
 /// Reason and message.
-type Because = (Text, Text);
+type Because = (Text, Message);
 
 impl Pass<'_> {
     /// Sets condition QuotaReserved to why there is no quota, if there is something to say.

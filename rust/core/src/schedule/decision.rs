@@ -7,6 +7,8 @@ use crate::base::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::base::text::Text;
+use crate::objects::conditions::MAX_EVENT_MESSAGE;
+use crate::objects::message::Message;
 use crate::objects::{Admission, Time};
 use crate::queue::Parked;
 
@@ -140,7 +142,7 @@ pub struct Preempted {
     /// Reason of its condition Preempted; `FlavorMigration`, of Evicted, for a variant that another takes the place of.
     pub reason: &'static str,
     /// Kueue's message.
-    pub message: Text,
+    pub message: Message,
 }
 
 /// A slice that is finished, because a newer one takes its place.
@@ -151,7 +153,7 @@ pub struct Replaced {
     /// The slice that got quota instead.
     pub successor: Key,
     /// Kueue's message.
-    pub message: Text,
+    pub message: Message,
 }
 
 /// A head that stayed pending.
@@ -168,7 +170,7 @@ pub struct Kept {
     /// Reason of its condition QuotaReserved; empty if none was written.
     pub reason: &'static str,
     /// Kueue's message.
-    pub message: Text,
+    pub message: Message,
     /// Where it went: parked, or back into the heap.
     pub parked: bool,
     /// Is any of this new in its status?
@@ -184,8 +186,20 @@ pub struct Event {
     pub reason: Cow<'static, str>,
     /// The workload.
     pub key: Key,
-    /// Its message, at most 1024 bytes.
-    pub message: Text,
+    /// Its message; [`Event::text`] is what is shown of it.
+    pub message: Message,
+}
+
+impl Event {
+    /// Its message in at most 1024 bytes, but for the two events that name the priorities of a preemption: Kueue does not
+    /// cut those.
+    pub fn text(&self) -> Text {
+        let limit = match self.message {
+            Message::PreemptedWithPriorities(_) | Message::PreemptedFor(_) => usize::MAX,
+            _ => MAX_EVENT_MESSAGE,
+        };
+        self.message.cut(limit)
+    }
 }
 
 /// A workload whose decision needs what is not built yet.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::assign::{Assignment, NoFitReason};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId, ShapeId, WorkloadId};
-use crate::base::text::Text;
 use crate::objects::Time;
+use crate::objects::message::Message;
 use crate::preempt::Preemptor;
 use crate::queue::RequeueReason;
 use crate::quota::forest::{NodeId, TreeId};
@@ -57,7 +57,7 @@ pub struct Entry {
     /// Status.
     pub status: EntryStatus,
     /// The message of its condition.
-    pub message: Text,
+    pub message: Message,
     /// The granular reason of its condition.
     pub reason: &'static str,
     /// Where it goes back to.
@@ -105,7 +105,7 @@ pub(crate) struct Obstacle {
     /// The granular reason of its condition.
     pub reason: &'static str,
     /// The message of its condition.
-    pub message: String,
+    pub message: Message,
     /// Where it goes back to.
     pub requeue: RequeueReason,
 }
@@ -115,7 +115,7 @@ impl Entry {
     /// Something keeps it from being nominated (rules/05 §6.1).
     pub(crate) fn refuse(&mut self, obstacle: Obstacle) {
         self.reason = obstacle.reason;
-        self.message = obstacle.message.into();
+        self.message = obstacle.message;
         self.requeue = obstacle.requeue;
     }
 
@@ -175,7 +175,7 @@ impl Entry {
 
     /// Step 10: it fits once its targets are gone.
     pub(crate) fn wait_for_targets(&mut self) {
-        self.message = format!("{}{}", self.message, messages::pending_preemption(self.targets.len())).into();
+        self.message = Message::PendingPreemptions(Arc::new(std::mem::take(&mut self.message)), self.targets.len());
         self.wait_for_preemptions(RequeueReason::PendingPreemption);
     }
 
@@ -203,7 +203,7 @@ impl Entry {
 
     /// It fits, and takes the place of a variant for a flavor less preferred once that has stopped.
     pub(crate) fn wait_for_migration(&mut self) {
-        self.message = format!("{}{}", self.message, messages::PENDING_MIGRATION).into();
+        self.message = Message::PendingMigration(Arc::new(std::mem::take(&mut self.message)));
         self.wait_for_preemptions(RequeueReason::PendingMigration);
     }
 

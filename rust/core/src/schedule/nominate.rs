@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
-use crate::base::text::Text;
+use crate::objects::message::Message;
 use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
 use crate::objects::variants::allowed_flavors;
@@ -73,7 +73,7 @@ impl State {
             generation: self.forest.generation(node),
             starts_over: false,
             status: EntryStatus::NotNominated,
-            message: Text::default(),
+            message: Message::default(),
             reason: "",
             requeue: RequeueReason::Generic,
             silent: false,
@@ -99,25 +99,25 @@ impl State {
 
     /// Why a head is not nominated (rules/05 §6.1 rows a to g).
     pub(crate) fn obstacle(&self, entry: &Entry) -> Option<Obstacle> {
-        let obstacle = |reason, message| Some(Obstacle { reason, message, requeue: RequeueReason::Generic });
+        let obstacle = |reason, message: Message| Some(Obstacle { reason, message, requeue: RequeueReason::Generic });
         let record = self.workloads.get(entry.workload);
         let workload = &record.workload;
         if has_retry_or_rejected_checks(workload) {
-            return obstacle(reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.to_owned());
+            return obstacle(reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.into());
         }
         if self.forest.has_cycle(entry.node) {
-            return obstacle(reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue]));
+            return obstacle(reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue]).into());
         }
         let namespace = workload.meta.key.namespace();
         let Some(labels) = self.namespace_labels(namespace) else {
-            return obstacle(reasons::MISCONFIGURED, messages::namespace_missing(namespace));
+            return obstacle(reasons::MISCONFIGURED, messages::namespace_missing(namespace).into());
         };
         let selector = self.queues[entry.queue].settled.as_ref().and_then(|o| o.namespace_selector.as_ref());
         if !selects(selector, labels) {
-            let (reason, message) = (reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.to_owned());
+            let (reason, message) = (reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.into());
             return Some(Obstacle { reason, message, requeue: RequeueReason::NamespaceMismatch });
         }
-        obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?)
+        obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?.into())
     }
 
     /// Topology is not placed and published devices are not known here: a workload whose answer depends on one gets

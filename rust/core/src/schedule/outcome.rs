@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use smallvec::{SmallVec, smallvec};
-
 use crate::assign::{self, Resume};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::key::Key;
 use crate::base::shared::Shared;
-use crate::base::text::Text;
-use crate::objects::conditions::{self, truncate};
+use crate::objects::message::{Message, Path, Preemption};
+use crate::objects::priority::{base_priority, effective_priority};
 use crate::objects::resource_names::{exact_quantity, quantity_from_value};
 use crate::objects::{Admission, PodSet, PodSetRequest, Time};
 use crate::pods::totals::Totals;
@@ -25,7 +23,7 @@ use crate::status::admissible::{is_admissible, queued_wait};
 use crate::status::checks::checks_for_admission;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
 use crate::status::stage::{has_quota_reservation, is_evicted};
-use crate::status::{eviction, messages, reasons};
+use crate::status::{eviction, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Target;
@@ -45,14 +43,14 @@ impl State {
         let record = self.workloads.get(entry.workload);
         if !entry.has_reservation {
             let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
-            let considered = assign::messages::considered_flavors(&self.names, assignment, &record.spec.adjusted);
-            let wait = queued_wait(&record.workload, self.now);
-            let message = messages::quota_reserved_event(&admission.cluster_queue, wait, &considered);
+            let (queue, wait_ns) = (admission.cluster_queue.shared(), queued_wait(&record.workload, self.now));
+            let pod_sets = &record.spec.original;
+            let message = assign::messages::quota_reserved(&self.names, assignment, pod_sets, queue, wait_ns);
             cycle.decision.events.push(Event {
                 kind: "Normal",
                 reason: "QuotaReserved".into(),
                 key: record.key().clone(),
-                message: truncate(message, conditions::MAX_EVENT_MESSAGE),
+                message,
             });
         }
         cycle.assumed.push(Assumed { workload: entry.workload, queue: entry.queue, admission, assigned });
@@ -77,7 +75,7 @@ impl State {
         decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
         self.put_cached_as(id, Some(assigned));
         if is_admitted {
-            let message = messages::admitted_event(&admission.cluster_queue, 0).into();
+            let message = Message::AdmittedBy { queue: admission.cluster_queue.shared(), wait_ns: 0 };
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
         self.unconfirmed.insert(id, before);
@@ -124,30 +122,23 @@ impl State {
         now: Time,
         decision: &mut Decision,
     ) {
-        let gates = self.config.gates;
         let victim = self.workloads.get(target.workload);
         // One that is on its way out already is only waited for.
         if !is_evicted(&victim.workload) {
-            let preempted = self.preempted(target, preemptor, queue);
+            let (preempted, preemption) = self.preempted(target, preemptor, queue);
             let message = preempted.message.clone();
-            let preemptor = self.workloads.get(preemptor);
-            let priorities = messages::priorities(&preemptor.workload, &victim.workload, gates);
-            let (ns, name) = (victim.key().namespace(), victim.key().name());
-            let uid = victim.workload.meta.key.uid();
-            let told = format!(
-                "Preempted workload {ns}/{name} (UID: {uid}) in ClusterQueue {}{priorities}",
-                self.names.queues[target.queue]
-            );
-            let event = |reason: &'static str, key: &Key, message: Text| Event {
+            let event = |reason: &'static str, key: &Key, message| Event {
                 kind: "Normal",
                 reason: reason.into(),
                 key: key.clone(),
                 message,
             };
-            let evicted = truncate(message.clone(), conditions::MAX_EVENT_MESSAGE);
-            decision.events.push(event("EvictedDueToPreempted", victim.key(), evicted));
-            decision.events.push(event("Preempted", victim.key(), format!("{message}{priorities}").into()));
-            decision.events.push(event("PreemptedWorkload", preemptor.key(), told.into()));
+            let Preempted { key, preemptor, .. } = &preempted;
+            decision.events.extend([
+                event("EvictedDueToPreempted", key, message.clone()),
+                event("Preempted", key, Message::PreemptedWithPriorities(Arc::clone(&preemption))),
+                event("PreemptedWorkload", preemptor, Message::PreemptedFor(preemption)),
+            ]);
             let record = self.workloads.get_mut(target.workload);
             eviction::preempt(&mut record.workload, target.reason, message, now);
             self.rank_candidate(target.workload);
@@ -158,32 +149,47 @@ impl State {
     }
 
     /// Who gives way to whom, and why.
-    pub(crate) fn preempted(&self, target: Target, preemptor: WorkloadId, queue: QueueId) -> Preempted {
-        let (to, from) = (self.path_of(queue), self.path_of(target.queue));
-        let preemptor_id = preemptor;
-        let preemptor = self.workloads.get(preemptor);
-        Preempted {
-            key: self.workloads.get(target.workload).key().clone(),
+    pub(crate) fn preempted(
+        &self,
+        target: Target,
+        preemptor: WorkloadId,
+        queue: QueueId,
+    ) -> (Preempted, Arc<Preemption>) {
+        let workload = |id| &self.workloads.get(id).workload;
+        let (to, from) = (workload(preemptor), workload(target.workload));
+        let priorities = |it| (effective_priority(it, self.config.gates), base_priority(it));
+        let preemption = Arc::new(Preemption {
+            preemptor: to.meta.key.clone(),
+            preemptor_details: to.meta.details.clone(),
+            preemptee: from.meta.key.clone(),
+            reason: target.reason,
+            preemptor_path: self.path_of(queue),
+            preemptee_path: self.path_of(target.queue),
+            preemptor_priorities: priorities(to),
+            preemptee_priorities: priorities(from),
+            lexicon: Arc::clone(self.names.lexicon()),
+        });
+        let preempted = Preempted {
+            key: from.meta.key.clone(),
             workload: target.workload,
             queue: self.names.queues[target.queue].clone(),
             queue_id: Some(target.queue),
-            preemptor: preemptor.key().clone(),
-            preemptor_id,
+            preemptor: to.meta.key.clone(),
+            preemptor_id: preemptor,
             reason: target.reason,
-            message: messages::preempted(&preemptor.workload.meta, target.reason, &to, &from).into(),
-        }
+            message: Message::Preempted(Arc::clone(&preemption)),
+        };
+        (preempted, preemption)
     }
 
-    /// The path of a ClusterQueue from the root of its tree.
-    fn path_of(&self, queue: QueueId) -> String {
-        let Some(node) = self.queues[queue].node else { return String::new() };
-        let mut names: SmallVec<[&str; 8]> = smallvec![self.names.queues[queue].as_str()];
-        for ancestor in self.forest.path(node).skip(1) {
-            if let Some(Owner::Cohort(id)) = self.owner(ancestor) {
-                names.push(&self.names.cohorts[id]);
-            }
-        }
-        names.iter().rev().flat_map(|name| ["/", name]).collect()
+    /// The path of a ClusterQueue to the root of its tree.
+    fn path_of(&self, queue: QueueId) -> Path {
+        let cohort = |node| match self.owner(node)? {
+            Owner::Cohort(id) => Some(id),
+            Owner::Queue(_) => None,
+        };
+        let above = |node| self.forest.path(node).skip(1).filter_map(cohort).collect();
+        Path { queue, cohorts: self.queues[queue].node.map(above) }
     }
 
     /// Gives a head back to its queue and writes why (rules/05 §6.5).
@@ -225,7 +231,7 @@ impl State {
             kind: "Warning",
             reason: reason.into(),
             key: record.key().clone(),
-            message: truncate(entry.message.clone(), conditions::MAX_EVENT_MESSAGE),
+            message: entry.message.clone(),
         });
         let key = record.key().clone();
         let (workload, queue_id, message) = (entry.workload, entry.queue, entry.message);

@@ -121,7 +121,7 @@ impl State {
             assignment.override_mode = Some(Mode::DeferredFit);
         }
         let record = self.workloads.get(entry.workload);
-        let message = assign::messages::assignment(&self.names, &assignment, &record.spec.adjusted).into();
+        let message = assign::messages::assignment(&self.names, &assignment, &record.spec.original);
         let deferred = assignment.mode() == Mode::DeferredFit;
         entry.nominate(Verdict { assignment: Arc::new(assignment), targets, message });
         let fresh = !entry.targets.is_empty() && !cycle.victims.overlap_with(entry) && self.fits(entry, cycle);

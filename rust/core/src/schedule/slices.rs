@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use crate::assign::ReplacedPodSet;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
-use crate::base::text::Text;
 use crate::objects::Time;
-use crate::objects::conditions::{MAX_EVENT_MESSAGE, truncate};
+use crate::objects::message::Message;
 use crate::objects::slices::replaced_key;
 use crate::schedule::decision::{Decision, Event, Replaced};
 use crate::state::State;
@@ -56,10 +55,10 @@ impl State {
         let before = self.workloads.get(old).clone();
         let successor = self.workloads.get_mut(new);
         successor.workload.status.cluster_name.clone_from(&before.workload.status.cluster_name);
-        let message = Text::from(messages::slice_replaced(&successor.workload.meta));
+        let message = Message::from(messages::slice_replaced(&successor.workload.meta));
         let new_key = successor.key().clone();
         let record = self.workloads.get_mut(old);
-        if !eviction::finish(&mut record.workload, reasons::WORKLOAD_SLICE_REPLACED, &message, now) {
+        if !eviction::finish(&mut record.workload, reasons::WORKLOAD_SLICE_REPLACED, message.clone(), now) {
             return;
         }
         let key = record.key().clone();
@@ -67,7 +66,7 @@ impl State {
             kind: "Normal",
             reason: reasons::WORKLOAD_SLICE_REPLACED.into(),
             key: key.clone(),
-            message: truncate(message.clone(), MAX_EVENT_MESSAGE),
+            message: message.clone(),
         });
         self.settle_status_change(old, &before);
         self.replaced_slices.insert(new, before.workload);

@@ -4,8 +4,7 @@
 
 use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
-use crate::base::text::Text;
-use crate::objects::conditions::{MAX_EVENT_MESSAGE, truncate};
+use crate::objects::message::Message;
 use crate::objects::variants::{ALLOWED_FLAVORS, is_variant, parent};
 use crate::objects::{Time, Workload};
 use crate::schedule::decision::{Decision, Event, Preempted};
@@ -80,7 +79,7 @@ impl State {
     /// Evicts a variant in favor of one for a preferred flavor; Kueue tells it again in each cycle until it has stopped.
     pub(crate) fn write_migration(&mut self, from: WorkloadId, to: WorkloadId, now: Time, decision: &mut Decision) {
         let successor = self.workloads.get(to);
-        let message = Text::from(messages::migrated(successor.workload.meta.key.uid()));
+        let message = Message::from(messages::migrated(successor.workload.meta.key.uid()));
         let preemptor = successor.key().clone();
         let record = self.workloads.get_mut(from);
         let is_new = !is_evicted(&record.workload);
@@ -93,7 +92,7 @@ impl State {
             kind: "Normal",
             reason: eviction::event_reason(reasons::FLAVOR_MIGRATION, "").into(),
             key: key.clone(),
-            message: truncate(message.clone(), MAX_EVENT_MESSAGE),
+            message: message.clone(),
         });
         if is_new {
             decision.preemptions.push(Preempted {

@@ -38,8 +38,8 @@ impl State {
         let (mut assignment, targets) = self.find_assignment(entry, None, &mut cycle.victims);
         // When it was is the entry's to say.
         assignment.resume = Resume { tried: assignment.resume.tried, ..Resume::default() };
-        let pod_sets = &self.workloads.get(entry.workload).spec.adjusted;
-        let message = assign::messages::assignment(&self.names, &assignment, pod_sets).into();
+        let pod_sets = &self.workloads.get(entry.workload).spec.original;
+        let message = assign::messages::assignment(&self.names, &assignment, pod_sets);
         Verdict { assignment: Arc::new(assignment), targets, message }
     }
 
@@ -90,7 +90,7 @@ mod tests {
                 verdict.message = MARK.into();
             }
         }
-        world.cycle().pending.iter().any(|kept| kept.message.contains(MARK))
+        world.cycle().pending.iter().any(|kept| kept.message.text().contains(MARK))
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::assign::{Assignment, ScanProgress};
-use crate::base::text::Text;
 use crate::objects::Time;
+use crate::objects::message::Message;
 use crate::pods::totals::Totals;
 use crate::workloads::Spec;
 use crate::workloads::charge::Target;
@@ -20,7 +20,7 @@ pub struct Verdict {
     /// The workloads to preempt.
     pub targets: Vec<Target>,
     /// What is in the way, in Kueue's words.
-    pub message: Text,
+    pub message: Message,
 }
 
 /// All that an evaluation reads of a head.

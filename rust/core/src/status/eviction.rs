@@ -1,9 +1,12 @@
 //! Eviction and what follows it: release of the quota, return to the queue, deactivation, the end
 //! (rules/04 §8, §9; rules/07 §8, §9).
 
+use std::sync::Arc;
+
 use crate::base::gates::{Gate, Gates};
 use crate::base::text::Text;
 use crate::objects::conditions::{self, condition, find, find_false, find_true, is_true};
+use crate::objects::message::Message;
 use crate::objects::{AdmissionCheckState, CheckState, Condition, ConditionStatus, EvictionCount, Time, Workload};
 use crate::status::admissible::requeue_at;
 use crate::status::reservation::{set, unset_quota_reservation};
@@ -20,7 +23,7 @@ pub fn evict(
     workload: &mut Workload,
     reason: impl Into<Text>,
     cause: &str,
-    message: impl Into<Text>,
+    message: impl Into<Message>,
     now: Time,
 ) -> bool {
     let reason: Text = reason.into();
@@ -60,7 +63,12 @@ pub fn event_reason(reason: &str, cause: &str) -> String {
 }
 
 /// Writes an eviction by preemption, with condition Preempted for `preempted_reason`; returns as [`evict`].
-pub fn preempt(workload: &mut Workload, preempted_reason: &'static str, message: impl Into<Text>, now: Time) -> bool {
+pub fn preempt(
+    workload: &mut Workload,
+    preempted_reason: &'static str,
+    message: impl Into<Message>,
+    now: Time,
+) -> bool {
     // This one condition carries no generation.
     let message = message.into();
     let preempted = condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, message.clone(), now, 0);
@@ -78,7 +86,7 @@ pub fn release_after_eviction(workload: &mut Workload, now: Time, gates: Gates) 
     let Condition { reason, message, .. } = evicted.clone();
     let back_at_once = matches!(reason.as_str(), reasons::PREEMPTED | reasons::NODE_FAILURES)
         && !(gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads) && owned_by_single_pod(workload));
-    set_requeued(workload, back_at_once, reason, &message, now);
+    set_requeued(workload, back_at_once, reason, message.clone(), now);
     let pending = reasons::unadmitted(reasons::PENDING_EVALUATION, reasons::PENDING, gates);
     unset_quota_reservation(workload, pending, message, now, gates);
     true
@@ -89,11 +97,11 @@ pub fn set_requeued(
     workload: &mut Workload,
     requeued: bool,
     reason: impl Into<Text>,
-    message: &str,
+    message: impl Into<Message>,
     now: Time,
 ) -> bool {
     let status = if requeued { ConditionStatus::True } else { ConditionStatus::False };
-    set(workload, conditions::REQUEUED, status, reason, Text::copied(message), now)
+    set(workload, conditions::REQUEUED, status, reason, message, now)
 }
 
 /// Brings an active workload back to the queue if it was kept out by a deactivation or by a backoff that is over;
@@ -148,8 +156,13 @@ pub fn requeue_after_restart(workload: &mut Workload, queue: Restarted, now: Tim
 
 /// Announces that Kueue will deactivate the workload; returns whether that is new. The caller then sets
 /// `spec.active` to false.
-pub fn set_deactivation_target(workload: &mut Workload, reason: impl Into<Text>, message: &str, now: Time) -> bool {
-    set(workload, conditions::DEACTIVATION_TARGET, ConditionStatus::True, reason, Text::copied(message), now)
+pub fn set_deactivation_target(
+    workload: &mut Workload,
+    reason: impl Into<Text>,
+    message: impl Into<Message>,
+    now: Time,
+) -> bool {
+    set(workload, conditions::DEACTIVATION_TARGET, ConditionStatus::True, reason, message, now)
 }
 
 /// Writes what an inactive workload gets: evicted if it was not, condition DeactivationTarget and the requeue state
@@ -166,17 +179,16 @@ pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
         return None;
     }
     let (cause, message) = match target {
-        Some(target) => (target.reason.to_string(), format!("{} due to {}", messages::DEACTIVATED, target.message)),
-        None => (String::new(), messages::DEACTIVATED.to_owned()),
+        Some(target) => (target.reason.to_string(), Message::DeactivatedDueTo(Arc::new(target.message))),
+        None => (String::new(), messages::DEACTIVATED.into()),
     };
     evict(workload, reasons::DEACTIVATED, &cause, message, now);
     Some(cause)
 }
 
 /// Writes that the workload is finished; returns whether it was not before.
-pub fn finish(workload: &mut Workload, reason: impl Into<Text>, message: &str, now: Time) -> bool {
-    !is_finished(workload)
-        && set(workload, conditions::FINISHED, ConditionStatus::True, reason, Text::copied(message), now)
+pub fn finish(workload: &mut Workload, reason: impl Into<Text>, message: impl Into<Message>, now: Time) -> bool {
+    !is_finished(workload) && set(workload, conditions::FINISHED, ConditionStatus::True, reason, message, now)
 }
 
 /// Is exactly one plain Pod its owner (and no pod group)? Then nothing can use a second assignment.
@@ -404,7 +416,7 @@ mod tests {
         assert_eq!(deactivate(&mut w, NOW), Some("RequeuingLimitExceeded".to_owned()));
         let evicted = get(&w, EVICTED);
         assert_eq!(evicted.reason, "DeactivatedDueToRequeuingLimitExceeded");
-        assert_eq!(evicted.message, "The workload is deactivated due to too often");
+        assert_eq!(evicted.text(), "The workload is deactivated due to too often");
         assert_eq!(
             (find(&w.status.conditions, conditions::DEACTIVATION_TARGET), &w.status.requeue_state),
             (None, &None)
@@ -414,7 +426,7 @@ mod tests {
         let mut by_user = running();
         assert_eq!(deactivate(&mut by_user, NOW), Some(String::new()));
         assert_eq!(
-            (get(&by_user, EVICTED).reason.as_str(), get(&by_user, EVICTED).message.as_str()),
+            (get(&by_user, EVICTED).reason.as_str(), get(&by_user, EVICTED).text().as_str()),
             ("Deactivated", "The workload is deactivated")
         );
     }

@@ -1,8 +1,17 @@
-//! Reason codes and names to the words that Kueue writes. No other file of the cycle has such text.
+//! The words that Kueue writes: of the codes of messages, and those that stand for themselves. No other file of the cycle has
+//! such text.
 
-use crate::base::gates::Gates;
-use crate::objects::priority::{base_priority, effective_priority};
-use crate::objects::{Workload, WorkloadMeta};
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::base::amount::Amount;
+use crate::base::ids::ResourceId;
+use crate::base::names::Lexicon;
+use crate::base::text::Text;
+use crate::objects::conditions::{MAX_CONDITION_MESSAGE, truncate};
+use crate::objects::message::{Considered, ConsideredFlavor, Message, Misfit, NoFit, Path, Preemption, Reason, Why};
+use crate::objects::resource_names::quantity_from_value;
+use crate::objects::{MetaDetails, WorkloadMeta};
 use crate::status::reasons;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -29,8 +38,6 @@ pub(crate) const WAITING_FOR_PODS_READY: &str = "waiting for all admitted worklo
 pub(crate) const PREFERRED_VARIANT_ADMITTED: &str = "A more favorable variant is already admitted";
 /// The ClusterQueue does not want a migration to this flavor.
 pub(crate) const BELOW_LAST_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
-/// What the message of a variant ends with while it waits for the one that it takes the place of.
-pub(crate) const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
 
 /// `spec.active` is false.
 pub(crate) const DEACTIVATED: &str = "The workload is deactivated";
@@ -49,17 +56,117 @@ pub(crate) fn namespace_missing(namespace: &str) -> String {
     format!("workload namespace \"{namespace}\" does not exist: Namespace \"{namespace}\" not found")
 }
 
-/// The event of a quota reservation; `considered` are the flavors that were passed over, `wait_ns` since queued.
-pub(crate) fn quota_reserved_event(queue: &str, wait_ns: i64, considered: &str) -> String {
-    let wait = seconds(wait_ns);
-    let (before, considered) = if considered.is_empty() { ("", "") } else { ("; Flavors considered: ", considered) };
-    // Without the machinery of formats: every admission has one.
-    ["Quota reserved in ClusterQueue ", queue, ", wait time since queued was ", &wait, "s", before, considered].concat()
+/// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
+pub(crate) fn migrated(uid: &str) -> String {
+    format!("Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor")
 }
 
-/// The event of an admission; `wait_ns` since the reservation.
-pub(crate) fn admitted_event(queue: &str, wait_ns: i64) -> String {
-    ["Admitted by ClusterQueue ", queue, ", wait time since reservation was ", &seconds(wait_ns), "s"].concat()
+/// The message of a slice that is finished because `successor` has its quota (rules/09 §2.3).
+pub(crate) fn slice_replaced(successor: &WorkloadMeta) -> String {
+    format!(
+        "Replaced to accommodate a workload (UID: {}, JobUID: {}) due to workload slice aggregation",
+        successor.key.uid(),
+        job_uid(&successor.details),
+    )
+}
+
+impl Message {
+    /// The words. Those of a condition or an event may be cut: see [`Message::cut`].
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Message::Text(text) => Cow::Borrowed(text),
+            code => Cow::Owned(code.to_string()),
+        }
+    }
+
+    /// The words in at most `limit` bytes.
+    pub fn cut(&self, limit: usize) -> Text {
+        match self {
+            Message::Text(text) => truncate(text.clone(), limit),
+            code => truncate(code.to_string(), limit),
+        }
+    }
+
+    /// Is there nothing to say?
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Message::Text(text) if text.is_empty())
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Text(text) => f.write_str(text),
+            Message::QuotaReserved(queue) => write!(f, "Quota reserved in ClusterQueue {queue}"),
+            Message::QuotaReservedAfter { queue, wait_ns } => write_quota_reserved(f, queue, *wait_ns),
+            Message::QuotaReservedAmong(considered) => {
+                write_quota_reserved(f, &considered.queue, considered.wait_ns)?;
+                write!(f, "; Flavors considered: {}", considered_flavors(considered))
+            }
+            Message::AdmittedBy { queue, wait_ns } => {
+                write!(f, "Admitted by ClusterQueue {queue}, wait time since reservation was {}s", seconds(*wait_ns))
+            }
+            Message::NoFit(no_fit) => write_no_fit(f, no_fit),
+            Message::PendingPreemptions(what, n) => write!(f, "{what}. Pending the preemption of {n} workload(s)"),
+            Message::PendingMigration(what) => write!(f, "{what}. Pending the migration of 1 workload(s)"),
+            Message::Preempted(it) => write_preempted(f, it),
+            Message::PreemptedWithPriorities(it) => {
+                write_preempted(f, it)?;
+                write_priorities(f, it)
+            }
+            Message::PreemptedFor(it) => {
+                let (who, queue) = (&it.preemptee, it.lexicon.queue(it.preemptee_path.queue));
+                write!(f, "Preempted workload {who} (UID: {}) in ClusterQueue {queue}", who.uid())?;
+                write_priorities(f, it)
+            }
+            Message::Previously(what) => write!(f, "Previously: {what}"),
+            Message::DeactivatedDueTo(what) => write!(f, "{DEACTIVATED} due to {what}"),
+        }
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        if self.is_same_code(other) {
+            debug_assert_eq!(self.to_string(), other.to_string(), "equal codes read the same");
+            return true;
+        }
+        match (self, other) {
+            (Message::Text(_), Message::Text(_)) => false,
+            // One may have come back as text, or say the same by another code. As conditions they are cut.
+            _ => self.cut(MAX_CONDITION_MESSAGE) == other.cut(MAX_CONDITION_MESSAGE),
+        }
+    }
+}
+
+impl Eq for Message {}
+
+impl Default for Message {
+    fn default() -> Self {
+        Message::Text(Text::default())
+    }
+}
+
+impl From<Text> for Message {
+    fn from(text: Text) -> Self {
+        Message::Text(text)
+    }
+}
+
+impl From<&'static str> for Message {
+    fn from(text: &'static str) -> Self {
+        Message::Text(text.into())
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Message::Text(text.into())
+    }
+}
+
+fn write_quota_reserved(f: &mut fmt::Formatter<'_>, queue: &str, wait_ns: i64) -> fmt::Result {
+    write!(f, "Quota reserved in ClusterQueue {queue}, wait time since queued was {}s", seconds(wait_ns))
 }
 
 /// Whole seconds as `%.0f` writes them, half of one to the even side.
@@ -73,9 +180,123 @@ fn seconds(ns: i64) -> String {
     (whole + i64::from(up)).to_string()
 }
 
-/// What is added to the message of a workload that preempts `n` others (rules/04 §8).
-pub(crate) fn pending_preemption(n: usize) -> String {
-    format!(". Pending the preemption of {n} workload(s)")
+/// A quantity of a resource as Kueue prints it.
+fn quantity(lexicon: &Lexicon, resource: ResourceId, value: i64) -> String {
+    quantity_from_value(lexicon.resource(resource), value, false).text().into_owned()
+}
+
+/// An amount of a resource; the sentinel prints `<unlimited>`.
+fn amount(lexicon: &Lexicon, resource: ResourceId, amount: Amount) -> String {
+    if amount.is_unlimited() { amount.to_string() } else { quantity(lexicon, resource, amount.get()) }
+}
+
+/// One reason in Kueue's words (rules/03 §3 to §5).
+pub fn reason(lexicon: &Lexicon, reason: &Reason) -> String {
+    let flavor = |id| lexicon.flavor(id);
+    match *reason {
+        Reason::ResourceUnavailable(resource) => {
+            format!("resource {} unavailable in ClusterQueue", lexicon.resource(resource))
+        }
+        Reason::FlavorNotFound(id) => format!("flavor {} not found", flavor(id)),
+        Reason::NotNominated(id, resource) => format!(
+            "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+            flavor(id),
+            lexicon.resource(resource)
+        ),
+        Reason::NotAllowed(id) => {
+            format!("skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation", flavor(id))
+        }
+        Reason::TopologyUnsupported(id) => {
+            format!("Flavor \"{}\" does not support TopologyAwareScheduling", flavor(id))
+        }
+        Reason::TopologyOnly(id) => format!("Flavor \"{}\" supports only TopologyAwareScheduling", flavor(id)),
+        Reason::UntoleratedTaint(id, ref taint) => format!(
+            "untolerated taint {{{} {} {} <nil>}} in flavor {}",
+            taint.key,
+            taint.value,
+            taint.effect,
+            flavor(id)
+        ),
+        Reason::AffinityMismatch(id) => format!("flavor {} doesn't match node affinity", flavor(id)),
+        Reason::ExceedsMaximum { fr, assumed, requested, maximum } => {
+            let (id, resource) = lexicon.parts(fr);
+            format!(
+                "insufficient quota for {} in flavor {}, previously considered podsets requests ({}) + current podset request \
+                 ({}) > maximum capacity ({})",
+                lexicon.resource(resource),
+                flavor(id),
+                amount(lexicon, resource, assumed),
+                quantity(lexicon, resource, requested),
+                amount(lexicon, resource, maximum),
+            )
+        }
+        Reason::Insufficient { fr, missing } => {
+            let (id, resource) = lexicon.parts(fr);
+            format!(
+                "insufficient unused quota for {} in flavor {}, {} more needed",
+                lexicon.resource(resource),
+                flavor(id),
+                amount(lexicon, resource, missing),
+            )
+        }
+        Reason::ReplacedSliceFlavor(id, original) => format!(
+            "could not assign {} flavor since the original workload is assigned: {}",
+            flavor(id),
+            original.map_or("", flavor)
+        ),
+        Reason::ResourceNotProvided(id, resource) => {
+            format!("flavor {} does not provide resource {}", flavor(id), lexicon.resource(resource))
+        }
+    }
+}
+
+/// Reasons in Kueue's words, sorted (rules/03 §7).
+pub fn sorted_reasons(lexicon: &Lexicon, reasons: &[Reason]) -> Vec<String> {
+    let mut texts: Vec<String> = reasons.iter().map(|it| reason(lexicon, it)).collect();
+    texts.sort();
+    texts
+}
+
+/// The reasons of an attempt: sorted, equal texts once (rules/03 §7).
+pub fn attempt_reasons(lexicon: &Lexicon, of_attempt: &[Reason]) -> Vec<String> {
+    let mut texts = sorted_reasons(lexicon, of_attempt);
+    texts.dedup();
+    texts
+}
+
+/// Why flavors can't be assigned (rules/03 §7).
+fn write_no_fit(f: &mut fmt::Formatter<'_>, no_fit: &NoFit) -> fmt::Result {
+    for (n, Misfit { pod_set, why }) in no_fit.misfits.iter().enumerate() {
+        let name = &no_fit.pod_sets[*pod_set].name;
+        match why {
+            Why::Error(error) => write!(f, "failed to assign flavors to pod set {name}: {error}")?,
+            Why::Reasons(why) => {
+                let before = if n == 0 { "" } else { "; " };
+                let why = sorted_reasons(&no_fit.lexicon, why).join(", ");
+                write!(f, "{before}couldn't assign flavors to pod set {name}: {why}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The flavors that were passed over or that borrow, pod set by pod set, by name (rules/03 §7).
+fn considered_flavors(considered: &Considered) -> String {
+    let Considered { pod_sets, flavors, lexicon, .. } = considered;
+    let of_pod_set = |of: &[(usize, ConsideredFlavor)]| {
+        let mut flavors: Vec<&ConsideredFlavor> = of.iter().map(|(_, flavor)| flavor).collect();
+        flavors.sort_by_key(|it| lexicon.flavor(it.flavor));
+        let flavors: Vec<String> = flavors.into_iter().map(|it| considered_flavor(lexicon, it)).collect();
+        format!("{}: {}", pod_sets[of[0].0].name, flavors.join(", "))
+    };
+    flavors.chunk_by(|a, b| a.0 == b.0).map(of_pod_set).collect::<Vec<_>>().join(" | ")
+}
+
+fn considered_flavor(lexicon: &Lexicon, it: &ConsideredFlavor) -> String {
+    let mode = it.possibility.map_or_else(|| it.mode.to_owned(), |found| format!("preemptionMode={found}"));
+    let borrow = if it.level > 0 { format!(";borrow={}", it.level) } else { String::new() };
+    let reasons: String = attempt_reasons(lexicon, &it.reasons).iter().map(|reason| format!(";{reason}")).collect();
+    format!("{}({mode}{borrow}{reasons})", lexicon.flavor(it.flavor))
 }
 
 /// What a preemption is told to be for.
@@ -91,45 +312,48 @@ fn preemption_purpose(reason: &str) -> &'static str {
 
 /// The message of a preemption; the paths lead from the root cohort to the ClusterQueues (rules/04 §8).
 pub fn preempted(preemptor: &WorkloadMeta, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
+    preempted_for(preemptor.key.uid(), job_uid(&preemptor.details), reason, preemptor_path, preemptee_path)
+}
+
+fn preempted_for(uid: &str, job_uid: &str, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
     fn known(text: &str) -> &str {
         if text.is_empty() { "UNKNOWN" } else { text }
     }
-    [
-        "Preempted to accommodate a workload (UID: ",
-        known(preemptor.key.uid()),
-        ", JobUID: ",
-        known(preemptor.details.labels.get(JOB_UID_LABEL).map_or("", String::as_str)),
-        ") due to ",
-        preemption_purpose(reason),
-        "; preemptor path: ",
-        known(preemptor_path),
-        "; preemptee path: ",
-        known(preemptee_path),
-    ]
-    .concat()
-}
-
-/// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
-pub(crate) fn migrated(uid: &str) -> String {
-    format!("Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor")
-}
-
-/// The message of a slice that is finished because `successor` has its quota (rules/09 §2.3).
-pub(crate) fn slice_replaced(successor: &WorkloadMeta) -> String {
-    let job = successor.details.labels.get(JOB_UID_LABEL).map_or("", String::as_str);
     format!(
-        "Replaced to accommodate a workload (UID: {}, JobUID: {job}) due to workload slice aggregation",
-        successor.key.uid()
+        "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
+        known(uid),
+        known(job_uid),
+        preemption_purpose(reason),
+        known(preemptor_path),
+        known(preemptee_path),
     )
 }
 
+fn write_preempted(f: &mut fmt::Formatter<'_>, it: &Preemption) -> fmt::Result {
+    let path = |path| path_text(&it.lexicon, path);
+    let (to, from) = (path(&it.preemptor_path), path(&it.preemptee_path));
+    f.write_str(&preempted_for(it.preemptor.uid(), job_uid(&it.preemptor_details), it.reason, &to, &from))
+}
+
+/// A path from the root, as `/root/cohort/queue`; empty if the ClusterQueue is not there any more.
+fn path_text(lexicon: &Lexicon, path: &Path) -> String {
+    let Some(cohorts) = &path.cohorts else { return String::new() };
+    let names = cohorts.iter().rev().map(|&cohort| lexicon.cohort(cohort)).chain([lexicon.queue(path.queue)]);
+    names.flat_map(|name| ["/", name]).collect()
+}
+
 /// Priorities of both sides, as the events of a preemption end (rules/04 §8).
-pub fn priorities(preemptor: &Workload, preemptee: &Workload, gates: Gates) -> String {
-    let of = |who: &str, workload: &Workload| {
-        let (effective, base) = (effective_priority(workload, gates), base_priority(workload));
-        format!("; {who} effective priority: {effective} (base: {base}, boost: {})", effective - i64::from(base))
-    };
-    of("preemptor", preemptor) + &of("preemptee", preemptee)
+fn write_priorities(f: &mut fmt::Formatter<'_>, it: &Preemption) -> fmt::Result {
+    for (who, (effective, base)) in [("preemptor", it.preemptor_priorities), ("preemptee", it.preemptee_priorities)] {
+        let boost = effective - i64::from(base);
+        write!(f, "; {who} effective priority: {effective} (base: {base}, boost: {boost})")?;
+    }
+    Ok(())
+}
+
+/// The UID of a workload's job; empty if it is not known.
+fn job_uid(details: &MetaDetails) -> &str {
+    details.labels.get(JOB_UID_LABEL).map_or("", String::as_str)
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 //! follows (rules/05 §6.5, §6.6; rules/07 §1).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::base::gates::{Gate, Gates};
 use crate::base::shared::Shared;
 use crate::base::text::Text;
 use crate::objects::condition_type::Known;
 use crate::objects::conditions::{self, condition, find, find_true};
+use crate::objects::message::Message;
 use crate::objects::{Admission, ConditionStatus, PodSetRequest, Time, Workload};
 use crate::status::checks::{has_all_checks, has_all_checks_ready};
 use crate::status::reasons;
@@ -26,7 +28,7 @@ pub(crate) fn reserve_quota(
     now: Time,
     gates: Gates,
 ) -> bool {
-    let message = format!("Quota reserved in ClusterQueue {}", admission.cluster_queue);
+    let message = Message::QuotaReserved(admission.cluster_queue.shared());
     workload.status.admission = Some(admission);
     workload.status.resource_requests = None;
     if gates.enabled(Gate::TopologyAwareScheduling) {
@@ -49,7 +51,7 @@ pub(crate) fn reserve_quota(
 pub(crate) fn keep_pending(
     workload: &mut Workload,
     reason: &'static str,
-    message: impl Into<Text>,
+    message: impl Into<Message>,
     resource_requests: Option<Shared<Vec<PodSetRequest>>>,
     now: Time,
     gates: Gates,
@@ -67,7 +69,7 @@ pub(crate) fn keep_pending(
 pub(crate) fn unset_quota_reservation(
     workload: &mut Workload,
     reason: &'static str,
-    message: impl Into<Text>,
+    message: impl Into<Message>,
     now: Time,
     gates: Gates,
 ) -> bool {
@@ -81,7 +83,7 @@ pub(crate) fn unset_quota_reservation(
 }
 
 /// Writes that only a closed preemption gate keeps it from preempting; returns whether anything changed.
-pub(crate) fn block_on_preemption_gates(workload: &mut Workload, message: impl Into<Text>, now: Time) -> bool {
+pub(crate) fn block_on_preemption_gates(workload: &mut Workload, message: impl Into<Message>, now: Time) -> bool {
     let (kind, reason) = (conditions::BLOCKED_ON_PREEMPTION_GATES, reasons::PREEMPTION_GATED);
     set(workload, kind, ConditionStatus::True, reason, message, now)
 }
@@ -152,7 +154,7 @@ fn accumulate_execution_time(workload: &mut Workload, now: Time) {
 /// A True condition that quota has made obsolete becomes False and keeps its message as the past.
 fn reset_active(workload: &mut Workload, kind: Known, now: Time) {
     let Some(old) = find_true(&workload.status.conditions, kind) else { return };
-    let message = format!("Previously: {}", old.message);
+    let message = Message::Previously(Arc::new(old.message.clone()));
     set(workload, kind, ConditionStatus::False, reasons::QUOTA_RESERVED, message, now);
 }
 
@@ -162,23 +164,17 @@ pub(crate) fn set(
     kind: Known,
     status: ConditionStatus,
     reason: impl Into<Text>,
-    message: impl Into<Text>,
+    message: impl Into<Message>,
     now: Time,
 ) -> bool {
-    let (reason, message) = (reason.into(), message.into());
-    let generation = workload.meta.generation;
-    // A head that is tried again is mostly told the same.
-    let is_told = find(&workload.status.conditions, kind).is_some_and(|told| {
-        told.status == status
-            && told.observed_generation == generation
-            && told.reason == reason
-            && told.message == message
-    });
-    if is_told {
+    let new = condition(kind, status, reason, message, now, workload.meta.generation);
+    // A head that is tried again mostly stays as it is, and shares its status with others.
+    let old = find(&workload.status.conditions, kind);
+    if old.is_some_and(|old| conditions::says_the_same(old, &new)) {
         return false;
     }
-    let new = condition(kind, status, reason, message, now, generation);
-    conditions::set(&mut workload.status.conditions, new)
+    conditions::put(&mut workload.status.conditions, new);
+    true
 }
 
 #[cfg(test)]

@@ -98,7 +98,9 @@ fn others_are_preempted_for_the_difference_and_the_old_slice_is_not() {
     let victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.name()).collect();
     assert_eq!(victims, ["low"]);
     assert!(decision.replaced.is_empty());
-    assert!(decision.pending.is_empty() || decision.pending[0].message.ends_with("the preemption of 1 workload(s)"));
+    assert!(
+        decision.pending.is_empty() || decision.pending[0].message.text().ends_with("the preemption of 1 workload(s)")
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::*;
 use crate::assign::{Assignment, NoFitReason, Resume, Usage};
 use crate::base::ids::{FlavorResourceId, Id, QueueId, WorkloadId};
 use crate::base::names::Names;
-use crate::base::text::Text;
+use crate::objects::message::Message;
 use crate::queue::RequeueReason;
 use crate::quota::forest::NodeKind;
 use crate::quota::tree::Quota;
@@ -186,7 +186,7 @@ impl World {
             generation: 0,
             starts_over: false,
             status: EntryStatus::NotNominated,
-            message: Text::default(),
+            message: Message::default(),
             reason: "",
             requeue: RequeueReason::Generic,
             silent: false,

@@ -1,0 +1,221 @@
+//! What conditions and events say: a code with ids and amounts, which becomes words when somebody reads it.
+//!
+//! [`crate::status::messages`] has the words.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::kinds::Taint;
+use super::workload::{MetaDetails, PodSet};
+use crate::base::amount::Amount;
+use crate::base::ids::{CohortId, FlavorId, FlavorResourceId, QueueId, ResourceId};
+use crate::base::key::Key;
+use crate::base::names::Lexicon;
+use crate::base::shared::Shared;
+use crate::base::text::Text;
+
+/// A message. Two are equal if they read the same; whether the codes are the same is looked at first.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// Words of the program that stand for themselves, or text from outside.
+    Text(Text),
+    /// Quota is reserved in this ClusterQueue.
+    QuotaReserved(Arc<str>),
+    /// The event of that: so long after it was queued.
+    QuotaReservedAfter {
+        /// The ClusterQueue.
+        queue: Arc<str>,
+        /// In nanoseconds.
+        wait_ns: i64,
+    },
+    /// The same with the flavors that were passed over.
+    QuotaReservedAmong(Arc<Considered>),
+    /// The event of an admission: so long after the reservation.
+    AdmittedBy {
+        /// The ClusterQueue.
+        queue: Arc<str>,
+        /// In nanoseconds.
+        wait_ns: i64,
+    },
+    /// Flavors can't be assigned (now).
+    NoFit(Arc<NoFit>),
+    /// What is said, and that this many preemptions are pending.
+    PendingPreemptions(Arc<Message>, usize),
+    /// What is said, and that it takes the place of another variant once that has stopped.
+    PendingMigration(Arc<Message>),
+    /// Preempted for another workload.
+    Preempted(Arc<Preemption>),
+    /// The same, with the priorities of both.
+    PreemptedWithPriorities(Arc<Preemption>),
+    /// What the preemptor's event says of it.
+    PreemptedFor(Arc<Preemption>),
+    /// What a condition said while it was True.
+    Previously(Arc<Message>),
+    /// Deactivated, for what was announced.
+    DeactivatedDueTo(Arc<Message>),
+}
+
+impl Message {
+    /// Are the codes the same, so that both read the same? Others may still do.
+    pub(crate) fn is_same_code(&self, other: &Self) -> bool {
+        use Message::{
+            AdmittedBy, DeactivatedDueTo, NoFit, PendingMigration, PendingPreemptions, Preempted, Previously,
+            QuotaReserved, Text,
+        };
+        match (self, other) {
+            (Text(a), Text(b)) => a == b,
+            (QuotaReserved(a), QuotaReserved(b)) => a == b,
+            (AdmittedBy { queue: a, wait_ns: x }, AdmittedBy { queue: b, wait_ns: y }) => (a, x) == (b, y),
+            (NoFit(a), NoFit(b)) => Arc::ptr_eq(a, b) || a.is_same(b),
+            (PendingPreemptions(a, x), PendingPreemptions(b, y)) => x == y && a.is_same_code(b),
+            (PendingMigration(a), PendingMigration(b))
+            | (Previously(a), Previously(b))
+            | (DeactivatedDueTo(a), DeactivatedDueTo(b)) => a.is_same_code(b),
+            (Preempted(a), Preempted(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+/// Why flavors can't be assigned.
+#[derive(Debug)]
+pub struct NoFit {
+    /// The pod sets of the workload.
+    pub pod_sets: Shared<Vec<PodSet>>,
+    /// Those of them that do not fit (now).
+    pub misfits: SmallVec<[Misfit; 1]>,
+    /// The names of ids.
+    pub lexicon: Arc<Lexicon>,
+}
+
+impl NoFit {
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.lexicon, &other.lexicon)
+            && self.pod_sets.is_same(&other.pod_sets)
+            && self.misfits == other.misfits
+    }
+}
+
+/// Why a pod set does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// Its index.
+    pub pod_set: usize,
+    /// What speaks against flavors; one alone if it could not be evaluated.
+    pub why: Why,
+}
+
+/// What speaks against a pod set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It could not be evaluated.
+    Error(String),
+    /// These.
+    Reasons(Vec<Reason>),
+}
+
+/// One reason of a pod set's status or of an attempt (rules/03 §3 to §5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// No resource group covers the resource.
+    ResourceUnavailable(ResourceId),
+    /// The ResourceFlavor does not exist.
+    FlavorNotFound(FlavorId),
+    /// A recomputation keeps to the flavors of the nomination.
+    NotNominated(FlavorId, ResourceId),
+    /// A variant is limited to other flavors (concurrent admission).
+    NotAllowed(FlavorId),
+    /// The pod set asks for topology, the flavor has none.
+    TopologyUnsupported(FlavorId),
+    /// The flavor places with topology only, the pod set does not ask for it.
+    TopologyOnly(FlavorId),
+    /// A taint of the flavor is not tolerated.
+    UntoleratedTaint(FlavorId, Box<Taint>),
+    /// Node selector or affinity do not match the flavor's labels.
+    AffinityMismatch(FlavorId),
+    /// More than there could ever be.
+    ExceedsMaximum {
+        /// Flavor and resource.
+        fr: FlavorResourceId,
+        /// What earlier pod sets take.
+        assumed: Amount,
+        /// What this pod set (group) asks for.
+        requested: i64,
+        /// The most that there can be.
+        maximum: Amount,
+    },
+    /// More than is free now.
+    Insufficient {
+        /// Flavor and resource.
+        fr: FlavorResourceId,
+        /// How much is missing.
+        missing: Amount,
+    },
+    /// The slice that is replaced uses another flavor.
+    ReplacedSliceFlavor(FlavorId, Option<FlavorId>),
+    /// The flavor was tried for other resources of its group, but has none of this one.
+    ResourceNotProvided(FlavorId, ResourceId),
+}
+
+/// The flavors that a workload with quota was tried with before (rules/03 §7).
+#[derive(Debug)]
+pub struct Considered {
+    /// The ClusterQueue.
+    pub queue: Arc<str>,
+    /// How long it was queued, in nanoseconds.
+    pub wait_ns: i64,
+    /// The pod sets of the workload.
+    pub pod_sets: Shared<Vec<PodSet>>,
+    /// Their indexes, and the flavors that were passed over or that borrow, in the order of these.
+    pub flavors: Vec<(usize, ConsideredFlavor)>,
+    /// The names of ids.
+    pub lexicon: Arc<Lexicon>,
+}
+
+/// A flavor that was passed over, or that borrows.
+#[derive(Clone, Debug)]
+pub struct ConsideredFlavor {
+    /// The flavor.
+    pub flavor: FlavorId,
+    /// How it could be had.
+    pub mode: &'static str,
+    /// What a simulated preemption found.
+    pub possibility: Option<&'static str>,
+    /// The borrowing level.
+    pub level: u32,
+    /// What speaks against it.
+    pub reasons: SmallVec<[Reason; 2]>,
+}
+
+/// Who gives way to whom, and why (rules/04 §8).
+#[derive(Debug)]
+pub struct Preemption {
+    /// For whom.
+    pub preemptor: Key,
+    /// What its metadata says besides.
+    pub preemptor_details: Shared<MetaDetails>,
+    /// Who.
+    pub preemptee: Key,
+    /// Reason of its condition Preempted.
+    pub reason: &'static str,
+    /// Where the preemptor wants quota.
+    pub preemptor_path: Path,
+    /// Where the other one has it.
+    pub preemptee_path: Path,
+    /// The effective priority of the preemptor and the one of its spec.
+    pub preemptor_priorities: (i64, i32),
+    /// The same of the other one.
+    pub preemptee_priorities: (i64, i32),
+    /// The names of ids.
+    pub lexicon: Arc<Lexicon>,
+}
+
+/// A ClusterQueue, and the cohorts above it up to the root.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// The ClusterQueue.
+    pub queue: QueueId,
+    /// None if it is not there any more.
+    pub cohorts: Option<SmallVec<[CohortId; 4]>>,
+}
