@@ -160,6 +160,7 @@ pub fn admitted(mut workload: Workload, flavors: Quantities<'_>, at: Time) -> Wo
             observed_generation: 1,
             ..Condition::default()
         })
+        .to_vec()
         .into();
     workload
 }

@@ -208,7 +208,7 @@ impl World {
                 message: message.to_owned(),
                 ..AdmissionCheckState::default()
             };
-            crate::status::checks::set_check_state(&mut w.status.admission_checks, answer, now);
+            crate::status::checks::set_check_state(&mut w.status.rare.admission_checks, answer, now);
         });
     }
 }

@@ -19,26 +19,26 @@ pub fn workload_status(status: &WorkloadStatus) -> Value {
     if let Some(of) = &status.admission {
         out.insert("admission".to_owned(), admission(of));
     }
-    if let Some(state) = &status.requeue_state {
+    if let Some(state) = &status.rare.requeue_state {
         out.insert("requeueState".to_owned(), requeue_state(state));
     }
     put_list(
         &mut out,
         "reclaimablePods",
-        &status.reclaimable_pods,
+        &status.rare.reclaimable_pods,
         |pods| json!({"name": pods.name, "count": pods.count}),
     );
-    put_list(&mut out, "admissionChecks", &status.admission_checks, check_state);
+    put_list(&mut out, "admissionChecks", &status.rare.admission_checks, check_state);
     put_list(&mut out, "resourceRequests", status.resource_requests.as_deref().unwrap_or(&Vec::new()), |request| {
         let mut entry = Map::new();
         put_text(&mut entry, "name", &request.name);
         put_resources(&mut entry, "resources", &request.resources);
         Value::Object(entry)
     });
-    put(&mut out, "accumulatedPastExecutionTimeSeconds", status.accumulated_past_execution_time_seconds);
-    if !status.evictions.is_empty() {
+    put(&mut out, "accumulatedPastExecutionTimeSeconds", status.rare.accumulated_past_execution_time_seconds);
+    if !status.rare.evictions.is_empty() {
         let mut stats = Map::new();
-        put_list(&mut stats, "evictions", &status.evictions, |eviction| {
+        put_list(&mut stats, "evictions", &status.rare.evictions, |eviction| {
             json!({
                 "reason": eviction.reason,
                 "underlyingCause": eviction.underlying_cause,
@@ -47,10 +47,12 @@ pub fn workload_status(status: &WorkloadStatus) -> Value {
         });
         out.insert("schedulingStats".to_owned(), Value::Object(stats));
     }
-    put_list(&mut out, "nominatedClusterNames", &status.nominated_cluster_names, |name| Value::from(name.as_str()));
-    put(&mut out, "clusterName", status.cluster_name.clone());
-    put_list(&mut out, "unhealthyNodes", &status.unhealthy_nodes, |name| json!({"name": name}));
-    put_list(&mut out, "preemptionGates", &status.preemption_gates, |gate| {
+    put_list(&mut out, "nominatedClusterNames", &status.rare.nominated_cluster_names, |name| {
+        Value::from(name.as_str())
+    });
+    put(&mut out, "clusterName", status.rare.cluster_name.clone());
+    put_list(&mut out, "unhealthyNodes", &status.rare.unhealthy_nodes, |name| json!({"name": name}));
+    put_list(&mut out, "preemptionGates", &status.rare.preemption_gates, |gate| {
         let mut entry = Map::new();
         entry.insert("name".to_owned(), Value::from(gate.name.as_str()));
         put_text(&mut entry, "position", &gate.position);

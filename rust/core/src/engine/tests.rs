@@ -350,7 +350,7 @@ fn usage_of_nothing_in_a_flavor_without_quota_is_charged_beside_that_of_others()
         let admission = Admission { cluster_queue: "cq".into(), pod_set_assignments: pod_set_assignments.into() };
         reserved.status.admission = Some(admission.into());
         let status = ConditionStatus::True;
-        reserved.status.conditions.push(condition(QUOTA_RESERVED, status, "QuotaReserved", "", world.now, 1));
+        reserved.status.conditions.set(condition(QUOTA_RESERVED, status, "QuotaReserved", "", world.now, 1));
         world.submit(reserved);
     }
     let state = &world.engine.state;

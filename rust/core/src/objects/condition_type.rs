@@ -64,6 +64,14 @@ enum Type {
 }
 
 impl ConditionType {
+    /// Which of the known types it is.
+    pub(crate) fn known(&self) -> Option<Known> {
+        match self.0 {
+            Type::Known(known) => Some(known),
+            Type::Other(_) => None,
+        }
+    }
+
     /// As text.
     pub fn as_str(&self) -> &str {
         match &self.0 {

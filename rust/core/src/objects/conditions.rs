@@ -1,52 +1,160 @@
 //! Status conditions: how they are found, and what changes when one is set (rules/05 §6.5, rules/07 §1).
 
+use std::ops::Deref;
+
+use super::kinds::Time;
 use crate::base::text::Text;
-use crate::objects::condition_type::Known;
 pub use crate::objects::condition_type::{
     ADMITTED, BLOCKED_ON_PREEMPTION_GATES, DEACTIVATION_TARGET, EVICTED, FINISHED, PODS_READY, PREEMPTED,
     QUOTA_RESERVED, REQUEUED, WAITING_FOR_REPLACEMENT_PODS,
 };
+use crate::objects::condition_type::{ConditionType, Known};
 use crate::objects::message::Message;
-use crate::objects::{Condition, ConditionStatus, Time};
 
 /// Longest condition message, in bytes.
 pub(crate) const MAX_CONDITION_MESSAGE: usize = 32 * 1024;
 /// Longest event message, in bytes.
 pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
 
+/// A condition. `kind` is its `type`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Condition {
+    pub kind: ConditionType,
+    pub status: ConditionStatus,
+    pub reason: Text,
+    pub message: Message,
+    pub last_transition: Time,
+    pub observed_generation: i64,
+}
+
+/// `status` of a condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ConditionStatus {
+    True,
+    False,
+    #[default]
+    Unknown,
+}
+
+/// Conditions in the order in which they came up, and what those of the known types say: stages are read off that.
+///
+/// Of several of one type, which only bad input has, the first counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    list: Vec<Condition>,
+    /// Two bits a known type, as [`bits`] has them; 0: there is none.
+    states: u32,
+}
+
+/// What the bits of a status are.
+const fn bits(status: ConditionStatus) -> u32 {
+    match status {
+        ConditionStatus::True => 1,
+        ConditionStatus::False => 2,
+        ConditionStatus::Unknown => 3,
+    }
+}
+
+impl Conditions {
+    /// The bits of a type.
+    fn state(&self, kind: Known) -> u32 {
+        (self.states >> (2 * kind as u32)) & 3
+    }
+
+    fn note(&mut self, kind: Known, state: u32) {
+        let at = 2 * kind as u32;
+        self.states = (self.states & !(3 << at)) | (state << at);
+    }
+
+    /// The condition of this type, if it says this.
+    fn find_with(&self, kind: Known, status: ConditionStatus) -> Option<&Condition> {
+        if self.state(kind) == bits(status) { self.list.iter().find(|c| c.kind == kind) } else { None }
+    }
+
+    /// Adds the condition, or updates the one of its type where it stands; says whether anything changed.
+    ///
+    /// `new.last_transition` is taken over only with a new status; reason, message and observedGeneration always are.
+    pub fn set(&mut self, new: Condition) -> bool {
+        let changed = !self.list.iter().any(|old| old.kind == new.kind && says_the_same(old, &new));
+        if changed {
+            self.put(new);
+        }
+        changed
+    }
+
+    /// The same of a condition that is known to say something new.
+    pub(crate) fn put(&mut self, new: Condition) {
+        if let Some(kind) = new.kind.known() {
+            self.note(kind, bits(new.status));
+        }
+        match self.list.iter_mut().find(|old| old.kind == new.kind) {
+            Some(old) => {
+                let last_transition = if old.status == new.status { old.last_transition } else { new.last_transition };
+                *old = Condition { last_transition, ..new };
+            }
+            None => self.list.push(new),
+        }
+    }
+
+    /// Removes the condition of this type; says whether there was one.
+    pub fn remove(&mut self, kind: Known) -> bool {
+        let was_there = self.state(kind) != 0;
+        self.list.retain(|c| c.kind != kind);
+        self.note(kind, 0);
+        was_there
+    }
+
+    /// Makes room for those that nearly every workload with quota has.
+    pub(crate) fn reserve_usual(&mut self) {
+        if self.list.is_empty() {
+            self.list.reserve_exact(2);
+        }
+    }
+}
+
+impl From<Vec<Condition>> for Conditions {
+    fn from(list: Vec<Condition>) -> Self {
+        let mut conditions = Self { list: Vec::new(), states: 0 };
+        for condition in &list {
+            if let Some(kind) = condition.kind.known().filter(|&kind| conditions.state(kind) == 0) {
+                conditions.note(kind, bits(condition.status));
+            }
+        }
+        Self { list, ..conditions }
+    }
+}
+
+impl Deref for Conditions {
+    type Target = [Condition];
+    fn deref(&self) -> &[Condition] {
+        &self.list
+    }
+}
+
 /// The condition of this type.
 #[must_use]
-pub fn find(conditions: &[Condition], kind: Known) -> Option<&Condition> {
-    conditions.iter().find(|c| c.kind == kind)
+pub fn find(conditions: &Conditions, kind: Known) -> Option<&Condition> {
+    if conditions.state(kind) == 0 { None } else { conditions.list.iter().find(|c| c.kind == kind) }
 }
 
 /// The condition of this type, if it is True.
 #[must_use]
-pub(crate) fn find_true(conditions: &[Condition], kind: Known) -> Option<&Condition> {
-    find(conditions, kind).filter(|c| c.status == ConditionStatus::True)
+pub(crate) fn find_true(conditions: &Conditions, kind: Known) -> Option<&Condition> {
+    conditions.find_with(kind, ConditionStatus::True)
 }
 
 /// The condition of this type, if it is False.
 #[must_use]
-pub(crate) fn find_false(conditions: &[Condition], kind: Known) -> Option<&Condition> {
-    find(conditions, kind).filter(|c| c.status == ConditionStatus::False)
+pub(crate) fn find_false(conditions: &Conditions, kind: Known) -> Option<&Condition> {
+    conditions.find_with(kind, ConditionStatus::False)
 }
 
 /// Is the condition of this type there and True?
 #[must_use]
-pub fn is_true(conditions: &[Condition], kind: Known) -> bool {
-    find_true(conditions, kind).is_some()
-}
-
-/// Adds the condition, or updates the one of its type where it stands; says whether anything changed.
-///
-/// `new.last_transition` is taken over only with a new status; reason, message and observedGeneration always are.
-pub fn set(conditions: &mut Vec<Condition>, new: Condition) -> bool {
-    let changed = !conditions.iter().any(|old| old.kind == new.kind && says_the_same(old, &new));
-    if changed {
-        put(conditions, new);
-    }
-    changed
+pub fn is_true(conditions: &Conditions, kind: Known) -> bool {
+    conditions.state(kind) == bits(ConditionStatus::True)
 }
 
 /// Do two conditions of one type say the same, whenever they began to?
@@ -54,24 +162,6 @@ pub(crate) fn says_the_same(old: &Condition, new: &Condition) -> bool {
     (old.status, old.observed_generation) == (new.status, new.observed_generation)
         && old.reason == new.reason
         && old.message == new.message
-}
-
-/// Adds a condition that says something new, or writes it over the one of its type.
-pub(crate) fn put(conditions: &mut Vec<Condition>, new: Condition) {
-    match conditions.iter_mut().find(|c| c.kind == new.kind) {
-        Some(old) => {
-            let last_transition = if old.status == new.status { old.last_transition } else { new.last_transition };
-            *old = Condition { last_transition, ..new };
-        }
-        None => conditions.push(new),
-    }
-}
-
-/// Removes the condition of this type; says whether there was one.
-pub fn remove(conditions: &mut Vec<Condition>, kind: Known) -> bool {
-    let before = conditions.len();
-    conditions.retain(|c| c.kind != kind);
-    conditions.len() != before
 }
 
 /// A condition. Its message is cut to [`MAX_CONDITION_MESSAGE`], that of a code where it becomes text.
@@ -94,13 +184,6 @@ pub fn condition(
         },
         last_transition: now,
         observed_generation: generation,
-    }
-}
-
-impl Condition {
-    /// Its message, as it is shown.
-    pub fn text(&self) -> Text {
-        self.message.cut(MAX_CONDITION_MESSAGE)
     }
 }
 
@@ -131,30 +214,54 @@ mod tests {
 
     #[test]
     fn transition_time_moves_only_with_the_status() {
-        let mut all = vec![quota(ConditionStatus::False, "a", 1)];
-        assert!(set(&mut all, quota(ConditionStatus::False, "b", 2)));
-        assert_eq!(all, vec![quota(ConditionStatus::False, "b", 1)]);
-        assert!(set(&mut all, quota(ConditionStatus::True, "b", 3)));
-        assert_eq!(all, vec![quota(ConditionStatus::True, "b", 3)]);
+        let mut all = Conditions::from(vec![quota(ConditionStatus::False, "a", 1)]);
+        assert!(all.set(quota(ConditionStatus::False, "b", 2)));
+        assert_eq!(*all, [quota(ConditionStatus::False, "b", 1)]);
+        assert!(all.set(quota(ConditionStatus::True, "b", 3)));
+        assert_eq!(*all, [quota(ConditionStatus::True, "b", 3)]);
     }
 
     #[test]
     fn same_content_at_another_time_is_no_change() {
-        let mut all = vec![quota(ConditionStatus::True, "a", 1)];
-        assert!(!set(&mut all, quota(ConditionStatus::True, "a", 2)));
+        let mut all = Conditions::from(vec![quota(ConditionStatus::True, "a", 1)]);
+        assert!(!all.set(quota(ConditionStatus::True, "a", 2)));
         assert_eq!(all[0].last_transition, Time(1));
     }
 
     #[test]
     fn another_generation_is_a_change() {
-        let mut all = vec![quota(ConditionStatus::True, "a", 1)];
-        assert!(set(&mut all, Condition { observed_generation: 2, ..quota(ConditionStatus::True, "a", 1) }));
+        let mut all = Conditions::from(vec![quota(ConditionStatus::True, "a", 1)]);
+        assert!(all.set(Condition { observed_generation: 2, ..quota(ConditionStatus::True, "a", 1) }));
     }
 
     #[test]
     fn absent_and_unknown_are_not_true() {
-        let unknown = [quota(ConditionStatus::Unknown, "", 0)];
-        assert!(!is_true(&[], EVICTED) && !is_true(&unknown, QUOTA_RESERVED));
+        let unknown = Conditions::from(vec![quota(ConditionStatus::Unknown, "", 0)]);
+        assert!(!is_true(&Conditions::default(), EVICTED) && !is_true(&unknown, QUOTA_RESERVED));
+    }
+
+    #[test]
+    fn what_a_type_says_is_at_hand_whatever_became_of_it() {
+        let mut all = Conditions::from(vec![Condition { kind: "Other".into(), ..Condition::default() }]);
+        for (status, n) in [(ConditionStatus::False, 2), (ConditionStatus::True, 2), (ConditionStatus::Unknown, 2)] {
+            all.set(quota(status, "", 1));
+            let says = [find_true(&all, QUOTA_RESERVED), find_false(&all, QUOTA_RESERVED)].map(|c| c.map(|c| c.status));
+            assert_eq!(
+                says,
+                [ConditionStatus::True, ConditionStatus::False].map(|it| (it == status).then_some(status))
+            );
+            assert_eq!((all.len(), find(&all, QUOTA_RESERVED).map(|c| c.status)), (n, Some(status)));
+            assert_eq!(Conditions::from(all.to_vec()), all);
+        }
+        assert!(all.remove(QUOTA_RESERVED) && !all.remove(QUOTA_RESERVED));
+        assert!(find(&all, QUOTA_RESERVED).is_none() && all.len() == 1);
+    }
+
+    #[test]
+    fn of_several_of_one_type_the_first_counts() {
+        let both = [ConditionStatus::False, ConditionStatus::True].map(|status| quota(status, "", 1));
+        let all = Conditions::from(both.to_vec());
+        assert_eq!((find_false(&all, QUOTA_RESERVED), find_true(&all, QUOTA_RESERVED)), (Some(&both[0]), None));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::kinds::Taint;
-use super::workload::{MetaDetails, PodSet};
+use super::pod_set::PodSet;
+use super::workload_meta::MetaDetails;
 use crate::base::amount::Amount;
 use crate::base::ids::{CohortId, FlavorId, FlavorResourceId, QueueId, ResourceId};
 use crate::base::key::Key;
@@ -16,7 +17,7 @@ use crate::base::shared::Shared;
 use crate::base::text::Text;
 
 /// A message. Two are equal if they read the same; whether the codes are the same is looked at first.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Message {
     /// Words of the program that stand for themselves, or text from outside.
     Text(Text),
@@ -57,24 +58,32 @@ pub enum Message {
 }
 
 impl Message {
-    /// Are the codes the same, so that both read the same? Others may still do.
-    pub(crate) fn is_same_code(&self, other: &Self) -> bool {
-        use Message::{
-            AdmittedBy, DeactivatedDueTo, NoFit, PendingMigration, PendingPreemptions, Preempted, Previously,
-            QuotaReserved, Text,
-        };
-        match (self, other) {
+    /// Do two codes say the same? `None`: that takes their words, as one of them is text or knows other ids.
+    pub(crate) fn says_the_same(&self, other: &Self) -> Option<bool> {
+        use Message::*;
+        Some(match (self, other) {
             (Text(a), Text(b)) => a == b,
+            (Text(_), _) | (_, Text(_)) => return None,
             (QuotaReserved(a), QuotaReserved(b)) => a == b,
-            (AdmittedBy { queue: a, wait_ns: x }, AdmittedBy { queue: b, wait_ns: y }) => (a, x) == (b, y),
-            (NoFit(a), NoFit(b)) => Arc::ptr_eq(a, b) || a.is_same(b),
-            (PendingPreemptions(a, x), PendingPreemptions(b, y)) => x == y && a.is_same_code(b),
+            (QuotaReservedAfter { queue: a, wait_ns: x }, QuotaReservedAfter { queue: b, wait_ns: y })
+            | (AdmittedBy { queue: a, wait_ns: x }, AdmittedBy { queue: b, wait_ns: y }) => {
+                // Waits are said in whole seconds.
+                return if a == b && x != y { None } else { Some(a == b) };
+            }
+            (QuotaReservedAmong(a), QuotaReservedAmong(b)) if !Arc::ptr_eq(a, b) => return None,
+            (NoFit(a), NoFit(b)) => return if Arc::ptr_eq(a, b) { Some(true) } else { a.says_the_same(b) },
+            (PendingPreemptions(a, x), PendingPreemptions(b, y)) => x == y && a == b,
             (PendingMigration(a), PendingMigration(b))
             | (Previously(a), Previously(b))
-            | (DeactivatedDueTo(a), DeactivatedDueTo(b)) => a.is_same_code(b),
-            (Preempted(a), Preempted(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        }
+            | (DeactivatedDueTo(a), DeactivatedDueTo(b)) => a == b,
+            (Preempted(a), Preempted(b)) => return if Arc::ptr_eq(a, b) { Some(true) } else { a.says_the_same(b) },
+            (PreemptedWithPriorities(a), PreemptedWithPriorities(b)) | (PreemptedFor(a), PreemptedFor(b))
+                if !Arc::ptr_eq(a, b) =>
+            {
+                return None;
+            }
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        })
     }
 }
 
@@ -90,10 +99,11 @@ pub struct NoFit {
 }
 
 impl NoFit {
-    fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.lexicon, &other.lexicon)
-            && self.pod_sets.is_same(&other.pod_sets)
-            && self.misfits == other.misfits
+    fn says_the_same(&self, other: &Self) -> Option<bool> {
+        let is_alike = Arc::ptr_eq(&self.lexicon, &other.lexicon) && self.pod_sets.is_same(&other.pod_sets);
+        // Reasons in another order may read the same: they are sorted by their words.
+        let is_same = is_alike && self.misfits == other.misfits;
+        is_same.then_some(true)
     }
 }
 
@@ -211,8 +221,19 @@ pub struct Preemption {
     pub lexicon: Arc<Lexicon>,
 }
 
+impl Preemption {
+    fn says_the_same(&self, other: &Self) -> Option<bool> {
+        let known = |it: &Self| (it.reason, it.preemptor_path.clone(), it.preemptee_path.clone());
+        let is_same = self.preemptor.is_same(&other.preemptor)
+            && self.preemptor_details == other.preemptor_details
+            && known(self) == known(other);
+        let is_other = self.preemptor.uid() != other.preemptor.uid();
+        (Arc::ptr_eq(&self.lexicon, &other.lexicon) && (is_same || is_other)).then_some(is_same)
+    }
+}
+
 /// A ClusterQueue, and the cohorts above it up to the root.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The ClusterQueue.
     pub queue: QueueId,

@@ -9,15 +9,20 @@ pub mod conditions;
 pub mod config;
 mod kinds;
 pub mod message;
+mod pod_set;
 pub mod priority;
 pub mod resource_names;
 pub(crate) mod selectors;
 pub(crate) mod slices;
 pub mod variants;
 mod workload;
+mod workload_meta;
 
+pub use conditions::{Condition, ConditionStatus, Conditions};
 pub use kinds::*;
+pub use pod_set::*;
 pub use workload::*;
+pub use workload_meta::*;
 
 /// Any object that can be applied.
 #[derive(Clone, Debug, PartialEq)]

@@ -152,7 +152,7 @@ pub(crate) fn effective_count(
     if !reclaimable_pods {
         return count;
     }
-    let entry = status.reclaimable_pods.iter().rev().find(|entry| entry.name == pod_set);
+    let entry = status.rare.reclaimable_pods.iter().rev().find(|entry| entry.name == pod_set);
     // More can be reclaimable than there are, right after an elastic job shrank.
     entry.map_or(count, |entry| count.saturating_sub(entry.count.min(count)))
 }

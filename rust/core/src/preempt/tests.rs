@@ -46,7 +46,7 @@ fn those_on_their_way_out_are_the_first_candidates_wherever_they_are() {
     let mut world = world();
     let (kind, now) = (conditions::EVICTED, world.now);
     world.change("own", |own| {
-        own.status.conditions.push(condition(kind, ConditionStatus::True, "Preempted", "it goes", now, 0));
+        own.status.conditions.set(condition(kind, ConditionStatus::True, "Preempted", "it goes", now, 0));
     });
     assert_eq!(preempted(&mut world), Vec::<String>::new(), "it is only waited for");
     assert!(world.condition("new", "QuotaReserved").ends_with("Pending the preemption of 1 workload(s)"));

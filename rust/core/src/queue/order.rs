@@ -85,7 +85,7 @@ mod tests {
     fn workload(kind: Known, status: ConditionStatus, reason: &'static str) -> Workload {
         let mut w = Workload::default();
         w.meta.created = Time(10);
-        w.status.conditions.push(condition(kind, status, reason, "", Time(500), 0));
+        w.status.conditions.set(condition(kind, status, reason, "", Time(500), 0));
         w
     }
 

@@ -3,7 +3,7 @@
 use crate::base::gates::Gate;
 use crate::base::text::Text;
 use crate::objects::Workload;
-use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, REQUEUED, find, find_false, remove};
+use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, REQUEUED, find, find_false};
 use crate::objects::message::Message;
 use crate::pods::devices::Devices;
 use crate::status::admissible::requeue_at;
@@ -23,7 +23,7 @@ impl Pass<'_> {
         if !is_active(workload) || requeue_at(workload).is_some_and(|already| already >= at) {
             return false;
         }
-        workload.status.requeue_state.get_or_insert_default().requeue_at = Some(at);
+        workload.status.rare.requeue_state.get_or_insert_default().requeue_at = Some(at);
         true
     }
 
@@ -38,8 +38,9 @@ impl Pass<'_> {
         let Devices::Refused(refusal) = devices else {
             let held = find_false(&workload.status.conditions, REQUEUED);
             if held.is_some_and(|held| held.reason == reasons::INADMISSIBLE) {
-                remove(&mut workload.status.conditions, REQUEUED);
-                remove(&mut workload.status.conditions, QUOTA_RESERVED);
+                let conditions = &mut workload.status.conditions;
+                conditions.remove(REQUEUED);
+                conditions.remove(QUOTA_RESERVED);
             }
             return false;
         };
@@ -64,7 +65,7 @@ impl Pass<'_> {
         match requeue_at(workload) {
             Some(at) if at > self.now => return true,
             Some(_) if self.is_pending(workload) => {
-                if let Some(state) = &mut workload.status.requeue_state {
+                if let Some(state) = &mut workload.status.rare.requeue_state {
                     state.requeue_at = None;
                 }
                 return true;
@@ -76,7 +77,7 @@ impl Pass<'_> {
 
     fn deactivate(&mut self, workload: &mut Workload) -> bool {
         let had_admission = workload.status.admission.is_some();
-        let had_requeue_state = workload.status.requeue_state.is_some();
+        let had_requeue_state = workload.status.rare.requeue_state.is_some();
         let Some(cause) = deactivate(workload, self.now) else { return had_requeue_state };
         if had_admission {
             let message =

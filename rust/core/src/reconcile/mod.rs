@@ -254,10 +254,10 @@ impl<'a> Pass<'a> {
 
 /// Every preemption gate of the spec has a state, closed at first; others have none.
 fn sync_preemption_gates(workload: &mut Workload, now: Time) {
-    if workload.preemption_gates.is_empty() && workload.status.preemption_gates.is_empty() {
+    if workload.preemption_gates.is_empty() && workload.status.rare.preemption_gates.is_empty() {
         return;
     }
-    let (gates, states) = (&workload.preemption_gates, &mut workload.status.preemption_gates);
+    let (gates, states) = (&workload.preemption_gates, &mut workload.status.rare.preemption_gates);
     states.retain(|state| gates.contains(&state.name));
     for name in gates.iter() {
         if !states.iter().any(|state| state.name == *name) {

@@ -124,7 +124,7 @@ impl Pass<'_> {
         let seconds = workload.maximum_execution_time_seconds.unwrap_or_default();
         let reason = reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED;
         set_deactivation_target(workload, reason, "exceeding the maximum execution time", self.now);
-        workload.status.accumulated_past_execution_time_seconds = None;
+        workload.status.rare.accumulated_past_execution_time_seconds = None;
         self.event("Warning", reason, format!("The maximum execution time ({seconds}s) exceeded"));
         true
     }
@@ -133,7 +133,7 @@ impl Pass<'_> {
 /// When an admitted workload will have used up its maximum execution time; earlier admissions count (rules/07 §7).
 pub(super) fn execution_end(workload: &Workload) -> Option<Time> {
     let admitted = find_true(&workload.status.conditions, conditions::ADMITTED)?;
-    let past = workload.status.accumulated_past_execution_time_seconds.unwrap_or(0);
+    let past = workload.status.rare.accumulated_past_execution_time_seconds.unwrap_or(0);
     let left = i64::from(workload.maximum_execution_time_seconds?) - i64::from(past);
     Some(Time(admitted.last_transition.0.saturating_add(left.saturating_mul(SECOND_NS))))
 }

@@ -73,7 +73,8 @@ fn a_reserved_workload_lists_its_checks_and_is_admitted_once_all_are_ready() {
     world.cycle();
     assert_eq!(world.condition("w", ADMITTED), "");
     world.reconcile();
-    let listed: Vec<_> = world.get("w").status.admission_checks.iter().map(|c| (c.name.as_str(), c.state)).collect();
+    let listed: Vec<_> =
+        world.get("w").status.rare.admission_checks.iter().map(|c| (c.name.as_str(), c.state)).collect();
     assert_eq!(listed, [("a", CheckState::Pending), ("b", CheckState::Pending)]);
     let waiting = "False UnsatisfiedAdmissionChecks: The workload has not all checks ready";
     assert_eq!(world.condition("w", ADMITTED), waiting);
@@ -98,7 +99,7 @@ fn checks_can_be_ready_before_quota_is_reserved() {
     world.change_cluster_queue(|cq| cq.admission_checks = rules(&["a"]));
     world.submit(workload("w", "1"));
     assert_eq!(world.reconcile(), NO_EVENTS);
-    assert_eq!(world.get("w").status.admission_checks.len(), 1);
+    assert_eq!(world.get("w").status.rare.admission_checks.len(), 1);
     world.answer("w", "a", CheckState::Ready, "");
     assert!(world.cycle().admissions[0].is_admitted);
 }
@@ -166,7 +167,7 @@ fn draining_evicts_admitted_workloads_and_a_restart_brings_them_back() {
         assert_eq!(world.condition("w", REQUEUED), format!("False {kind}Stopped: The {kind} is stopped"));
         let lower = if kind == "LocalQueue" { "lq" } else { "cq" };
         assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False Suspended: {kind} {lower} is inactive"));
-        assert_eq!(world.get("w").status.accumulated_past_execution_time_seconds, Some(90));
+        assert_eq!(world.get("w").status.rare.accumulated_past_execution_time_seconds, Some(90));
 
         world.now = at(200);
         set(&mut world, StopPolicy::None);
@@ -215,12 +216,12 @@ fn a_rejection_deactivates_and_beats_a_retry() {
     assert_eq!(world.condition("w", DEACTIVATION_TARGET), "");
     let w = world.get("w");
     assert_eq!((w.active, w.meta.generation), (Some(false), 2));
-    let reset = &w.status.admission_checks[0];
+    let reset = &w.status.rare.admission_checks[0];
     assert_eq!(
         (reset.state, reset.message.as_str()),
         (CheckState::Pending, "Reset to Pending after eviction. Previously: Rejected")
     );
-    let eviction = &w.status.evictions[0];
+    let eviction = &w.status.rare.evictions[0];
     assert_eq!((eviction.reason.as_str(), eviction.underlying_cause.as_str()), ("Deactivated", "AdmissionCheck"));
     release(&mut world);
     world.reconcile();
@@ -237,7 +238,7 @@ fn a_retry_evicts_with_all_checks_that_ask_for_it() {
     world.answer("w", "a", CheckState::Retry, "");
     let message = "Evicted due to AdmissionChecks in Retry state: \"a\"; \"b\" (later)";
     assert_eq!(world.reconcile(), [format!("Normal EvictedDueToAdmissionCheck: {message}")]);
-    assert_eq!(world.get("w").status.admission_checks[0].retry_count, Some(1));
+    assert_eq!(world.get("w").status.rare.admission_checks[0].retry_count, Some(1));
     world.now = at(300);
     release(&mut world);
     world.reconcile();
@@ -251,10 +252,10 @@ fn a_retry_evicts_with_all_checks_that_ask_for_it() {
 fn a_retry_that_asks_to_wait_holds_the_quota_until_then() {
     let mut world = reserved();
     world.answer("w", "a", CheckState::Retry, "");
-    world.change("w", |w| w.status.admission_checks[0].requeue_after_seconds = Some(60));
+    world.change("w", |w| w.status.rare.admission_checks[0].requeue_after_seconds = Some(60));
     assert_eq!(world.reconcile(), NO_EVENTS);
     let state = RequeueState { count: None, requeue_at: Some(at(70)) };
-    assert_eq!(world.get("w").status.requeue_state, Some(state));
+    assert_eq!(world.get("w").status.rare.requeue_state, Some(state));
     assert_eq!((world.condition("w", EVICTED), world.engine.state.next_wake(world.now)), (String::new(), Some(at(70))));
     world.now = at(70);
     let message = "Evicted due to AdmissionCheck in Retry state: \"a\"";
@@ -271,7 +272,7 @@ fn a_backoff_keeps_a_workload_out_until_it_is_over() {
     let (id, now) = (world.id("w"), world.now);
     assert!(world.engine.evict(id, "PodsReadyTimeout", "slow", now));
     world.change("w", |w| {
-        w.status.requeue_state = Some(RequeueState { count: Some(1), requeue_at: Some(at(160)) });
+        w.status.rare.requeue_state = Some(RequeueState { count: Some(1), requeue_at: Some(at(160)) });
     });
     release(&mut world);
     world.reconcile();
@@ -284,7 +285,7 @@ fn a_backoff_keeps_a_workload_out_until_it_is_over() {
     world.reconcile();
     assert_eq!(world.condition("w", REQUEUED), "True BackoffFinished: The workload backoff was finished");
     let state = RequeueState { count: Some(1), requeue_at: None };
-    assert_eq!((world.get("w").status.requeue_state.clone(), is_waiting(&world)), (Some(state), true));
+    assert_eq!((world.get("w").status.rare.requeue_state.clone(), is_waiting(&world)), (Some(state), true));
 }
 
 #[test]
@@ -312,9 +313,9 @@ fn a_retry_sets_no_backoff_for_an_inactive_workload() {
     world.change("w", |w| w.active = Some(false));
     world.reconcile();
     world.answer("w", "a", CheckState::Retry, "");
-    world.change("w", |w| w.status.admission_checks[0].requeue_after_seconds = Some(60));
+    world.change("w", |w| w.status.rare.admission_checks[0].requeue_after_seconds = Some(60));
     assert_eq!(world.reconcile(), NO_EVENTS);
-    assert_eq!(world.get("w").status.requeue_state, None);
+    assert_eq!(world.get("w").status.rare.requeue_state, None);
 }
 
 #[test]
@@ -330,7 +331,7 @@ fn running_too_long_deactivates() {
     let mut world = world();
     world.submit(Workload { maximum_execution_time_seconds: Some(60), ..workload("w", "1") });
     world.cycle();
-    world.change("w", |w| w.status.accumulated_past_execution_time_seconds = Some(20));
+    world.change("w", |w| w.status.rare.accumulated_past_execution_time_seconds = Some(20));
     assert_eq!(world.reconcile(), NO_EVENTS);
     assert_eq!(world.engine.state.next_wake(world.now), Some(at(50)));
     world.now = at(50);
@@ -342,7 +343,7 @@ fn running_too_long_deactivates() {
             format!("Normal EvictedDueToDeactivatedDueToMaximumExecutionTimeExceeded: {message}"),
         ]
     );
-    assert_eq!(world.get("w").status.accumulated_past_execution_time_seconds, None);
+    assert_eq!(world.get("w").status.rare.accumulated_past_execution_time_seconds, None);
     release(&mut world);
     world.reconcile();
     assert_eq!(world.engine.state.next_wake(world.now), None);
@@ -391,7 +392,7 @@ fn preemption_gates_of_the_spec_get_a_state() {
     world.submit(Workload { preemption_gates: vec!["g".to_owned()].into(), ..workload("w", "1") });
     world.reconcile();
     let states = |w: &World| -> Vec<(String, String)> {
-        w.get("w").status.preemption_gates.iter().map(|g| (g.name.clone(), g.position.clone())).collect()
+        w.get("w").status.rare.preemption_gates.iter().map(|g| (g.name.clone(), g.position.clone())).collect()
     };
     assert_eq!(states(&world), [("g".to_owned(), "Closed".to_owned())]);
     world.change("w", |w| w.preemption_gates.clear());
@@ -422,7 +423,8 @@ fn happen(world: &mut World, what: u8, which: u8) {
         11 if known => {
             let state = [CheckState::Ready, CheckState::Retry, CheckState::Rejected][usize::from(which / 3 % 3)];
             world.answer(name, "a", state, "");
-            world.change(name, |w| w.status.admission_checks[0].requeue_after_seconds = Some(i32::from(which) - 9));
+            world
+                .change(name, |w| w.status.rare.admission_checks[0].requeue_after_seconds = Some(i32::from(which) - 9));
         }
         12 if known => world.change(name, |w| w.active = Some(which >= 9)),
         13 if known => drop(world.engine.release(world.id(name), world.now)),

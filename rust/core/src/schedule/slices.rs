@@ -54,7 +54,7 @@ impl State {
     pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
         let before = self.workloads.get(old).clone();
         let successor = self.workloads.get_mut(new);
-        successor.workload.status.cluster_name.clone_from(&before.workload.status.cluster_name);
+        successor.workload.status.rare.cluster_name.clone_from(&before.workload.status.rare.cluster_name);
         let message = Message::from(messages::slice_replaced(&successor.workload.meta));
         let new_key = successor.key().clone();
         let record = self.workloads.get_mut(old);

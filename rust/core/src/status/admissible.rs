@@ -36,7 +36,7 @@ pub fn backoff_expired(workload: &Workload, now: Time) -> bool {
 /// `status.requeueState.requeueAt`.
 #[must_use]
 pub fn requeue_at(workload: &Workload) -> Option<Time> {
-    workload.status.requeue_state.as_ref().and_then(|s| s.requeue_at)
+    workload.status.rare.requeue_state.as_ref().and_then(|s| s.requeue_at)
 }
 
 /// How long it has been waiting for quota, in nanoseconds: since condition Requeued last changed, else since its
@@ -53,7 +53,7 @@ pub(crate) fn has_closed_preemption_gate(workload: &Workload) -> bool {
     workload
         .preemption_gates
         .iter()
-        .any(|name| !workload.status.preemption_gates.iter().any(|g| g.name == *name && g.position == "Open"))
+        .any(|name| !workload.status.rare.preemption_gates.iter().any(|g| g.name == *name && g.position == "Open"))
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     fn workload(kind: Known, status: ConditionStatus, reason: &'static str) -> Workload {
         let mut w = Workload::default();
         w.meta.created = Time(10);
-        w.status.conditions.push(condition(kind, status, reason, "", Time(500), 0));
+        w.status.conditions.set(condition(kind, status, reason, "", Time(500), 0));
         w
     }
 
@@ -103,12 +103,12 @@ mod tests {
     fn backoff_ends_at_its_time_unless_requeued_is_false() {
         let mut w = Workload::default();
         assert!(backoff_expired(&w, Time(0)));
-        w.status.requeue_state = Some(RequeueState { count: Some(1), requeue_at: Some(Time(100)) });
+        w.status.rare.requeue_state = Some(RequeueState { count: Some(1), requeue_at: Some(Time(100)) });
         assert!(!backoff_expired(&w, Time(99)));
         assert!(backoff_expired(&w, Time(100)));
         let held =
             Condition { kind: conditions::REQUEUED.into(), status: ConditionStatus::False, ..Condition::default() };
-        w.status.conditions.push(held);
+        w.status.conditions.set(held);
         assert!(!backoff_expired(&w, Time(100)));
     }
 
@@ -117,9 +117,9 @@ mod tests {
         let mut w = Workload::default();
         w.meta.created = Time(10);
         assert_eq!(queued_wait(&w, Time(50)), 40);
-        w.status.conditions.push(condition(conditions::REQUEUED, ConditionStatus::False, "", "", Time(45), 0));
+        w.status.conditions.set(condition(conditions::REQUEUED, ConditionStatus::False, "", "", Time(45), 0));
         assert_eq!(queued_wait(&w, Time(50)), 5);
-        w.status.conditions[0].last_transition = Time::ABSENT;
+        w.status.conditions.set(condition(conditions::REQUEUED, ConditionStatus::True, "", "", Time::ABSENT, 0));
         assert_eq!(queued_wait(&w, Time(50)), i64::MAX);
     }
 }

@@ -65,26 +65,26 @@ pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload) -> BTr
 /// Is some check Retry or Rejected?
 #[must_use]
 pub(crate) fn has_retry_or_rejected_checks(workload: &Workload) -> bool {
-    workload.status.admission_checks.iter().any(|c| matches!(c.state, CheckState::Retry | CheckState::Rejected))
+    workload.status.rare.admission_checks.iter().any(|c| matches!(c.state, CheckState::Retry | CheckState::Rejected))
 }
 
 /// Is every check of the status Ready? True when there is none.
 #[must_use]
 pub(crate) fn has_all_checks_ready(workload: &Workload) -> bool {
-    workload.status.admission_checks.iter().all(|c| c.state == CheckState::Ready)
+    workload.status.rare.admission_checks.iter().all(|c| c.state == CheckState::Ready)
 }
 
 /// Are all `required` checks in the status, in whatever state?
 #[must_use]
 pub(crate) fn has_all_checks(workload: &Workload, required: &BTreeSet<String>) -> bool {
-    required.iter().all(|name| workload.status.admission_checks.iter().any(|c| c.name == *name))
+    required.iter().all(|name| workload.status.rare.admission_checks.iter().any(|c| c.name == *name))
 }
 
 /// The checks in this state, by name, in the words of an eviction; `None` if there is none (rules/07 §3).
 #[must_use]
 pub(crate) fn describe_checks(workload: &Workload, state: CheckState) -> Option<String> {
     let mut checks: Vec<&AdmissionCheckState> =
-        workload.status.admission_checks.iter().filter(|c| c.state == state).collect();
+        workload.status.rare.admission_checks.iter().filter(|c| c.state == state).collect();
     checks.sort_by(|a, b| a.name.cmp(&b.name));
     let noun = if checks.len() > 1 { "AdmissionChecks" } else { "AdmissionCheck" };
     let parts: Vec<String> =
@@ -100,7 +100,7 @@ pub(crate) fn describe_checks(workload: &Workload, state: CheckState) -> Option<
 /// The latest time that a check in Retry asks to wait for; `None` if none asks (rules/07 §3).
 #[must_use]
 pub(crate) fn retry_time(workload: &Workload) -> Option<Time> {
-    let retries = workload.status.admission_checks.iter().filter(|c| c.state == CheckState::Retry);
+    let retries = workload.status.rare.admission_checks.iter().filter(|c| c.state == CheckState::Retry);
     let times = retries.filter(|c| c.last_transition != Time::ABSENT).filter_map(|c| {
         let after_ns = i64::from(c.requeue_after_seconds?).saturating_mul(SECOND_NS);
         Some(Time(c.last_transition.0.saturating_add(after_ns)))
@@ -112,7 +112,7 @@ pub(crate) fn retry_time(workload: &Workload) -> Option<Time> {
 ///
 /// Missing checks are added as Pending. Others are dropped only if the list is then longer than the required set.
 pub(crate) fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet<String>, now: Time) -> bool {
-    let listed = &workload.status.admission_checks;
+    let listed = &workload.status.rare.admission_checks;
     let missing: Vec<AdmissionCheckState> = required
         .iter()
         .filter(|name| !listed.iter().any(|c| c.name == **name))
@@ -121,7 +121,7 @@ pub(crate) fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet
     if missing.is_empty() && listed.len() <= required.len() {
         return false;
     }
-    let checks = &mut workload.status.admission_checks;
+    let checks = &mut workload.status.rare.admission_checks;
     checks.extend(missing);
     if checks.len() > required.len() {
         checks.retain(|c| required.contains(&c.name));
@@ -218,9 +218,9 @@ mod tests {
         ];
         for (before, required, after, changed) in table {
             let mut w = Workload::default();
-            w.status.admission_checks = before.iter().map(|(n, s)| state(n, *s)).collect();
+            w.status.rare.admission_checks = before.iter().map(|(n, s)| state(n, *s)).collect();
             assert_eq!(sync_admission_checks(&mut w, &set_of(required), Time(7)), changed, "{before:?}");
-            assert_eq!(names(&w.status.admission_checks), named(after), "{before:?}");
+            assert_eq!(names(&w.status.rare.admission_checks), named(after), "{before:?}");
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
         let mut w = Workload::default();
         sync_admission_checks(&mut w, &set_of(&["a"]), Time(7));
         assert_eq!(
-            w.status.admission_checks,
+            w.status.rare.admission_checks,
             vec![AdmissionCheckState { last_transition: Time(7), ..state("a", CheckState::Pending) }]
         );
     }
@@ -249,10 +249,10 @@ mod tests {
     fn what_counts_as_ready_and_as_failed() {
         let mut w = Workload::default();
         assert!(has_all_checks_ready(&w) && !has_retry_or_rejected_checks(&w));
-        w.status.admission_checks = vec![state("a", CheckState::Ready), state("b", CheckState::Pending)];
+        w.status.rare.admission_checks = vec![state("a", CheckState::Ready), state("b", CheckState::Pending)];
         assert!(!has_all_checks_ready(&w) && !has_retry_or_rejected_checks(&w));
         assert!(has_all_checks(&w, &set_of(&["a", "b"])) && !has_all_checks(&w, &set_of(&["c"])));
-        w.status.admission_checks[1].state = CheckState::Rejected;
+        w.status.rare.admission_checks[1].state = CheckState::Rejected;
         assert!(has_retry_or_rejected_checks(&w));
     }
 }

@@ -38,13 +38,13 @@ pub fn evict(
         set(workload, conditions::BLOCKED_ON_PREEMPTION_GATES, ConditionStatus::False, shown, message, now);
     }
     let status = &mut workload.status;
-    status.cluster_name = None;
-    status.nominated_cluster_names.clear();
-    status.unhealthy_nodes.clear();
-    for check in &mut status.admission_checks {
+    status.rare.cluster_name = None;
+    status.rare.nominated_cluster_names.clear();
+    status.rare.unhealthy_nodes.clear();
+    for check in &mut status.rare.admission_checks {
         reset_check(check, now);
     }
-    for gate in &mut status.preemption_gates {
+    for gate in &mut status.rare.preemption_gates {
         "Closed".clone_into(&mut gate.position);
         gate.last_transition = now;
     }
@@ -52,7 +52,7 @@ pub fn evict(
         // What is assigned stands in the admission.
         status.resource_requests = None;
     }
-    count_eviction(&mut status.evictions, &reason, cause)
+    count_eviction(&mut status.rare.evictions, &reason, cause)
 }
 
 /// The reason of the event that tells an eviction, such as `EvictedDueToDeactivatedDueToAdmissionCheck`.
@@ -72,7 +72,7 @@ pub fn preempt(
     // This one condition carries no generation.
     let message = message.into();
     let preempted = condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, message.clone(), now, 0);
-    conditions::set(&mut workload.status.conditions, preempted);
+    workload.status.conditions.set(preempted);
     evict(workload, reasons::PREEMPTED, "", message, now)
 }
 
@@ -117,7 +117,9 @@ pub fn requeue_if_due(workload: &mut Workload, now: Time) -> bool {
             if requeue_at(workload).is_some_and(|at| now < at) {
                 return false;
             }
-            if let Some(state) = &mut workload.status.requeue_state {
+            if requeue_at(workload).is_some()
+                && let Some(state) = &mut workload.status.rare.requeue_state
+            {
                 state.requeue_at = None;
             }
             set_requeued(workload, true, reasons::BACKOFF_FINISHED, "The workload backoff was finished", now);
@@ -169,12 +171,16 @@ pub fn set_deactivation_target(
 /// removed. Returns the underlying cause if it was evicted here; empty when a user did it (rules/07 §9).
 pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
     let evict_now = !is_evicted(workload);
-    if !evict_now && workload.status.requeue_state.is_none() {
+    if !evict_now && workload.status.rare.requeue_state.is_none() {
         return None;
     }
     let target = find(&workload.status.conditions, conditions::DEACTIVATION_TARGET).cloned();
-    conditions::remove(&mut workload.status.conditions, conditions::DEACTIVATION_TARGET);
-    workload.status.requeue_state = None;
+    if target.is_some() {
+        workload.status.conditions.remove(conditions::DEACTIVATION_TARGET);
+    }
+    if workload.status.rare.requeue_state.is_some() {
+        workload.status.rare.requeue_state = None;
+    }
     if !evict_now {
         return None;
     }
@@ -240,7 +246,7 @@ mod tests {
         let mut w = Workload::default();
         w.meta.generation = 3;
         for kind in [QUOTA_RESERVED, ADMITTED] {
-            w.status.conditions.push(condition(kind, ConditionStatus::True, kind.as_str(), "", Time(0), 3));
+            w.status.conditions.set(condition(kind, ConditionStatus::True, kind.as_str(), "", Time(0), 3));
         }
         w.status.admission = Some(Admission { cluster_queue: "cq".into(), ..Default::default() }.into());
         w
@@ -277,7 +283,7 @@ mod tests {
             count,
         };
         assert_eq!(
-            w.status.evictions,
+            w.status.rare.evictions,
             vec![
                 count("Deactivated", "AdmissionCheck", 1),
                 count("PodsReadyTimeout", "WaitForStart", 2),
@@ -306,7 +312,7 @@ mod tests {
                 retry_count: Some(4),
                 pod_set_updates: "[]".to_owned(),
             };
-            w.status.admission_checks = vec![before.clone()];
+            w.status.rare.admission_checks = vec![before.clone()];
             evict(&mut w, reasons::ADMISSION_CHECK, "", "m", NOW);
             let pod_set_updates = if state == Pending { "[]".to_owned() } else { String::new() };
             let after = AdmissionCheckState {
@@ -317,24 +323,24 @@ mod tests {
                 pod_set_updates,
                 ..before
             };
-            assert_eq!(w.status.admission_checks, vec![after]);
+            assert_eq!(w.status.rare.admission_checks, vec![after]);
         }
     }
 
     #[test]
     fn eviction_clears_the_placement_and_closes_the_gates() {
         let mut w = running();
-        w.status.cluster_name = Some("worker".to_owned());
-        w.status.nominated_cluster_names = vec!["worker".to_owned()];
-        w.status.unhealthy_nodes = vec!["node".to_owned()];
-        w.status.preemption_gates =
+        w.status.rare.cluster_name = Some("worker".to_owned());
+        w.status.rare.nominated_cluster_names = vec!["worker".to_owned()];
+        w.status.rare.unhealthy_nodes = vec!["node".to_owned()];
+        w.status.rare.preemption_gates =
             vec![PreemptionGateState { name: "g".to_owned(), position: "Open".to_owned(), last_transition: Time(1) }];
         let kind = conditions::BLOCKED_ON_PREEMPTION_GATES;
         set(&mut w, kind, ConditionStatus::True, reasons::PREEMPTION_GATED, "gated", Time(1));
         evict(&mut w, reasons::PREEMPTED, "", "m", NOW);
-        assert_eq!((w.status.cluster_name.as_ref(), w.status.nominated_cluster_names.len()), (None, 0));
-        assert!(w.status.unhealthy_nodes.is_empty());
-        assert_eq!(w.status.preemption_gates[0].position, "Closed");
+        assert_eq!((w.status.rare.cluster_name.as_ref(), w.status.rare.nominated_cluster_names.len()), (None, 0));
+        assert!(w.status.rare.unhealthy_nodes.is_empty());
+        assert_eq!(w.status.rare.preemption_gates[0].position, "Closed");
         assert_eq!(get(&w, kind), &condition(kind, ConditionStatus::False, "Preempted", "m", NOW, 3));
     }
 
@@ -356,7 +362,7 @@ mod tests {
             assert_eq!(get(&w, QUOTA_RESERVED), &quota);
             assert_eq!(get(&w, ADMITTED).reason, "NoReservation");
             assert_eq!(
-                (w.status.admission.as_ref(), w.status.accumulated_past_execution_time_seconds),
+                (w.status.admission.as_ref(), w.status.rare.accumulated_past_execution_time_seconds),
                 (None, Some(9))
             );
             assert!(!release_after_eviction(&mut w, NOW, Gates::default()));
@@ -385,7 +391,7 @@ mod tests {
         let held = |reason: &'static str, requeue_at: Option<Time>| {
             let mut w = Workload::default();
             set_requeued(&mut w, false, reason, "m", Time(0));
-            w.status.requeue_state = Some(RequeueState { count: Some(1), requeue_at });
+            w.status.rare.requeue_state = Some(RequeueState { count: Some(1), requeue_at });
             w
         };
         for (reason, at, back) in [
@@ -411,14 +417,14 @@ mod tests {
     #[test]
     fn deactivation_tells_its_cause_and_forgets_the_backoff() {
         let mut w = running();
-        w.status.requeue_state = Some(RequeueState { count: Some(3), requeue_at: None });
+        w.status.rare.requeue_state = Some(RequeueState { count: Some(3), requeue_at: None });
         set_deactivation_target(&mut w, reasons::REQUEUING_LIMIT_EXCEEDED, "too often", NOW);
         assert_eq!(deactivate(&mut w, NOW), Some("RequeuingLimitExceeded".to_owned()));
         let evicted = get(&w, EVICTED);
         assert_eq!(evicted.reason, "DeactivatedDueToRequeuingLimitExceeded");
         assert_eq!(evicted.text(), "The workload is deactivated due to too often");
         assert_eq!(
-            (find(&w.status.conditions, conditions::DEACTIVATION_TARGET), &w.status.requeue_state),
+            (find(&w.status.conditions, conditions::DEACTIVATION_TARGET), &w.status.rare.requeue_state),
             (None, &None)
         );
         assert_eq!(deactivate(&mut w, NOW), None);

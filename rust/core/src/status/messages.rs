@@ -11,7 +11,7 @@ use crate::base::text::Text;
 use crate::objects::conditions::{MAX_CONDITION_MESSAGE, truncate};
 use crate::objects::message::{Considered, ConsideredFlavor, Message, Misfit, NoFit, Path, Preemption, Reason, Why};
 use crate::objects::resource_names::quantity_from_value;
-use crate::objects::{MetaDetails, WorkloadMeta};
+use crate::objects::{Condition, MetaDetails, WorkloadMeta};
 use crate::status::reasons;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -93,6 +93,13 @@ impl Message {
     }
 }
 
+impl Condition {
+    /// Its message, as it is shown.
+    pub fn text(&self) -> Text {
+        self.message.cut(MAX_CONDITION_MESSAGE)
+    }
+}
+
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -125,17 +132,19 @@ impl fmt::Display for Message {
     }
 }
 
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text(), f)
+    }
+}
+
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
-        if self.is_same_code(other) {
-            debug_assert_eq!(self.to_string(), other.to_string(), "equal codes read the same");
-            return true;
-        }
-        match (self, other) {
-            (Message::Text(_), Message::Text(_)) => false,
-            // One may have come back as text, or say the same by another code. As conditions they are cut.
-            _ => self.cut(MAX_CONDITION_MESSAGE) == other.cut(MAX_CONDITION_MESSAGE),
-        }
+        // One may have come back as text. As conditions both are cut.
+        let reads_the_same = || self.cut(MAX_CONDITION_MESSAGE) == other.cut(MAX_CONDITION_MESSAGE);
+        let is_same = self.says_the_same(other).unwrap_or_else(reads_the_same);
+        debug_assert!(!is_same || reads_the_same(), "equal codes read the same");
+        is_same
     }
 }
 

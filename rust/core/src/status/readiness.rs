@@ -70,13 +70,13 @@ pub fn back_off(workload: &mut Workload, config: &WaitForPodsReady, now: Time) {
     let at = now.0.saturating_add(seconds.saturating_mul(SECOND_NS));
     // Times in a status are whole seconds.
     let at = Time(at - at.rem_euclid(SECOND_NS));
-    let state = workload.status.requeue_state.get_or_insert_default();
+    let state = workload.status.rare.requeue_state.get_or_insert_default();
     state.count = Some(count);
     state.requeue_at = state.requeue_at.max(Some(at));
 }
 
 fn retries(workload: &Workload) -> i32 {
-    workload.status.requeue_state.as_ref().and_then(|state| state.count).unwrap_or(0)
+    workload.status.rare.requeue_state.as_ref().and_then(|state| state.count).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
 
     fn admitted_at(time: i64) -> Workload {
         let mut workload = Workload::default();
-        workload.status.conditions.push(condition(ADMITTED, ConditionStatus::True, "", "", Time(time), 0));
+        workload.status.conditions.set(condition(ADMITTED, ConditionStatus::True, "", "", Time(time), 0));
         workload
     }
 
@@ -125,7 +125,7 @@ mod tests {
             assert_eq!(note_readiness(&mut workload, ready, Time(2)), new, "{expected:?}");
             assert_eq!(told(&workload), expected);
         }
-        workload.status.conditions.remove(0);
+        workload.status.conditions.remove(ADMITTED);
         assert!(note_readiness(&mut workload, true, Time(3)), "it is not admitted any more");
         assert_eq!(told(&workload), (False, "WaitForStart"));
     }
@@ -150,7 +150,7 @@ mod tests {
             (0..4)
                 .map(|_| {
                     back_off(&mut workload, &config(base, max), Time(0));
-                    let state = workload.status.requeue_state.as_mut().expect("set");
+                    let state = workload.status.rare.requeue_state.as_mut().expect("set");
                     state.requeue_at.take().expect("set").0 / SECOND_NS
                 })
                 .collect()
@@ -160,15 +160,15 @@ mod tests {
         assert_eq!(seconds(0, 20), [0, 0, 0, 0]);
         assert_eq!(seconds(i32::MAX, 0)[3], i64::MAX / SECOND_NS, "it saturates");
         let mut workload = Workload::default();
-        workload.status.requeue_state.get_or_insert_default().count = Some(63);
+        workload.status.rare.requeue_state.get_or_insert_default().count = Some(63);
         back_off(&mut workload, &config(20, 3600), Time(0));
-        let state = workload.status.requeue_state.clone().expect("set");
+        let state = workload.status.rare.requeue_state.clone().expect("set");
         assert_eq!((state.count, state.requeue_at), (Some(64), Some(Time(3600 * SECOND_NS))), "no shift goes too far");
 
         let mut workload = Workload::default();
-        workload.status.requeue_state.get_or_insert_default().requeue_at = Some(Time(9 * SECOND_NS));
+        workload.status.rare.requeue_state.get_or_insert_default().requeue_at = Some(Time(9 * SECOND_NS));
         back_off(&mut workload, &config(1, 1), Time(0));
-        let state = workload.status.requeue_state.clone().expect("set");
+        let state = workload.status.rare.requeue_state.clone().expect("set");
         assert_eq!((state.count, state.requeue_at), (Some(1), Some(Time(9 * SECOND_NS))));
     }
 

@@ -29,11 +29,13 @@ pub(crate) fn reserve_quota(
     gates: Gates,
 ) -> bool {
     let message = Message::QuotaReserved(admission.cluster_queue.shared());
-    workload.status.admission = Some(admission);
-    workload.status.resource_requests = None;
-    if gates.enabled(Gate::TopologyAwareScheduling) {
-        workload.status.unhealthy_nodes.clear();
+    let status = &mut *workload.status;
+    status.admission = Some(admission);
+    status.resource_requests = None;
+    if gates.enabled(Gate::TopologyAwareScheduling) && !status.rare.unhealthy_nodes.is_empty() {
+        status.rare.unhealthy_nodes.clear();
     }
+    status.conditions.reserve_usual();
     set(workload, conditions::QUOTA_RESERVED, ConditionStatus::True, reasons::QUOTA_RESERVED, message, now);
     for kind in [conditions::EVICTED, conditions::PREEMPTED, conditions::BLOCKED_ON_PREEMPTION_GATES] {
         reset_active(workload, kind, now);
@@ -147,8 +149,8 @@ fn accumulate_execution_time(workload: &mut Workload, now: Time) {
     let Some(admitted) = find(&workload.status.conditions, conditions::ADMITTED) else { return };
     let seconds = now.since(admitted.last_transition) / SECOND_NS;
     let seconds = i32::try_from(seconds).unwrap_or(if seconds < 0 { i32::MIN } else { i32::MAX });
-    let past = workload.status.accumulated_past_execution_time_seconds.unwrap_or(0);
-    workload.status.accumulated_past_execution_time_seconds = Some(past.saturating_add(seconds));
+    let past = workload.status.rare.accumulated_past_execution_time_seconds.unwrap_or(0);
+    workload.status.rare.accumulated_past_execution_time_seconds = Some(past.saturating_add(seconds));
 }
 
 /// A True condition that quota has made obsolete becomes False and keeps its message as the past.
@@ -173,7 +175,7 @@ pub(crate) fn set(
     if old.is_some_and(|old| conditions::says_the_same(old, &new)) {
         return false;
     }
-    conditions::put(&mut workload.status.conditions, new);
+    workload.status.conditions.put(new);
     true
 }
 
@@ -201,9 +203,15 @@ mod tests {
         let mut w = Workload::default();
         w.meta.generation = 3;
         for (kind, status) in conditions {
-            w.status.conditions.push(condition(*kind, *status, "Old", "old", Time(0), 1));
+            w.status.conditions.set(condition(*kind, *status, "Old", "old", Time(0), 1));
         }
-        w.status.admission_checks = checks.iter().map(|s| check("c", *s)).collect();
+        w.status.rare.admission_checks = checks.iter().map(|s| check("c", *s)).collect();
+        w
+    }
+
+    fn admitted_at(time: Time) -> Workload {
+        let mut w = Workload::default();
+        w.status.conditions.set(condition(ADMITTED, ConditionStatus::True, "Old", "old", time, 1));
         w
     }
 
@@ -218,8 +226,8 @@ mod tests {
         assert!(reserve_quota(&mut w, admission(), &BTreeSet::new(), Time(SECOND), gates(true)));
         let expected = |kind, reason, message| condition(kind, ConditionStatus::True, reason, message, Time(SECOND), 3);
         assert_eq!(
-            w.status.conditions,
-            vec![
+            *w.status.conditions,
+            [
                 expected(QUOTA_RESERVED, "QuotaReserved", "Quota reserved in ClusterQueue cq"),
                 expected(ADMITTED, "Admitted", "The workload is admitted"),
             ]
@@ -271,23 +279,22 @@ mod tests {
     fn losing_quota_takes_admission_and_admitted_along() {
         let mut w = with(&[(QUOTA_RESERVED, ConditionStatus::True), (ADMITTED, ConditionStatus::True)], &[]);
         w.status.admission = Some(admission());
-        w.status.accumulated_past_execution_time_seconds = Some(5);
+        w.status.rare.accumulated_past_execution_time_seconds = Some(5);
         assert!(unset_quota_reservation(&mut w, "R", "m", Time(2 * SECOND + 1), gates(true)));
         assert_eq!(w.status.admission, None);
         assert_eq!(
             (get(&w, ADMITTED).status, get(&w, ADMITTED).reason.as_str()),
             (ConditionStatus::False, "NoReservation")
         );
-        assert_eq!(w.status.accumulated_past_execution_time_seconds, Some(7));
+        assert_eq!(w.status.rare.accumulated_past_execution_time_seconds, Some(7));
     }
 
     #[test]
     fn execution_time_ends_with_the_integers_on_both_sides() {
         for (admitted, now, expected) in [(0, i64::MAX, i32::MAX), (i64::MAX, 0, i32::MIN), (SECOND, 0, -1)] {
-            let mut w = with(&[(ADMITTED, ConditionStatus::True)], &[]);
-            w.status.conditions[0].last_transition = Time(admitted);
+            let mut w = admitted_at(Time(admitted));
             sync_admitted(&mut w, Time(now), gates(true));
-            assert_eq!(w.status.accumulated_past_execution_time_seconds, Some(expected));
+            assert_eq!(w.status.rare.accumulated_past_execution_time_seconds, Some(expected));
         }
     }
 
@@ -346,9 +353,8 @@ mod tests {
 
     #[test]
     fn execution_time_saturates() {
-        let mut w = with(&[(ADMITTED, ConditionStatus::True)], &[]);
-        w.status.conditions[0].last_transition = Time::ABSENT;
+        let mut w = admitted_at(Time::ABSENT);
         sync_admitted(&mut w, Time(SECOND), gates(true));
-        assert_eq!(w.status.accumulated_past_execution_time_seconds, Some(i32::MAX));
+        assert_eq!(w.status.rare.accumulated_past_execution_time_seconds, Some(i32::MAX));
     }
 }

@@ -256,10 +256,10 @@ impl Draw<'_> {
             2 => workload.queue_name = self.maybe_name("l", N_LOCAL_QUEUES)?.into(),
             3 => {
                 let pods = ReclaimablePod { name: "s0".to_owned(), count: self.count()? };
-                workload.status.reclaimable_pods = vec![pods];
+                workload.status.rare.reclaimable_pods = vec![pods];
             }
             4 => {
-                let checks = &mut workload.status.admission_checks;
+                let checks = &mut workload.status.rare.admission_checks;
                 checks.retain(|check| check.name != "k0");
                 checks.push(AdmissionCheckState {
                     name: "k0".to_owned(),
@@ -334,7 +334,6 @@ impl Draw<'_> {
 }
 
 fn set_condition(workload: &mut Workload, kind: &'static str, status: ConditionStatus) {
-    let conditions = &mut workload.status.conditions;
-    conditions.retain(|condition| condition.kind.as_str() != kind);
-    conditions.push(Condition { kind: kind.into(), status, last_transition: Time(5), ..Condition::default() });
+    let condition = Condition { kind: kind.into(), status, last_transition: Time(5), ..Condition::default() };
+    workload.status.conditions.set(condition);
 }

@@ -3,8 +3,8 @@
 use kueuecore::base::shared::Shared;
 use kueuecore::objects::{
     Admission, AdmissionCheckState, CheckState, Condition, ConditionStatus, EvictionCount, PodSetAssignment,
-    PodSetRequest, PreemptionGateState, ReclaimablePod, RequeueState, ResourceList, StringMap, Time, Toleration,
-    WorkloadStatus,
+    PodSetRequest, PreemptionGateState, RareStatus, ReclaimablePod, RequeueState, ResourceList, StringMap, Time,
+    Toleration, WorkloadStatus,
 };
 use serde::Deserialize;
 
@@ -41,19 +41,22 @@ pub(crate) struct StatusWire {
 
 impl From<StatusWire> for WorkloadStatus {
     fn from(wire: StatusWire) -> Self {
-        WorkloadStatus {
-            conditions: wire.conditions,
-            admission: wire.admission.map(Into::into),
+        let rare = RareStatus {
             requeue_state: wire.requeue_state,
             reclaimable_pods: wire.reclaimable_pods,
             admission_checks: wire.admission_checks,
-            resource_requests: Some(wire.resource_requests).filter(|told| !told.is_empty()).map(Shared::from),
             evictions: wire.scheduling_stats.evictions,
             accumulated_past_execution_time_seconds: wire.accumulated_past_execution_time_seconds,
             cluster_name: wire.cluster_name,
             nominated_cluster_names: wire.nominated_cluster_names,
             unhealthy_nodes: wire.unhealthy_nodes,
             preemption_gates: wire.preemption_gates,
+        };
+        WorkloadStatus {
+            conditions: wire.conditions.into(),
+            admission: wire.admission.map(Into::into),
+            resource_requests: Some(wire.resource_requests).filter(|told| !told.is_empty()).map(Shared::from),
+            rare: Shared::of(rare),
         }
     }
 }

@@ -141,7 +141,7 @@ fn older_versions_are_converted() {
         (class.group.as_str(), class.kind.as_str(), class.name.as_str()),
         ("kueue.x-k8s.io", "WorkloadPriorityClass", "high")
     );
-    assert_eq!(workload.status.accumulated_past_execution_time_seconds, Some(3));
+    assert_eq!(workload.status.rare.accumulated_past_execution_time_seconds, Some(3));
     assert_eq!(
         workload.status.admission.as_ref().expect("present").pod_set_assignments[0].topology_assignment,
         r#"{"levels":["r","h"],"slices":[{"domainCount":2,"podCounts":{"individual":[1,2]},"valuesPerLevel":[{"universal":"r1"},{"individual":{"roots":["h1","h2"]}}]}]}"#

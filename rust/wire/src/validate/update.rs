@@ -138,7 +138,7 @@ fn workload_schema(old: &Workload, new: &Workload) -> Vec<FieldError> {
     if is_true(old, "Admitted") && is_true(new, "Admitted") && limit(old) != limit(new) {
         refuse(WHOLE, "maximumExecutionTimeSeconds is immutable while workload quota reserved");
     }
-    if let (Some(old), Some(new)) = (&old.status.cluster_name, &new.status.cluster_name) {
+    if let (Some(old), Some(new)) = (&old.status.rare.cluster_name, &new.status.rare.cluster_name) {
         if old != new {
             refuse("status", "clusterName is immutable once set");
         }
@@ -204,15 +204,15 @@ fn reclaimable_pods(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldE
     let count_in = |pods: &[ReclaimablePod], name: &str| pods.iter().find(|p| p.name == name).map(|p| p.count);
     let path = |name: &str| format!("status.reclaimablePods[{name}]");
     let mut errors = Vec::new();
-    for pods in &new.status.reclaimable_pods {
-        let before = count_in(&old.status.reclaimable_pods, &pods.name);
+    for pods in &new.status.rare.reclaimable_pods {
+        let before = count_in(&old.status.rare.reclaimable_pods, &pods.name);
         if let Some(before) = before.filter(|before| pods.count < *before && !shrunk.contains(pods.name.as_str())) {
             let detail = format!("cannot be less than {before}");
             errors.push(FieldError::invalid(format!("{}.count", path(&pods.name)), pods.count.to_string(), detail));
         }
     }
-    for pods in &old.status.reclaimable_pods {
-        let kept = count_in(&new.status.reclaimable_pods, &pods.name).is_some();
+    for pods in &old.status.rare.reclaimable_pods {
+        let kept = count_in(&new.status.rare.reclaimable_pods, &pods.name).is_some();
         if !kept && !shrunk.contains(pods.name.as_str()) {
             errors.push(FieldError::required(path(&pods.name), "cannot be removed"));
         }
@@ -231,8 +231,10 @@ fn shrunk_pod_sets<'a>(workload: &'a Workload, gates: &Gates) -> BTreeSet<&'a st
 /// A check that was and stays Ready keeps what it wants changed in the pods.
 fn pod_set_updates(old: &Workload, new: &Workload) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (i, before) in old.status.admission_checks.iter().enumerate() {
-        let Some(after) = new.status.admission_checks.iter().find(|check| check.name == before.name) else { continue };
+    for (i, before) in old.status.rare.admission_checks.iter().enumerate() {
+        let Some(after) = new.status.rare.admission_checks.iter().find(|check| check.name == before.name) else {
+            continue;
+        };
         let both_ready = before.state == CheckState::Ready && after.state == CheckState::Ready;
         if both_ready && before.pod_set_updates != after.pod_set_updates {
             let shown = if after.pod_set_updates.is_empty() { "null" } else { &after.pod_set_updates };
@@ -245,8 +247,8 @@ fn pod_set_updates(old: &Workload, new: &Workload) -> Vec<FieldError> {
 /// The worker cluster is one of the nominated ones, but for the replacement of an elastic workload's slice.
 fn cluster_name(old: &Workload, new: &Workload, gates: &Gates) -> Option<FieldError> {
     let replaces = gates.enabled(Gate::ElasticJobsViaWorkloadSlices) && annotation(new, REPLACEMENT_FOR).is_some();
-    let name = new.status.cluster_name.as_ref()?;
-    if replaces || old.status.cluster_name.is_some() || old.status.nominated_cluster_names.contains(name) {
+    let name = new.status.rare.cluster_name.as_ref()?;
+    if replaces || old.status.rare.cluster_name.is_some() || old.status.rare.nominated_cluster_names.contains(name) {
         return None;
     }
     let detail = "when setting clusterName it must be one of the nominatedClusterNames";

@@ -193,10 +193,10 @@ fn conditions(conditions: &[Condition]) -> Vec<FieldError> {
 /// A count beyond the pod set that was there before stays: an elastic workload that shrank may converge.
 fn reclaimable_pods(workload: &Workload, before: Option<&Workload>, gates: &Gates) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for pods in &workload.status.reclaimable_pods {
+    for pods in &workload.status.rare.reclaimable_pods {
         let path = format!("status.reclaimablePods[{}]", pods.name);
-        let stale =
-            is_elastic(workload, gates) && before.is_some_and(|before| before.status.reclaimable_pods.contains(pods));
+        let stale = is_elastic(workload, gates)
+            && before.is_some_and(|before| before.status.rare.reclaimable_pods.contains(pods));
         match workload.pod_sets.iter().find(|pod_set| pod_set.name == pods.name) {
             None => {
                 let supported: Vec<&str> = workload.pod_sets.iter().map(|pod_set| pod_set.name.as_str()).collect();
@@ -215,7 +215,7 @@ fn reclaimable_pods(workload: &Workload, before: Option<&Workload>, gates: &Gate
 fn admission_checks(workload: &Workload) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let names: Vec<&str> = pod_set_names(workload).into_iter().collect();
-    for (i, check) in workload.status.admission_checks.iter().enumerate() {
+    for (i, check) in workload.status.rare.admission_checks.iter().enumerate() {
         for (j, update) in pod_set_updates(&check.pod_set_updates).into_iter().enumerate() {
             let path = format!("status.admissionChecks[{i}].podSetUpdates[{j}]");
             if !names.contains(&update.name.as_str()) {

@@ -46,7 +46,7 @@ fn transformed(input: &str, rules: Vec<(String, Transformation)>) -> BTreeMap<St
 #[test]
 fn reclaimable_pods_are_not_counted_while_the_gate_is_on() {
     let mut workload = pending(vec![pod_set("a", 3, "cpu=2200m"), pod_set("b", 2, "memory=1Ki example.com/gpu=0")]);
-    workload.status.reclaimable_pods = vec![reclaimable("a", 1), reclaimable("b", 5)];
+    workload.status.rare.reclaimable_pods = vec![reclaimable("a", 1), reclaimable("b", 5)];
     let off = config::Resources::default();
     let counted = |gate| -> Vec<_> {
         totals(&workload.pod_sets, &workload.status, &off, gate, None)
@@ -120,7 +120,7 @@ fn device_claims_take_the_place_of_extended_resources() {
 
 fn reserved(assigned: Option<i32>, usage: &str, n_reclaimable: i32) -> PodSetTotals {
     let mut workload = pending(vec![pod_set("main", 5, "cpu=1")]);
-    workload.status.reclaimable_pods = vec![reclaimable("main", n_reclaimable)];
+    workload.status.rare.reclaimable_pods = vec![reclaimable("main", n_reclaimable)];
     let assignment = PodSetAssignment {
         name: "main".to_owned(),
         flavors: [("cpu".to_owned(), "spot".to_owned())].into(),

@@ -7,7 +7,7 @@ fn a_new_workload_has_no_conditions_unless_its_status_is_to_be_explicit() {
     let mut quiet = world();
     quiet.submit(workload("w", "1"));
     assert_eq!(quiet.reconcile(), NO_EVENTS);
-    assert_eq!(quiet.get("w").status.conditions, []);
+    assert!(quiet.get("w").status.conditions.is_empty());
 
     let mut explicit = world_with(Gate::UnadmittedWorkloadsExplicitStatus, true);
     explicit.submit(workload("w", "1"));

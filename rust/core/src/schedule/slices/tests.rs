@@ -31,7 +31,7 @@ fn usage(world: &World) -> i64 {
 #[test]
 fn a_larger_slice_takes_the_place_of_the_old_one_within_its_quota() {
     let mut world = running(Config::default(), 6);
-    world.change("old", |w| w.status.cluster_name = Some("worker".to_owned()));
+    world.change("old", |w| w.status.rare.cluster_name = Some("worker".to_owned()));
     world.submit(slice("new", 10, "old"));
     let decision = world.cycle();
     assert_eq!(decision.admissions[0].key.name(), "new");
@@ -42,7 +42,7 @@ fn a_larger_slice_takes_the_place_of_the_old_one_within_its_quota() {
          aggregation"
     );
     assert!(decision.preemptions.is_empty());
-    assert_eq!(world.get("new").status.cluster_name.as_deref(), Some("worker"));
+    assert_eq!(world.get("new").status.rare.cluster_name.as_deref(), Some("worker"));
     assert_eq!(usage(&world), 10_000);
 }
 

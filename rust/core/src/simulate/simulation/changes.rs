@@ -82,8 +82,8 @@ impl Simulation {
 /// A workload with the spec, labels and annotations of another version.
 fn updated(old: &Workload, new: Workload) -> Workload {
     let mut status = old.status.clone();
-    if !new.status.reclaimable_pods.is_empty() {
-        status.reclaimable_pods.clone_from(&new.status.reclaimable_pods);
+    if !new.status.rare.reclaimable_pods.is_empty() {
+        status.rare.reclaimable_pods.clone_from(&new.status.rare.reclaimable_pods);
     }
     let MetaDetails { labels, annotations, .. } = MetaDetails::clone(&new.meta.details);
     let details = Shared::of(MetaDetails { labels, annotations, ..MetaDetails::clone(&old.meta.details) });

@@ -112,7 +112,7 @@ impl Simulation {
         let holds_quota = has_quota_reservation(workload);
         let is_running = is_admitted(workload) && !is_over && evicted.is_none();
         let is_left = |check: &AdmissionCheckState| self.is_left_to_be_ready(engine, check);
-        let waits_for_checks = workload.status.admission_checks.iter().any(is_left);
+        let waits_for_checks = workload.status.rare.admission_checks.iter().any(is_left);
         if is_variant(workload) && engine.state.gate(Gate::ConcurrentAdmission) {
             // The job is that of the parent, and with it stops what the variant holds.
             if holds_quota && !is_over && evicted.is_none() && waits_for_checks {
@@ -237,14 +237,14 @@ impl Simulation {
     }
 
     fn make_checks_ready(&mut self, engine: &mut Engine, id: WorkloadId) {
-        let mut checks = engine.state.workloads.get(id).workload.status.admission_checks.clone();
+        let mut checks = engine.state.workloads.get(id).workload.status.rare.admission_checks.clone();
         for check in checks.iter_mut().filter(|check| self.is_left_to_be_ready(engine, check)) {
             check.state = CheckState::Ready;
             "Ready at once".clone_into(&mut check.message);
             check.last_transition = self.clock;
         }
         engine.change(id, self.clock, |workload| {
-            workload.status.admission_checks = checks;
+            workload.status.rare.admission_checks = checks;
             true
         });
     }

@@ -130,7 +130,7 @@ fn a_penalty_ends_with_what_it_was_for() {
             |w| {
                 w.change("a1", |a1| a1.active = Some(false));
                 w.change("a1", |a1| {
-                    a1.status.conditions.clear();
+                    a1.status.conditions = crate::objects::Conditions::default();
                     a1.status.admission = None;
                 });
             },

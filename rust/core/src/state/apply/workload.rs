@@ -117,7 +117,7 @@ impl State {
         let devices = self.resolve_devices(id);
         let record = self.workloads.get(id);
         let charged = devices.as_deref().and_then(Devices::charged);
-        let has_fewer_pods = reclaimable && !record.workload.status.reclaimable_pods.is_empty();
+        let has_fewer_pods = reclaimable && !record.workload.status.rare.reclaimable_pods.is_empty();
         let totals = if charged.is_none() && !has_fewer_pods {
             Arc::clone(&record.spec.totals)
         } else {
@@ -275,7 +275,7 @@ impl State {
         } else {
             let record = self.workloads.get(id);
             let reclaimed = before == Stage::Admitted
-                && old.workload.status.reclaimable_pods != record.workload.status.reclaimable_pods;
+                && old.workload.status.rare.reclaimable_pods != record.workload.status.rare.reclaimable_pods;
             let gates = self.config.gates;
             let priority_changed = has_changed_priority(&old.workload, &record.workload, gates);
             let shrunk = self.gate(Gate::ElasticJobsViaWorkloadSlices)
@@ -302,7 +302,7 @@ impl State {
                 != (&b.queue_name, &b.priority_class, b.priority, b.active, b.maximum_execution_time_seconds)
             || a.preemption_gates != b.preemption_gates
             || effective_priority(a, self.config.gates) != effective_priority(b, self.config.gates)
-            || a.status.reclaimable_pods != b.status.reclaimable_pods
+            || a.status.rare.reclaimable_pods != b.status.rare.reclaimable_pods
             || changed(conditions::EVICTED)
             || changed(conditions::REQUEUED)
             || has_closed_preemption_gate(a) != has_closed_preemption_gate(b)

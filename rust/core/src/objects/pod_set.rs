@@ -1,0 +1,94 @@
+//! Pod sets of workloads: what of a pod template scheduling reads (rules/01 §6).
+
+#![allow(missing_docs)]
+
+use super::kinds::{NodeSelectorTerm, ResourceList, StringMap, Toleration};
+
+/// One pod set of a Workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodSet {
+    pub name: String,
+    pub count: i32,
+    pub min_count: Option<i32>,
+    pub template: PodTemplate,
+    pub topology_request: Option<TopologyRequest>,
+}
+
+/// `podSets[].topologyRequest`: what tells whether topology is asked for; the rest enters as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TopologyRequest {
+    pub required: Option<String>,
+    pub preferred: Option<String>,
+    pub unconstrained: Option<bool>,
+    pub pod_set_group_name: Option<String>,
+    /// Is a slice layer asked for (`podSetSliceRequiredTopology`, `...Constraints`)?
+    pub sliced: bool,
+    /// The whole request as compact JSON with sorted keys, for equality.
+    pub text: String,
+}
+
+/// `podSets[].template`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodTemplate {
+    pub labels: StringMap,
+    pub annotations: StringMap,
+    pub spec: PodSpec,
+}
+
+/// The fields of a pod spec that scheduling reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodSpec {
+    pub init_containers: Vec<Container>,
+    pub containers: Vec<Container>,
+    pub node_selector: StringMap,
+    /// `affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`.
+    pub required_node_affinity: Option<Vec<NodeSelectorTerm>>,
+    pub tolerations: Vec<Toleration>,
+    pub runtime_class_name: Option<String>,
+    pub priority_class_name: String,
+    pub priority: Option<i32>,
+    /// `overhead`; `None` when absent.
+    pub overhead: Option<ResourceList>,
+    /// Pod-level `resources`.
+    pub resources: Option<Resources>,
+    /// `resourceClaims`, in order.
+    pub resource_claims: Vec<PodResourceClaim>,
+    /// What only equality looks at, as compact JSON with sorted keys: affinity, topologySpreadConstraints,
+    /// resourceClaims. Empty when all are absent.
+    pub opaque: String,
+}
+
+impl PodSpec {
+    /// Does it name a claim, or a template of one?
+    #[must_use]
+    pub(crate) fn claims_devices(&self) -> bool {
+        self.resource_claims.iter().any(|claim| claim.claim_name.is_some() || claim.template_name.is_some())
+    }
+}
+
+/// One entry of `resourceClaims` of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodResourceClaim {
+    /// `resourceClaimName`.
+    pub claim_name: Option<String>,
+    /// `resourceClaimTemplateName`.
+    pub template_name: Option<String>,
+}
+
+/// One container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Container {
+    pub name: String,
+    pub resources: Resources,
+    /// `restartPolicy: Always` of an init container: a sidecar.
+    pub sidecar: bool,
+    /// `ports` as compact JSON with sorted keys, for equality; empty when absent.
+    pub ports: String,
+}
+
+/// `resources` of a container or a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Resources {
+    pub requests: ResourceList,
+    pub limits: ResourceList,
+}
