@@ -58,13 +58,10 @@ pub(crate) fn with_head<T>(
             config: &state.config,
             queue: &state.queues[queue].rules,
             row: preemptor.row,
-            generation: state.forest.generation(preemptor.node),
-            cycle: 1,
         },
         candidate: Candidate {
             pod_sets: &record.spec.adjusted,
             totals: &record.totals,
-            shape: record.shape,
             resume: None,
             allowed_flavors: None,
             replaced_slice: None,

@@ -57,7 +57,6 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     let candidate = Candidate {
         pod_sets: &record.spec.adjusted,
         totals: &record.totals,
-        shape: record.shape,
         resume: None,
         allowed_flavors: allowed.as_deref(),
         replaced_slice: replaced.as_deref(),
@@ -69,8 +68,6 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
         config: &state.config,
         queue: &state.queues[queue].rules,
         row,
-        generation: state.forest.generation(node),
-        cycle: state.cycle,
     };
     let assignment = assign_flavors(&context, state.forest.tree_mut(tree), &candidate, None, &mut oracle);
     Ok(Some(dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted)))
@@ -142,7 +139,7 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
         "noFitReason": assignment.no_fit_reason.as_str(),
         "message": messages::assignment(names, assignment, &pod_sets.to_vec().into()).text(),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
-        "lastTriedFlavorIdx": assignment.resume.tried.iter().map(|it| tried(it)).collect::<Vec<_>>(),
+        "lastTriedFlavorIdx": assignment.progress().iter().map(|it| tried(it)).collect::<Vec<_>>(),
         "podSets": assignment.pod_sets.iter().map(|ps| pod_set(names, ps, pod_sets)).collect::<Vec<_>>(),
     })
 }

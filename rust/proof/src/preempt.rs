@@ -1,8 +1,7 @@
 //! Who gives way to one workload, and what is written of it.
 
 use kueuecore::assign::{
-    Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Requests, Resume,
-    Usage,
+    Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Requests, Usage,
 };
 use kueuecore::base::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, find_targets};
@@ -42,7 +41,6 @@ pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, a
     let candidate = Candidate {
         pod_sets: &record.spec.adjusted,
         totals: &record.totals,
-        shape: record.shape,
         resume: None,
         allowed_flavors: None,
         replaced_slice: None,
@@ -64,7 +62,6 @@ pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value)
         pod_sets: Default::default(),
         borrowing: 0,
         usage: Usage::default(),
-        resume: Resume::default(),
         no_fit_reason: NoFitReason::None,
         override_mode: None,
     };

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{AttemptList, Candidate, Mode, NoFitReason, Reason, Resume, Usage};
+use super::{AttemptList, Candidate, Mode, NoFitReason, Reason, ScanProgress, Usage};
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
 
 /// What is asked for of each resource.
@@ -74,8 +74,6 @@ pub struct Assignment {
     pub borrowing: u32,
     /// What it takes, per flavor-resource.
     pub usage: Usage,
-    /// Where the scans ended.
-    pub resume: Resume,
     /// Why nothing fits; only of mode NoFit.
     pub no_fit_reason: NoFitReason,
     /// A mode that takes the place of the pod sets' (deferred fits).
@@ -86,6 +84,17 @@ impl Assignment {
     /// The worst mode of its pod sets; NoFit if none was evaluated.
     pub fn mode(&self) -> Mode {
         self.override_mode.unwrap_or_else(|| self.pod_sets.iter().map(|ps| ps.mode()).min().unwrap_or(Mode::NoFit))
+    }
+
+    /// Where the scans of flavors ended.
+    pub fn progress(&self) -> ScanProgress {
+        let ended = |choice: &FlavorChoice| (choice.resource, choice.tried_index);
+        self.pod_sets.iter().map(|pod_set| pod_set.flavors.iter().map(ended).collect()).collect()
+    }
+
+    /// Are there flavors that were not tried yet?
+    pub fn has_pending_flavors(&self) -> bool {
+        self.pod_sets.iter().flat_map(|pod_set| &pod_set.flavors).any(|choice| choice.tried_index != -1)
     }
 
     /// The totals by flavor-resource that a preemption has to make room for: without `pods` and without zero

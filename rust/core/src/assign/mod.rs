@@ -136,8 +136,6 @@ pub struct Candidate<'a> {
     pub pod_sets: &'a [PodSet],
     /// Totals of each pod set.
     pub totals: &'a [Totals],
-    /// Shape; `None`: unknown.
-    pub shape: Option<ShapeId>,
     /// Progress of an earlier scan that still holds.
     pub resume: Option<&'a Resume>,
     /// Flavors that a variant may use; `None`: all (concurrent admission).
@@ -170,10 +168,6 @@ pub struct Context<'a> {
     pub queue: &'a QueueRules,
     /// Its row in the tree.
     pub row: Row,
-    /// Its `AllocatableResourceGeneration`.
-    pub generation: i64,
-    /// The number of the scheduling cycle.
-    pub cycle: u64,
 }
 
 impl Context<'_> {
@@ -204,17 +198,14 @@ pub fn assign(
     oracle: &mut dyn Oracle,
 ) -> Assignment {
     let n_pod_sets = candidate.totals.len();
-    let (generation, cycle, shape) = (context.generation, context.cycle, candidate.shape);
     let mut assignment = Assignment {
         pod_sets: SmallVec::new(),
         borrowing: 0,
         usage: Usage::default(),
-        resume: Resume { tried: SmallVec::new(), generation, cycle, shape },
         no_fit_reason: NoFitReason::None,
         override_mode: None,
     };
     assignment.pod_sets.reserve_exact(n_pod_sets);
-    assignment.resume.tried.reserve_exact(n_pod_sets);
     if candidate.pod_sets.iter().all(|pod_set| group_name(pod_set).is_none()) {
         for index in 0..n_pod_sets {
             if !assign_group(context, tree, candidate, counts, &[index], &mut assignment, oracle) {
@@ -394,10 +385,9 @@ fn replaced_slice<'a>(context: &Context<'_>, candidate: &Candidate<'a>) -> Optio
     candidate.replaced_slice.filter(|_| context.gate(Gate::ElasticJobsViaWorkloadSlices))
 }
 
-/// Counts what a pod set takes, and where its scans ended.
+/// Counts what a pod set takes.
 fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, assignment: &mut Assignment, index: usize) {
     let pod_set = &assignment.pod_sets[index];
-    let mut tried = SmallVec::with_capacity(pod_set.flavors.len());
     for choice in &pod_set.flavors {
         assignment.borrowing = assignment.borrowing.max(choice.level);
         let mut value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
@@ -411,9 +401,7 @@ fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, assignm
         if let Some(pair) = choice.pair {
             assignment.usage.add(pair, value);
         }
-        tried.push((choice.resource, choice.tried_index));
     }
-    assignment.resume.tried.push(tried);
 }
 
 /// The most severe reason over pod sets and resource groups of the least severe one within a group (rules/03 §7.1).

@@ -196,7 +196,6 @@ impl State {
         let candidate = Candidate {
             pod_sets: &record.spec.adjusted,
             totals: &record.totals,
-            shape: record.shape,
             resume: record.resume.as_deref(),
             allowed_flavors: allowed.as_deref(),
             replaced_slice: replaced.as_deref(),
@@ -208,8 +207,6 @@ impl State {
             config: &self.config,
             queue: &self.queues[entry.queue].rules,
             row: entry.row,
-            generation: entry.generation,
-            cycle: self.cycle,
         };
         let mut oracle = Simulation::new(self.world(), entry.preemptor());
         let full = assign::assign(&context, tree, &candidate, None, &mut oracle);

@@ -202,10 +202,9 @@ impl State {
             && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
         if let Some(assignment) = &entry.assignment {
             // One that has come to the last flavor starts with the first, as one without progress does.
-            let resume = Some(&assignment.resume).filter(|resume| keeps_progress && resume.has_pending_flavors());
             let (generation, cycle, shape) = (entry.generation, self.cycle, entry.shape);
-            let resume =
-                resume.map(|resume| Box::new(Resume { tried: resume.tried.clone(), generation, cycle, shape }));
+            let resume = || Box::new(Resume { tried: assignment.progress(), generation, cycle, shape });
+            let resume = (keeps_progress && assignment.has_pending_flavors()).then(resume);
             self.workloads.get_mut(entry.workload).resume = resume;
         }
         let parked = self.put_back(entry.workload, reason, entry.reason, decision);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::assign::{self, Mode, Resume, ScanProgress};
+use crate::assign::{self, Mode, ScanProgress};
 use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::variants::ALLOWED_FLAVORS;
 use crate::schedule::entry::Entry;
@@ -35,9 +35,7 @@ impl State {
     }
 
     fn evaluate(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
-        let (mut assignment, targets) = self.find_assignment(entry, None, &mut cycle.victims);
-        // When it was is the entry's to say.
-        assignment.resume = Resume { tried: assignment.resume.tried, ..Resume::default() };
+        let (assignment, targets) = self.find_assignment(entry, None, &mut cycle.victims);
         let pod_sets = &self.workloads.get(entry.workload).spec.original;
         let message = assign::messages::assignment(&self.names, &assignment, pod_sets);
         Verdict { assignment: Arc::new(assignment), targets, message }

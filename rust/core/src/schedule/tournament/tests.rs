@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::assign::{Assignment, NoFitReason, Resume, Usage};
+use crate::assign::{Assignment, NoFitReason, Usage};
 use crate::base::ids::{FlavorResourceId, Id, QueueId, WorkloadId};
 use crate::base::names::Names;
 use crate::objects::message::Message;
@@ -165,12 +165,10 @@ impl World {
 
     fn entry(&mut self, node: NodeId) -> Entry {
         let (tree, row) = self.forest.locate(node);
-        let resume = Resume { tried: Default::default(), generation: 0, cycle: 0, shape: None };
         let assignment = Assignment {
             pod_sets: Default::default(),
             borrowing: 0,
             usage: self.usage(),
-            resume,
             no_fit_reason: NoFitReason::default(),
             override_mode: None,
         };
