@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::modes::{Mode, Possibility};
+use super::modes::{GranularMode, Mode, Possibility};
 use super::reasons::NoFitReason;
+use super::trial::{Ask, Trial};
 use super::{FlavorId, Reason, ResourceGroup, ResourceId};
 
 /// One flavor that was tried for a pod set (group).
@@ -39,11 +40,30 @@ impl Attempt {
         }
     }
 
-    /// The flavor is out of the question.
-    pub(super) fn refuse(&mut self, reason: Option<Reason>, no_fit_reason: NoFitReason) {
+    /// The flavor is out of the question. `observes`: reasons why nothing fits are recorded.
+    pub(super) fn refuse(&mut self, reason: Option<Reason>, observes: bool) {
         self.mode = Mode::NoFit;
         self.reasons.extend(reason);
-        self.no_fit_reason = no_fit_reason;
+        if observes {
+            self.no_fit_reason = NoFitReason::NoMatchingFlavor;
+        }
+    }
+
+    /// The quota of one more resource was checked.
+    pub(super) fn add(&mut self, trial: Trial, ask: Ask) {
+        self.level = self.level.max(trial.level);
+        if let Some(reason) = trial.reason(ask) {
+            self.object(reason, trial.no_fit_reason());
+        }
+    }
+
+    /// That of all was, and this is the worst mode.
+    pub(super) fn conclude(&mut self, worst: GranularMode, observes: bool) {
+        self.mode = worst.preemption.mode();
+        self.possibility = worst.preemption.possibility();
+        if !observes {
+            self.no_fit_reason = NoFitReason::None;
+        }
     }
 
     /// One more reason.

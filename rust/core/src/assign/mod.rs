@@ -10,6 +10,7 @@ mod modes;
 mod partial;
 mod reasons;
 mod scan;
+mod trial;
 mod usage;
 
 use std::collections::BTreeMap;

@@ -132,6 +132,22 @@ impl GranularMode {
         }
     }
 
+    /// The worse of two.
+    pub(super) fn or_worse(self, other: GranularMode, fungibility: &FlavorFungibility) -> GranularMode {
+        if self.preferred_to(other, fungibility) { other } else { self }
+    }
+
+    /// Is a flavor of this mode better than the best before it, and does the scan end with it (rules/03 §4)? `fungible` is
+    /// the feature gate.
+    pub(super) fn compare(self, best: GranularMode, fungibility: &FlavorFungibility, fungible: bool) -> (bool, bool) {
+        if fungible {
+            let is_last = !self.try_next(fungibility);
+            return (is_last || self.preferred_to(best, fungibility), is_last);
+        }
+        let is_better = self.preemption > best.preemption;
+        (is_better, is_better && self.preemption == PreemptionMode::Fit)
+    }
+
     /// Does the scan go on to the next flavor after this one (rules/03 §2.2)?
     pub(crate) fn try_next(self, fungibility: &FlavorFungibility) -> bool {
         use FungibilityPolicy::TryNextFlavor;

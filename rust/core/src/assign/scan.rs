@@ -2,14 +2,14 @@
 
 use smallvec::SmallVec;
 
+use super::trial::{Ask, Trial};
 use super::{
-    Amount, Attempt, AttemptList, Candidate, Choices, Context, FlavorChoice, FlavorResourceId, Gate, GranularMode,
-    NoFitReason, Oracle, PreemptionMode, Reason, ReplacedPodSet, ResourceGroup, ResourceId, Tree, Usage, put,
+    Attempt, AttemptList, Candidate, Choices, Context, FlavorChoice, Gate, GranularMode, NoFitReason, Oracle,
+    PreemptionMode, Reason, ReplacedPodSet, ResourceGroup, ResourceId, Tree, Usage, put,
 };
 use crate::base::ids::FlavorId;
 use crate::objects::{PodSet, selectors};
 use crate::pods::pod_requests;
-use crate::quota::arithmetic::Room;
 
 /// What the scans for one group of pod sets have found so far.
 pub(super) struct Found<'a> {
@@ -79,6 +79,7 @@ impl Scan<'_> {
             Some(resume) if fungible => resume.next_index(self.members[0], lead),
             _ => 0,
         };
+        let observes = self.context.gate(Gate::UnadmittedWorkloadsObservability);
         let n_before = found.attempts.len();
         let (mut chosen, mut best) = (None, GranularMode::WORST);
         // What the best flavor gives, and what the one that is tried does.
@@ -92,28 +93,23 @@ impl Scan<'_> {
                 skips.push((found.attempts.len() - n_before, reason));
                 continue;
             }
-            match self.unsuitable(flavor, &group.covered) {
+            let pod_sets = self.members.iter().map(|&member| &self.candidate.pod_sets[member]);
+            match unsuitable(self.context, pod_sets, flavor, &group.covered) {
                 Ok(None) => {}
                 Ok(Some(reason)) => {
-                    found.try_one(flavor, group).refuse(Some(reason), self.observed(NoFitReason::NoMatchingFlavor));
+                    found.try_one(flavor, group).refuse(Some(reason), observes);
                     continue;
                 }
                 Err(error) => {
                     found.fail(in_order(&found.attempts[n_before..], skips));
                     *found.error = Some(error);
-                    found.try_one(flavor, group).refuse(None, self.observed(NoFitReason::NoMatchingFlavor));
+                    found.try_one(flavor, group).refuse(None, observes);
                     return false;
                 }
             }
             let attempt = found.try_one(flavor, group);
             let mode = self.try_flavor(tree, &requests, group, index, attempt, &mut modes, oracle);
-            let (is_better, is_last) = if fungible {
-                let is_last = !mode.try_next(fungibility);
-                (is_last || mode.preferred_to(best, fungibility), is_last)
-            } else {
-                let is_better = mode.preemption > best.preemption;
-                (is_better, is_better && mode.preemption == PreemptionMode::Fit)
-            };
+            let (is_better, is_last) = mode.compare(best, fungibility, fungible);
             if is_better {
                 (chosen, best) = (Some(index), mode);
                 std::mem::swap(&mut best_modes, &mut modes);
@@ -178,41 +174,6 @@ impl Scan<'_> {
         (!allowed.contains(&context.names.flavors[flavor])).then_some(Reason::NotAllowed(flavor))
     }
 
-    /// Why the pods can't run on the flavor's nodes (rules/03 §5).
-    fn unsuitable(&self, flavor: FlavorId, covered: &[ResourceId]) -> Result<Option<Reason>, String> {
-        let context = self.context;
-        let Some(object) = context.flavors.get(flavor).and_then(Option::as_ref) else {
-            return Ok(Some(Reason::FlavorNotFound(flavor)));
-        };
-        for &index in self.members {
-            let pod_set = &self.candidate.pod_sets[index];
-            if context.gate(Gate::TopologyAwareScheduling) {
-                let wants = requests_topology(pod_set);
-                let has = !object.topology_name.is_empty();
-                if wants && !has && requests_any(pod_set, covered, context) {
-                    return Ok(Some(Reason::TopologyUnsupported(flavor)));
-                }
-                if !wants && has && !all_topology(context) {
-                    return Ok(Some(Reason::TopologyOnly(flavor)));
-                }
-            }
-            let spec = &pod_set.template.spec;
-            let forbidding = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
-            let untolerated = object
-                .node_taints
-                .iter()
-                .filter(|t| forbidding(&t.effect))
-                .find(|t| !selectors::tolerated(t, spec.tolerations.iter().chain(&object.tolerations)));
-            if let Some(taint) = untolerated {
-                return Ok(Some(Reason::UntoleratedTaint(flavor, Box::new(taint.clone()))));
-            }
-            if !selectors::affinity_matches(spec, &object.node_labels).map_err(|e| e.0)? {
-                return Ok(Some(Reason::AffinityMismatch(flavor)));
-            }
-        }
-        Ok(None)
-    }
-
     /// Tries one flavor: its mode is that of the worst request. `modes` are those of all requests then, and `attempt` says
     /// what came of it.
     #[allow(clippy::too_many_arguments)]
@@ -226,6 +187,8 @@ impl Scan<'_> {
         modes: &mut Modes,
         oracle: &mut dyn Oracle,
     ) -> GranularMode {
+        let Context { queue, config, .. } = *self.context;
+        let preempts_while_borrowing = queue.can_preempt_while_borrowing(config.fair_sharing.is_some());
         modes.clear();
         let flavor = group.flavors[index];
         let mut worst = GranularMode::BEST;
@@ -239,63 +202,54 @@ impl Scan<'_> {
                 }
                 requested = requested.saturating_sub(old.totals.request(resource));
             }
-            let mode = self.check_quota(tree, group.pair(index, covered), requested, attempt, oracle);
-            attempt.level = attempt.level.max(mode.level);
-            if worst.preferred_to(mode, &self.context.queue.fungibility) {
-                worst = mode;
-            }
-            modes.push(mode);
+            let fr = group.pair(index, covered);
+            let ask = Ask { fr, assumed: self.assumed.get(fr), requested };
+            let trial = Trial::new(ask, (tree, self.context.row), preempts_while_borrowing, oracle);
+            attempt.add(trial, ask);
+            worst = worst.or_worse(trial.mode(), &queue.fungibility);
+            modes.push(trial.mode());
         }
-        attempt.mode = worst.preemption.mode();
-        attempt.possibility = worst.preemption.possibility();
-        attempt.no_fit_reason = self.observed(attempt.no_fit_reason);
+        attempt.conclude(worst, self.context.gate(Gate::UnadmittedWorkloadsObservability));
         worst
     }
+}
 
-    /// The quota check of one flavor-resource; what speaks against it goes to `attempt` (rules/03 §4.1).
-    fn check_quota(
-        &self,
-        tree: &mut Tree,
-        fr: FlavorResourceId,
-        requested: i64,
-        attempt: &mut Attempt,
-        oracle: &mut dyn Oracle,
-    ) -> GranularMode {
-        let Context { row, queue, config, .. } = *self.context;
-        let assumed = self.assumed.get(fr);
-        let amount = assumed.plus_units(requested);
-        let column = tree.column(fr);
-        let maximum = column.map_or(Amount::ZERO, |c| tree.potential_available(row, c));
-        if amount > maximum {
-            let reason = Reason::ExceedsMaximum { fr, assumed, requested, maximum };
-            attempt.object(reason, NoFitReason::ExceedsMaxQuota);
-            return GranularMode { preemption: PreemptionMode::NoFit, level: 0 };
+/// Why the pods can't run on the flavor's nodes (rules/03 §5).
+pub(super) fn unsuitable<'a>(
+    context: &Context<'_>,
+    pod_sets: impl IntoIterator<Item = &'a PodSet>,
+    flavor: FlavorId,
+    covered: &[ResourceId],
+) -> Result<Option<Reason>, String> {
+    let Some(object) = context.flavors.get(flavor).and_then(Option::as_ref) else {
+        return Ok(Some(Reason::FlavorNotFound(flavor)));
+    };
+    for pod_set in pod_sets {
+        if context.gate(Gate::TopologyAwareScheduling) {
+            let wants = requests_topology(pod_set);
+            let has = !object.topology_name.is_empty();
+            if wants && !has && requests_any(pod_set, covered, context) {
+                return Ok(Some(Reason::TopologyUnsupported(flavor)));
+            }
+            if !wants && has && !all_topology(context) {
+                return Ok(Some(Reason::TopologyOnly(flavor)));
+            }
         }
-        // Without a column there is no quota anywhere, and nothing is asked for.
-        let Some(column) = column else { return GranularMode::BEST };
-        let Room { available, level, is_inside: may_reclaim } = tree.room(row, column, amount);
-        let available = available.max(Amount::ZERO);
-        if amount <= available {
-            return GranularMode { preemption: PreemptionMode::Fit, level };
+        let spec = &pod_set.template.spec;
+        let forbidding = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
+        let untolerated = object
+            .node_taints
+            .iter()
+            .filter(|t| forbidding(&t.effect))
+            .find(|t| !selectors::tolerated(t, spec.tolerations.iter().chain(&object.tolerations)));
+        if let Some(taint) = untolerated {
+            return Ok(Some(Reason::UntoleratedTaint(flavor, Box::new(taint.clone()))));
         }
-        let reason = Reason::Insufficient { fr, missing: amount.minus(available) };
-        let may_preempt = tree.nominal(row, column) >= amount
-            || may_reclaim
-            || queue.can_preempt_while_borrowing(config.fair_sharing.is_some());
-        if !may_preempt {
-            attempt.object(reason, NoFitReason::WaitingForQuota);
-            return GranularMode { preemption: PreemptionMode::NoFit, level };
+        if !selectors::affinity_matches(spec, &object.node_labels).map_err(|e| e.0)? {
+            return Ok(Some(Reason::AffinityMismatch(flavor)));
         }
-        attempt.object(reason, NoFitReason::None);
-        let (possibility, level) = oracle.simulate(tree, row, column, amount, level);
-        GranularMode { preemption: possibility.into(), level }
     }
-
-    /// A reason why nothing fits, where it is told.
-    fn observed(&self, reason: NoFitReason) -> NoFitReason {
-        let is_told = self.context.gate(Gate::UnadmittedWorkloadsObservability);
-        if is_told { reason } else { NoFitReason::None }
-    }
+    Ok(None)
 }
 
 /// All reasons, in the order of the flavors.

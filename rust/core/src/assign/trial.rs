@@ -1,0 +1,84 @@
+//! The quota check of one flavor-resource (rules/03 §4.1).
+
+use super::modes::{GranularMode, PreemptionMode};
+use super::reasons::NoFitReason;
+use super::{Amount, FlavorResourceId, Oracle, Reason, Row, Tree};
+
+/// What is asked of a flavor-resource.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    pub fr: FlavorResourceId,
+    /// What earlier pod sets take.
+    pub assumed: Amount,
+    /// What this pod set (group) asks for.
+    pub requested: i64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trial {
+    /// How much is missing; or the most that there can be, if it is more than that.
+    amount: Amount,
+    /// Borrowing level.
+    pub level: u32,
+    pub preemption: PreemptionMode,
+    exceeds_maximum: bool,
+}
+
+impl Trial {
+    const FIT: Trial =
+        Trial { amount: Amount::ZERO, level: 0, preemption: PreemptionMode::Fit, exceeds_maximum: false };
+
+    /// Checks what a ClusterQueue can have.
+    pub fn new(
+        ask: Ask,
+        (tree, row): (&mut Tree, Row),
+        preempts_while_borrowing: bool,
+        oracle: &mut dyn Oracle,
+    ) -> Trial {
+        let amount = ask.assumed.plus_units(ask.requested);
+        let column = tree.column(ask.fr);
+        let maximum = column.map_or(Amount::ZERO, |column| tree.potential_available(row, column));
+        if amount > maximum {
+            return Trial { amount: maximum, preemption: PreemptionMode::NoFit, exceeds_maximum: true, ..Trial::FIT };
+        }
+        // Without a column there is no quota anywhere, and nothing is asked for.
+        let Some(column) = column else { return Trial::FIT };
+        let room = tree.room(row, column, amount);
+        let available = room.available.max(Amount::ZERO);
+        if amount <= available {
+            return Trial { level: room.level, ..Trial::FIT };
+        }
+        let may_preempt = tree.nominal(row, column) >= amount || room.is_inside || preempts_while_borrowing;
+        let (preemption, level) = if may_preempt {
+            let (possibility, level) = oracle.simulate(tree, row, column, amount, room.level);
+            (possibility.into(), level)
+        } else {
+            (PreemptionMode::NoFit, room.level)
+        };
+        Trial { amount: amount.minus(available), level, preemption, exceeds_maximum: false }
+    }
+
+    /// Its mode.
+    pub fn mode(self) -> GranularMode {
+        GranularMode { preemption: self.preemption, level: self.level }
+    }
+
+    /// What speaks against it.
+    pub fn reason(self, Ask { fr, assumed, requested }: Ask) -> Option<Reason> {
+        if self.exceeds_maximum {
+            return Some(Reason::ExceedsMaximum { fr, assumed, requested, maximum: self.amount });
+        }
+        let fits = self.preemption == PreemptionMode::Fit;
+        (!fits).then_some(Reason::Insufficient { fr, missing: self.amount })
+    }
+
+    /// Why it does not fit at all, if it does not.
+    pub fn no_fit_reason(self) -> NoFitReason {
+        match self.preemption {
+            _ if self.exceeds_maximum => NoFitReason::ExceedsMaxQuota,
+            PreemptionMode::NoFit => NoFitReason::WaitingForQuota,
+            _ => NoFitReason::None,
+        }
+    }
+}
