@@ -40,7 +40,7 @@ fn row(name: String, n_calls: u32, n_used: usize, pod_sets: fn() -> Vec<PodSet>,
             });
             let expected = if n_used < F.len() { Mode::Fit } else { Mode::Preempt };
             assert_eq!(assignment.mode(), expected);
-            let choice = &assignment.pod_sets[0].flavors[0];
+            let choice = &assignment.pod_sets()[0].flavors[0];
             let flavor = &engine.state.names.flavors[choice.flavor];
             assert!(n_used == F.len() || *flavor == F[n_used], "{flavor}");
             took

@@ -1,6 +1,9 @@
 //! A pending workload as flavor assignment and the search for victims see it, in the middle of a cycle.
 
-use kueuecore::assign::{self, Assignment, Candidate, Context};
+use std::sync::Arc;
+
+use kueuecore::assign::plan::Plan;
+use kueuecore::assign::{Assignment, Candidate};
 use kueuecore::base::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, Preemptor, Simulation, World, find_targets};
 use kueuecore::quota::tree::Tree;
@@ -9,7 +12,7 @@ use kueuecore::workloads::charge::Target;
 
 /// A head with all that is read for it.
 pub(crate) struct Head<'a> {
-    context: Context<'a>,
+    plan: Arc<Plan>,
     candidate: Candidate<'a>,
     world: World<'a>,
     preemptor: Preemptor,
@@ -17,10 +20,10 @@ pub(crate) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// One flavor assignment at full counts.
+    /// One flavor assignment at full counts, by the plan, as a cycle makes it.
     pub fn assign(&mut self) -> Assignment {
         let mut oracle = Simulation::new(self.world, self.preemptor);
-        assign::assign(&self.context, self.tree, &self.candidate, None, &mut oracle)
+        self.plan.assign(self.tree, self.preemptor.row, None, &mut oracle)
     }
 
     /// One search for the victims of an assignment.
@@ -33,7 +36,7 @@ impl Head<'_> {
     /// One flavor assignment, and the victims for it, as a cycle looks for both: with one oracle.
     pub fn decide(&mut self) -> (Assignment, Vec<Target>) {
         let mut oracle = Simulation::new(self.world, self.preemptor);
-        let assignment = assign::assign(&self.context, self.tree, &self.candidate, None, &mut oracle);
+        let assignment = self.plan.assign(self.tree, self.preemptor.row, None, &mut oracle);
         let requests = assignment.requests_to_preempt_for(&self.candidate);
         let demand = Demand::of_assignment(&assignment, &requests, self.tree);
         let targets = oracle.targets(self.tree, demand);
@@ -49,16 +52,11 @@ pub(crate) fn with_head<T>(
     look: impl FnOnce(&mut Head<'_>) -> T,
 ) -> T {
     let preemptor = state.preemptor(queue, workload);
+    let plan = state.plan(queue, workload).expect("nothing is special about it");
     let mut tree = state.forest.lend_tree(preemptor.tree);
     let record = state.workloads.get(workload);
     let result = look(&mut Head {
-        context: Context {
-            names: &state.names,
-            flavors: &state.flavors,
-            config: &state.config,
-            queue: &state.queues[queue].rules,
-            row: preemptor.row,
-        },
+        plan,
         candidate: Candidate {
             pod_sets: &record.spec.adjusted,
             totals: &record.totals,

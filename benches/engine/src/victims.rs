@@ -45,7 +45,7 @@ pub fn flavor_rows(sizes: &[usize]) -> Vec<Row> {
             Box::new(move |n_calls| {
                 let (took, (assignment, targets)) =
                     with_head(&mut engine.state, queue, head, |head| timed(n_calls, || head.decide()));
-                let choice = &assignment.pod_sets[0].flavors[0];
+                let choice = &assignment.pod_sets()[0].flavors[0];
                 assert_eq!(engine.state.names.flavors[choice.flavor], *FLAVORS[0], "as good as all others");
                 assert_eq!((assignment.mode(), targets.len()), (Mode::Preempt, N_VICTIMS));
                 took

@@ -140,7 +140,7 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
         "message": messages::assignment(names, assignment, &pod_sets.to_vec().into()).text(),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
         "lastTriedFlavorIdx": assignment.progress().iter().map(|it| tried(it)).collect::<Vec<_>>(),
-        "podSets": assignment.pod_sets.iter().map(|ps| pod_set(names, ps, pod_sets)).collect::<Vec<_>>(),
+        "podSets": assignment.pod_sets().iter().map(|ps| pod_set(names, ps, pod_sets)).collect::<Vec<_>>(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Who gives way to one workload, and what is written of it.
 
 use kueuecore::assign::{
-    Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, NoFitReason, PodSetAssignment, Requests, Usage,
+    Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, PodSetAssignment, Requests, Usage,
 };
 use kueuecore::base::ids::{QueueId, WorkloadId};
 use kueuecore::preempt::{Demand, find_targets};
@@ -58,13 +58,7 @@ pub(super) fn key(state: &State, id: WorkloadId) -> String {
 }
 
 pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value) -> Result<Assignment, String> {
-    let mut assignment = Assignment {
-        pod_sets: Default::default(),
-        borrowing: 0,
-        usage: Usage::default(),
-        no_fit_reason: NoFitReason::None,
-        override_mode: None,
-    };
+    let mut pod_sets = Vec::new();
     for pod_set in items(&given["podSets"]) {
         let name = text(pod_set, "name")?;
         let adjusted = &state.workloads.get(workload).spec.adjusted;
@@ -81,7 +75,7 @@ pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value)
                 tried_index: 0,
             });
         }
-        assignment.pod_sets.push(PodSetAssignment {
+        pod_sets.push(PodSetAssignment {
             index,
             count: i32::try_from(integer(pod_set, "count")?).map_err(|e| e.to_string())?,
             requests: Requests::new(),
@@ -91,7 +85,7 @@ pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value)
             attempts: AttemptList::new(),
         });
     }
-    Ok(assignment)
+    Ok(Assignment::new(pod_sets, Usage::default(), 0))
 }
 
 fn mode(name: &str) -> Result<Mode, String> {

@@ -13,7 +13,7 @@ use crate::objects::message::{Considered, ConsideredFlavor, Message, Misfit, NoF
 /// The message of an assignment; empty where everything fits (rules/03 §7).
 pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &Shared<Vec<PodSet>>) -> Message {
     let mut misfits = SmallVec::new();
-    for pod_set in assignment.pod_sets.iter().filter(|ps| !ps.is_fit()) {
+    for pod_set in assignment.pod_sets().iter().filter(|ps| !ps.is_fit()) {
         if let Some(error) = &pod_set.error {
             misfits.clear();
             misfits.push(Misfit { pod_set: pod_set.index, why: Why::Error(error.clone()) });
@@ -44,7 +44,11 @@ pub(crate) fn quota_reserved(
     wait_ns: i64,
 ) -> Message {
     let mut flavors = Vec::new();
-    for pod_set in &assignment.pod_sets {
+    // As nearly all do; the attempts are not at hand.
+    if assignment.takes_the_first() {
+        return Message::QuotaReservedAfter { queue, wait_ns };
+    }
+    for pod_set in assignment.pod_sets().iter() {
         for attempt in pod_set.attempts.iter().filter(|attempt| attempt.mode != Mode::Fit || attempt.level != 0) {
             let considered = ConsideredFlavor {
                 flavor: attempt.flavor,

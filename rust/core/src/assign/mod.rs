@@ -5,10 +5,14 @@
 
 mod assignment;
 mod attempts;
+mod by_plan;
 pub mod messages;
 mod modes;
 mod partial;
+pub mod plan;
+mod pod_set;
 mod reasons;
+pub mod rules;
 mod scan;
 mod trial;
 mod usage;
@@ -28,11 +32,12 @@ use crate::pods::totals::Totals;
 use crate::quota::tree::{Column, Row, Tree};
 
 pub use crate::objects::message::Reason;
-pub use assignment::{Assignment, Choices, FlavorChoice, PodSetAssignment, Requests};
+pub use assignment::Assignment;
 pub use attempts::{Attempt, AttemptList};
 pub(crate) use modes::{GranularMode, PreemptionMode};
 pub use modes::{Mode, Possibility};
 pub use partial::search_counts;
+pub use pod_set::{Choices, FlavorChoice, PodSetAssignment, Requests};
 pub use reasons::NoFitReason;
 pub(crate) use scan::requests_topology;
 pub use usage::Usage;
@@ -40,7 +45,7 @@ pub use usage::Usage;
 use scan::{Found, Scan};
 
 /// A resource group by ids.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ResourceGroup {
     /// What it covers.
     pub covered: Vec<ResourceId>,
@@ -60,7 +65,7 @@ impl ResourceGroup {
 }
 
 /// What assignment reads of a ClusterQueue.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct QueueRules {
     /// Resource groups.
     pub groups: Vec<ResourceGroup>,
@@ -199,40 +204,35 @@ pub fn assign(
     oracle: &mut dyn Oracle,
 ) -> Assignment {
     let n_pod_sets = candidate.totals.len();
-    let mut assignment = Assignment {
-        pod_sets: SmallVec::new(),
-        borrowing: 0,
-        usage: Usage::default(),
-        no_fit_reason: NoFitReason::None,
-        override_mode: None,
-    };
-    assignment.pod_sets.reserve_exact(n_pod_sets);
+    let mut draft = Draft { pod_sets: Vec::with_capacity(n_pod_sets), borrowing: 0, usage: Usage::default() };
     if candidate.pod_sets.iter().all(|pod_set| group_name(pod_set).is_none()) {
         for index in 0..n_pod_sets {
-            if !assign_group(context, tree, candidate, counts, &[index], &mut assignment, oracle) {
+            if !assign_group(context, tree, candidate, counts, &[index], &mut draft, oracle) {
                 break;
             }
         }
     } else {
         for members in grouped(candidate.pod_sets) {
-            if !assign_group(context, tree, candidate, counts, &members, &mut assignment, oracle) {
+            if !assign_group(context, tree, candidate, counts, &members, &mut draft, oracle) {
                 break;
             }
         }
     }
-    let mut mode = assignment.mode();
-    if mode != Mode::NoFit {
-        for pod_set in assignment.pod_sets.iter_mut().filter(|ps| ps.count > 0) {
-            if let Some(error) = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]) {
-                pod_set.error = Some(error);
-                mode = Mode::NoFit;
-            }
+    let Draft { mut pod_sets, borrowing, usage } = draft;
+    if assignment::mode_of(&pod_sets) != Mode::NoFit {
+        for pod_set in pod_sets.iter_mut().filter(|ps| ps.count > 0) {
+            pod_set.error = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]).or(pod_set.error.take());
         }
     }
-    if mode == Mode::NoFit && context.gate(Gate::UnadmittedWorkloadsObservability) {
-        assignment.no_fit_reason = no_fit_reason(&assignment, context.queue);
-    }
-    assignment
+    Assignment::new(pod_sets, usage, borrowing)
+        .with_reason(context.queue, context.gate(Gate::UnadmittedWorkloadsObservability))
+}
+
+/// An assignment that is being made.
+struct Draft {
+    pod_sets: Vec<PodSetAssignment>,
+    borrowing: u32,
+    usage: Usage,
 }
 
 fn group_name(pod_set: &PodSet) -> Option<&String> {
@@ -269,9 +269,7 @@ fn unassigned(
         }
         None => pod_set.requests.extend_from_slice(&totals.requests),
     }
-    if let Some(pods) = context.names.pods().filter(|&pods| context.queue.group_of(pods).is_some()) {
-        set_request(context.names, &mut pod_set.requests, pods, i64::from(pod_set.count));
-    }
+    count_pods(context, &mut pod_set.requests, pod_set.count);
     if !totals.flavors.is_empty() && context.gate(Gate::TopologyAwareScheduling) {
         pod_set.flavors.extend(totals.flavors.iter().map(|&(resource, flavor)| {
             let pair = context.names.find_flavor_resource(flavor, resource);
@@ -279,6 +277,13 @@ fn unassigned(
         }));
     }
     pod_set
+}
+
+/// Counts pods among what is asked for, where there is quota for pods.
+fn count_pods(context: &Context<'_>, requests: &mut Requests, count: i32) {
+    if let Some(pods) = context.names.pods().filter(|&pods| context.queue.group_of(pods).is_some()) {
+        set_request(context.names, requests, pods, i64::from(count));
+    }
 }
 
 fn set_request(names: &Names, requests: &mut Requests, resource: ResourceId, value: i64) {
@@ -308,16 +313,16 @@ fn assign_group(
     candidate: &Candidate<'_>,
     counts: Option<&[i32]>,
     members: &[usize],
-    assignment: &mut Assignment,
+    draft: &mut Draft,
     oracle: &mut dyn Oracle,
 ) -> bool {
-    let n_before = assignment.pod_sets.len();
+    let n_before = draft.pod_sets.len();
     for &index in members {
-        assignment.pod_sets.push(unassigned(context, candidate, counts, index));
+        draft.pod_sets.push(unassigned(context, candidate, counts, index));
     }
     let replaced = replaced_slice(context, candidate);
     // What is found is written to the last one, and shared with the others in the end.
-    let (last, others) = assignment.pod_sets[n_before..].split_last_mut().expect("no group is empty");
+    let (last, others) = draft.pod_sets[n_before..].split_last_mut().expect("no group is empty");
     let sum;
     let mut requests = &last.requests;
     if !others.is_empty() {
@@ -335,7 +340,7 @@ fn assign_group(
         error: &mut last.error,
         attempts: &mut last.attempts,
     };
-    let scan = Scan { context, candidate, members, requests, assumed: &assignment.usage, replaced };
+    let scan = Scan { context, candidate, members, requests, assumed: &draft.usage, replaced };
     for &(resource, quantity) in requests {
         let Some(group) = context.queue.group_of(resource) else {
             if quantity == 0 || context.ignores_undeclared() {
@@ -364,11 +369,11 @@ fn assign_group(
         pod_set.attempts.clone_from(&last.attempts);
     }
     let mut goes_on = true;
-    for index in n_before..assignment.pod_sets.len() {
-        let PodSetAssignment { requests, flavors, error, .. } = &mut assignment.pod_sets[index];
+    for index in n_before..draft.pod_sets.len() {
+        let PodSetAssignment { requests, flavors, error, .. } = &mut draft.pod_sets[index];
         flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
         goes_on &= error.is_none() && (requests.is_empty() || !flavors.is_empty());
-        count(candidate, replaced, assignment, index);
+        count(candidate, replaced, draft, index);
     }
     goes_on
 }
@@ -387,10 +392,10 @@ fn replaced_slice<'a>(context: &Context<'_>, candidate: &Candidate<'a>) -> Optio
 }
 
 /// Counts what a pod set takes.
-fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, assignment: &mut Assignment, index: usize) {
-    let pod_set = &assignment.pod_sets[index];
+fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, draft: &mut Draft, index: usize) {
+    let pod_set = &draft.pod_sets[index];
     for choice in &pod_set.flavors {
-        assignment.borrowing = assignment.borrowing.max(choice.level);
+        draft.borrowing = draft.borrowing.max(choice.level);
         let mut value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
         if let Some(replaced) = replaced {
             // Only what the new slice takes beyond the old one is counted.
@@ -400,15 +405,15 @@ fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, assignm
             );
         }
         if let Some(pair) = choice.pair {
-            assignment.usage.add(pair, value);
+            draft.usage.add(pair, value);
         }
     }
 }
 
 /// The most severe reason over pod sets and resource groups of the least severe one within a group (rules/03 §7.1).
-fn no_fit_reason(assignment: &Assignment, queue: &QueueRules) -> NoFitReason {
+fn no_fit_reason(pod_sets: &[PodSetAssignment], queue: &QueueRules) -> NoFitReason {
     let mut overall = NoFitReason::None;
-    for pod_set in assignment.pod_sets.iter().filter(|ps| ps.mode() == Mode::NoFit) {
+    for pod_set in pod_sets.iter().filter(|ps| ps.mode() == Mode::NoFit) {
         if pod_set.attempts.is_empty() {
             overall = overall.max(NoFitReason::NoMatchingFlavor);
             continue;

@@ -53,10 +53,17 @@ pub(super) struct Scan<'a> {
 }
 
 /// What is asked for of a resource, and its place in the resource group.
-struct Request {
-    resource: ResourceId,
-    units: i64,
-    covered: usize,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub resource: ResourceId,
+    pub units: i64,
+    covered: u32,
+}
+
+impl Request {
+    pub fn covered(&self) -> usize {
+        self.covered as usize
+    }
 }
 
 /// What a flavor gives for each request.
@@ -72,7 +79,7 @@ impl Scan<'_> {
         found: &mut Found<'_>,
         oracle: &mut dyn Oracle,
     ) -> bool {
-        let requests = self.requests_of(group);
+        let requests = requests_of(group, self.requests);
         let fungibility = &self.context.queue.fungibility;
         let fungible = self.context.gate(Gate::FlavorFungibility);
         let start = match self.candidate.resume {
@@ -135,7 +142,7 @@ impl Scan<'_> {
                 FlavorChoice {
                     resource: request.resource,
                     flavor: group.flavors[index],
-                    pair: Some(group.pair(index, request.covered)),
+                    pair: Some(group.pair(index, request.covered())),
                     mode: mode.preemption.mode(),
                     level: mode.level,
                     tried_index: if fungible { ended } else { 0 },
@@ -143,17 +150,6 @@ impl Scan<'_> {
             );
         }
         true
-    }
-
-    /// What is asked for of the resources of a group.
-    fn requests_of(&self, group: &ResourceGroup) -> SmallVec<[Request; 4]> {
-        let mut requests = SmallVec::new();
-        for &(resource, units) in self.requests {
-            if let Some(covered) = group.covered.iter().position(|it| *it == resource) {
-                requests.push(Request { resource, units, covered });
-            }
-        }
-        requests
     }
 
     /// Flavors that the scan passes over without an attempt.
@@ -202,7 +198,7 @@ impl Scan<'_> {
                 }
                 requested = requested.saturating_sub(old.totals.request(resource));
             }
-            let fr = group.pair(index, covered);
+            let fr = group.pair(index, covered as usize);
             let ask = Ask { fr, assumed: self.assumed.get(fr), requested };
             let trial = Trial::new(ask, (tree, self.context.row), preempts_while_borrowing, oracle);
             attempt.add(trial, ask);
@@ -212,6 +208,13 @@ impl Scan<'_> {
         attempt.conclude(worst, self.context.gate(Gate::UnadmittedWorkloadsObservability));
         worst
     }
+}
+
+/// What is asked for of the resources of a group.
+pub(super) fn requests_of(group: &ResourceGroup, requests: &[(ResourceId, i64)]) -> SmallVec<[Request; 4]> {
+    let place = |resource| group.covered.iter().position(|it| *it == resource);
+    let of = |&(resource, units)| Some(Request { resource, units, covered: place(resource)? as u32 });
+    requests.iter().filter_map(of).collect()
 }
 
 /// Why the pods can't run on the flavor's nodes (rules/03 §5).

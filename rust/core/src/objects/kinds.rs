@@ -191,14 +191,14 @@ pub enum StopPolicy {
 }
 
 /// `whenCanBorrow` / `whenCanPreempt`: any value other than `TryNextFlavor` acts as `MayStopSearch`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FungibilityPolicy {
     MayStopSearch,
     TryNextFlavor,
 }
 
 /// `spec.flavorFungibility.preference`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FungibilityPreference {
     /// Also when unset.
     #[default]
@@ -207,7 +207,7 @@ pub enum FungibilityPreference {
 }
 
 /// `spec.flavorFungibility`, with the defaults of absent fields filled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlavorFungibility {
     /// Default `MayStopSearch`.
     pub when_can_borrow: FungibilityPolicy,
@@ -228,7 +228,7 @@ impl Default for FlavorFungibility {
 
 /// `spec.preemption` when it is present. The stored strings matter (rules/03 §4.1), so an empty policy is kept
 /// apart from `Never`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Preemption {
     pub reclaim_within_cohort: PreemptionPolicy,
     pub within_cluster_queue: PreemptionPolicy,
@@ -236,7 +236,7 @@ pub struct Preemption {
 }
 
 /// A preemption policy as stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PreemptionPolicy {
     /// Empty or unknown: allows nothing, yet is not `Never`.
     #[default]
@@ -248,7 +248,7 @@ pub enum PreemptionPolicy {
 }
 
 /// `spec.preemption.borrowWithinCohort`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BorrowWithinCohort {
     pub policy: PreemptionPolicy,
     pub max_priority_threshold: Option<i32>,

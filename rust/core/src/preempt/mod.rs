@@ -98,7 +98,7 @@ impl Demand {
     /// The demand of an assignment of mode Preempt (rules/04 §1).
     pub fn of_assignment(assignment: &Assignment, requests: &[(FlavorResourceId, Amount)], tree: &Tree) -> Self {
         let contested: BTreeSet<Column> = assignment
-            .pod_sets
+            .pod_sets()
             .iter()
             .flat_map(|ps| &ps.flavors)
             .filter(|choice| choice.mode == Mode::Preempt)

@@ -1,14 +1,16 @@
 //! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use crate::assign::plan::Plan;
 use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::message::Message;
 use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
-use crate::objects::variants::allowed_flavors;
+use crate::objects::variants::{ALLOWED_FLAVORS, allowed_flavors};
 use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World};
 use crate::queue::{RequeueReason, queue_order_timestamp};
@@ -20,6 +22,7 @@ use crate::schedule::tournament::Tournament;
 use crate::schedule::victims::Victims;
 use crate::state::State;
 use crate::state::apply::asks_for_topology;
+use crate::state::records::QueueRecord;
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::stage::has_quota_reservation;
 use crate::status::{messages, reasons};
@@ -176,8 +179,24 @@ impl State {
         victims: &mut Victims,
     ) -> (Assignment, Vec<Target>) {
         let slice = self.replaced_slice(entry.queue, entry.workload, victims.in_tree(entry.tree));
+        let plan = if nomination.is_none() && slice.is_none() { self.plan(entry.queue, entry.workload) } else { None };
         self.look_without(victims, entry.tree, &[], |state, tree| {
-            state.search_assignment(entry, nomination, slice, tree)
+            state.search_assignment(entry, (nomination, slice), plan.as_ref(), tree)
+        })
+    }
+
+    /// The plan by which a workload gets its flavors in a ClusterQueue; `None`: it may use some only, asks for less than
+    /// its pod sets say, or what they are is looked at each time.
+    pub fn plan(&mut self, queue: QueueId, workload: WorkloadId) -> Option<Arc<Plan>> {
+        let details = &self.workloads.get(workload).workload.meta.details;
+        if self.gate(Gate::ConcurrentAdmission) && details.annotations.contains_key(ALLOWED_FLAVORS) {
+            return None;
+        }
+        let Self { workloads, queues, names, flavors, config, .. } = self;
+        let QueueRecord { rules, rules_id, .. } = &queues[queue];
+        workloads.plan(workload, *rules_id, |spec| {
+            let context = Context { names, flavors, config, queue: rules, row: 0 };
+            Plan::new(&context, rules, &spec.adjusted, &spec.totals)
         })
     }
 
@@ -185,8 +204,8 @@ impl State {
     fn search_assignment(
         &self,
         entry: &Entry,
-        nomination: Option<&Nomination>,
-        slice: Option<WorkloadId>,
+        (nomination, slice): (Option<&Nomination>, Option<WorkloadId>),
+        plan: Option<&Arc<Plan>>,
         tree: &mut Tree,
     ) -> (Assignment, Vec<Target>) {
         let replaced = slice.map(|slice| self.pod_sets_of_slice(slice));
@@ -209,7 +228,17 @@ impl State {
             row: entry.row,
         };
         let mut oracle = Simulation::new(self.world(), entry.preemptor());
-        let full = assign::assign(&context, tree, &candidate, None, &mut oracle);
+        let full = match plan {
+            Some(plan) => {
+                let full = plan.assign(tree, entry.row, candidate.resume, &mut oracle);
+                debug_assert!(
+                    tree.has_saturated() || full == assign::assign(&context, tree, &candidate, None, &mut oracle),
+                    "by the plan as without it"
+                );
+                full
+            }
+            None => assign::assign(&context, tree, &candidate, None, &mut oracle),
+        };
         let targets_of = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| {
             let requests = assignment.requests_to_preempt_for(&candidate);
             let demand = Demand::of_assignment(assignment, &requests, tree);

@@ -272,7 +272,7 @@ impl State {
     fn tells_requests(&self, workload: WorkloadId) -> bool {
         let record = self.workloads.get(workload);
         let told = record.workload.status.resource_requests.as_ref();
-        let shared = record.spec.told.get().filter(|_| has_totals_of_its_spec(record));
+        let shared = record.spec.told.get().filter(|_| record.has_totals_of_its_spec());
         if told.zip(shared).is_some_and(|(told, shared)| told.is_same(shared)) {
             return true;
         }
@@ -291,7 +291,7 @@ impl State {
     /// `status.resourceRequests`: the totals per pod set.
     fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
         let record = self.workloads.get(workload);
-        if has_totals_of_its_spec(record) {
+        if record.has_totals_of_its_spec() {
             record.spec.told.get_or_init(|| self.requests_of(record).into()).clone()
         } else {
             self.requests_of(record).into()
@@ -314,11 +314,6 @@ impl State {
             })
             .collect()
     }
-}
-
-/// Does it ask for what its pod sets say, all pods of them?
-fn has_totals_of_its_spec(record: &Record) -> bool {
-    Arc::ptr_eq(&record.totals, &record.spec.totals)
 }
 
 /// What a pod set of an admission got, by ids.

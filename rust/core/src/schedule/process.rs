@@ -110,16 +110,14 @@ impl State {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let record = self.workloads.get(entry.workload);
         let mut nomination = Nomination::new();
-        for pod_set in &assignment.pod_sets {
+        for pod_set in assignment.pod_sets().iter() {
             let flavors = pod_set.flavors.iter().map(|choice| (choice.resource, choice.flavor)).collect();
             nomination.insert(record.spec.adjusted[pod_set.index].name.clone(), flavors);
         }
         self.workloads.get_mut(entry.workload).resume = None;
         self.hide_victims(&mut cycle.victims, entry.tree);
         let (mut assignment, targets) = self.find_assignment(entry, Some(&nomination), &mut cycle.victims);
-        if assignment.mode() == Mode::Fit {
-            assignment.override_mode = Some(Mode::DeferredFit);
-        }
+        assignment.defer_fit();
         let record = self.workloads.get(entry.workload);
         let message = assign::messages::assignment(&self.names, &assignment, &record.spec.original);
         let deferred = assignment.mode() == Mode::DeferredFit;

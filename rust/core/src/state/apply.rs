@@ -88,6 +88,7 @@ impl State {
 
     fn put_flavor(&mut self, flavor: ResourceFlavor) {
         self.settings_version += 1;
+        self.workloads.forget_plans();
         let id = self.flavor(&flavor.meta.name);
         let flavor = Arc::new(flavor);
         let old = self.flavors[id].replace(Arc::clone(&flavor));
@@ -109,6 +110,7 @@ impl State {
     pub fn remove_flavor(&mut self, name: &str) -> bool {
         let id = self.names.flavors.find(name);
         self.settings_version += 1;
+        self.workloads.forget_plans();
         let found = id.is_some_and(|id| self.flavors.ensure(id).take().is_some());
         for queue in self.queues_using_flavor(name) {
             self.refresh_activeness(queue);

@@ -105,8 +105,8 @@ impl State {
             || *self.forest.quotas(node) != quotas
             || self.queues[id].rules.groups != groups;
         self.forest.set_quotas(node, quotas);
-        let rules = Arc::make_mut(&mut self.queues[id].rules);
-        rules.groups = groups;
+        let rules = QueueRules { groups, ..QueueRules::clone(&self.queues[id].rules) };
+        self.set_rules(id, rules);
         if changed || moved {
             if let Some(left) = left {
                 self.forest.recompute(left);
@@ -124,9 +124,9 @@ impl State {
         if let Some(left) = left {
             self.drop_if_deserted(left);
         }
-        let rules: &mut QueueRules = Arc::make_mut(&mut self.queues[id].rules);
-        rules.fungibility = object.flavor_fungibility;
-        rules.preemption.clone_from(&object.preemption);
+        let (fungibility, preemption) = (object.flavor_fungibility, object.preemption.clone());
+        let groups = self.queues[id].rules.groups.clone();
+        self.set_rules(id, QueueRules { groups, fungibility, preemption });
         self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
         self.queues[id].settled = Some(object);
         self.refresh_activeness(id);
@@ -136,6 +136,12 @@ impl State {
             }
         }
         Ok(id)
+    }
+
+    fn set_rules(&mut self, id: QueueId, rules: QueueRules) {
+        let (rules, rules_id) = self.rules.share(rules);
+        let queue = &mut self.queues[id];
+        (queue.rules, queue.rules_id) = (rules, rules_id);
     }
 
     /// Removes a ClusterQueue; its workloads keep their admission.
@@ -149,7 +155,6 @@ impl State {
         record.settled = None;
         record.activeness = None;
         record.terminating = false;
-        record.rules = Arc::default();
         for workload in std::mem::take(&mut record.candidates).workloads() {
             self.unready.remove(&workload);
             self.workloads.get_mut(workload).charge = None;
@@ -158,6 +163,7 @@ impl State {
         record.n_admitted = 0;
         record.admitted_usage = Usage::default();
         record.usage_of.clear();
+        self.set_rules(id, QueueRules::default());
         self.owners[node] = None;
         let parent = self.forest.parent(node);
         self.forest.remove_node(node);

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::assign::ResourceGroup;
+use crate::assign::rules::RulesTable;
 use crate::base::gates::Gate;
 use crate::base::ids::{
     CohortId, FlavorId, FlavorResourceId, Id, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId,
@@ -69,6 +70,8 @@ pub struct State {
     claim_templates: BTreeMap<String, BTreeMap<String, ResourceClaimTemplate>>,
     /// DeviceClasses by name.
     device_classes: BTreeMap<String, DeviceClass>,
+    /// The rules of ClusterQueues.
+    pub(crate) rules: RulesTable,
     /// ClusterQueues.
     pub queues: IdVec<QueueId, QueueRecord>,
     /// Cohorts.

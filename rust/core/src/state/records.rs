@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::assign::rules::RulesId;
 use crate::assign::{QueueRules, Usage};
 use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
@@ -26,6 +27,8 @@ pub struct QueueRecord {
     pub node: Option<NodeId>,
     /// What assignment reads of it. Behind `object` while its cohort has a cycle (rules/02 §4 rule 5).
     pub rules: Arc<QueueRules>,
+    /// Which they are.
+    pub rules_id: RulesId,
     /// The object that `rules` was taken from.
     pub settled: Option<Arc<ClusterQueue>>,
     /// May it admit, and why not?

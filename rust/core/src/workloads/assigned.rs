@@ -56,7 +56,8 @@ pub struct AssignedTable {
 impl AssignedTable {
     /// What an assignment comes to for a workload with these pod sets.
     pub fn of(&mut self, names: &mut Names, spec: &Spec, assignment: &Assignment) -> Assigned {
-        let pod_sets = assignment.pod_sets.iter().map(|pod_set| {
+        let assigned = assignment.pod_sets();
+        let pod_sets = assigned.iter().map(|pod_set| {
             let amount = |resource| pod_set.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1);
             let flavors = pod_set.flavors.iter().map(|it| (it.resource, it.flavor, amount(it.resource))).collect();
             PodSetKey { index: pod_set.index, count: pod_set.count, flavors }

@@ -3,6 +3,7 @@
 pub(crate) mod assigned;
 pub mod candidates;
 pub mod charge;
+pub(crate) mod plans;
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -10,6 +11,8 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
+use crate::assign::plan::Plan;
+use crate::assign::rules::RulesId;
 use crate::assign::{Assignment, Resume};
 use crate::base::ids::{Id, IdTable, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
 use crate::base::key::Key;
@@ -21,6 +24,7 @@ use crate::pods::devices::Devices;
 use crate::pods::totals::Totals;
 use crate::workloads::assigned::{Assigned, AssignedTable};
 use crate::workloads::charge::Charge;
+use crate::workloads::plans::Plans;
 
 /// Less than this is not worth a sweep.
 const MIN_UNUSED: usize = 1024;
@@ -98,6 +102,11 @@ impl Record {
         &self.workload.meta.key
     }
 
+    /// Does it ask for what its pod sets say, all pods of them?
+    pub(crate) fn has_totals_of_its_spec(&self) -> bool {
+        Arc::ptr_eq(&self.totals, &self.spec.totals)
+    }
+
     /// The ClusterQueue that counts it as reserving quota.
     pub fn cached_in(&self) -> Option<QueueId> {
         self.charge.as_ref().map(|charge| charge.queue)
@@ -115,6 +124,8 @@ pub struct Workloads {
     shapes: Pool<ShapeId, ShapeKey>,
     /// Shapes by number of the spec and priority, of workloads that ask for all that their specs say.
     usual_shapes: FxHashMap<(u64, i64), ShapeId>,
+    /// The plans of specs.
+    plans: Plans,
     /// What assignments come to.
     assigned: AssignedTable,
     /// How many specs there were.
@@ -251,6 +262,7 @@ impl Workloads {
     pub(crate) fn forget_specs(&mut self) {
         self.specs.clear();
         self.usual_shapes.clear();
+        self.plans.clear();
     }
 
     /// Is so much kept that it is time to see what of it is still in use? That takes as long as what has come since.
@@ -258,9 +270,9 @@ impl Workloads {
         self.n_kept() > 2 * self.n_used + MIN_UNUSED
     }
 
-    /// How many specs, forms, shapes and results of assignments are kept.
+    /// How many specs, forms, shapes, plans and results of assignments are kept.
     pub(crate) fn n_kept(&self) -> usize {
-        self.specs.len() + self.forms.len() + self.shapes.len() + self.assigned.len()
+        self.specs.len() + self.forms.len() + self.shapes.len() + self.plans.len() + self.assigned.len()
     }
 
     /// Forgets specs, forms and shapes that no workload has, here or in `others`; nor may a shape be in `shapes`.
@@ -285,10 +297,31 @@ impl Workloads {
             specs.retain(|spec| Arc::strong_count(spec) > 1);
             !specs.is_empty()
         });
+        let used_specs: BTreeSet<u64> = self.specs.values().flatten().map(|spec| spec.number).collect();
+        self.plans.retain(|spec| used_specs.contains(&spec));
         used_forms.extend(self.specs.values().flatten().map(|spec| spec.form));
         used_forms.extend(self.shapes.values().map(|(shape, _)| shape.form));
         self.forms.retain(|_, id| used_forms.contains(&id.0));
         self.n_used = self.n_kept().max(self.len());
+    }
+
+    /// Forgets all plans: flavors have changed.
+    pub(crate) fn forget_plans(&mut self) {
+        self.plans.clear();
+    }
+
+    /// The plan by which flavors are assigned to a workload under some rules, if it asks for all that its spec says.
+    pub(crate) fn plan(
+        &mut self,
+        id: WorkloadId,
+        rules: RulesId,
+        make: impl FnOnce(&Spec) -> Option<Plan>,
+    ) -> Option<Arc<Plan>> {
+        let record = self.slots[id].as_ref().expect("a workload in the table");
+        if !record.has_totals_of_its_spec() {
+            return None;
+        }
+        self.plans.get((record.spec.number, rules), || make(&record.spec))
     }
 
     /// What an assignment of a workload comes to.

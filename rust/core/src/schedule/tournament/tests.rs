@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::assign::{Assignment, NoFitReason, Usage};
+use crate::assign::{Assignment, Usage};
 use crate::base::ids::{FlavorResourceId, Id, QueueId, WorkloadId};
 use crate::base::names::Names;
 use crate::objects::message::Message;
@@ -165,13 +165,7 @@ impl World {
 
     fn entry(&mut self, node: NodeId) -> Entry {
         let (tree, row) = self.forest.locate(node);
-        let assignment = Assignment {
-            pod_sets: Default::default(),
-            borrowing: 0,
-            usage: self.usage(),
-            no_fit_reason: NoFitReason::default(),
-            override_mode: None,
-        };
+        let assignment = Assignment::new(Vec::new(), self.usage(), 0);
         Entry {
             workload: WorkloadId::from_index(0),
             queue: QueueId::from_index(0),

@@ -1,0 +1,264 @@
+//! What pod sets ask for and which flavors suit them, worked out once for all workloads that have these pod sets and
+//! ClusterQueues that have these rules. What remains is to look at quota.
+//!
+//! [`super::assign`] says the same of every workload that has a plan, and is for all others.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::modes::{GranularMode, PreemptionMode};
+use super::pod_set::{Choices, FlavorChoice, PodSetAssignment, Requests};
+use super::scan::{Request, lacks_topology, requests_of, unsuitable};
+use super::trial::{Ask, Trial};
+use super::{
+    Attempt, Context, Gate, PodSet, QueueRules, Reason, ResourceGroup, ResourceId, Totals, Usage, count_pods,
+    group_name,
+};
+
+/// What does not depend on quota and usage.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) rules: Arc<QueueRules>,
+    pub(super) pod_sets: SmallVec<[PodSetPlan; 1]>,
+    /// So many resources are asked for, of all pod sets.
+    pub(super) n_requests: usize,
+    /// And so often, where every flavor is tried.
+    pub(super) n_trials: usize,
+    /// The feature gate FlavorFungibility.
+    pub(super) fungible: bool,
+    /// Are reasons recorded why nothing fits?
+    pub(super) observes: bool,
+    pub(super) preempts_while_borrowing: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct PodSetPlan {
+    count: i32,
+    pub requests: Requests,
+    /// In the order in which they are made.
+    pub scans: SmallVec<[ScanPlan; 1]>,
+    /// What ends it after these: nobody has quota for the resource.
+    pub unavailable: Option<ResourceId>,
+}
+
+/// The scan of a resource group for a pod set.
+#[derive(Debug)]
+pub(super) struct ScanPlan {
+    group: usize,
+    pub requests: SmallVec<[Request; 4]>,
+    /// By flavor, why it does not suit; empty: all do.
+    refusals: Box<[Option<Reason>]>,
+}
+
+/// What the scans by a plan have found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    pub scans: SmallVec<[Scanned; 2]>,
+    /// Of all scans, the flavors that suit one by one, each with all requests.
+    pub trials: SmallVec<[Trial; 4]>,
+}
+
+/// One scan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scanned {
+    /// The flavors that were looked at.
+    pub start: u32,
+    pub end: u32,
+    /// The chosen one, and the first of its trials.
+    pub chosen: Option<(u32, u32)>,
+}
+
+/// The flavors that were chosen, by scan: with the plan that is all that a fitting assignment comes to.
+pub(crate) type Chosen = SmallVec<[Option<u32>; 4]>;
+
+impl Plan {
+    /// The plan for pod sets with these totals; `None`: they are looked at one by one. `context` has these rules, and no
+    /// tree.
+    pub(crate) fn new(
+        context: &Context<'_>,
+        rules: &Arc<QueueRules>,
+        pod_sets: &[PodSet],
+        totals: &[Totals],
+    ) -> Option<Self> {
+        let groups = &rules.groups;
+        let covers = |resource| groups.iter().filter(|group| group.covered.contains(&resource)).count();
+        let is_plain = groups.iter().all(|group| !group.repeats && group.covered.iter().all(|&it| covers(it) == 1));
+        let are_plain = pod_sets.iter().zip(totals).all(|(pod_set, totals)| {
+            group_name(pod_set).is_none() && totals.flavors.is_empty() && lacks_topology(context, pod_set).is_none()
+        });
+        if !is_plain || !are_plain {
+            return None;
+        }
+        let mut plans = SmallVec::with_capacity(totals.len());
+        for (pod_set, totals) in pod_sets.iter().zip(totals) {
+            plans.push(PodSetPlan::new(context, pod_set, totals)?);
+        }
+        let scans = || plans.iter().flat_map(|plan: &PodSetPlan| &plan.scans);
+        Some(Self {
+            rules: Arc::clone(rules),
+            n_requests: scans().map(|scan| scan.requests.len()).sum(),
+            n_trials: scans().map(|scan| scan.requests.len() * groups[scan.group].flavors.len()).sum(),
+            fungible: context.gate(Gate::FlavorFungibility),
+            observes: context.gate(Gate::UnadmittedWorkloadsObservability),
+            preempts_while_borrowing: rules.can_preempt_while_borrowing(context.config.fair_sharing.is_some()),
+            pod_sets: plans,
+        })
+    }
+
+    /// What was found, as [`super::assign`] says it.
+    pub(super) fn unfold(&self, found: &Found) -> Vec<PodSetAssignment> {
+        let mut pod_sets: Vec<PodSetAssignment> = Vec::with_capacity(self.pod_sets.len());
+        let (mut scans, mut trials) = (found.scans.iter(), found.trials.as_slice());
+        let mut usage = Usage::default();
+        for (index, plan) in self.pod_sets.iter().enumerate() {
+            let (count, requests) = (plan.count, plan.requests.clone());
+            let mut pod_set = PodSetAssignment { index, count, requests, ..PodSetAssignment::default() };
+            let mut fails = false;
+            for scan in &plan.scans {
+                let Some(scanned) = scans.next() else { break };
+                fails = !self.unfold_scan(scan, *scanned, &usage, &mut trials, &mut pod_set);
+                if fails {
+                    break;
+                }
+            }
+            if let Some(resource) = plan.unavailable.filter(|_| !fails) {
+                pod_set.flavors.clear();
+                pod_set.reasons = vec![Reason::ResourceUnavailable(resource)];
+            }
+            for choice in &pod_set.flavors {
+                let units = pod_set.requests.iter().find(|request| request.0 == choice.resource).map_or(0, |it| it.1);
+                choice.pair.into_iter().for_each(|pair| usage.add(pair, units));
+            }
+            let goes_on = pod_set.requests.is_empty() || !pod_set.flavors.is_empty();
+            pod_sets.push(pod_set);
+            if !goes_on {
+                break;
+            }
+        }
+        pod_sets
+    }
+
+    /// Takes the trials of a scan, and says whether it has chosen a flavor.
+    fn unfold_scan(
+        &self,
+        scan: &ScanPlan,
+        scanned: Scanned,
+        assumed: &Usage,
+        trials: &mut &[Trial],
+        pod_set: &mut PodSetAssignment,
+    ) -> bool {
+        let (group, fungibility) = (scan.group(self), &self.rules.fungibility);
+        let n_before = pod_set.attempts.len();
+        pod_set.attempts.reserve_exact((scanned.end - scanned.start) as usize);
+        let mut choices = Choices::new();
+        let mut best = PreemptionMode::NoFit;
+        for index in scanned.start..scanned.end {
+            let at = index as usize;
+            let mut attempt = Attempt::of(group.flavors[at]);
+            if let Some(refusal) = scan.refusal(at) {
+                attempt.refuse(Some(refusal.clone()), self.observes);
+                pod_set.attempts.push(attempt);
+                continue;
+            }
+            let (of_flavor, rest) = trials.split_at(scan.requests.len());
+            *trials = rest;
+            let mut worst = GranularMode::BEST;
+            for (request, &trial) in scan.requests.iter().zip(of_flavor) {
+                attempt.add(trial, request.ask(group, at, assumed));
+                worst = worst.or_worse(trial.mode(), fungibility);
+            }
+            attempt.conclude(worst, self.observes);
+            pod_set.attempts.push(attempt);
+            if scanned.chosen.is_some_and(|chosen| chosen.0 == index) {
+                let ended = if (scanned.end as usize) < group.flavors.len() { scanned.end as i32 - 1 } else { -1 };
+                choices.extend(scan.requests.iter().zip(of_flavor).map(|(request, trial)| FlavorChoice {
+                    resource: request.resource,
+                    flavor: group.flavors[at],
+                    pair: Some(group.pair(at, request.covered())),
+                    mode: trial.preemption.mode(),
+                    level: trial.level,
+                    tried_index: if self.fungible { ended } else { 0 },
+                }));
+                best = worst.preemption;
+            }
+        }
+        let reasons = pod_set.attempts[n_before..].iter().flat_map(|attempt| attempt.reasons.iter().cloned());
+        if scanned.chosen.is_none() {
+            pod_set.flavors.clear();
+            pod_set.reasons = reasons.collect();
+            return false;
+        }
+        if best != PreemptionMode::Fit {
+            pod_set.reasons.extend(reasons);
+        }
+        pod_set.flavors.extend(choices);
+        true
+    }
+
+    /// Was every flavor taken that was looked at, and without borrowing?
+    pub(super) fn takes_the_first(&self, found: &Found) -> bool {
+        let n_looked_at: u32 = found.scans.iter().map(|scanned| scanned.end - scanned.start).sum();
+        n_looked_at as usize == found.scans.len() && found.trials.iter().all(|trial| trial.mode() == GranularMode::BEST)
+    }
+}
+
+impl Found {
+    /// The chosen flavors.
+    pub fn chosen(&self) -> Chosen {
+        self.scans.iter().map(|scanned| scanned.chosen.map(|chosen| chosen.0)).collect()
+    }
+}
+
+impl PodSetPlan {
+    fn new(context: &Context<'_>, pod_set: &PodSet, totals: &Totals) -> Option<Self> {
+        let groups = &context.queue.groups;
+        let mut requests = Requests::from_slice(&totals.requests);
+        count_pods(context, &mut requests, totals.count);
+        let mut plan = Self { count: totals.count, scans: SmallVec::new(), unavailable: None, requests };
+        for &(resource, quantity) in &plan.requests {
+            let Some(group) = groups.iter().position(|group| group.covered.contains(&resource)) else {
+                if quantity == 0 || context.ignores_undeclared() {
+                    continue;
+                }
+                plan.unavailable = Some(resource);
+                break;
+            };
+            if plan.scans.iter().any(|scan| scan.group == group) {
+                continue;
+            }
+            let covered = &groups[group].covered;
+            let suits = |&flavor| unsuitable(context, [pod_set], flavor, covered);
+            // Where one cannot be evaluated, it depends on usage whether it comes to that.
+            let mut refusals: Vec<_> = groups[group].flavors.iter().map(suits).collect::<Result<_, _>>().ok()?;
+            if refusals.iter().all(Option::is_none) {
+                refusals = Vec::new();
+            }
+            let requests = requests_of(&groups[group], &plan.requests);
+            plan.scans.push(ScanPlan { group, requests, refusals: refusals.into() });
+        }
+        Some(plan)
+    }
+}
+
+impl ScanPlan {
+    pub fn group<'a>(&self, plan: &'a Plan) -> &'a ResourceGroup {
+        &plan.rules.groups[self.group]
+    }
+
+    /// The resource whose place in the order it has.
+    pub fn lead(&self) -> ResourceId {
+        self.requests[0].resource
+    }
+
+    pub fn refusal(&self, flavor: usize) -> Option<&Reason> {
+        self.refusals.get(flavor).and_then(Option::as_ref)
+    }
+}
+
+impl Request {
+    pub fn ask(&self, group: &ResourceGroup, flavor: usize, assumed: &Usage) -> Ask {
+        let fr = group.pair(flavor, self.covered());
+        Ask { fr, assumed: assumed.get(fr), requested: self.units }
+    }
+}

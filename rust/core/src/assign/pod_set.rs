@@ -1,0 +1,66 @@
+//! What an assignment says of a pod set: the flavor of each resource, or why there is none (rules/03 §3).
+
+use smallvec::SmallVec;
+
+use super::{AttemptList, Mode, Reason};
+use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
+
+/// What is asked for of each resource.
+pub type Requests = SmallVec<[(ResourceId, i64); 4]>;
+
+/// The flavors of resources.
+pub type Choices = SmallVec<[FlavorChoice; 4]>;
+
+/// The flavor of one resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlavorChoice {
+    /// The resource.
+    pub resource: ResourceId,
+    /// Its flavor.
+    pub flavor: FlavorId,
+    /// Both; `None`: no quota was ever declared for the pair.
+    pub pair: Option<FlavorResourceId>,
+    /// How it can be had.
+    pub mode: Mode,
+    /// Borrowing level.
+    pub level: u32,
+    /// Where the scan ended; -1: at the last flavor.
+    pub tried_index: i32,
+}
+
+/// What became of one pod set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodSetAssignment {
+    /// Index of the pod set.
+    pub index: usize,
+    /// Effective or reduced count.
+    pub count: i32,
+    /// Totals for that count, with `pods` where the ClusterQueue covers it.
+    pub requests: Requests,
+    /// The chosen flavors; empty: none.
+    pub flavors: Choices,
+    /// Why it does not fit (now); empty: it fits.
+    pub reasons: Vec<Reason>,
+    /// Why it could not be evaluated.
+    pub error: Option<String>,
+    /// The flavors tried, in the order in which they were.
+    pub attempts: AttemptList,
+}
+
+impl PodSetAssignment {
+    /// The worst mode of its flavors (rules/03 §3).
+    pub fn mode(&self) -> Mode {
+        if self.error.is_some() {
+            Mode::NoFit
+        } else if self.reasons.is_empty() {
+            Mode::Fit
+        } else {
+            self.flavors.iter().map(|f| f.mode).min().unwrap_or(Mode::NoFit)
+        }
+    }
+
+    /// Nothing to say against it?
+    pub(crate) fn is_fit(&self) -> bool {
+        self.error.is_none() && self.reasons.is_empty()
+    }
+}
