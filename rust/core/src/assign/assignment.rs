@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::plan::{Found, Plan};
+use super::plan::{Chosen, Found, Plan, PlanKey};
 use super::pod_set::{FlavorChoice, PodSetAssignment};
 use super::{Candidate, Mode, NoFitReason, QueueRules, ScanProgress, Usage, no_fit_reason};
 
@@ -67,6 +67,14 @@ impl Assignment {
         match &self.found {
             Outcome::Planned(plan, found) => plan.unfold(found).into(),
             Outcome::Full(pod_sets) => pod_sets.into(),
+        }
+    }
+
+    /// The plan by which all fits, and the flavors chosen by it.
+    pub(crate) fn by_which_plan(&self) -> Option<(PlanKey, Chosen)> {
+        match &self.found {
+            Outcome::Planned(plan, found) => Some((plan.key, found.chosen())),
+            Outcome::Full(_) => None,
         }
     }
 

@@ -12,6 +12,9 @@ use crate::objects::message::{Considered, ConsideredFlavor, Message, Misfit, NoF
 
 /// The message of an assignment; empty where everything fits (rules/03 §7).
 pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &Shared<Vec<PodSet>>) -> Message {
+    if matches!(assignment.mode(), Mode::Fit | Mode::DeferredFit) {
+        return Message::default();
+    }
     let mut misfits = SmallVec::new();
     for pod_set in assignment.pod_sets().iter().filter(|ps| !ps.is_fit()) {
         if let Some(error) = &pod_set.error {
@@ -20,9 +23,6 @@ pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &Shared<Vec<
             break;
         }
         misfits.push(Misfit { pod_set: pod_set.index, why: Why::Reasons(pod_set.reasons.clone()) });
-    }
-    if misfits.is_empty() {
-        return Message::default();
     }
     Message::NoFit(Arc::new(NoFit { pod_sets: pod_sets.clone(), misfits, lexicon: Arc::clone(names.lexicon()) }))
 }

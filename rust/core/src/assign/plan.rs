@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::modes::{GranularMode, PreemptionMode};
 use super::pod_set::{Choices, FlavorChoice, PodSetAssignment, Requests};
+use super::rules::RulesId;
 use super::scan::{Request, lacks_topology, requests_of, unsuitable};
 use super::trial::{Ask, Trial};
 use super::{
@@ -16,9 +17,19 @@ use super::{
     group_name,
 };
 
+/// For whom a plan is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PlanKey {
+    /// Number of the pod sets.
+    pub spec: u64,
+    /// The rules of the ClusterQueue.
+    pub rules: RulesId,
+}
+
 /// What does not depend on quota and usage.
 #[derive(Debug)]
 pub struct Plan {
+    pub(super) key: PlanKey,
     pub(super) rules: Arc<QueueRules>,
     pub(super) pod_sets: SmallVec<[PodSetPlan; 1]>,
     /// So many resources are asked for, of all pod sets.
@@ -76,6 +87,7 @@ impl Plan {
     /// The plan for pod sets with these totals; `None`: they are looked at one by one. `context` has these rules, and no
     /// tree.
     pub(crate) fn new(
+        key: PlanKey,
         context: &Context<'_>,
         rules: &Arc<QueueRules>,
         pod_sets: &[PodSet],
@@ -96,6 +108,7 @@ impl Plan {
         }
         let scans = || plans.iter().flat_map(|plan: &PodSetPlan| &plan.scans);
         Some(Self {
+            key,
             rules: Arc::clone(rules),
             n_requests: scans().map(|scan| scan.requests.len()).sum(),
             n_trials: scans().map(|scan| scan.requests.len() * groups[scan.group].flavors.len()).sum(),

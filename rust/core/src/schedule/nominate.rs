@@ -194,9 +194,9 @@ impl State {
         }
         let Self { workloads, queues, names, flavors, config, .. } = self;
         let QueueRecord { rules, rules_id, .. } = &queues[queue];
-        workloads.plan(workload, *rules_id, |spec| {
+        workloads.plan(workload, *rules_id, |key, spec| {
             let context = Context { names, flavors, config, queue: rules, row: 0 };
-            Plan::new(&context, rules, &spec.adjusted, &spec.totals)
+            Plan::new(key, &context, rules, &spec.adjusted, &spec.totals)
         })
     }
 

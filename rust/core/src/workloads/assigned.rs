@@ -1,14 +1,10 @@
-//! What an assignment comes to, worked out once for all workloads with the same pod sets that get the same (rules/01
-//! §7.4, rules/05 §6.4 step 12).
+//! What an assignment comes to (rules/01 §7.4, rules/05 §6.4 step 12).
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-
-use crate::assign::Assignment;
+use crate::assign::{Assignment, PodSetAssignment as AssignedPodSet};
 use crate::base::amount::Amount;
-use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
+use crate::base::ids::{FlavorResourceId, ResourceId};
 use crate::base::names::Names;
 use crate::base::shared::Shared;
 use crate::objects::PodSetAssignment;
@@ -32,76 +28,47 @@ pub struct Assigned {
     pub charged: Charged,
 }
 
-/// All of an assignment that makes a difference here.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct AssignmentKey {
-    /// Number of the spec.
-    spec: u64,
-    pod_sets: SmallVec<[PodSetKey; 1]>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct PodSetKey {
-    index: usize,
-    count: i32,
-    flavors: SmallVec<[(ResourceId, FlavorId, i64); 4]>,
-}
-
-/// What was worked out so far and is still in use.
-#[derive(Clone, Debug, Default)]
-pub struct AssignedTable {
-    known: FxHashMap<AssignmentKey, Assigned>,
-}
-
-impl AssignedTable {
+impl Assigned {
     /// What an assignment comes to for a workload with these pod sets.
-    pub fn of(&mut self, names: &mut Names, spec: &Spec, assignment: &Assignment) -> Assigned {
-        let assigned = assignment.pod_sets();
-        let pod_sets = assigned.iter().map(|pod_set| {
-            let amount = |resource| pod_set.requests.iter().find(|r| r.0 == resource).map_or(0, |r| r.1);
-            let flavors = pod_set.flavors.iter().map(|it| (it.resource, it.flavor, amount(it.resource))).collect();
-            PodSetKey { index: pod_set.index, count: pod_set.count, flavors }
-        });
-        let key = AssignmentKey { spec: spec.number(), pod_sets: pod_sets.collect() };
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
-        }
-        let told: Vec<_> = key.pod_sets.iter().map(|key| tell(names, &spec.adjusted[key.index].name, key)).collect();
-        let totals: Arc<[Totals]> = key.pod_sets.iter().map(|key| totals(names, key)).collect();
+    pub(crate) fn new(names: &mut Names, spec: &Spec, assignment: &Assignment) -> Self {
+        let pod_sets = assignment.pod_sets();
+        let told: Vec<_> = pod_sets.iter().map(|it| tell(names, &spec.adjusted[it.index].name, it)).collect();
+        let totals: Arc<[Totals]> = pod_sets.iter().map(|pod_set| totals(names, pod_set)).collect();
         let charged = charged_usage(names, &totals);
-        let assigned = Assigned { spec: key.spec, told: told.into(), totals, charged };
-        self.known.insert(key, assigned.clone());
-        assigned
+        Self { spec: spec.number(), told: told.into(), totals, charged }
     }
 
-    /// How many are kept.
-    pub fn len(&self) -> usize {
-        self.known.len()
-    }
-
-    /// Forgets what no workload has any more.
-    pub(crate) fn sweep(&mut self) {
-        self.known.retain(|_, assigned| Arc::strong_count(&assigned.totals) > 1);
+    /// Has no workload got it any more?
+    pub(crate) fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.totals) == 1
     }
 }
 
-fn tell(names: &Names, name: &str, key: &PodSetKey) -> PodSetAssignment {
-    let mut told = PodSetAssignment { name: name.to_owned(), count: Some(key.count), ..PodSetAssignment::default() };
-    for &(resource, flavor, amount) in &key.flavors {
-        let resource = names.resource_text(resource).to_owned();
-        told.resource_usage.insert(resource.clone(), quantity_from_value(&resource, amount, false));
-        told.flavors.insert(resource, names.flavors[flavor].clone());
+/// What a pod set gets of the resource of a choice.
+fn amount(pod_set: &AssignedPodSet, resource: ResourceId) -> i64 {
+    pod_set.requests.iter().find(|request| request.0 == resource).map_or(0, |request| request.1)
+}
+
+fn tell(names: &Names, name: &str, pod_set: &AssignedPodSet) -> PodSetAssignment {
+    let (name, count) = (name.to_owned(), Some(pod_set.count));
+    let mut told = PodSetAssignment { name, count, ..PodSetAssignment::default() };
+    for choice in &pod_set.flavors {
+        let resource = names.resource_text(choice.resource).to_owned();
+        let amount = quantity_from_value(&resource, amount(pod_set, choice.resource), false);
+        told.resource_usage.insert(resource.clone(), amount);
+        told.flavors.insert(resource, names.flavors[choice.flavor].clone());
     }
     told
 }
 
 /// What [`crate::pods::totals::reserved_totals`] would read in the admission, without its names.
-fn totals(names: &Names, key: &PodSetKey) -> Totals {
-    let mut requests: Vec<_> = key.flavors.iter().map(|&(resource, _, amount)| (resource, amount)).collect();
+fn totals(names: &Names, pod_set: &AssignedPodSet) -> Totals {
+    let choices = || pod_set.flavors.iter();
+    let mut requests: Vec<_> = choices().map(|it| (it.resource, amount(pod_set, it.resource))).collect();
     requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
-    let mut flavors: Vec<_> = key.flavors.iter().map(|&(resource, flavor, _)| (resource, flavor)).collect();
+    let mut flavors: Vec<_> = choices().map(|it| (it.resource, it.flavor)).collect();
     flavors.sort_by(|a, b| names.resource_text(a.0).cmp(names.resource_text(b.0)));
-    Totals { count: key.count, requests, flavors }
+    Totals { count: pod_set.count, requests, flavors }
 }
 
 /// What totals charge: the resources that have a flavor (rules/01 §7.4).

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::assign::plan::Plan;
+use crate::assign::plan::{Plan, PlanKey};
 use crate::assign::rules::RulesId;
 use crate::assign::{Assignment, Resume};
 use crate::base::ids::{Id, IdTable, LocalQueueId, Pool, QueueId, ShapeId, WorkloadId};
@@ -22,7 +22,7 @@ use crate::base::shared::Shared;
 use crate::objects::{PodSet, PodSetRequest, PodSpec, Workload};
 use crate::pods::devices::Devices;
 use crate::pods::totals::Totals;
-use crate::workloads::assigned::{Assigned, AssignedTable};
+use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Charge;
 use crate::workloads::plans::Plans;
 
@@ -126,8 +126,6 @@ pub struct Workloads {
     usual_shapes: FxHashMap<(u64, i64), ShapeId>,
     /// The plans of specs.
     plans: Plans,
-    /// What assignments come to.
-    assigned: AssignedTable,
     /// How many specs there were.
     n_specs: u64,
     /// So many specs, forms and shapes were in use when that was last looked at, or workloads if these were more.
@@ -270,9 +268,9 @@ impl Workloads {
         self.n_kept() > 2 * self.n_used + MIN_UNUSED
     }
 
-    /// How many specs, forms, shapes, plans and results of assignments are kept.
+    /// How many specs, forms, shapes, plans and results of these are kept.
     pub(crate) fn n_kept(&self) -> usize {
-        self.specs.len() + self.forms.len() + self.shapes.len() + self.plans.len() + self.assigned.len()
+        self.specs.len() + self.forms.len() + self.shapes.len() + self.plans.len()
     }
 
     /// Forgets specs, forms and shapes that no workload has, here or in `others`; nor may a shape be in `shapes`.
@@ -292,7 +290,6 @@ impl Workloads {
         others.for_each(&mut note);
         self.shapes.retain(|_, id| used_shapes.contains(&id));
         self.usual_shapes.clear();
-        self.assigned.sweep();
         self.specs.retain(|_, specs| {
             specs.retain(|spec| Arc::strong_count(spec) > 1);
             !specs.is_empty()
@@ -315,19 +312,20 @@ impl Workloads {
         &mut self,
         id: WorkloadId,
         rules: RulesId,
-        make: impl FnOnce(&Spec) -> Option<Plan>,
+        make: impl FnOnce(PlanKey, &Spec) -> Option<Plan>,
     ) -> Option<Arc<Plan>> {
         let record = self.slots[id].as_ref().expect("a workload in the table");
         if !record.has_totals_of_its_spec() {
             return None;
         }
-        self.plans.get((record.spec.number, rules), || make(&record.spec))
+        let key = PlanKey { spec: record.spec.number, rules };
+        self.plans.get(key, || make(key, &record.spec))
     }
 
     /// What an assignment of a workload comes to.
     pub(crate) fn assigned(&mut self, names: &mut Names, id: WorkloadId, assignment: &Assignment) -> Assigned {
         let spec = Arc::clone(&self.get(id).spec);
-        self.assigned.of(names, &spec, assignment)
+        self.plans.assigned(names, &spec, assignment)
     }
 
     /// The shape of a pending workload that asks for all that its spec says, and allows all flavors.

@@ -1,39 +1,77 @@
-//! The plans by which flavors are assigned, by pod sets and rules (rules/03).
+//! The plans by which flavors are assigned, by pod sets and rules (rules/03), and what they have come to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::assign::plan::Plan;
-use crate::assign::rules::RulesId;
+use crate::assign::Assignment;
+use crate::assign::plan::{Chosen, Plan, PlanKey};
+use crate::base::names::Names;
+use crate::workloads::Spec;
+use crate::workloads::assigned::Assigned;
 
-/// Number of a spec, and the rules of a ClusterQueue.
-pub(crate) type PlanKey = (u64, RulesId);
+/// A plan, and what workloads were assigned by it.
+#[derive(Clone, Debug)]
+struct Planned {
+    /// `None`: there is none for these pod sets and rules.
+    plan: Option<Arc<Plan>>,
+    /// By the flavors that were chosen; each is worked out once for all workloads that get it.
+    assigned: BTreeMap<Chosen, Assigned>,
+}
 
-/// The plans that were worked out so far; `None`: there is none for these.
+/// The plans that were worked out so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plans {
-    known: FxHashMap<PlanKey, Option<Arc<Plan>>>,
+    known: FxHashMap<PlanKey, Planned>,
+    /// How many there are, with what they have come to.
+    n_kept: usize,
 }
 
 impl Plans {
     /// The plan for pod sets under some rules.
     pub fn get(&mut self, key: PlanKey, make: impl FnOnce() -> Option<Plan>) -> Option<Arc<Plan>> {
-        self.known.entry(key).or_insert_with(|| make().map(Arc::new)).clone()
+        let n_new = &mut self.n_kept;
+        let new = || {
+            *n_new += 1;
+            Planned { plan: make().map(Arc::new), assigned: BTreeMap::new() }
+        };
+        self.known.entry(key).or_insert_with(new).plan.clone()
+    }
+
+    /// What an assignment comes to for a workload with these pod sets.
+    pub fn assigned(&mut self, names: &mut Names, spec: &Spec, assignment: &Assignment) -> Assigned {
+        let by_plan = assignment.by_which_plan();
+        // While a cycle waited the pod sets may have changed; or flavors, and all plans are gone.
+        let planned = by_plan.filter(|(key, _)| key.spec == spec.number());
+        let Some((planned, chosen)) = planned.and_then(|(key, chosen)| Some((self.known.get_mut(&key)?, chosen)))
+        else {
+            return Assigned::new(names, spec, assignment);
+        };
+        let n_new = &mut self.n_kept;
+        let new = || {
+            *n_new += 1;
+            Assigned::new(names, spec, assignment)
+        };
+        planned.assigned.entry(chosen).or_insert_with(new).clone()
     }
 
     /// Forgets all of them.
     pub fn clear(&mut self) {
-        self.known.clear();
+        *self = Self::default();
     }
 
-    /// Forgets those of specs that are not in use.
+    /// Forgets those of specs that are not in use, and what no workload has been assigned any more.
     pub fn retain(&mut self, is_used: impl Fn(u64) -> bool) {
-        self.known.retain(|(spec, _), _| is_used(*spec));
+        self.known.retain(|key, _| is_used(key.spec));
+        for planned in self.known.values_mut() {
+            planned.assigned.retain(|_, assigned| !assigned.is_unused());
+        }
+        self.n_kept = self.known.values().map(|planned| 1 + planned.assigned.len()).sum();
     }
 
-    /// How many are kept.
+    /// How many are kept, with what they have come to.
     pub fn len(&self) -> usize {
-        self.known.len()
+        self.n_kept
     }
 }
