@@ -1,4 +1,4 @@
-//! What everything else is made of: amounts, quantities, names and their ids, feature gates.
+//! What everything else is made of: amounts, quantities, names and their ids, lists in order, feature gates.
 
 pub mod amount;
 pub(crate) mod appended;
@@ -9,4 +9,5 @@ pub mod names;
 pub(crate) mod pair;
 pub mod quantity;
 pub mod shared;
+pub mod sorted;
 pub mod text;
