@@ -161,7 +161,8 @@ fn check_places(state: &State) {
             assert_eq!(state.workloads.get(*id).queued_in, Some(queue), "one who waits in ClusterQueue {name}");
         }
         assert_eq!(pending.has_active(), pending.n_active() > 0, "has ClusterQueue {name} a head");
-        assert_eq!(state.waiting.contains(&queue), pending.has_active(), "is ClusterQueue {name} known to wait");
+        let is_listed = state.waiting.contains(&(name.clone(), queue));
+        assert_eq!((is_listed, record.is_waiting), (pending.has_active(), is_listed), "does ClusterQueue {name} wait");
         for id in record.reserving() {
             assert_eq!(state.workloads.get(id).cached_in(), Some(queue), "one who holds quota of ClusterQueue {name}");
         }

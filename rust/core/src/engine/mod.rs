@@ -232,7 +232,7 @@ impl Engine {
     /// again?
     pub fn has_heads(&self) -> bool {
         let state = &self.state;
-        let waits = state.waiting.iter().any(|&queue| state.queues[queue].is_active());
+        let waits = state.waiting.iter().any(|&(_, queue)| state.queues[queue].is_active());
         waits || !state.flush_requests.is_empty()
     }
 

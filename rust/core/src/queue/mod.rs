@@ -349,15 +349,16 @@ impl Pending {
         }
     }
 
-    /// Forgets a workload.
-    pub fn delete(&mut self, places: &mut Places, id: WorkloadId) {
-        self.take(places, id);
+    /// Forgets a workload. Has it left the heap empty?
+    pub fn delete(&mut self, places: &mut Places, id: WorkloadId) -> bool {
+        let stood = self.take(places, id);
         if self.inflight == Some(id) {
             self.inflight = None;
         }
         if self.preemptor.is_some_and(|p| p.id == id) {
             self.preemptor = None;
         }
+        stood == Some(Stands::InHeap) && !self.has_active()
     }
 
     /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.

@@ -1,6 +1,7 @@
 //! One scheduling cycle: heads, nominate, order, process, write, requeue (rules/05 §6).
 
 use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::sorted::Sorted;
 use crate::objects::Time;
 use crate::schedule::decision::Decision;
 use crate::schedule::entry::EntryStatus;
@@ -17,9 +18,15 @@ impl State {
     /// ([`Decision::waits_for_pods`]).
     pub(crate) fn run_cycle(&mut self, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         self.now = now;
-        if let Some(cycle) = waiting.take() {
-            return self.go_on(cycle, waiting, now);
-        }
+        let decision = match waiting.take() {
+            Some(cycle) => self.go_on(cycle, waiting, now),
+            None => self.begin_cycle(waiting, now),
+        };
+        self.note_all_left();
+        decision
+    }
+
+    fn begin_cycle(&mut self, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         let unparked = self.settle_before_cycle();
         let heads = self.heads();
         if heads.is_empty() {
@@ -49,7 +56,7 @@ impl State {
 
     /// Pops the head of every active ClusterQueue, in the order of their names (rules/05 §3).
     fn heads(&mut self) -> Vec<(QueueId, WorkloadId)> {
-        let waiting = self.waiting_by_name();
+        let waiting: Vec<QueueId> = self.waiting.iter().map(|(_, queue)| *queue).collect();
         let mut heads = Vec::with_capacity(waiting.len());
         for queue in waiting {
             if !self.queues[queue].is_active() {
@@ -65,7 +72,6 @@ impl State {
                 record.evaluated_generation = record.workload.meta.generation;
                 heads.push((queue, workload));
             }
-            self.note_waiting(queue);
         }
         heads
     }
@@ -76,7 +82,7 @@ impl State {
         if self.config.fair_sharing.is_none() {
             sort_classical(&mut round.entries, self.config.gates);
         }
-        round.left = (0..round.entries.len()).collect();
+        round.left = Sorted::from_sorted((0..round.entries.len()).collect());
     }
 
     /// Decides on the entries that are left, one by one, in the order of the configured algorithm.

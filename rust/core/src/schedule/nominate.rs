@@ -1,12 +1,12 @@
 //! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::assign::plan::Plan;
 use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
+use crate::base::sorted::Sorted;
 use crate::objects::message::Message;
 use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
@@ -56,7 +56,7 @@ impl State {
                 },
             }
         }
-        Round { entries, not_nominated, left: BTreeSet::new(), tournament: Tournament::default(), cycle }
+        Round { entries, not_nominated, left: Sorted::default(), tournament: Tournament::default(), cycle }
     }
 
     pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {

@@ -1,9 +1,10 @@
 //! What a cycle has in hand: its entries, and what these share until the cycle writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::shared::Shared;
+use crate::base::sorted::Sorted;
 use crate::objects::Admission;
 use crate::quota::forest::{Forest, TreeId};
 use crate::quota::tree::Mark;
@@ -22,7 +23,7 @@ pub(crate) struct Round {
     /// Heads with something in their way.
     pub not_nominated: Vec<Entry>,
     /// The entries that are not decided on yet, once they are in order.
-    pub left: BTreeSet<usize>,
+    pub left: Sorted<usize>,
     /// Who of them goes first with fair sharing.
     pub tournament: Tournament,
     /// What they share.

@@ -5,13 +5,14 @@
 //! but the path of its entry.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::base::amount::Amount;
 use crate::base::gates::{Gate, Gates};
+use crate::base::sorted::Sorted;
 use crate::objects::Time;
 use crate::quota::forest::{Forest, NodeId, TreeId};
 use crate::quota::share::Share;
@@ -67,7 +68,7 @@ struct Ascent {
 impl Tournament {
     /// Index of the entry to decide on next, of those that are `left`, one per ClusterQueue. It takes part no longer.
     /// `forest` is changed for a moment while shares are worked out; it has to have what the entries before have taken.
-    pub fn next(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], left: &BTreeSet<usize>) -> usize {
+    pub fn next(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], left: &Sorted<usize>) -> usize {
         let first = *left.first().expect("somebody is left");
         let tree = entries[first].tree;
         if forest.tree(tree).parent(entries[first].row).is_none() {

@@ -336,7 +336,7 @@ impl State {
             self.set_queued_in(workload, None);
             self.places.clear(workload);
         }
-        self.note_waiting(id);
+        self.note_left(id);
         true
     }
 

@@ -21,11 +21,11 @@ use rustc_hash::FxHashMap;
 use crate::assign::ResourceGroup;
 use crate::assign::rules::RulesTable;
 use crate::base::gates::Gate;
-use crate::base::ids::{
-    CohortId, FlavorId, FlavorResourceId, Id, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId,
-};
+use crate::base::ids::{CohortId, FlavorId, FlavorResourceId, IdVec, LocalQueueId, NamespaceId, QueueId, WorkloadId};
 use crate::base::names::Names;
 use crate::base::quantity::Quantity;
+use crate::base::sorted::Sorted;
+use crate::base::text::Text;
 use crate::objects::config::Config;
 use crate::objects::resource_names::amount_from_quantity;
 use crate::objects::{
@@ -84,10 +84,9 @@ pub struct State {
     pub places: Places,
     /// Flushes that were asked for and not done yet.
     pub flush_requests: BTreeSet<FlushRequest>,
-    /// The ClusterQueues whose heap is not empty, so that a cycle visits no other.
-    pub waiting: BTreeSet<QueueId>,
-    /// The place of each ClusterQueue name among all of them.
-    ranks: Vec<usize>,
+    /// The ClusterQueues whose heap is not empty, in the order of their names: a cycle visits no other. While one is
+    /// under way, its heads may have left empty heaps behind.
+    pub waiting: Sorted<(Text, QueueId)>,
     /// The ClusterQueue or Cohort of each node.
     pub(crate) owners: IdVec<NodeId, Option<Owner>>,
     /// The workloads with quota whose pods are not ready, if admissions wait for them.
@@ -191,29 +190,31 @@ impl State {
         summary
     }
 
-    /// Remembers whether the heap of a ClusterQueue has anything.
+    /// Remembers that the heap of a ClusterQueue is not empty, if something has come there.
     pub(crate) fn note_waiting(&mut self, queue: QueueId) {
-        if self.queues[queue].pending.has_active() {
-            self.waiting.insert(queue);
-        } else {
-            self.waiting.remove(&queue);
+        let record = &mut self.queues[queue];
+        if record.pending.has_active() && !std::mem::replace(&mut record.is_waiting, true) {
+            self.waiting.insert((self.names.queues[queue].clone(), queue));
         }
     }
 
-    /// The ClusterQueues whose heap is not empty, in the order of their names.
-    pub fn waiting_by_name(&mut self) -> Vec<QueueId> {
-        // Names are only ever added.
-        if self.ranks.len() != self.names.queues.len() {
-            let mut ids: Vec<usize> = (0..self.names.queues.len()).collect();
-            ids.sort_unstable_by_key(|&index| &self.names.queues[QueueId::from_index(index)]);
-            self.ranks = vec![0; ids.len()];
-            for (rank, index) in ids.into_iter().enumerate() {
-                self.ranks[index] = rank;
-            }
+    /// Remembers that the heap of a ClusterQueue is empty, if the last has left it outside of a cycle.
+    pub(crate) fn note_left(&mut self, queue: QueueId) {
+        let record = &mut self.queues[queue];
+        if !record.pending.has_active() && std::mem::take(&mut record.is_waiting) {
+            let name = &self.names.queues[queue];
+            self.waiting.take(|(other, _)| other.cmp(name));
         }
-        let mut waiting: Vec<QueueId> = self.waiting.iter().copied().collect();
-        waiting.sort_unstable_by_key(|queue| self.ranks[queue.index()]);
-        waiting
+    }
+
+    /// The same for all that the heads of a cycle have left.
+    pub(crate) fn note_all_left(&mut self) {
+        let queues = &mut self.queues;
+        self.waiting.retain(|&(_, queue)| {
+            let record = &mut queues[queue];
+            record.is_waiting = record.pending.has_active();
+            record.is_waiting
+        });
     }
 
     /// Declared quotas by flavor-resource.

@@ -37,6 +37,8 @@ pub struct QueueRecord {
     pub terminating: bool,
     /// Its pending workloads.
     pub pending: Pending,
+    /// Does it stand among those that wait?
+    pub is_waiting: bool,
     /// The workloads that hold its quota.
     pub candidates: Candidates,
     /// How many these are.

@@ -1,6 +1,7 @@
 //! Whoever is next, against one who works out all shares of all entries before each decision, word for word as rules/05
 //! §6.3 has it, in random trees.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
@@ -208,7 +209,7 @@ fn change(forest: &mut Forest, entry: &Entry, usage: &[(FlavorResourceId, Amount
 /// entry asks for.
 type Shares = BTreeMap<(NodeId, usize), (Share, bool)>;
 
-fn plainly_next(forest: &mut Forest, gates: Gates, entries: &[Entry], left: &BTreeSet<usize>) -> usize {
+fn plainly_next(forest: &mut Forest, gates: Gates, entries: &[Entry], left: &Sorted<usize>) -> usize {
     let first = *left.first().unwrap();
     let root = forest.root(entries[first].node).unwrap();
     if root == entries[first].node {
@@ -282,7 +283,7 @@ fn the_winner_is_the_one_of_a_tournament_in_which_all_shares_are_new() {
         let (entries, gates) = (std::mem::take(&mut world.entries), world.gates);
         let mut plain = world.forest.clone();
         let mut tournament = Tournament::default();
-        let mut left: BTreeSet<usize> = (0..entries.len()).collect();
+        let mut left = Sorted::from_sorted((0..entries.len()).collect());
         let mut saturates = false;
         while !left.is_empty() {
             if world.dice.once_in(6) {

@@ -368,8 +368,9 @@ impl State {
     pub(crate) fn unqueue(&mut self, id: WorkloadId) {
         if let Some(queue) = self.workloads.get(id).queued_in {
             self.set_queued_in(id, None);
-            self.queues[queue].pending.delete(&mut self.places, id);
-            self.note_waiting(queue);
+            if self.queues[queue].pending.delete(&mut self.places, id) {
+                self.note_left(queue);
+            }
         }
     }
 
