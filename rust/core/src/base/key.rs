@@ -61,7 +61,17 @@ impl Key {
 
     /// In the order of UIDs, and of namespace and name where they are the same, as those of objects without one.
     pub(crate) fn cmp_by_uid(&self, other: &Self) -> Ordering {
+        if self.is_copy(other) {
+            return Ordering::Equal;
+        }
         self.uid().cmp(other.uid()).then_with(|| self.cmp(other))
+    }
+
+    /// The first bytes of the UID as a number. Of two UIDs that differ there, the smaller one has the smaller number.
+    pub(crate) fn uid_prefix(&self) -> u64 {
+        let mut prefix = [0; 8];
+        prefix.iter_mut().zip(self.uid().bytes()).for_each(|(to, from)| *to = from);
+        u64::from_be_bytes(prefix)
     }
 
     /// Have both the same UID, too?
@@ -141,6 +151,16 @@ mod tests {
         for (namespace, name, uid) in [("ns", "name", "name"), ("ns", "name", ""), ("", "", ""), ("ns", "", "uid")] {
             let key = Key::new(namespace, name, uid);
             assert_eq!((key.namespace(), key.name(), key.uid()), (namespace, name, uid));
+        }
+    }
+
+    #[test]
+    fn prefixes_of_uids_are_in_the_order_of_these_where_they_differ() {
+        let uids = ["", "\0", "0a1b2c3", "0a1b2c3d", "0a1b2c3d-4e", "0a1b2c3d-5f", "0a1b2c4", "1", "\u{e9}"];
+        let keys = uids.map(|uid| Key::new("ns", "name", uid));
+        for (a, b) in keys.iter().flat_map(|a| keys.iter().map(move |b| (a, b))) {
+            let by_prefix = a.uid_prefix().cmp(&b.uid_prefix());
+            assert_eq!(by_prefix.then_with(|| a.cmp_by_uid(b)), a.uid().cmp(b.uid()), "{a:?} and {b:?}");
         }
     }
 

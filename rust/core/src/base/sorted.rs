@@ -152,22 +152,30 @@ impl<T: Clone> Sorted<T> {
     }
 }
 
-impl<T: Ord + Clone> Sorted<T> {
-    /// Adds an entry; was it not there before?
-    pub fn insert(&mut self, entry: T) -> bool {
+impl<T: Clone> Sorted<T> {
+    /// Adds an entry in an order of its own, which has to be the same each time; was it not there before?
+    pub fn insert_by(&mut self, entry: T, order: impl Fn(&T, &T) -> Ordering) -> bool {
         match &mut self.0 {
             Layout::One(block) => {
-                let Err(at) = seek(block, |it| it.cmp(&entry)) else { return false };
+                let Err(at) = seek(block, |it| order(it, &entry)) else { return false };
                 if block.len() < BLOCK {
                     block.insert(at, entry);
                     return true;
                 }
-                let many = Many { blocks: vec![Arc::new(std::mem::take(block))], len: BLOCK };
+                let mut many = Many { blocks: vec![Arc::new(std::mem::take(block))], len: BLOCK };
+                many.insert_by(entry, order);
                 self.0 = Layout::Many(Box::new(many));
-                self.insert(entry)
+                true
             }
-            Layout::Many(many) => many.insert(entry),
+            Layout::Many(many) => many.insert_by(entry, order),
         }
+    }
+}
+
+impl<T: Ord + Clone> Sorted<T> {
+    /// Adds an entry; was it not there before?
+    pub fn insert(&mut self, entry: T) -> bool {
+        self.insert_by(entry, T::cmp)
     }
 
     /// Takes an entry out; was it there?
@@ -234,13 +242,11 @@ impl<T: Clone> Many<T> {
         }
         taken
     }
-}
 
-impl<T: Ord + Clone> Many<T> {
-    fn insert(&mut self, entry: T) -> bool {
-        let at = self.block_of(|it| it.cmp(&entry));
+    fn insert_by(&mut self, entry: T, order: impl Fn(&T, &T) -> Ordering) -> bool {
+        let at = self.block_of(|it| order(it, &entry));
         let is_last = at + 1 == self.blocks.len();
-        let Err(place) = seek(&self.blocks[at], |it| it.cmp(&entry)) else { return false };
+        let Err(place) = seek(&self.blocks[at], |it| order(it, &entry)) else { return false };
         let block = Arc::make_mut(&mut self.blocks[at]);
         self.len += 1;
         if block.len() < BLOCK {

@@ -10,14 +10,16 @@ pub use order::{OrderKey, queue_order_timestamp};
 pub use places::Places;
 pub use requeue::{RequeueReason, Returned};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use self::bucket::{Bucket, BucketId, Group, mark_of};
+use self::bucket::{Bucket, BucketId, First, Group, mark_of};
 use self::places::Place;
 use crate::base::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::base::key::Key;
+use crate::base::sorted::Sorted;
 use crate::objects::{QueueingStrategy, Time};
 
 /// How a workload stands in its queue.
@@ -66,15 +68,15 @@ pub struct Pending {
     pub strategy: QueueingStrategy,
     /// Does the LocalQueue go first that has used least (rules/09 §1.5)? Set before anything is queued.
     pub is_usage_based: bool,
-    buckets: BTreeMap<BucketId, Bucket>,
-    /// The first of each bucket in the heap. Usage changes for all workloads of a LocalQueue at once, so those of a
-    /// usage-based queue stand by LocalQueue; otherwise all are under one.
-    firsts: BTreeMap<LocalQueueId, BTreeSet<(OrderKey, BucketId)>>,
+    /// By their ids. An empty one stays if there is no other: its memory serves whoever comes next.
+    buckets: Sorted<Bucket>,
+    /// The first of each bucket in the heap.
+    firsts: Sorted<First>,
     /// In the heap or parked.
     n_waiting: usize,
     n_parked: usize,
     /// Parked alone: a backoff or a condition held them back when they were.
-    held: BTreeSet<OrderKey>,
+    held: Sorted<OrderKey>,
     inflight: Option<WorkloadId>,
     /// Shapes that failed since the last flush, with the reason to write on those parked with them.
     parked_shapes: FxHashMap<ShapeId, &'static str>,
@@ -90,11 +92,11 @@ impl Default for Pending {
         Self {
             strategy: QueueingStrategy::default(),
             is_usage_based: false,
-            buckets: BTreeMap::new(),
-            firsts: BTreeMap::new(),
+            buckets: Sorted::default(),
+            firsts: Sorted::default(),
             n_waiting: 0,
             n_parked: 0,
-            held: BTreeSet::new(),
+            held: Sorted::default(),
             inflight: None,
             parked_shapes: FxHashMap::default(),
             pop_cycle: 0,
@@ -116,6 +118,7 @@ impl Pending {
             not_sticky: !sticky,
             negated_priority: item.priority.saturating_neg(),
             time: item.time,
+            uid_prefix: item.key.uid_prefix(),
             key: item.key.clone(),
             id: item.id,
         }
@@ -124,8 +127,7 @@ impl Pending {
     /// Puts a workload into the heap that stands nowhere.
     fn push_active(&mut self, places: &mut Places, item: &Item) {
         let (bucket, key) = self.give_place(places, item);
-        self.buckets.entry(bucket).or_default().active.insert(key);
-        self.settle_first(bucket);
+        self.change(bucket, |bucket| bucket.active.insert(key));
     }
 
     /// The bucket and the place in the heap that a workload has from now on; it is up to the caller to put it there.
@@ -141,7 +143,7 @@ impl Pending {
     fn park(&mut self, places: &mut Places, item: &Item) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
         if item.backoff_expired {
-            self.buckets.entry(bucket).or_default().parked.insert(key.clone());
+            self.change(bucket, |bucket| bucket.parked.insert(key.clone()));
         } else {
             self.held.insert(key.clone());
         }
@@ -157,7 +159,7 @@ impl Pending {
         if self.held.contains(&place.key) {
             return Some((place, Stands::Held));
         }
-        let bucket = self.buckets.get(&place.bucket)?;
+        let bucket = self.buckets.find(|it| it.id.cmp(&place.bucket))?;
         if bucket.active.keys().contains(&place.key) {
             Some((place, Stands::InHeap))
         } else {
@@ -175,43 +177,41 @@ impl Pending {
             self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
             self.n_parked -= 1;
         }
-        if stood == Stands::Held {
-            self.held.remove(key);
-        } else {
-            self.group(bucket, stood).remove(key);
-            self.settle_first(bucket);
+        match stood {
+            Stands::InHeap => self.change(bucket, |bucket| bucket.active.remove(key)),
+            Stands::Parked => self.change(bucket, |bucket| bucket.parked.remove(key)),
+            Stands::Held => _ = self.held.remove(key),
         }
         self.n_waiting -= 1;
         places.clear(id);
         Some(stood)
     }
 
-    /// Those of a bucket that are in the heap, or those that are parked.
-    fn group(&mut self, bucket: BucketId, stands: Stands) -> &mut Group {
-        let bucket = self.buckets.get_mut(&bucket).expect("the bucket of a place");
-        if stands == Stands::InHeap { &mut bucket.active } else { &mut bucket.parked }
-    }
-
-    /// Keeps the entry of a bucket among the first up to date, and no empty bucket.
-    fn settle_first(&mut self, id: BucketId) {
-        let bucket = self.buckets.get_mut(&id).expect("a bucket that changed");
-        let first = bucket.active.keys().first();
-        if first != bucket.first.as_ref() {
+    /// Changes a bucket, a new one if there is none of this id. Its first in the heap is known afterwards, and an empty
+    /// bucket goes unless there is no other.
+    fn change<T>(&mut self, id: BucketId, change: impl FnOnce(&mut Bucket) -> T) -> T {
+        if self.buckets.find(|it| it.id.cmp(&id)).is_none() {
+            let is_alone_and_empty = self.buckets.len() == 1 && self.buckets.first().is_some_and(Bucket::is_empty);
+            let vacant = if is_alone_and_empty { self.buckets.take(|_| Ordering::Equal) } else { None };
+            let (active, parked) = vacant.map(|it| (it.active, it.parked)).unwrap_or_default();
+            let bucket = Bucket { id, active, parked };
+            self.buckets.insert_by(bucket, |a, b| a.id.cmp(&b.id));
+        }
+        let bucket = self.buckets.find_mut(|it| it.id.cmp(&id)).expect("it is there now");
+        let before = bucket.active.keys().first().cloned();
+        let result = change(bucket);
+        let (after, is_empty) = (bucket.active.keys().first(), bucket.is_empty());
+        if before.as_ref() != after {
             let lane = if self.is_usage_based { id.1 } else { LocalQueueId(0) };
-            let firsts = self.firsts.entry(lane).or_default();
-            if let Some(old) = std::mem::replace(&mut bucket.first, first.cloned()) {
-                firsts.remove(&(old, id));
-            }
-            if let Some(new) = &bucket.first {
-                firsts.insert((new.clone(), id));
-            }
-            if firsts.is_empty() {
-                self.firsts.remove(&lane);
-            }
+            let first = |key| First { lane, key, bucket: id };
+            let after = after.cloned();
+            before.into_iter().for_each(|key| _ = self.firsts.remove(&first(key)));
+            after.into_iter().for_each(|key| _ = self.firsts.insert(first(key)));
         }
-        if bucket.active.keys().is_empty() && bucket.parked.keys().is_empty() {
-            self.buckets.remove(&id);
+        if is_empty && self.buckets.len() > 1 {
+            self.buckets.take(|it| it.id.cmp(&id));
         }
+        result
     }
 
     /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
@@ -242,33 +242,34 @@ impl Pending {
 
     /// The heap in queue order, what LocalQueues have used aside.
     pub fn active(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        let mut keys: Vec<&OrderKey> = self.buckets.values().flat_map(|bucket| bucket.active.keys()).collect();
+        let mut keys: Vec<&OrderKey> = self.buckets.iter().flat_map(|bucket| bucket.active.keys()).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key.id)
     }
 
     /// What is parked, in queue order.
     pub fn inadmissible(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        let parked = self.buckets.values().flat_map(|bucket| bucket.parked.keys());
+        let parked = self.buckets.iter().flat_map(|bucket| bucket.parked.keys());
         let mut keys: Vec<&OrderKey> = parked.chain(&self.held).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key.id)
     }
 
-    fn of_shape(&self, shape: ShapeId) -> impl Iterator<Item = (&BucketId, &Bucket)> {
-        self.buckets.range((Some(shape), LocalQueueId(0))..=(Some(shape), LocalQueueId(u32::MAX)))
+    fn of_shape(&self, shape: ShapeId) -> impl Iterator<Item = &Bucket> {
+        let from = self.buckets.iter_from(move |bucket| bucket.id.0 < Some(shape));
+        from.take_while(move |bucket| bucket.id.0 == Some(shape))
     }
 
     /// The parked workloads of a shape.
     pub(crate) fn parked_of_shape(&self, shape: ShapeId) -> impl Iterator<Item = WorkloadId> + '_ {
-        self.of_shape(shape).flat_map(|(_, bucket)| bucket.parked.keys().iter().map(|key| key.id))
+        self.of_shape(shape).flat_map(|bucket| bucket.parked.keys().iter().map(|key| key.id))
     }
 
     /// Number of workloads, parked ones included, that stand before a place.
     pub(crate) fn n_before(&self, key: &OrderKey) -> usize {
-        let before = |group: &Group| group.keys().range(..key).count();
-        let in_buckets: usize = self.buckets.values().map(|b| before(&b.active) + before(&b.parked)).sum();
-        in_buckets + self.held.range(..key).count()
+        let before = |keys: &Sorted<OrderKey>| keys.count_before(|it| it < key);
+        let in_bucket = |bucket: &Bucket| before(bucket.active.keys()) + before(bucket.parked.keys());
+        self.buckets.iter().map(in_bucket).sum::<usize>() + before(&self.held)
     }
 
     /// Number of workloads in the heap.
@@ -293,7 +294,8 @@ impl Pending {
 
     /// The shapes that were marked, and those of the workloads.
     pub fn shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
-        self.parked_shapes.keys().copied().chain(self.buckets.keys().filter_map(|(shape, _)| *shape))
+        let of_workloads = self.buckets.iter().filter(|bucket| !bucket.is_empty()).filter_map(|bucket| bucket.id.0);
+        self.parked_shapes.keys().copied().chain(of_workloads)
     }
 
     /// Is this workload, as last evaluated, the one that waits for its victims?
@@ -337,8 +339,7 @@ impl Pending {
             arrivals.entry(bucket).or_default().push(key);
         }
         for (bucket, keys) in arrivals {
-            self.buckets.entry(bucket).or_default().active.insert_all(keys);
-            self.settle_first(bucket);
+            self.change(bucket, |bucket| bucket.active.insert_all(keys));
         }
     }
 
@@ -371,11 +372,12 @@ impl Pending {
     }
 
     fn head(&self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
-        let lanes = self.firsts.iter().filter_map(|(&lane, firsts)| Some((lane, &firsts.first()?.0)));
+        let first = self.firsts.first()?;
         if !self.is_usage_based {
-            return lanes.map(|(_, key)| key.id).next();
+            return Some(first.key.id);
         }
-        let heads = lanes.map(|(lane, key)| (usage(lane), key));
+        let next = |last: &&First| self.firsts.iter_from(|it| it.lane <= last.lane).next();
+        let heads = std::iter::successors(Some(first), next).map(|first| (usage(first.lane), &first.key));
         heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, key)| key.id)
     }
 
@@ -417,14 +419,17 @@ impl Pending {
         let Some((place, stands)) = old.and_then(|old| self.find(places, old.id)) else { return };
         let stale = place.key.clone();
         let place = Place { bucket: place.bucket, key: OrderKey { not_sticky: true, ..stale.clone() } };
-        if stands == Stands::Held {
-            self.held.remove(&stale);
-            self.held.insert(place.key.clone());
-        } else {
-            let group = self.group(place.bucket, stands);
+        let replace = |group: &mut Group| {
             group.remove(&stale);
             group.insert(place.key.clone());
-            self.settle_first(place.bucket);
+        };
+        match stands {
+            Stands::InHeap => self.change(place.bucket, |bucket| replace(&mut bucket.active)),
+            Stands::Parked => self.change(place.bucket, |bucket| replace(&mut bucket.parked)),
+            Stands::Held => {
+                self.held.remove(&stale);
+                self.held.insert(place.key.clone());
+            }
         }
         places.put(place);
     }
@@ -433,18 +438,18 @@ impl Pending {
     pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Vec<Parked> {
         let reason = if reason.is_empty() { crate::status::reasons::PENDING_EVALUATION } else { reason };
         self.parked_shapes.insert(shape, reason);
-        let waiting = self.of_shape(shape).filter(|(_, bucket)| !bucket.active.keys().is_empty());
-        let waiting: Vec<BucketId> = waiting.map(|(id, _)| *id).collect();
-        let mut parked = Vec::with_capacity(waiting.len());
+        let waiting = self.of_shape(shape).filter(|bucket| !bucket.active.keys().is_empty());
+        let waiting: Vec<BucketId> = waiting.map(|bucket| bucket.id).collect();
+        let mut told = Vec::with_capacity(waiting.len());
         for id in waiting {
-            let Bucket { active, parked: behind, .. } = self.buckets.get_mut(&id).expect("just found");
-            let (moved, marks) = behind.take_all(active);
+            let (n_moved, marks) = self.change(id, |Bucket { active, parked, .. }| {
+                told.push(active.all());
+                parked.take_all(active)
+            });
             self.content = self.content.wrapping_sub(marks).wrapping_add(marks.wrapping_mul(PARKED));
-            self.n_parked += moved.len();
-            self.settle_first(id);
-            parked.push(moved);
+            self.n_parked += n_moved;
         }
-        parked
+        told
     }
 
     /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).
@@ -459,18 +464,16 @@ impl Pending {
         if self.n_parked == self.held.len() {
             return 0;
         }
-        let parked = self.buckets.iter().filter(|(_, bucket)| !bucket.parked.keys().is_empty()).map(|(id, _)| *id);
+        let parked = self.buckets.iter().filter(|bucket| !bucket.parked.keys().is_empty()).map(|bucket| bucket.id);
         let parked: Vec<BucketId> = parked.collect();
         let mut n_moved = 0;
         for id in parked {
             if !selected(id.1) {
                 continue;
             }
-            let Bucket { active, parked, .. } = self.buckets.get_mut(&id).expect("just found");
-            let (moved, marks) = active.take_all(parked);
-            n_moved += moved.len();
+            let (n_of_bucket, marks) = self.change(id, |Bucket { active, parked, .. }| active.take_all(parked));
+            n_moved += n_of_bucket;
             self.content = self.content.wrapping_sub(marks.wrapping_mul(PARKED)).wrapping_add(marks);
-            self.settle_first(id);
         }
         self.n_parked -= n_moved;
         n_moved

@@ -19,7 +19,9 @@ pub struct OrderKey {
     pub negated_priority: i64,
     /// Queue-order time.
     pub time: Time,
-    /// By UID, and by namespace and name for objects without one.
+    /// By UID, of which the first bytes mostly decide.
+    pub uid_prefix: u64,
+    /// And by namespace and name for objects without one.
     pub key: Key,
     /// The workload; the fields before are unique.
     pub id: WorkloadId,
@@ -27,7 +29,7 @@ pub struct OrderKey {
 
 impl Ord for OrderKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let first = |key: &Self| (key.not_sticky, key.negated_priority, key.time);
+        let first = |key: &Self| (key.not_sticky, key.negated_priority, key.time, key.uid_prefix);
         // The texts stand elsewhere, and are seldom needed.
         let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
         first(self).cmp(&first(other)).then_with(by_uid)
