@@ -159,6 +159,10 @@ impl<T: Clone> Sorted<T> {
             Layout::One(block) => {
                 let Err(at) = seek(block, |it| order(it, &entry)) else { return false };
                 if block.len() < BLOCK {
+                    if block.capacity() == 0 {
+                        // Many lists never have a second entry.
+                        block.reserve_exact(1);
+                    }
                     block.insert(at, entry);
                     return true;
                 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::iter::Peekable;
 
 use smallvec::SmallVec;
@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::{Preemptor, World};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, LocalQueueId, QueueId};
+use crate::base::sorted;
 use crate::objects::config::AdmissionFairSharing;
 use crate::objects::{PreemptionPolicy, Time};
 use crate::state::admission_fair_sharing::local_queue_usage;
@@ -101,9 +102,9 @@ pub(super) struct Allowed<'a> {
 
 enum Keys<'a> {
     /// As kept by the ClusterQueue for the one flavor that is contested.
-    Kept(btree_set::Iter<'a, CandidateKey>),
+    Kept(sorted::Iter<'a, CandidateKey>),
     /// As kept for each flavor; who uses several of them comes up in each.
-    OfSeveral(Vec<Peekable<btree_set::Iter<'a, CandidateKey>>>),
+    OfSeveral(Vec<Peekable<sorted::Iter<'a, CandidateKey>>>),
     /// Sorted for this search.
     Sorted(std::vec::IntoIter<&'a CandidateKey>),
 }
@@ -131,7 +132,7 @@ impl<'a> Iterator for Allowed<'a> {
 
 /// Takes the next of several flavors out of all of them. Kept apart, as it is seldom needed.
 #[inline(never)]
-fn next_of_several<'a>(several: &mut [Peekable<btree_set::Iter<'a, CandidateKey>>]) -> Option<&'a CandidateKey> {
+fn next_of_several<'a>(several: &mut [Peekable<sorted::Iter<'a, CandidateKey>>]) -> Option<&'a CandidateKey> {
     let first = several.iter_mut().filter_map(Peekable::peek).min().copied()?;
     for keys in several {
         keys.next_if(|key| key.id == first.id);

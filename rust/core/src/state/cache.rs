@@ -399,6 +399,7 @@ impl State {
             not_evicted: !is_true(conditions, EVICTED),
             priority: effective_priority(&record.workload, gates),
             reserved: Reverse(reserved),
+            uid_prefix: record.key().uid_prefix(),
             key: record.key().clone(),
             id,
             queue_time: queue_order_timestamp(&record.workload, requeuing, gates),

@@ -2,7 +2,7 @@
 //! flavors that they use, so that a search for one flavor does not walk over those of the others.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, btree_set};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, WorkloadId};
 use crate::base::names::Names;
+use crate::base::sorted::{self, Sorted};
 use crate::workloads::assigned::Charged;
 use crate::workloads::charge::CandidateKey;
 
@@ -31,7 +32,7 @@ pub struct Candidates {
 #[derive(Clone, Debug)]
 struct OfFlavor {
     flavor: FlavorId,
-    keys: BTreeSet<CandidateKey>,
+    keys: Sorted<CandidateKey>,
     /// What they use of it, by priority; kept once there were [`MANY`].
     sums: Option<Box<Sums>>,
 }
@@ -44,7 +45,7 @@ impl Candidates {
         for flavor in flavors(names, &key.uses) {
             let known = self.of_flavors.iter().position(|it| it.flavor == flavor);
             let at = known.unwrap_or_else(|| {
-                self.of_flavors.push(OfFlavor { flavor, keys: BTreeSet::new(), sums: None });
+                self.of_flavors.push(OfFlavor { flavor, keys: Sorted::default(), sums: None });
                 self.of_flavors.len() - 1
             });
             self.of_flavors[at].insert(names, key.clone());
@@ -91,9 +92,9 @@ impl Candidates {
     }
 
     /// Those that use a flavor, in order.
-    pub(crate) fn of_flavor(&self, flavor: FlavorId) -> btree_set::Iter<'_, CandidateKey> {
+    pub(crate) fn of_flavor(&self, flavor: FlavorId) -> sorted::Iter<'_, CandidateKey> {
         let found = self.of_flavors.iter().find(|it| it.flavor == flavor);
-        found.map_or_else(btree_set::Iter::default, |it| it.keys.iter())
+        found.map_or_else(sorted::Iter::default, |it| it.keys.iter())
     }
 
     /// What those of some priorities use of a flavor-resource.
@@ -179,6 +180,7 @@ mod tests {
             not_evicted: true,
             priority,
             reserved: Reverse(Time(0)),
+            uid_prefix: 0,
             key: Key::new("ns", &number.to_string(), ""),
             id: WorkloadId(number),
             queue_time: Time(0),

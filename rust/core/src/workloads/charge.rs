@@ -31,7 +31,9 @@ pub struct CandidateKey {
     pub priority: i64,
     /// The later reservation first.
     pub reserved: Reverse<Time>,
-    /// By UID, and by namespace and name for objects without one.
+    /// By UID, of which the first bytes mostly decide.
+    pub uid_prefix: u64,
+    /// And by namespace and name for objects without one.
     pub key: Key,
     /// The workload; the fields before are unique.
     pub id: WorkloadId,
@@ -43,7 +45,7 @@ pub struct CandidateKey {
 
 impl Ord for CandidateKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let first = |key: &Self| (key.not_evicted, key.priority, key.reserved);
+        let first = |key: &Self| (key.not_evicted, key.priority, key.reserved, key.uid_prefix);
         // The texts stand elsewhere, and are seldom needed.
         let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
         first(self).cmp(&first(other)).then_with(by_uid)
