@@ -185,7 +185,7 @@ fn check_usage_of(state: &State, queue: QueueId) {
         usage.n_admitted += usize::from(charge.admitted);
     }
     for id in state.local_queues.ids() {
-        let Some(usage) = state.queues[queue].usage_of.get(&id) else { continue };
+        let Some(usage) = state.queues[queue].usage_of(id) else { continue };
         let counted = counted.remove(&id).unwrap_or_default();
         assert_eq!((usage.n_reserving, usage.n_admitted), (counted.n_reserving, counted.n_admitted), "{id:?}");
     }

@@ -240,7 +240,7 @@ fn local_queue(state: &State, id: LocalQueueId, counts: &Counts) -> Option<Value
     }
     if let Some(queue) = queue {
         let nothing = LocalUsage::default();
-        let usage = state.queues[queue].usage_of.get(&id).unwrap_or(&nothing);
+        let usage = state.queues[queue].usage_of(id).unwrap_or(&nothing);
         row["reserving"] = json!(usage.n_reserving);
         row["admitted"] = json!(usage.n_admitted);
         let pairs = state.queues[queue].node.into_iter().flat_map(|node| state.forest.quotas(node).keys());

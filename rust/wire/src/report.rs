@@ -164,7 +164,7 @@ pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<
         status["fairSharing"] = local_fair_sharing(account);
     }
     let nothing = LocalUsage::default();
-    let usage = queue.and_then(|queue| queue.usage_of.get(&id)).unwrap_or(&nothing);
+    let usage = queue.and_then(|queue| queue.usage_of(id)).unwrap_or(&nothing);
     let groups: &[ResourceGroup] =
         queue.and_then(|queue| queue.object.as_ref()).map_or(&[], |object| object.resource_groups.as_slice());
     let list = |of: &Usage| {

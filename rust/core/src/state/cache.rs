@@ -12,6 +12,7 @@ use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{CohortId, QueueId, WorkloadId};
 use crate::base::names::Names;
+use crate::base::sorted::Sorted;
 use crate::objects::conditions::{EVICTED, PODS_READY, QUOTA_RESERVED, find_true, is_true};
 use crate::objects::priority::effective_priority;
 use crate::objects::variants::is_variant;
@@ -162,7 +163,7 @@ impl State {
         record.n_reserving = 0;
         record.n_admitted = 0;
         record.admitted_usage = Usage::default();
-        record.usage_of.clear();
+        record.usage_of = Sorted::default();
         self.set_rules(id, QueueRules::default());
         self.owners[node] = None;
         let parent = self.forest.parent(node);

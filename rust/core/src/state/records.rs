@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::assign::rules::RulesId;
 use crate::assign::{QueueRules, Usage};
 use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId, WorkloadId};
+use crate::base::sorted::Sorted;
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
 use crate::queue::Pending;
 use crate::quota::forest::NodeId;
@@ -48,7 +47,7 @@ pub struct QueueRecord {
     /// Usage of those that are Admitted.
     pub admitted_usage: Usage,
     /// What each LocalQueue holds whose workloads ever held quota here.
-    pub usage_of: FxHashMap<LocalQueueId, LocalUsage>,
+    pub(crate) usage_of: Sorted<(LocalQueueId, LocalUsage)>,
     /// The workloads whose admission names it, counted or not.
     pub named_by: IdSet<WorkloadId>,
     /// The LocalQueues that point to it.
@@ -71,10 +70,19 @@ impl QueueRecord {
         self.activeness.as_ref().map_or("", |a| a.status.name())
     }
 
+    /// What a LocalQueue holds, if a workload of it ever held quota here.
+    pub fn usage_of(&self, id: LocalQueueId) -> Option<&LocalUsage> {
+        self.usage_of.find(|it| it.0.cmp(&id)).map(|(_, usage)| usage)
+    }
+
     /// Counts what a workload charges for its LocalQueue and, if it is Admitted, in all; or does so no more.
     pub(crate) fn count_charge(&mut self, charge: &Charge, add: bool) {
         self.n_reserving = if add { self.n_reserving + 1 } else { self.n_reserving - 1 };
-        self.usage_of.entry(charge.local_queue).or_default().count(charge, add);
+        let id = charge.local_queue;
+        if self.usage_of(id).is_none() {
+            self.usage_of.insert_by((id, LocalUsage::default()), |a, b| a.0.cmp(&b.0));
+        }
+        self.usage_of.find_mut(|it| it.0.cmp(&id)).expect("it is there now").1.count(charge, add);
         if charge.admitted {
             count(&mut self.admitted_usage, &mut self.n_admitted, charge, add);
         }

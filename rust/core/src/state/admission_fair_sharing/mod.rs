@@ -142,7 +142,7 @@ impl State {
         let queue = &self.queues[queue];
         let covered = queue.rules.groups.iter().flat_map(|group| &group.covered);
         let mut sums: BTreeMap<&str, i64> = covered.map(|&r| (self.names.resource_text(r), 0)).collect();
-        for &(fr, amount) in queue.usage_of.get(&local_queue).into_iter().flat_map(|usage| usage.admitted.iter()) {
+        for &(fr, amount) in queue.usage_of(local_queue).into_iter().flat_map(|usage| usage.admitted.iter()) {
             let sum = sums.entry(self.names.resource_text(self.names.parts(fr).1)).or_default();
             *sum = sum.saturating_add(amount.get());
         }
