@@ -9,7 +9,7 @@ use kueuecore::engine::Engine;
 use kueuecore::quota::tree::{Column, Row, Tree};
 use kueuecore::state::State;
 use kueuecore::state::queue_counts::LocalUsage;
-use kueuecore::status::stage::is_admitted;
+use kueuecore::status::stage::{has_active_quota_reservation, is_admitted};
 use kueuecore_wire::report;
 
 /// A quarter of what 64 bits hold leaves room for the sums of small worlds: beyond it amounts may saturate, and what is
@@ -212,26 +212,22 @@ fn check_order(state: &State) {
     }
 }
 
-/// Who names a queue is known to it, and nobody else.
+/// Who names a LocalQueue is known to it, and nobody else; whoever has quota is known to its ClusterQueue.
 fn check_belongings(state: &State) {
     let mut of_local_queue: BTreeMap<LocalQueueId, IdSet<WorkloadId>> = BTreeMap::new();
-    let mut naming: BTreeMap<QueueId, IdSet<WorkloadId>> = BTreeMap::new();
     for (id, record) in state.workloads.iter() {
         of_local_queue.entry(record.local_queue).or_default().insert(id);
-        if let Some(admission) = &record.workload.status.admission {
+        let workload = &record.workload;
+        if let Some(admission) = workload.status.admission.as_ref().filter(|_| has_active_quota_reservation(workload)) {
             let queue = state.names.queues.find(&admission.cluster_queue).expect("a name that was met");
-            naming.entry(queue).or_default().insert(id);
+            let is_known = state.queues[queue].uncounted.contains(id) || record.cached_in() == Some(queue);
+            assert!(is_known, "{:?} has quota of {}", record.key(), admission.cluster_queue);
         }
     }
     for (index, record) in state.local_queues.iter().enumerate() {
         let id = LocalQueueId::from_index(index);
         let expected = of_local_queue.remove(&id).unwrap_or_default();
         assert_eq!(record.workloads, expected, "workloads of LocalQueue {:?}", state.names.local_queues[id]);
-    }
-    for (index, record) in state.queues.iter().enumerate() {
-        let id = QueueId::from_index(index);
-        let expected = naming.remove(&id).unwrap_or_default();
-        assert_eq!(record.named_by, expected, "workloads whose admission names {}", state.names.queues[id]);
     }
 }
 

@@ -80,10 +80,6 @@ impl Engine {
         let answer = state.consider(id);
         let record = state.workloads.remove(id);
         state.local_queues[record.local_queue].workloads.remove(id);
-        if let Some(admission) = &record.workload.status.admission {
-            let queue = state.queue(&admission.cluster_queue);
-            state.queues[queue].named_by.remove(id);
-        }
         state.agenda.forget(id);
         state.now = before;
         Ok(answer)

@@ -69,7 +69,6 @@ impl State {
         record.resume = None;
         let key = record.key().clone();
         self.agenda.touch(id);
-        self.follow_admission(id, before.workload.status.admission.as_ref());
         self.unqueue(id);
         let n_before = index(decision.admissions.len());
         decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
@@ -92,11 +91,10 @@ impl State {
         if !has_quota_reservation(&before.workload) {
             self.drop_penalty(before.local_queue, id);
         }
-        let written = self.workloads.get(id).workload.status.admission.clone();
         // One that was released before its write was refused waits already.
         self.unqueue(id);
         *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
-        self.follow_admission(id, written.as_ref());
+        self.note_uncounted(id);
         self.agenda.touch(id);
         if gone {
             return;
@@ -218,12 +216,10 @@ impl State {
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let record = self.workloads.get_mut(entry.workload);
-        let left_over = record.workload.status.admission.clone();
         let mut written = keep_pending(&mut record.workload, entry.reason, entry.message.clone(), requests, now, gates);
         if entry.status == EntryStatus::PreemptionGated {
             written |= block_on_preemption_gates(&mut record.workload, entry.message.clone(), now);
         }
-        self.follow_admission(entry.workload, left_over.as_ref());
         let record = self.workloads.get(entry.workload);
         let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
         decision.events.push(Event {

@@ -16,7 +16,7 @@ use crate::base::sorted::Sorted;
 use crate::objects::conditions::{EVICTED, PODS_READY, QUOTA_RESERVED, find_true, is_true};
 use crate::objects::priority::effective_priority;
 use crate::objects::variants::is_variant;
-use crate::objects::{ClusterQueue, Cohort, Time, Workload};
+use crate::objects::{ClusterQueue, Cohort, Time};
 use crate::pods::totals::{self, Totals, intern_totals};
 use crate::queue::queue_order_timestamp;
 use crate::quota::forest::{NodeId, NodeKind};
@@ -132,8 +132,12 @@ impl State {
         self.queues[id].settled = Some(object);
         self.refresh_activeness(id);
         if is_new {
-            for workload in self.queues[id].named_by.clone().iter() {
-                self.put_cached(workload);
+            for workload in std::mem::take(&mut self.queues[id].uncounted).iter() {
+                let record = self.workloads.find_by_id(workload);
+                let admission = record.and_then(|record| record.workload.status.admission.as_ref());
+                if admission.is_some_and(|admission| admission.cluster_queue == self.names.queues[id]) {
+                    self.put_cached(workload);
+                }
             }
         }
         Ok(id)
@@ -159,6 +163,7 @@ impl State {
         for workload in std::mem::take(&mut record.candidates).workloads() {
             self.unready.remove(&workload);
             self.workloads.get_mut(workload).charge = None;
+            record.uncounted.insert(workload);
         }
         record.n_reserving = 0;
         record.n_admitted = 0;
@@ -277,11 +282,12 @@ impl State {
         }
     }
 
-    /// Does a workload with an admission not count, because it stands for its variants?
-    pub(crate) fn counts_by_variants(&self, workload: &Workload) -> bool {
-        let admission = workload.status.admission.as_ref().filter(|_| !is_variant(workload));
-        let queue = admission.and_then(|admission| self.find_queue(&admission.cluster_queue));
-        queue.is_some_and(|queue| self.has_variants(queue))
+    /// The ClusterQueue, whether there is one or not, of whose quota a workload says that it has some.
+    fn reserved_in(&mut self, id: WorkloadId) -> Option<QueueId> {
+        let workload = &self.workloads.get(id).workload;
+        let admission = workload.status.admission.as_ref().filter(|_| has_active_quota_reservation(workload))?;
+        let name = admission.cluster_queue.clone();
+        Some(self.queue(&name))
     }
 
     /// Are there variants of the workloads of a ClusterQueue?
@@ -303,19 +309,20 @@ impl State {
 
     /// The same where it is known what the admission says.
     pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Assigned>) -> bool {
-        let record = self.workloads.get(workload);
-        let target = if has_active_quota_reservation(&record.workload) && !self.counts_by_variants(&record.workload) {
-            record.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone())
-        } else {
-            None
-        };
-        let Some(target) = target else {
+        let Some(queue) = self.reserved_in(workload) else {
             self.uncache(workload);
             return false;
         };
-        // It stays counted where it was (rules/02 §4.1).
-        let Some(queue) = self.find_queue(&target) else { return false };
+        if self.queues[queue].object.is_none() {
+            // It stays counted where it was (rules/02 §4.1).
+            self.queues[queue].uncounted.insert(workload);
+            return false;
+        }
         self.uncache(workload);
+        if self.has_variants(queue) && !is_variant(&self.workloads.get(workload).workload) {
+            self.queues[queue].uncounted.insert(workload);
+            return false;
+        }
         let record = self.workloads.get(workload);
         // Its pod sets may have changed while a cycle waited, and with them what of the admission counts (rules/07 §6).
         let holds =
@@ -358,6 +365,13 @@ impl State {
             if let Some(node) = self.workloads.get(workload).cached_in().and_then(|queue| self.queues[queue].node) {
                 self.forest.bump_generation(node);
             }
+        }
+    }
+
+    /// A workload whose reservation was taken back as it was before: it counts once its ClusterQueue is new.
+    pub(crate) fn note_uncounted(&mut self, id: WorkloadId) {
+        if let Some(queue) = self.reserved_in(id) {
+            self.queues[queue].uncounted.insert(id);
         }
     }
 

@@ -48,8 +48,9 @@ pub struct QueueRecord {
     pub admitted_usage: Usage,
     /// What each LocalQueue holds whose workloads ever held quota here.
     pub(crate) usage_of: Sorted<(LocalQueueId, LocalUsage)>,
-    /// The workloads whose admission names it, counted or not.
-    pub named_by: IdSet<WorkloadId>,
+    /// Who has a reservation that names it and is not counted: there is no such object, or they stand for their
+    /// variants. Others may have been here.
+    pub uncounted: IdSet<WorkloadId>,
     /// The LocalQueues that point to it.
     pub local_queues: BTreeSet<LocalQueueId>,
     /// Verdicts on its heads that still hold.

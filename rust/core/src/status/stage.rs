@@ -69,7 +69,7 @@ pub fn is_finished(workload: &Workload) -> bool {
 
 /// Does its usage count: reserved, not finished, active?
 #[must_use]
-pub(crate) fn has_active_quota_reservation(workload: &Workload) -> bool {
+pub fn has_active_quota_reservation(workload: &Workload) -> bool {
     has_quota_reservation(workload) && !is_finished(workload) && is_active(workload)
 }
 

@@ -8,7 +8,7 @@ use crate::base::shared::Shared;
 use crate::objects::conditions::{self, find};
 use crate::objects::priority::effective_priority;
 use crate::objects::variants::{ALLOWED_FLAVORS, is_parent, is_variant};
-use crate::objects::{Admission, PodSet, Workload, slices};
+use crate::objects::{PodSet, Workload, slices};
 use crate::pods;
 use crate::pods::devices::Devices;
 use crate::pods::totals::{self, intern_totals};
@@ -23,17 +23,12 @@ impl State {
     pub fn store_workload(&mut self, mut workload: Workload) -> WorkloadId {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
         let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
-        self.store_workload_as(workload, spec)
-    }
-
-    /// The same where its pod sets are shared already; it has none of its own.
-    fn store_workload_as(&mut self, workload: Workload, spec: Arc<Spec>) -> WorkloadId {
         let existing = self.workloads.find(workload.meta.key.namespace(), workload.meta.key.name());
         let local_queue = self.local_queue(workload.meta.key.namespace(), &workload.queue_name);
         self.store_workload_in(existing, workload, spec, local_queue)
     }
 
-    /// The same where it is known whether there is such a workload already.
+    /// The same where its pod sets are shared already and it is known whether there is such a workload.
     pub(crate) fn store_workload_in(
         &mut self,
         existing: Option<WorkloadId>,
@@ -43,22 +38,16 @@ impl State {
     ) -> WorkloadId {
         self.forget_unused_shapes();
         workload.queue_name = self.names.local_queues[local_queue].1.clone();
-        let named = workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
         let id = match existing {
             Some(id) => {
                 let old = self.workloads.get(id);
-                let (old_local_queue, old_named) =
-                    (old.local_queue, old.workload.status.admission.as_ref().map(|a| a.cluster_queue.clone()));
+                let old_local_queue = old.local_queue;
                 if old_local_queue != local_queue {
                     let n_queued = usize::from(old.queued_in.is_some());
                     self.local_queues[old_local_queue].workloads.remove(id);
                     self.local_queues[old_local_queue].n_queued -= n_queued;
                     self.local_queues[local_queue].n_queued += n_queued;
                     self.changed_queues.touch_local_queue(old_local_queue);
-                }
-                if let Some(old_named) = old_named.filter(|old| Some(old) != named.as_ref()) {
-                    let queue = self.queue(&old_named);
-                    self.queues[queue].named_by.remove(id);
                 }
                 let record = self.workloads.get_mut(id);
                 if record.key().is_same(&workload.meta.key) {
@@ -90,10 +79,6 @@ impl State {
         self.agenda.touch(id);
         self.changed_queues.touch_local_queue(local_queue);
         self.local_queues[local_queue].workloads.insert(id);
-        if let Some(named) = named {
-            let queue = self.queue(&named);
-            self.queues[queue].named_by.insert(id);
-        }
         if !has_reserved_totals(&self.workloads.get(id).workload) {
             self.refresh_totals(id);
         }
@@ -206,7 +191,6 @@ impl State {
     /// The same after its status alone was changed in place.
     pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
         self.agenda.touch(id);
-        self.follow_admission(id, old.workload.status.admission.as_ref());
         if !has_reserved_totals(&self.workloads.get(id).workload) {
             if has_reserved_totals(&old.workload) {
                 self.adjust_again(id);
@@ -214,23 +198,6 @@ impl State {
             self.refresh_totals(id);
         }
         self.settle_change(id, old);
-    }
-
-    /// Tells ClusterQueues which workloads' admissions name them, after one changed from `old`.
-    pub(crate) fn follow_admission(&mut self, id: WorkloadId, old: Option<&Shared<Admission>>) {
-        let now = self.workloads.get(id).workload.status.admission.as_ref().map(|a| a.cluster_queue.clone());
-        let before = old.map(|a| &a.cluster_queue);
-        if before == now.as_ref() {
-            return;
-        }
-        if let Some(before) = before {
-            let queue = self.queue(before);
-            self.queues[queue].named_by.remove(id);
-        }
-        if let Some(now) = now {
-            let queue = self.queue(&now);
-            self.queues[queue].named_by.insert(id);
-        }
     }
 
     /// Moves a workload between queue and cache after its object changed from `old` (rules/05 §2.1, §3.1).
@@ -403,10 +370,6 @@ impl State {
         self.local_queues[record.local_queue].workloads.remove(id);
         self.changed_queues.touch_local_queue(record.local_queue);
         self.drop_penalty(record.local_queue, id);
-        if let Some(admission) = &record.workload.status.admission {
-            let queue = self.queue(&admission.cluster_queue);
-            self.queues[queue].named_by.remove(id);
-        }
         true
     }
 }
