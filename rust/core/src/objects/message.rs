@@ -45,6 +45,12 @@ pub enum Message {
     PendingPreemptions(Arc<Message>, usize),
     /// What is said, and that it takes the place of another variant once that has stopped.
     PendingMigration(Arc<Message>),
+    /// A queue is not there, or does not admit.
+    Blocked(Queue, Blocker),
+    /// Somebody gates the admission.
+    GatedBy(Arc<str>),
+    /// The namespace is not there.
+    NamespaceMissing(Arc<str>),
     /// Preempted for another workload.
     Preempted(Arc<Preemption>),
     /// The same, with the priorities of both.
@@ -64,7 +70,10 @@ impl Message {
         Some(match (self, other) {
             (Text(a), Text(b)) => a == b,
             (Text(_), _) | (_, Text(_)) => return None,
-            (QuotaReserved(a), QuotaReserved(b)) => a == b,
+            (QuotaReserved(a), QuotaReserved(b))
+            | (GatedBy(a), GatedBy(b))
+            | (NamespaceMissing(a), NamespaceMissing(b)) => a == b,
+            (Blocked(a, x), Blocked(b, y)) => (a, x) == (b, y),
             (QuotaReservedAfter { queue: a, wait_ns: x }, QuotaReservedAfter { queue: b, wait_ns: y })
             | (AdmittedBy { queue: a, wait_ns: x }, AdmittedBy { queue: b, wait_ns: y }) => {
                 // Waits are said in whole seconds.
@@ -85,6 +94,28 @@ impl Message {
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         })
     }
+}
+
+/// A queue that a workload needs, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Its LocalQueue.
+    Local(Arc<str>),
+    /// The ClusterQueue of that.
+    Cluster(Arc<str>),
+}
+
+/// What is the matter with a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocker {
+    /// There is none of that name.
+    Missing,
+    /// It does not admit.
+    Inactive,
+    /// It is being deleted or was, and a reservation waits for checks.
+    Gone,
+    /// It is stopped, and a reservation waits for checks.
+    Stopped,
 }
 
 /// Why flavors can't be assigned.

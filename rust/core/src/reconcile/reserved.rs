@@ -2,6 +2,7 @@
 
 use crate::base::gates::Gate;
 use crate::objects::conditions::{self, find_true};
+use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::variants::is_variant;
 use crate::objects::{CheckState, StopPolicy, Time, Workload};
 use crate::status::checks::describe_checks;
@@ -46,9 +47,9 @@ impl Pass<'_> {
         if is_admitted(workload) {
             return self.drain(workload, policy, reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped");
         }
-        let name = workload.queue_name.clone();
         let gone = self.local_queue.is_none_or(|queue| queue.meta.deleting);
-        self.cancel_reservation(workload, gone, policy, &format!("LocalQueue {name}"))
+        let queue = Queue::Local(workload.queue_name.shared());
+        self.cancel_reservation(workload, gone, policy, queue)
     }
 
     fn follow_cluster_queue(&mut self, workload: &mut Workload) -> bool {
@@ -57,8 +58,7 @@ impl Pass<'_> {
             return self.drain(workload, policy, reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped");
         }
         let gone = self.cluster_queue.is_none_or(|(_, queue)| queue.meta.deleting);
-        let name = format!("ClusterQueue {}", self.cluster_queue_name);
-        self.cancel_reservation(workload, gone, policy, &name)
+        self.cancel_reservation(workload, gone, policy, Queue::Cluster(self.cluster_queue_name.into()))
     }
 
     /// An admitted workload runs on, unless its queue is drained.
@@ -77,17 +77,17 @@ impl Pass<'_> {
     }
 
     /// A workload that waits for checks loses its quota with its queue, without an eviction.
-    fn cancel_reservation(&mut self, workload: &mut Workload, gone: bool, policy: StopPolicy, queue: &str) -> bool {
-        let (reason, message) = if gone {
-            (reasons::MISCONFIGURED, format!("{queue} is terminating or missing"))
+    fn cancel_reservation(&mut self, workload: &mut Workload, gone: bool, policy: StopPolicy, queue: Queue) -> bool {
+        let (reason, blocker) = if gone {
+            (reasons::MISCONFIGURED, Blocker::Gone)
         } else if policy != StopPolicy::None {
-            (reasons::SUSPENDED, format!("{queue} is stopped"))
+            (reasons::SUSPENDED, Blocker::Stopped)
         } else {
             return false;
         };
         let gates = self.state.config.gates;
         let reason = reasons::unadmitted(reason, reasons::INADMISSIBLE, gates);
-        unset_quota_reservation(workload, reason, message, self.now, gates);
+        unset_quota_reservation(workload, reason, Message::Blocked(queue, blocker), self.now, gates);
         true
     }
 

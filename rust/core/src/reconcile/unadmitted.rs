@@ -3,7 +3,7 @@
 use crate::base::gates::Gate;
 use crate::base::text::Text;
 use crate::objects::conditions::{self, find};
-use crate::objects::message::Message;
+use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::selectors::selects;
 use crate::objects::{Condition, ConditionStatus, StopPolicy, Workload};
 use crate::status::admissible::admission_gated_by;
@@ -22,7 +22,7 @@ impl Pass<'_> {
         let because = if self.gate(Gate::UnadmittedWorkloadsObservability) {
             self.because(workload)
         } else {
-            self.queue_blocker(workload).map(|(_, message)| (reasons::INADMISSIBLE.into(), message.into()))
+            self.queue_blocker(workload).map(|(_, message)| (reasons::INADMISSIBLE.into(), message))
         };
         if let Some((reason, message)) = because {
             let kind = conditions::QUOTA_RESERVED;
@@ -41,10 +41,10 @@ impl Pass<'_> {
             return told.map(as_told);
         }
         if let Some((reason, message)) = self.queue_blocker(workload).or_else(|| self.misfit(workload)) {
-            return Some((reason.into(), message.into()));
+            return Some((reason.into(), message));
         }
         if let Some(by) = admission_gated_by(workload, self.state.config.gates) {
-            return Some((reasons::ADMISSION_GATED.into(), format!("Admission is gated by: {by}").into()));
+            return Some((reasons::ADMISSION_GATED.into(), Message::GatedBy(by.into())));
         }
         if let Some(reason) = self.parked_reason(told) {
             return Some((reason.into(), messages::BYPASSED.into()));
@@ -58,19 +58,19 @@ impl Pass<'_> {
     }
 
     /// The queue that is missing or does not admit.
-    fn queue_blocker(&self, workload: &Workload) -> Option<(&'static str, String)> {
-        let name = &workload.queue_name;
+    fn queue_blocker(&self, workload: &Workload) -> Option<(&'static str, Message)> {
+        let local = || Queue::Local(workload.queue_name.shared());
+        let cluster = || Queue::Cluster(self.cluster_queue_name.into());
         let Some(local_queue) = self.local_queue else {
-            return Some((reasons::MISCONFIGURED, format!("LocalQueue {name} doesn't exist")));
+            return Some((reasons::MISCONFIGURED, Message::Blocked(local(), Blocker::Missing)));
         };
         if local_queue.stop_policy != StopPolicy::None {
-            return Some((reasons::SUSPENDED, format!("LocalQueue {name} is inactive")));
+            return Some((reasons::SUSPENDED, Message::Blocked(local(), Blocker::Inactive)));
         }
-        let name = self.cluster_queue_name;
         match self.cluster_queue {
-            None => Some((reasons::MISCONFIGURED, format!("ClusterQueue {name} doesn't exist"))),
+            None => Some((reasons::MISCONFIGURED, Message::Blocked(cluster(), Blocker::Missing))),
             Some((queue, _)) if !self.state.queues[queue].is_active() => {
-                Some((reasons::SUSPENDED, messages::inactive(name)))
+                Some((reasons::SUSPENDED, Message::Blocked(cluster(), Blocker::Inactive)))
             }
             Some(_) => None,
         }
@@ -78,15 +78,13 @@ impl Pass<'_> {
 
     /// What of the workload itself does not suit: its namespace, its requests. Unlike in a cycle the pod sets are
     /// taken as applied, without the defaults of LimitRanges.
-    fn misfit(&self, workload: &Workload) -> Option<(&'static str, String)> {
+    fn misfit(&self, workload: &Workload) -> Option<(&'static str, Message)> {
         let (_, queue) = self.cluster_queue?;
         let namespace = workload.meta.key.namespace();
         let message = match self.state.namespace_labels(namespace) {
-            None => messages::namespace_missing(namespace),
-            Some(labels) if !selects(queue.namespace_selector.as_ref(), labels) => {
-                messages::NAMESPACE_MISMATCH.to_owned()
-            }
-            Some(_) => self.record.spec.original_misfit.clone()?,
+            None => Message::NamespaceMissing(namespace.into()),
+            Some(labels) if !selects(queue.namespace_selector.as_ref(), labels) => messages::NAMESPACE_MISMATCH.into(),
+            Some(_) => self.record.spec.original_misfit.clone()?.into(),
         };
         Some((reasons::MISCONFIGURED, message))
     }
@@ -125,7 +123,7 @@ impl Pass<'_> {
                 true
             }
             Some(by) if !told && !self.outranks_gate(workload) => {
-                let message = format!("Admission is gated by: {by}");
+                let message = Message::GatedBy(by.as_str().into());
                 unset_quota_reservation(workload, reasons::ADMISSION_GATED, message, self.now, gates);
                 self.event("Normal", "AdmissionGated", format!("Workload admission is gated by: {by}"));
                 true

@@ -7,7 +7,7 @@ use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
-use crate::objects::message::Message;
+use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
 use crate::objects::variants::{ALLOWED_FLAVORS, allowed_flavors};
@@ -109,11 +109,14 @@ impl State {
             return obstacle(reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.into());
         }
         if self.forest.has_cycle(entry.node) {
-            return obstacle(reasons::SUSPENDED, messages::inactive(&self.names.queues[entry.queue]).into());
+            return obstacle(
+                reasons::SUSPENDED,
+                Message::Blocked(Queue::Cluster(self.names.queues[entry.queue].shared()), Blocker::Inactive),
+            );
         }
         let namespace = workload.meta.key.namespace();
         let Some(labels) = self.namespace_labels(namespace) else {
-            return obstacle(reasons::MISCONFIGURED, messages::namespace_missing(namespace).into());
+            return obstacle(reasons::MISCONFIGURED, Message::NamespaceMissing(namespace.into()));
         };
         let selector = self.queues[entry.queue].settled.as_ref().and_then(|o| o.namespace_selector.as_ref());
         if !selects(selector, labels) {

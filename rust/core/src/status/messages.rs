@@ -9,7 +9,9 @@ use crate::base::ids::ResourceId;
 use crate::base::names::Lexicon;
 use crate::base::text::Text;
 use crate::objects::conditions::{MAX_CONDITION_MESSAGE, truncate};
-use crate::objects::message::{Considered, ConsideredFlavor, Message, Misfit, NoFit, Path, Preemption, Reason, Why};
+use crate::objects::message::{
+    Blocker, Considered, ConsideredFlavor, Message, Misfit, NoFit, Path, Preemption, Queue, Reason, Why,
+};
 use crate::objects::resource_names::quantity_from_value;
 use crate::objects::{Condition, MetaDetails, WorkloadMeta};
 use crate::status::reasons;
@@ -45,16 +47,6 @@ pub(crate) const DEACTIVATED: &str = "The workload is deactivated";
 pub(crate) const BYPASSED: &str = "Bypassed scheduling evaluation because an equivalent workload recently failed";
 /// Not looked at yet, or again.
 pub(crate) const PENDING_EVALUATION: &str = "Workload is pending evaluation in the scheduling queue";
-
-/// `ClusterQueue X is inactive`.
-pub fn inactive(queue: &str) -> String {
-    format!("ClusterQueue {queue} is inactive")
-}
-
-/// The namespace object is missing.
-pub(crate) fn namespace_missing(namespace: &str) -> String {
-    format!("workload namespace \"{namespace}\" does not exist: Namespace \"{namespace}\" not found")
-}
 
 /// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
 pub(crate) fn migrated(uid: &str) -> String {
@@ -116,6 +108,23 @@ impl fmt::Display for Message {
             Message::NoFit(no_fit) => write_no_fit(f, no_fit),
             Message::PendingPreemptions(what, n) => write!(f, "{what}. Pending the preemption of {n} workload(s)"),
             Message::PendingMigration(what) => write!(f, "{what}. Pending the migration of 1 workload(s)"),
+            Message::Blocked(queue, blocker) => {
+                let (kind, name) = match queue {
+                    Queue::Local(name) => ("LocalQueue", name),
+                    Queue::Cluster(name) => ("ClusterQueue", name),
+                };
+                let what = match blocker {
+                    Blocker::Missing => "doesn't exist",
+                    Blocker::Inactive => "is inactive",
+                    Blocker::Gone => "is terminating or missing",
+                    Blocker::Stopped => "is stopped",
+                };
+                write!(f, "{kind} {name} {what}")
+            }
+            Message::GatedBy(by) => write!(f, "Admission is gated by: {by}"),
+            Message::NamespaceMissing(namespace) => {
+                write!(f, "workload namespace \"{namespace}\" does not exist: Namespace \"{namespace}\" not found")
+            }
             Message::Preempted(it) => write_preempted(f, it),
             Message::PreemptedWithPriorities(it) => {
                 write_preempted(f, it)?;

@@ -63,10 +63,10 @@ impl Plans {
 
     /// Forgets those of specs that are not in use, and what no workload has been assigned any more.
     pub fn retain(&mut self, is_used: impl Fn(u64) -> bool) {
-        self.known.retain(|key, _| is_used(key.spec));
-        for planned in self.known.values_mut() {
+        self.known.retain(|key, planned| {
             planned.assigned.retain(|_, assigned| !assigned.is_unused());
-        }
+            is_used(key.spec)
+        });
         self.n_kept = self.known.values().map(|planned| 1 + planned.assigned.len()).sum();
     }
 
