@@ -97,6 +97,30 @@ pub fn workload(name: &str, cpu: &str) -> Workload {
     }
 }
 
+/// Numbers that look random and are always the same: SplitMix64.
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// Less than `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % n as u64).unwrap()
+    }
+
+    /// Once in `n` times.
+    pub fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of these.
+    pub fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
 /// An engine, and what one says to it in tests.
 pub struct World {
     /// The engine.

@@ -98,3 +98,6 @@ impl Plan {
         if end == start.min(n_flavors) { PreemptionMode::Fit } else { best.preemption }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -211,8 +211,8 @@ impl Plan {
 
     /// Was every flavor taken that was looked at, and without borrowing?
     pub(super) fn takes_the_first(&self, found: &Found) -> bool {
-        let n_looked_at: u32 = found.scans.iter().map(|scanned| scanned.end - scanned.start).sum();
-        n_looked_at as usize == found.scans.len() && found.trials.iter().all(|trial| trial.mode() == GranularMode::BEST)
+        found.scans.iter().all(|scanned| scanned.end - scanned.start <= 1)
+            && found.trials.iter().all(|trial| trial.mode() == GranularMode::BEST)
     }
 }
 

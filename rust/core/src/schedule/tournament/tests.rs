@@ -13,31 +13,12 @@ use crate::queue::RequeueReason;
 use crate::quota::forest::NodeKind;
 use crate::quota::tree::Quota;
 use crate::schedule::entry::EntryStatus;
+use crate::testing::Dice;
 
 const N_WORLDS: u64 = 4_000;
 const MAX_LEVELS: usize = 5;
 
-/// SplitMix64.
-struct Dice(u64);
-
 impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % n as u64).unwrap()
-    }
-
-    /// Once in `n` times.
-    fn once_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-
     fn up_to(&mut self, most: usize) -> Amount {
         Amount::new(i64::try_from(self.below(most + 1)).unwrap())
     }
