@@ -10,6 +10,7 @@ use crate::base::sorted::Sorted;
 use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
+use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::variants::{ALLOWED_FLAVORS, allowed_flavors};
 use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World};
@@ -173,26 +174,28 @@ impl State {
     }
 
     /// The assignment of a head with the workloads that it would preempt: at full counts, or else at the largest reduced
-    /// counts that work (rules/03 §9). `nomination` is given when an earlier assignment is worked out anew, with the
+    /// counts that work (rules/03 §9). `plan` is its own, if it has one. `nomination` is given when an earlier assignment is worked out anew, with the
     /// victims of earlier entries gone.
     pub(crate) fn find_assignment(
         &mut self,
         entry: &Entry,
+        plan: Option<&Arc<Plan>>,
         nomination: Option<&Nomination>,
         victims: &mut Victims,
     ) -> (Assignment, Vec<Target>) {
         let slice = self.replaced_slice(entry.queue, entry.workload, victims.in_tree(entry.tree));
-        let plan = if nomination.is_none() && slice.is_none() { self.plan(entry.queue, entry.workload) } else { None };
         self.look_without(victims, entry.tree, &[], |state, tree| {
-            state.search_assignment(entry, (nomination, slice), plan.as_ref(), tree)
+            state.search_assignment(entry, (nomination, slice), plan, tree)
         })
     }
 
-    /// The plan by which a workload gets its flavors in a ClusterQueue; `None`: it may use some only, asks for less than
-    /// its pod sets say, or what they are is looked at each time.
+    /// The plan by which a workload gets its flavors in a ClusterQueue; `None`: it may use some only, replaces
+    /// a slice, asks for less than its pod sets say, or what they are is looked at each time.
     pub fn plan(&mut self, queue: QueueId, workload: WorkloadId) -> Option<Arc<Plan>> {
-        let details = &self.workloads.get(workload).workload.meta.details;
-        if self.gate(Gate::ConcurrentAdmission) && details.annotations.contains_key(ALLOWED_FLAVORS) {
+        let annotations = &self.workloads.get(workload).workload.meta.details.annotations;
+        let says = |gate, annotation| self.gate(gate) && annotations.contains_key(annotation);
+        if says(Gate::ConcurrentAdmission, ALLOWED_FLAVORS) || says(Gate::ElasticJobsViaWorkloadSlices, REPLACEMENT_FOR)
+        {
             return None;
         }
         let Self { workloads, queues, names, flavors, config, .. } = self;

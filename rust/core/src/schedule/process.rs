@@ -116,7 +116,7 @@ impl State {
         }
         self.workloads.get_mut(entry.workload).resume = None;
         self.hide_victims(&mut cycle.victims, entry.tree);
-        let (mut assignment, targets) = self.find_assignment(entry, Some(&nomination), &mut cycle.victims);
+        let (mut assignment, targets) = self.find_assignment(entry, None, Some(&nomination), &mut cycle.victims);
         assignment.defer_fit();
         let record = self.workloads.get(entry.workload);
         let message = assign::messages::assignment(&self.names, &assignment, &record.spec.original);

@@ -1,62 +1,60 @@
 //! Verdicts that still hold: a head is evaluated again only once something has changed on which its verdict depended.
 //!
 //! A verdict follows from the quota tree with its usage and its candidates for preemption
-//! ([`crate::quota::forest::Forest::version`]), from settings (the ClusterQueue's own rules, ResourceFlavors), and from the head.
+//! ([`crate::quota::forest::Forest::version`]), from the ClusterQueue's own rules and ResourceFlavors, which its plan has, and from the head. Heads without a plan are few, and are evaluated each time.
 //! Those come again that stay in their heaps: the heads of StrictFIFO queues, and whoever waits for its victims.
 
 use std::sync::Arc;
 
-use crate::assign::{self, Mode, ScanProgress};
-use crate::objects::slices::REPLACEMENT_FOR;
-use crate::objects::variants::ALLOWED_FLAVORS;
+use crate::assign::plan::Plan;
+use crate::assign::{self, Mode};
 use crate::schedule::entry::Entry;
 use crate::schedule::round::Cycle;
 use crate::state::State;
-use crate::state::verdicts::{Question, Verdict};
+use crate::state::verdicts::{Known, Question, Verdict};
 
 impl State {
     /// The verdict on a head, on the usage at the start of a cycle: the one before, where that still holds.
     pub(crate) fn verdict(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
         self.drop_outdated_progress(entry);
         cycle.mark(&mut self.forest, entry.tree);
-        let versions = (self.forest.version(entry.tree), self.settings_version);
-        let question = self.question(entry);
-        if let Some(question) = &question
-            && let Some(known) = self.queues[entry.queue].verdicts.find(versions, question)
+        let plan = self.plan(entry.queue, entry.workload);
+        let version = self.forest.version(entry.tree);
+        let comes_again = plan.as_ref().filter(|_| !self.depends_on_more(entry));
+        if let Some(plan) = comes_again
+            && let Some(known) = self.queues[entry.queue].verdicts.find(version, self.question(entry, plan))
         {
             return known.clone();
         }
-        let verdict = self.evaluate(entry, cycle);
+        let verdict = self.evaluate(entry, plan.as_ref(), cycle);
         // One that fits is admitted, or the tree changes by others that are.
-        if let Some(question) = question.filter(|_| verdict.assignment.mode() != Mode::Fit) {
-            self.queues[entry.queue].verdicts.remember(versions, question, verdict.clone());
+        if let Some(plan) = comes_again
+            && verdict.assignment.mode() != Mode::Fit
+        {
+            let known = Known::new(self.question(entry, plan), verdict.clone());
+            self.queues[entry.queue].verdicts.remember(version, known);
         }
         verdict
     }
 
-    fn evaluate(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
-        let (assignment, targets) = self.find_assignment(entry, None, &mut cycle.victims);
+    fn evaluate(&mut self, entry: &Entry, plan: Option<&Arc<Plan>>, cycle: &mut Cycle) -> Verdict {
+        let (assignment, targets) = self.find_assignment(entry, plan, None, &mut cycle.victims);
         let pod_sets = &self.workloads.get(entry.workload).spec.original;
         let message = assign::messages::assignment(&self.names, &assignment, pod_sets);
         Verdict { assignment: Arc::new(assignment), targets, message }
     }
 
-    /// What is asked about a head; `None`: the verdict depends on more than that.
-    fn question(&self, entry: &Entry) -> Option<Question> {
-        let record = self.workloads.get(entry.workload);
-        let depends_on_more = self.evaluates_always
-            || entry.has_reservation
+    /// Does the verdict depend on more than is asked about a head?
+    fn depends_on_more(&self, entry: &Entry) -> bool {
+        self.evaluates_always
             || self.config.admission_fair_sharing.is_some()
-            || record.workload.meta.details.annotations.contains_key(ALLOWED_FLAVORS)
-            || record.workload.meta.details.annotations.contains_key(REPLACEMENT_FOR)
-            || self.forest.tree(entry.tree).has_saturated();
-        (!depends_on_more).then(|| Question {
-            spec: Arc::clone(&record.spec),
-            totals: Arc::clone(&record.totals),
-            priority: entry.priority,
-            time: entry.time,
-            tried: record.resume.as_ref().map_or_else(ScanProgress::new, |resume| resume.tried.clone()),
-        })
+            || self.forest.tree(entry.tree).has_saturated()
+    }
+
+    /// What is asked about a head.
+    fn question<'a>(&'a self, entry: &Entry, plan: &'a Arc<Plan>) -> Question<'a> {
+        let tried = self.workloads.get(entry.workload).resume.as_ref().map(|resume| &resume.tried);
+        Question { plan, priority: entry.priority, time: entry.time, tried }
     }
 }
 
@@ -84,8 +82,8 @@ mod tests {
     fn is_remembered(world: &mut World) -> bool {
         let state = &mut world.engine.state;
         for queue in state.queues.ids() {
-            for (_, verdict) in &mut state.queues[queue].verdicts.known {
-                verdict.message = MARK.into();
+            for known in &mut state.queues[queue].verdicts.known {
+                known.verdict.message = MARK.into();
             }
         }
         world.cycle().pending.iter().any(|kept| kept.message.text().contains(MARK))

@@ -87,7 +87,6 @@ impl State {
     }
 
     fn put_flavor(&mut self, flavor: ResourceFlavor) {
-        self.settings_version += 1;
         self.workloads.forget_plans();
         let id = self.flavor(&flavor.meta.name);
         let flavor = Arc::new(flavor);
@@ -109,7 +108,6 @@ impl State {
     /// Removes a flavor: the ClusterQueues that name it become inactive.
     pub fn remove_flavor(&mut self, name: &str) -> bool {
         let id = self.names.flavors.find(name);
-        self.settings_version += 1;
         self.workloads.forget_plans();
         let found = id.is_some_and(|id| self.flavors.ensure(id).take().is_some());
         for queue in self.queues_using_flavor(name) {

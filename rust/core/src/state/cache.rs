@@ -20,7 +20,6 @@ use crate::objects::{ClusterQueue, Cohort, Time};
 use crate::pods::totals::{self, Totals, intern_totals};
 use crate::queue::queue_order_timestamp;
 use crate::quota::forest::{NodeId, NodeKind};
-use crate::state::apply::same_spec;
 use crate::state::records::Owner;
 use crate::state::{State, fair_weight};
 use crate::status::activeness::{self, Lookup};
@@ -82,10 +81,6 @@ impl State {
     /// [`CohortHasCycle`]: the quota is stored, the other settings are not taken over.
     pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CohortHasCycle> {
         let id = self.queue(&object.meta.name);
-        // Its status comes back with each write, and says nothing on which a verdict depends.
-        if object.meta.deleting || self.queues[id].settled.as_deref().is_none_or(|old| !same_spec(old, &object)) {
-            self.settings_version += 1;
-        }
         let object = Arc::new(object);
         let is_new = self.queues[id].node.is_none();
         let node = match self.queues[id].node {

@@ -103,8 +103,6 @@ pub struct State {
     pub(crate) agenda: crate::state::agenda::Agenda,
     /// Which queues and cohorts may have another status.
     pub(crate) changed_queues: crate::state::changed_queues::ChangedQueues,
-    /// How often ResourceFlavors and ClusterQueues were changed.
-    pub(crate) settings_version: u64,
     /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
     /// takes longer: for tests.
     pub evaluates_always: bool,
