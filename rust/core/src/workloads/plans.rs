@@ -63,11 +63,14 @@ impl Plans {
 
     /// Forgets those of specs that are not in use, and what no workload has been assigned any more.
     pub fn retain(&mut self, is_used: impl Fn(u64) -> bool) {
+        let mut n_kept = 0;
         self.known.retain(|key, planned| {
             planned.assigned.retain(|_, assigned| !assigned.is_unused());
-            is_used(key.spec)
+            let keeps = is_used(key.spec);
+            n_kept += if keeps { 1 + planned.assigned.len() } else { 0 };
+            keeps
         });
-        self.n_kept = self.known.values().map(|planned| 1 + planned.assigned.len()).sum();
+        self.n_kept = n_kept;
     }
 
     /// How many are kept, with what they have come to.
