@@ -159,9 +159,9 @@ impl<T: Clone> Sorted<T> {
             Layout::One(block) => {
                 let Err(at) = seek(block, |it| order(it, &entry)) else { return false };
                 if block.len() < BLOCK {
-                    if block.capacity() == 0 {
-                        // Many lists never have a second entry.
-                        block.reserve_exact(1);
+                    if block.len() == block.capacity() {
+                        // There are many short lists: they do not double, but grow by a quarter.
+                        block.reserve_exact(block.len() / 4 + 1);
                     }
                     block.insert(at, entry);
                     return true;

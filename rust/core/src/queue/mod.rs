@@ -135,41 +135,41 @@ impl Pending {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
         self.n_waiting += 1;
         self.content = self.content.wrapping_add(mark_of(item.id));
-        places.put(Place { bucket, key: key.clone() });
+        places.put(item.id, Place::new(bucket, &key));
         (bucket, key)
     }
 
     /// Parks a workload that stands nowhere.
     fn park(&mut self, places: &mut Places, item: &Item) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
+        places.put(item.id, Place::new(bucket, &key));
         if item.backoff_expired {
-            self.change(bucket, |bucket| bucket.parked.insert(key.clone()));
+            self.change(bucket, |bucket| bucket.parked.insert(key));
         } else {
-            self.held.insert(key.clone());
+            self.held.insert(key);
         }
         self.n_waiting += 1;
         self.n_parked += 1;
         self.content = self.content.wrapping_add(mark_of(item.id).wrapping_mul(PARKED));
-        places.put(Place { bucket, key });
     }
 
     /// Where in this queue a workload stands, and how, if it does.
-    fn find<'a>(&self, places: &'a Places, id: WorkloadId) -> Option<(&'a Place, Stands)> {
+    fn find(&self, places: &Places, id: WorkloadId) -> Option<(BucketId, OrderKey, Stands)> {
         let place = places.get(id)?;
-        if self.held.contains(&place.key) {
-            return Some((place, Stands::Held));
-        }
-        let bucket = self.buckets.find(|it| it.id.cmp(&place.bucket))?;
-        if bucket.active.keys().contains(&place.key) {
-            Some((place, Stands::InHeap))
+        let (home, key) = (place.bucket, place.key(id));
+        let is_in = |group: &Group| group.keys().contains(&key);
+        let stands = if self.held.contains(&key) {
+            Stands::Held
         } else {
-            bucket.parked.keys().contains(&place.key).then_some((place, Stands::Parked))
-        }
+            let bucket = self.buckets.find(|it| it.id.cmp(&home))?;
+            if is_in(&bucket.active) { Stands::InHeap } else { is_in(&bucket.parked).then_some(Stands::Parked)? }
+        };
+        Some((home, key, stands))
     }
 
     /// Takes a workload out of heap and parked ones; tells where it stood.
     fn take(&mut self, places: &mut Places, id: WorkloadId) -> Option<Stands> {
-        let (&Place { bucket, ref key }, stood) = self.find(places, id)?;
+        let (bucket, key, stood) = self.find(places, id)?;
         let mark = mark_of(id);
         if stood == Stands::InHeap {
             self.content = self.content.wrapping_sub(mark);
@@ -178,9 +178,9 @@ impl Pending {
             self.n_parked -= 1;
         }
         match stood {
-            Stands::InHeap => self.change(bucket, |bucket| bucket.active.remove(key)),
-            Stands::Parked => self.change(bucket, |bucket| bucket.parked.remove(key)),
-            Stands::Held => _ = self.held.remove(key),
+            Stands::InHeap => self.change(bucket, |bucket| bucket.active.remove(&key)),
+            Stands::Parked => self.change(bucket, |bucket| bucket.parked.remove(&key)),
+            Stands::Held => _ = self.held.remove(&key),
         }
         self.n_waiting -= 1;
         places.clear(id);
@@ -222,12 +222,12 @@ impl Pending {
 
     /// Is the workload in the heap?
     pub fn is_active(&self, places: &Places, id: WorkloadId) -> bool {
-        self.find(places, id).is_some_and(|(_, stands)| stands == Stands::InHeap)
+        self.find(places, id).is_some_and(|(.., stands)| stands == Stands::InHeap)
     }
 
     /// Is the workload parked?
     pub fn is_inadmissible(&self, places: &Places, id: WorkloadId) -> bool {
-        self.find(places, id).is_some_and(|(_, stands)| stands != Stands::InHeap)
+        self.find(places, id).is_some_and(|(.., stands)| stands != Stands::InHeap)
     }
 
     /// Is the workload the head that is being decided on?
@@ -416,22 +416,21 @@ impl Pending {
 
     /// Who waited for its victims before does not stand in front any more.
     fn lose_stickiness(&mut self, places: &mut Places, old: Option<Preemptor>) {
-        let Some((place, stands)) = old.and_then(|old| self.find(places, old.id)) else { return };
-        let stale = place.key.clone();
-        let place = Place { bucket: place.bucket, key: OrderKey { not_sticky: true, ..stale.clone() } };
+        let Some((bucket, stale, stands)) = old.and_then(|old| self.find(places, old.id)) else { return };
+        let key = OrderKey { not_sticky: true, ..stale.clone() };
+        places.put(key.id, Place::new(bucket, &key));
         let replace = |group: &mut Group| {
             group.remove(&stale);
-            group.insert(place.key.clone());
+            group.insert(key.clone());
         };
         match stands {
-            Stands::InHeap => self.change(place.bucket, |bucket| replace(&mut bucket.active)),
-            Stands::Parked => self.change(place.bucket, |bucket| replace(&mut bucket.parked)),
+            Stands::InHeap => self.change(bucket, |bucket| replace(&mut bucket.active)),
+            Stands::Parked => self.change(bucket, |bucket| replace(&mut bucket.parked)),
             Stands::Held => {
                 self.held.remove(&stale);
-                self.held.insert(place.key.clone());
+                self.held.insert(key);
             }
         }
-        places.put(place);
     }
 
     /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue.
