@@ -63,7 +63,7 @@ impl Play {
                     .iter()
                     .map(|(_, it)| (it.key().clone(), it.workload.status.clone()))
                     .collect();
-                let mut forgetful = self.engine.clone();
+                let mut forgetful = self.engine.fork();
                 forgetful.state.evaluates_always = true;
                 let decision = self.engine.cycle(self.now);
                 let anew = forgetful.cycle(self.now);
@@ -71,7 +71,7 @@ impl Play {
                 told = of_cycle(&decision);
                 self.hear_of(&decision, &before);
             }
-            "fork" => self.engine = self.engine.clone(),
+            "fork" => self.engine = self.engine.fork(),
             "wait" => {}
             other => panic!("no such move: {other}"),
         }

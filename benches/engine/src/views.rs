@@ -27,9 +27,9 @@ pub fn rows() -> Vec<Row> {
     };
     let fork = |n_admitted: usize| {
         Row::new(format!("Fork/admitted={n_admitted}"), 1, move || {
-            let engine = state(n_admitted);
+            let mut engine = state(n_admitted);
             Box::new(move |_| {
-                let (took, fork) = timed(1, || engine.clone());
+                let (took, fork) = timed(1, || engine.fork());
                 assert_eq!(fork.state.workloads.iter().count(), n_admitted);
                 took
             })

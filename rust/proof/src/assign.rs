@@ -163,7 +163,7 @@ fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet]) -> V
         "count": assigned.count,
         "mode": assigned.mode().as_str(),
         "flavors": flavors,
-        "reasons": words::sorted_reasons(names.lexicon(), &assigned.reasons),
+        "reasons": words::sorted_reasons(&names.lexicon(), &assigned.reasons),
         "error": assigned.error,
         "requests": requests(names, &assigned.requests),
         "attempts": messages::by_flavor_name(names, &assigned.attempts).into_iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
@@ -175,7 +175,7 @@ fn attempt(names: &Names, attempt: &Attempt) -> Value {
         "flavor": names.flavors[attempt.flavor],
         "mode": attempt.mode.as_str(),
         "borrow": attempt.level,
-        "reasons": words::attempt_reasons(names.lexicon(), &attempt.reasons),
+        "reasons": words::attempt_reasons(&names.lexicon(), &attempt.reasons),
         "noFitReason": attempt.no_fit_reason.as_str(),
         "preemptionPossibility": attempt.possibility.map(Possibility::as_str),
     })

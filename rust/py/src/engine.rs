@@ -345,10 +345,10 @@ impl Engine {
         Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
     }
 
-    /// A copy that shares nothing that changes.
+    /// A copy that goes its own way; what neither of the two changes is shared.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
         let copy =
-            run(py, &self.inner, |engine, journal| Kept { engine: Some(engine.clone()), journal: journal.clone() })?;
+            run(py, &self.inner, |engine, journal| Kept { engine: Some(engine.fork()), journal: journal.clone() })?;
         Ok(Self { inner: Mutex::new(copy), keeps_calls: self.keeps_calls })
     }
 

@@ -150,7 +150,7 @@ mod tests {
         names.resource("cpu");
         names.resource("gpu");
         let [cpu, gpu] = MISSING;
-        let texts = attempt_reasons(names.lexicon(), &[gpu.clone(), cpu, gpu]);
+        let texts = attempt_reasons(&names.lexicon(), &[gpu.clone(), cpu, gpu]);
         assert_eq!(texts, ["cpu", "gpu"].map(|name| format!("resource {name} unavailable in ClusterQueue")));
     }
 

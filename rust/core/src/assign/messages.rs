@@ -24,7 +24,7 @@ pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &Shared<Vec<
         }
         misfits.push(Misfit { pod_set: pod_set.index, why: Why::Reasons(pod_set.reasons.clone()) });
     }
-    Message::NoFit(Arc::new(NoFit { pod_sets: pod_sets.clone(), misfits, lexicon: Arc::clone(names.lexicon()) }))
+    Message::NoFit(Arc::new(NoFit { pod_sets: pod_sets.clone(), misfits, lexicon: names.lexicon() }))
 }
 
 /// Attempts in the order of the flavors' names.
@@ -63,6 +63,6 @@ pub(crate) fn quota_reserved(
     if flavors.is_empty() {
         return Message::QuotaReservedAfter { queue, wait_ns };
     }
-    let (pod_sets, lexicon) = (pod_sets.clone(), Arc::clone(names.lexicon()));
+    let (pod_sets, lexicon) = (pod_sets.clone(), names.lexicon());
     Message::QuotaReservedAmong(Arc::new(Considered { queue, wait_ns, pod_sets, flavors, lexicon }))
 }

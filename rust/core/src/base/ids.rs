@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use std::ops::{Deref, Index, IndexMut};
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -125,15 +125,58 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     }
 }
 
-/// A table indexed by an id, in pieces: as it grows nothing in it moves, and little is held in reserve.
+/// A table indexed by an id, in pieces: as it grows nothing in it moves, and little is held in reserve. What was
+/// [shared](IdTable::share) before is copied piece by piece, as somebody writes there.
 #[derive(Clone, Debug)]
 pub struct IdTable<I, T> {
-    pieces: Vec<Vec<T>>,
+    pieces: Vec<Piece<T>>,
     id: PhantomData<I>,
 }
 
 /// So many items make a piece.
-const PIECE: usize = 1024;
+const PIECE: usize = 256;
+
+/// Items that copies share until one of them writes. Who never shares pays for no count of references.
+#[derive(Clone, Debug)]
+enum Piece<T> {
+    Own(Vec<T>),
+    Shared(Arc<Vec<T>>),
+}
+
+impl<T: Clone> Piece<T> {
+    fn share(&mut self) {
+        if let Piece::Own(items) = self {
+            *self = Piece::Shared(Arc::new(std::mem::take(items)));
+        }
+    }
+
+    #[inline]
+    fn items_mut(&mut self) -> &mut Vec<T> {
+        if let Piece::Shared(_) = self {
+            self.own();
+        }
+        let Piece::Own(items) = self else { unreachable!("it was made its own") };
+        items
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn own(&mut self) {
+        if let Piece::Shared(items) = self {
+            *self = Piece::Own(Arc::unwrap_or_clone(std::mem::take(items)));
+        }
+    }
+}
+
+impl<T> Deref for Piece<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        match self {
+            Piece::Own(items) => items,
+            Piece::Shared(items) => items,
+        }
+    }
+}
 
 impl<I, T> Default for IdTable<I, T> {
     fn default() -> Self {
@@ -141,15 +184,20 @@ impl<I, T> Default for IdTable<I, T> {
     }
 }
 
-impl<I: Id, T> IdTable<I, T> {
+impl<I: Id, T: Clone> IdTable<I, T> {
+    /// Has the next copies share all that is there.
+    pub(crate) fn share(&mut self) {
+        self.pieces.iter_mut().for_each(Piece::share);
+    }
+
     /// Appends an item and gives its id.
     pub fn push(&mut self, item: T) -> I {
         let index = self.len();
         if index % PIECE == 0 {
             // A small table is not to take the room of a large one.
-            self.pieces.push(Vec::with_capacity(if index == 0 { 0 } else { PIECE }));
+            self.pieces.push(Piece::Own(Vec::with_capacity(if index == 0 { 0 } else { PIECE })));
         }
-        self.pieces[index / PIECE].push(item);
+        self.pieces[index / PIECE].items_mut().push(item);
         I::from_index(index)
     }
 
@@ -165,7 +213,7 @@ impl<I: Id, T> IdTable<I, T> {
 
     /// All items with their ids, in the order of these.
     pub fn iter(&self) -> impl Iterator<Item = (I, &T)> {
-        self.pieces.iter().flatten().enumerate().map(|(index, item)| (I::from_index(index), item))
+        self.pieces.iter().flat_map(|piece| piece.iter()).enumerate().map(|(index, item)| (I::from_index(index), item))
     }
 
     /// Grows to hold `id`, filling with defaults.
@@ -187,9 +235,9 @@ impl<I: Id, T> Index<I> for IdTable<I, T> {
     }
 }
 
-impl<I: Id, T> IndexMut<I> for IdTable<I, T> {
+impl<I: Id, T: Clone> IndexMut<I> for IdTable<I, T> {
     fn index_mut(&mut self, id: I) -> &mut T {
-        &mut self.pieces[id.index() / PIECE][id.index() % PIECE]
+        &mut self.pieces[id.index() / PIECE].items_mut()[id.index() % PIECE]
     }
 }
 
@@ -232,24 +280,28 @@ fn bit(id: impl Id) -> u32 {
     u32::try_from(id.index()).expect("ids are of 32 bits")
 }
 
-/// Gives each distinct value one id, in order of first sight.
+/// Gives each distinct value one id, in order of first sight. Copies share what they know until one meets another.
+#[derive(Clone, Debug)]
+pub struct Interner<I, T: Hash + Eq>(Arc<Known<I, T>>);
+
 #[derive(Debug)]
-pub struct Interner<I, T: Hash + Eq> {
+struct Known<I, T: Hash + Eq> {
     ids: FxHashMap<T, I>,
+    /// Others may hold them, too, and read what was added.
     values: Arc<Appended<T>>,
 }
 
 impl<I, T: Hash + Eq> Default for Interner<I, T> {
     fn default() -> Self {
-        Self { ids: FxHashMap::default(), values: Arc::default() }
+        Self(Arc::new(Known { ids: FxHashMap::default(), values: Arc::default() }))
     }
 }
 
-/// A clone goes on with ids of its own.
-impl<I: Id, T: Hash + Eq + Clone> Clone for Interner<I, T> {
+/// A copy goes on with ids of its own.
+impl<I: Id, T: Hash + Eq + Clone> Clone for Known<I, T> {
     fn clone(&self) -> Self {
         let values = Appended::default();
-        self.iter().cloned().enumerate().for_each(|(index, value)| values.set(index, value));
+        self.values.iter().cloned().enumerate().for_each(|(index, value)| values.set(index, value));
         Self { ids: self.ids.clone(), values: Arc::new(values) }
     }
 }
@@ -270,13 +322,13 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
         Q: Hash + Eq + ?Sized,
         T: std::borrow::Borrow<Q>,
     {
-        if let Some(&id) = self.ids.get(value) {
+        if let Some(id) = self.find(value) {
             return id;
         }
-        let owned = keep(value);
-        let id = I::from_index(self.ids.len());
-        self.values.set(self.ids.len(), owned.clone());
-        self.ids.insert(owned, id);
+        let Known { ids, values } = Arc::make_mut(&mut self.0);
+        let (owned, id) = (keep(value), I::from_index(ids.len()));
+        values.set(ids.len(), owned.clone());
+        ids.insert(owned, id);
         id
     }
 
@@ -286,67 +338,70 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
         Q: Hash + Eq + ?Sized,
         T: std::borrow::Borrow<Q>,
     {
-        self.ids.get(value).copied()
+        self.0.ids.get(value).copied()
     }
 
     /// All values, in the order in which they were first seen.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.values.iter()
+        self.0.values.iter()
     }
 
-    /// All values by index, also those that are still to come.
-    pub(super) fn values(&self) -> Arc<Appended<T>> {
-        Arc::clone(&self.values)
+    /// All values by index, also those that are still to come unless copies share them by then.
+    pub(super) fn values(&self) -> &Arc<Appended<T>> {
+        &self.0.values
     }
 
     /// Number of values seen.
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.0.ids.len()
     }
 
     /// Was nothing seen yet?
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.0.ids.is_empty()
     }
 }
 
 impl<I: Id, T: Hash + Eq> Index<I> for Interner<I, T> {
     type Output = T;
     fn index(&self, id: I) -> &T {
-        &self.values[id.index()]
+        &self.0.values[id.index()]
     }
 }
 
 /// Gives each distinct value that is in use one id; those of values that are not used any more are given out again.
+/// Copies share the values until one of them changes.
 #[derive(Clone, Debug)]
 pub struct Pool<I, T: Hash + Eq> {
-    ids: FxHashMap<T, I>,
+    ids: Arc<FxHashMap<T, I>>,
     free: Vec<I>,
     n_ids: usize,
 }
 
 impl<I, T: Hash + Eq> Default for Pool<I, T> {
     fn default() -> Self {
-        Self { ids: FxHashMap::default(), free: Vec::new(), n_ids: 0 }
+        Self { ids: Arc::default(), free: Vec::new(), n_ids: 0 }
     }
 }
 
-impl<I: Id + Ord, T: Hash + Eq> Pool<I, T> {
+impl<I: Id + Ord, T: Hash + Eq + Clone> Pool<I, T> {
     /// The id of a value, new if it is not there.
     pub(crate) fn id_of(&mut self, value: T) -> I {
-        let Self { ids, free, n_ids } = self;
-        *ids.entry(value).or_insert_with(|| {
-            free.pop().unwrap_or_else(|| {
-                *n_ids += 1;
-                I::from_index(*n_ids - 1)
-            })
-        })
+        if let Some(&id) = self.ids.get(&value) {
+            return id;
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.n_ids += 1;
+            I::from_index(self.n_ids - 1)
+        });
+        Arc::make_mut(&mut self.ids).insert(value, id);
+        id
     }
 
     /// Forgets the values that are not in use.
     pub fn retain(&mut self, is_used: impl Fn(&T, I) -> bool) {
         let free = &mut self.free;
-        self.ids.retain(|value, id| {
+        Arc::make_mut(&mut self.ids).retain(|value, id| {
             let keeps = is_used(value, *id);
             if !keeps {
                 free.push(*id);
@@ -392,6 +447,43 @@ mod tests {
             [Some(2 * PIECE + 2), Some(0), Some(7), None]
         );
         assert!(table.iter().map(|(id, _)| id.index()).eq(0..=3 * PIECE));
+    }
+
+    #[test]
+    fn what_is_written_does_not_reach_the_copies() {
+        let mut table: IdTable<WorkloadId, usize> = IdTable::default();
+        (0..3 * PIECE + 1).for_each(|n| assert_eq!(table.push(n).index(), n));
+        let at = |table: &IdTable<_, _>, n| table.get(WorkloadId::from_index(n)).copied();
+        let address = |table: &IdTable<_, usize>, n| &raw const table[WorkloadId::from_index(n)];
+        table.share();
+        let mut copy = table.clone();
+        table[WorkloadId(1)] = 7;
+        table.push(8);
+        *table.ensure(WorkloadId::from_index(3 * PIECE + 2)) = 9;
+        let seen = |table: &_| [1, 3 * PIECE, 3 * PIECE + 1, 3 * PIECE + 2].map(|n| at(table, n));
+        assert_eq!(seen(&copy), [Some(1), Some(3 * PIECE), None, None]);
+        assert_eq!(seen(&table), [Some(7), Some(3 * PIECE), Some(8), Some(9)]);
+        assert_eq!(address(&copy, PIECE), address(&table, PIECE), "what nobody writes is shared");
+        let shared = address(&table, PIECE);
+        drop(table);
+        copy[WorkloadId::from_index(PIECE + 1)] = 6;
+        assert_eq!(address(&copy, PIECE), shared, "the last one who shares copies nothing");
+        assert_eq!((at(&copy, PIECE + 1), at(&copy, PIECE + 2)), (Some(6), Some(PIECE + 2)));
+
+        let mut names: Interner<QueueId, String> = Interner::default();
+        names.intern("a");
+        let copy = names.clone();
+        names.intern("a");
+        assert!(Arc::ptr_eq(&copy.0, &names.0), "a name that is known writes nothing");
+        names.intern("b");
+        assert_eq!((copy.find("b"), names.find("b")), (None, Some(QueueId(1))));
+
+        let mut pool: Pool<ShapeId, &str> = Pool::default();
+        pool.id_of("a");
+        let mut copy = pool.clone();
+        assert_eq!((copy.id_of("b"), pool.id_of("c"), copy.id_of("c")), (ShapeId(1), ShapeId(1), ShapeId(2)));
+        pool.retain(|_, _| false);
+        assert_eq!((pool.len(), copy.len()), (0, 3));
     }
 
     #[test]

@@ -20,6 +20,25 @@ pub struct Lexicon {
 }
 
 impl Lexicon {
+    fn of(names: &Names) -> Self {
+        Self {
+            queues: Arc::clone(names.queues.values()),
+            cohorts: Arc::clone(names.cohorts.values()),
+            flavors: Arc::clone(names.flavors.values()),
+            resources: Arc::clone(names.resources.values()),
+            flavor_resources: Arc::clone(names.flavor_resources.values()),
+        }
+    }
+
+    /// Does it know what is added to these names?
+    fn is_of(&self, names: &Names) -> bool {
+        Arc::ptr_eq(&self.queues, names.queues.values())
+            && Arc::ptr_eq(&self.cohorts, names.cohorts.values())
+            && Arc::ptr_eq(&self.flavors, names.flavors.values())
+            && Arc::ptr_eq(&self.resources, names.resources.values())
+            && Arc::ptr_eq(&self.flavor_resources, names.flavor_resources.values())
+    }
+
     /// The name of a ClusterQueue.
     pub fn queue(&self, id: QueueId) -> &str {
         &self.queues[id.index()]
@@ -47,7 +66,7 @@ impl Lexicon {
 }
 
 /// The interners of an engine.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Names {
     /// ClusterQueues.
     pub queues: Interner<QueueId, Text>,
@@ -66,36 +85,18 @@ pub struct Names {
     lexicon: OnceLock<Arc<Lexicon>>,
 }
 
-impl Clone for Names {
-    fn clone(&self) -> Self {
-        Self {
-            queues: self.queues.clone(),
-            cohorts: self.cohorts.clone(),
-            flavors: self.flavors.clone(),
-            namespaces: self.namespaces.clone(),
-            local_queues: self.local_queues.clone(),
-            resources: self.resources.clone(),
-            canonical: self.canonical.clone(),
-            pods: self.pods,
-            flavor_resources: self.flavor_resources.clone(),
-            // Of the lists that were cloned from.
-            lexicon: OnceLock::new(),
-        }
-    }
-}
-
 impl Names {
     /// The names of ids, to be kept.
-    pub fn lexicon(&self) -> &Arc<Lexicon> {
-        self.lexicon.get_or_init(|| {
-            Arc::new(Lexicon {
-                queues: self.queues.values(),
-                cohorts: self.cohorts.values(),
-                flavors: self.flavors.values(),
-                resources: self.resources.values(),
-                flavor_resources: self.flavor_resources.values(),
-            })
-        })
+    pub fn lexicon(&self) -> Arc<Lexicon> {
+        let kept = self.lexicon.get_or_init(|| Arc::new(Lexicon::of(self)));
+        if kept.is_of(self) { Arc::clone(kept) } else { Arc::new(Lexicon::of(self)) }
+    }
+
+    /// After a copy was made both go on with lists of their own, once they meet another name.
+    pub(crate) fn renew_lexicon(&mut self) {
+        if self.lexicon.get().is_some_and(|kept| !kept.is_of(self)) {
+            self.lexicon = OnceLock::new();
+        }
     }
 
     /// The id of a ClusterQueue name.
@@ -201,5 +202,23 @@ mod tests {
         ids.sort_by(|a, b| names.canonical_key(*a).cmp(&names.canonical_key(*b)));
         let sorted: Vec<_> = ids.iter().map(|id| names.resource_text(*id)).collect();
         assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn whoever_keeps_ids_reads_the_names_of_then_whatever_copies_learn() {
+        let mut names = Names::default();
+        let a = names.queue("a");
+        let kept = names.lexicon();
+        let mut copy = names.clone();
+        let (b, other) = (names.queue("b"), copy.queue("other"));
+        assert_eq!(b, other, "each gives out ids of its own");
+        for names in [&mut names, &mut copy] {
+            names.renew_lexicon();
+        }
+        let read = |names: &Names| [a, b].map(|id| names.lexicon().queue(id).to_owned());
+        assert_eq!((read(&names), read(&copy)), (["a", "b"].map(str::to_owned), ["a", "other"].map(str::to_owned)));
+        assert_eq!(kept.queue(a), "a");
+        let later = names.queue("c");
+        assert_eq!(names.lexicon().queue(later), "c");
     }
 }

@@ -92,6 +92,12 @@ impl Engine {
         Self { state: State::new(config), waiting: None }
     }
 
+    /// An engine that knows the same and goes its own way. What neither of the two changes is shared.
+    pub fn fork(&mut self) -> Self {
+        let waiting = self.waiting.as_mut().map(|waiting| Box::new(waiting.fork()));
+        Self { state: self.state.fork(), waiting }
+    }
+
     /// Applies objects, whatever their order: what others depend on goes first. `now` is the time of the change.
     pub fn apply(&mut self, mut objects: Vec<Object>, now: Time) {
         self.state.now = now;

@@ -151,7 +151,7 @@ fn a_cycle_tells_how_many_parked_workloads_are_tried_again_with_heads_or_without
         let (id, now) = (world.id("running"), world.now);
         world.engine.finish(id, "Succeeded", "", now);
     };
-    let mut stopped = World { engine: world.engine.clone(), now: world.now };
+    let mut stopped = World { engine: world.engine.fork(), now: world.now };
     finish(&mut world);
     let tries = world.cycle();
     assert_eq!((tries.unparked, tries.admissions.len()), (2, 1));
@@ -359,4 +359,46 @@ fn usage_of_nothing_in_a_flavor_without_quota_is_charged_beside_that_of_others()
     let tree = state.forest.tree(tree);
     let used: i64 = (0..tree.columns().len()).map(|column| tree.usage(row, column).get()).sum();
     assert_eq!(used, 4_000);
+}
+
+#[test]
+fn a_fork_and_its_original_do_not_see_what_the_other_does() {
+    let mut origin = world();
+    for n in 0..600 {
+        origin.submit(workload(&format!("w{n}"), &format!("{}m", 50 + n % 7)));
+    }
+    origin.cycle();
+    let write_everywhere = |world: &mut World| {
+        world.now = Time(world.now.0 + 1_000_000_000);
+        world.cycle();
+        let (running, now) = (world.id("w0"), world.now);
+        assert!(world.engine.finish(running, "Succeeded", "", now));
+        world.delete(Kind::Workload, "w300");
+        world.submit(workload("new", "9"));
+        world.submit(Workload { priority: Some(3), ..workload("w599", "1") });
+        let in_cohort = ClusterQueue { cohort_name: "cohort".to_owned(), ..cluster_queue("other", "5") };
+        world.apply([
+            Object::Namespace(meta("other")),
+            flavor("other"),
+            Object::Cohort(Cohort { meta: meta("cohort"), ..Cohort::default() }),
+            Object::ClusterQueue(in_cohort),
+            Object::LocalQueue(local_queue("other", "other")),
+        ]);
+        world.change_cluster_queue(|queue| queue.stop_policy = StopPolicy::Hold);
+        world.engine.take_written();
+        world.engine.reconcile(world.now);
+    };
+    let shown = |world: &World| format!("{:?}", world.engine);
+    let mut fork = World { engine: origin.engine.fork(), now: origin.now };
+    let mut second = World { engine: fork.engine.fork(), now: origin.now };
+    let as_it_was = (shown(&origin), shown(&second));
+    write_everywhere(&mut fork);
+    assert!((shown(&origin), shown(&second)) == as_it_was, "what the fork does");
+    let as_it_is = shown(&fork);
+    write_everywhere(&mut origin);
+    assert!((shown(&fork), shown(&second)) == (as_it_is, as_it_was.1), "what the original does");
+    drop(origin);
+    write_everywhere(&mut second);
+    let answers = |world: &mut World| format!("{:?} {:?}", world.cycle(), world.engine.reconcile(world.now));
+    assert_eq!(answers(&mut fork), answers(&mut second), "both have done the same");
 }

@@ -34,6 +34,11 @@ impl Place {
 }
 
 impl Places {
+    /// Has the next copies share the table.
+    pub(crate) fn share_pieces(&mut self) {
+        self.0.share();
+    }
+
     pub(super) fn get(&self, id: WorkloadId) -> Option<&Place> {
         self.0.get(id).and_then(Option::as_ref)
     }

@@ -46,6 +46,7 @@ impl State {
 
     /// Catches up with what has happened since the last cycle. Returns how many parked workloads went back to their heaps.
     fn settle_before_cycle(&mut self) -> usize {
+        self.names.renew_lexicon();
         self.unconfirmed.clear();
         self.replaced_slices.clear();
         self.deliver_writes();

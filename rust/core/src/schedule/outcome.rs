@@ -165,7 +165,7 @@ impl State {
             preemptee_path: self.path_of(target.queue),
             preemptor_priorities: priorities(to),
             preemptee_priorities: priorities(from),
-            lexicon: Arc::clone(self.names.lexicon()),
+            lexicon: self.names.lexicon(),
         });
         let preempted = Preempted {
             key: from.meta.key.clone(),

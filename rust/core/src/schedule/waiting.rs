@@ -26,6 +26,12 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// A copy that goes its own way.
+    pub(crate) fn fork(&mut self) -> Self {
+        let Self { seen, round, entry, slice } = self;
+        Self { seen: seen.fork(), round: round.clone(), entry: *entry, slice: *slice }
+    }
+
     /// The head that waits.
     fn head(&self) -> Key {
         self.seen.workloads.get(self.round.entries[self.entry].workload).key().clone()
@@ -49,7 +55,7 @@ impl State {
         waiting: &mut Option<Box<Waiting>>,
         now: Time,
     ) -> Decision {
-        let seen = self.clone();
+        let seen = self.fork();
         self.take_back(&mut round.cycle);
         self.put_aside(Box::new(Waiting { seen, round, entry, slice }), waiting, now)
     }

@@ -39,7 +39,7 @@ use crate::quota::tree::Quota;
 use crate::state::records::{CohortRecord, FlushRequest, LocalQueueRecord, Owner, QueueRecord, StaleDefaults};
 use crate::workloads::{Record, Workloads};
 
-/// All state of an engine. A clone shares nothing that changes.
+/// All state of an engine. No copy sees what another one writes.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Configuration.
@@ -116,6 +116,13 @@ impl State {
     /// Tables without objects.
     pub(crate) fn new(config: Config) -> Self {
         Self { config, ..Self::default() }
+    }
+
+    /// A copy that shares with this one what neither of them changes.
+    pub(crate) fn fork(&mut self) -> Self {
+        self.workloads.share_pieces();
+        self.places.share_pieces();
+        self.clone()
     }
 
     /// The ClusterQueue or Cohort of a node; `None`: it is gone.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::assign::rules::RulesId;
 use crate::assign::{QueueRules, Usage};
 use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId, WorkloadId};
+use crate::base::shared::Shared;
 use crate::base::sorted::Sorted;
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
 use crate::queue::Pending;
@@ -39,7 +40,7 @@ pub struct QueueRecord {
     /// Does it stand among those that wait?
     pub is_waiting: bool,
     /// The workloads that hold its quota.
-    pub candidates: Candidates,
+    pub candidates: Shared<Candidates>,
     /// How many these are.
     pub n_reserving: usize,
     /// How many of them are Admitted.

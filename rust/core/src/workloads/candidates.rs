@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, WorkloadId};
 use crate::base::names::Names;
+use crate::base::shared::Shared;
 use crate::base::sorted::{self, Sorted};
 use crate::workloads::assigned::Charged;
 use crate::workloads::charge::CandidateKey;
@@ -35,6 +36,12 @@ struct OfFlavor {
     keys: Sorted<CandidateKey>,
     /// What they use of it, by priority; kept once there were [`MANY`].
     sums: Option<Box<Sums>>,
+}
+
+impl Default for Shared<Candidates> {
+    fn default() -> Self {
+        Candidates::default().into()
+    }
 }
 
 type Sums = FxHashMap<(i64, FlavorResourceId), i128>;

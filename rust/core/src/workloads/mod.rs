@@ -118,12 +118,12 @@ impl Record {
 pub struct Workloads {
     slots: IdTable<WorkloadId, Option<Record>>,
     free: Vec<WorkloadId>,
-    by_key: FxHashMap<Key, WorkloadId>,
-    specs: FxHashMap<u64, Vec<Arc<Spec>>>,
+    by_key: Arc<FxHashMap<Key, WorkloadId>>,
+    specs: Arc<FxHashMap<u64, Vec<Arc<Spec>>>>,
     forms: Pool<FormId, Vec<FormKey>>,
     shapes: Pool<ShapeId, ShapeKey>,
     /// Shapes by number of the spec and priority, of workloads that ask for all that their specs say.
-    usual_shapes: FxHashMap<(u64, i64), ShapeId>,
+    usual_shapes: Arc<FxHashMap<(u64, i64), ShapeId>>,
     /// The plans of specs.
     plans: Plans,
     /// How many specs there were.
@@ -162,6 +162,11 @@ struct ShapeKey {
 }
 
 impl Workloads {
+    /// Has the next copies share the table.
+    pub(crate) fn share_pieces(&mut self) {
+        self.slots.share();
+    }
+
     /// The slot of a workload.
     pub fn find(&self, namespace: &str, name: &str) -> Option<WorkloadId> {
         self.by_key.get::<dyn Pair>(&(namespace, name)).copied()
@@ -199,7 +204,7 @@ impl Workloads {
 
     /// Makes room for so many more.
     pub(crate) fn reserve(&mut self, n_workloads: usize) {
-        self.by_key.reserve(n_workloads);
+        Arc::make_mut(&mut self.by_key).reserve(n_workloads);
     }
 
     /// Inserts a new workload. `needs_new_slot`: reuse no slot of a deleted one, which may still be referred to.
@@ -213,14 +218,14 @@ impl Workloads {
             }
             None => self.slots.push(Some(record)),
         };
-        self.by_key.insert(key, id);
+        Arc::make_mut(&mut self.by_key).insert(key, id);
         id
     }
 
     /// Takes a workload out of the table.
     pub fn remove(&mut self, id: WorkloadId) -> Record {
         let record = self.slots[id].take().expect("a workload in the table");
-        self.by_key.remove(record.key());
+        Arc::make_mut(&mut self.by_key).remove(record.key());
         self.free.push(id);
         record
     }
@@ -252,14 +257,14 @@ impl Workloads {
             misfit,
             original_misfit,
         });
-        self.specs.entry(hash).or_default().push(Arc::clone(&spec));
+        Arc::make_mut(&mut self.specs).entry(hash).or_default().push(Arc::clone(&spec));
         spec
     }
 
     /// Forgets what was worked out of pod sets: LimitRanges or RuntimeClasses have changed.
     pub(crate) fn forget_specs(&mut self) {
-        self.specs.clear();
-        self.usual_shapes.clear();
+        self.specs = Arc::default();
+        self.usual_shapes = Arc::default();
         self.plans.clear();
     }
 
@@ -289,8 +294,8 @@ impl Workloads {
         self.slots.iter().filter_map(|(_, slot)| slot.as_ref()).for_each(&mut note);
         others.for_each(&mut note);
         self.shapes.retain(|_, id| used_shapes.contains(&id));
-        self.usual_shapes.clear();
-        self.specs.retain(|_, specs| {
+        self.usual_shapes = Arc::default();
+        Arc::make_mut(&mut self.specs).retain(|_, specs| {
             specs.retain(|spec| Arc::strong_count(spec) > 1);
             !specs.is_empty()
         });
@@ -335,7 +340,7 @@ impl Workloads {
             return known;
         }
         let shape = self.shape(spec, priority, &spec.totals, None);
-        self.usual_shapes.insert(key, shape);
+        Arc::make_mut(&mut self.usual_shapes).insert(key, shape);
         shape
     }
 

@@ -88,7 +88,7 @@ fn happen(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
 
 /// A cycle decides the same on a copy, and leaves the copy's origin alone.
 fn cycle(engine: &mut Engine, now: Time) {
-    let mut fork = engine.clone();
+    let mut fork = engine.fork();
     // What the engine remembers of earlier cycles changes nothing either.
     fork.state.evaluates_always = true;
     let before = quota_rows(&engine.state);
@@ -123,7 +123,7 @@ fn what_if(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
     let workload = draw.workload(engine)?;
     let key = workload.meta.key.clone();
     let before = observe(engine);
-    let mut untouched = engine.clone();
+    let mut untouched = engine.fork();
     match engine.what_if(workload, now) {
         Ok(_) => assert!(
             untouched.state.workloads.find(key.namespace(), key.name()).is_none(),
@@ -132,7 +132,7 @@ fn what_if(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
         Err(WhatIfError::Exists(..)) => assert!(untouched.state.workloads.find(key.namespace(), key.name()).is_some()),
     }
     assert_eq!(observe(engine), before, "an engine that was asked");
-    let mut asked = engine.clone();
+    let mut asked = engine.fork();
     assert_eq!(shown(&asked.cycle(now)), shown(&untouched.cycle(now)), "what is decided after a question");
     assert!(!engine.delete(Kind::Workload, key.namespace(), "no such workload", now));
     Ok(())
