@@ -150,22 +150,19 @@ impl<T: Clone> Piece<T> {
         }
     }
 
-    #[inline]
     fn items_mut(&mut self) -> &mut Vec<T> {
-        if let Piece::Shared(_) = self {
-            self.own();
+        match self {
+            Piece::Own(items) => items,
+            Piece::Shared(items) => unshared(items),
         }
-        let Piece::Own(items) = self else { unreachable!("it was made its own") };
-        items
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn own(&mut self) {
-        if let Piece::Shared(items) = self {
-            *self = Piece::Own(Arc::unwrap_or_clone(std::mem::take(items)));
-        }
-    }
+/// The items, to change: copied, unless nobody has them any more but who asks.
+#[cold]
+#[inline(never)]
+fn unshared<T: Clone>(items: &mut Arc<Vec<T>>) -> &mut Vec<T> {
+    Arc::make_mut(items)
 }
 
 impl<T> Deref for Piece<T> {
