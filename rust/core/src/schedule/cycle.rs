@@ -114,7 +114,11 @@ impl State {
 
     /// Writes what was decided, with all trial usage taken back.
     pub(crate) fn write(&mut self, cycle: &mut Cycle, now: Time) {
-        for assumed in std::mem::take(&mut cycle.assumed) {
+        let assumed = std::mem::take(&mut cycle.assumed);
+        self.unconfirmed.reserve(assumed.len());
+        cycle.decision.admissions.reserve(assumed.len());
+        cycle.decision.events.reserve(assumed.len());
+        for assumed in assumed {
             self.assume(assumed, now, &mut cycle.decision);
         }
         for (old, new) in std::mem::take(&mut cycle.replaced) {

@@ -35,6 +35,8 @@ impl State {
         let mut cycle = Cycle::default();
         let mut entries = Vec::with_capacity(heads.len());
         let mut not_nominated = Vec::new();
+        // Nearly every head has an event.
+        cycle.decision.events.reserve(heads.len());
         for (queue, workload) in heads {
             let mut entry = self.entry(queue, workload);
             match self.obstacle(&entry) {
