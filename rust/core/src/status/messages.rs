@@ -375,16 +375,4 @@ fn job_uid(details: &MetaDetails) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_are_rounded_as_the_float_is() {
-        let halves = (0..60).flat_map(|n| [n, 86_400 * n, 100_003 * n]).map(|n| n * SECOND_NS + SECOND_NS / 2);
-        let near = halves.flat_map(|ns| [ns - SECOND_NS / 2, ns - 1, ns, ns + 1]);
-        let ends = [(1 << 50) - 1, 1 << 50, i64::MAX, i64::MIN, -1, -SECOND_NS / 2];
-        for ns in near.chain(ends) {
-            assert_eq!(seconds(ns), format!("{:.0}", ns as f64 / 1e9), "{ns}");
-        }
-    }
-}
+mod tests;

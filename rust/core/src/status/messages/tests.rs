@@ -1,0 +1,158 @@
+use std::sync::Arc;
+
+use smallvec::smallvec;
+
+use super::*;
+use crate::base::ids::{FlavorId, FlavorResourceId, QueueId};
+use crate::base::key::Key;
+use crate::base::names::Names;
+use crate::objects::PodSet;
+
+#[test]
+fn seconds_are_rounded_as_the_float_is() {
+    let halves = (0..60).flat_map(|n| [n, 86_400 * n, 100_003 * n]).map(|n| n * SECOND_NS + SECOND_NS / 2);
+    let near = halves.flat_map(|ns| [ns - SECOND_NS / 2, ns - 1, ns, ns + 1]);
+    let ends = [(1 << 50) - 1, 1 << 50, i64::MAX, i64::MIN, -1, -SECOND_NS / 2];
+    for ns in near.chain(ends) {
+        assert_eq!(seconds(ns), format!("{:.0}", ns as f64 / 1e9), "{ns}");
+    }
+}
+
+fn names() -> Names {
+    let mut names = Names::default();
+    let (flavor, cpu) = (names.flavors.intern("rf"), names.resource("cpu"));
+    names.flavor_resource(flavor, cpu);
+    for queue in ["cq", "other"] {
+        names.queue(queue);
+    }
+    names.cohorts.intern("root");
+    names
+}
+
+fn missing(milli: i64) -> Reason {
+    Reason::Insufficient { fr: FlavorResourceId(0), missing: Amount::new(milli) }
+}
+
+fn no_fit(names: &Names, reasons: &[Reason]) -> Message {
+    let pod_sets = vec![PodSet { name: "main".to_owned(), ..PodSet::default() }].into();
+    let misfits = smallvec![Misfit { pod_set: 0, why: Why::Reasons(reasons.to_vec()) }];
+    Message::NoFit(Arc::new(NoFit { pod_sets, misfits, lexicon: names.lexicon() }))
+}
+
+fn preemption(names: &Names, uid: &str, queue: u32) -> Arc<Preemption> {
+    let path = |queue| Path { queue: QueueId(queue), cohorts: Some(smallvec![crate::base::ids::CohortId(0)]) };
+    Arc::new(Preemption {
+        preemptor: Key::new("ns", "new", uid),
+        preemptor_details: MetaDetails::default().into(),
+        preemptee: Key::new("ns", "old", "old-uid"),
+        reason: reasons::IN_COHORT_RECLAMATION,
+        preemptor_path: path(queue),
+        preemptee_path: path(1),
+        preemptor_priorities: (7, 5),
+        preemptee_priorities: (0, 0),
+        lexicon: names.lexicon(),
+    })
+}
+
+/// Messages no two of which read the same.
+fn all(names: &Names) -> Vec<Message> {
+    let name = |text: &str| -> Arc<str> { text.into() };
+    let considered = |reasons: &[Reason]| {
+        let flavor = FlavorId(0);
+        let it = ConsideredFlavor { flavor, mode: "Fit", possibility: None, level: 1, reasons: reasons.into() };
+        let pod_sets = vec![PodSet { name: "main".to_owned(), ..PodSet::default() }].into();
+        let (queue, lexicon) = (name("cq"), names.lexicon());
+        Message::QuotaReservedAmong(Arc::new(Considered {
+            queue,
+            wait_ns: 0,
+            pod_sets,
+            flavors: vec![(0, it)],
+            lexicon,
+        }))
+    };
+    let why = || Arc::new(no_fit(names, &[missing(1500)]));
+    let mut all = vec![
+        Message::default(),
+        Message::from("a"),
+        Message::QuotaReserved(name("cq")),
+        Message::QuotaReserved(name("other")),
+        Message::QuotaReservedAfter { queue: name("cq"), wait_ns: SECOND_NS },
+        Message::QuotaReservedAfter { queue: name("cq"), wait_ns: 2 * SECOND_NS },
+        considered(&[]),
+        considered(&[missing(1)]),
+        Message::AdmittedBy { queue: name("cq"), wait_ns: SECOND_NS },
+        Message::AdmittedBy { queue: name("other"), wait_ns: SECOND_NS },
+        no_fit(names, &[missing(1500)]),
+        no_fit(names, &[missing(1500), missing(2500)]),
+        Message::PendingPreemptions(why(), 1),
+        Message::PendingPreemptions(why(), 2),
+        Message::PendingMigration(why()),
+        Message::GatedBy(name("me")),
+        Message::NamespaceMissing(name("ns")),
+        Message::Previously(why()),
+        Message::DeactivatedDueTo(why()),
+    ];
+    for (uid, queue) in [("a", 0), ("a", 1), ("b", 0)] {
+        all.push(Message::Preempted(preemption(names, uid, queue)));
+        all.push(Message::PreemptedWithPriorities(preemption(names, uid, queue)));
+    }
+    all.push(Message::PreemptedFor(preemption(names, "a", 0)));
+    for blocker in [Blocker::Missing, Blocker::Inactive, Blocker::Gone, Blocker::Stopped] {
+        all.extend([Queue::Local(name("q")), Queue::Cluster(name("q"))].map(|queue| Message::Blocked(queue, blocker)));
+    }
+    all
+}
+
+#[test]
+fn two_messages_are_equal_if_they_read_the_same() {
+    let (names, others) = (self::names(), self::names());
+    for (n, message) in all(&names).iter().enumerate() {
+        for (m, (again, elsewhere)) in all(&names).iter().zip(all(&others)).enumerate() {
+            let reads_the_same = message.to_string() == again.to_string();
+            assert_eq!((reads_the_same, message == again, *message == elsewhere), (n == m, n == m, n == m));
+        }
+        let text = Message::from(message.to_string());
+        assert!(*message == text && text == *message && *message != Message::from("something else"));
+    }
+}
+
+#[test]
+fn the_order_of_reasons_and_the_fraction_of_a_second_are_not_read() {
+    let names = names();
+    let (a, b) = (missing(1500), missing(2500));
+    assert_eq!(no_fit(&names, &[a.clone(), b.clone()]), no_fit(&names, &[b, a]));
+    let after = |wait_ns| Message::AdmittedBy { queue: "cq".into(), wait_ns };
+    assert_eq!(after(0), after(1));
+}
+
+#[test]
+fn a_message_is_cut_where_it_is_shown() {
+    let long = Message::GatedBy("x".repeat(2 * MAX_CONDITION_MESSAGE).into());
+    let condition = Condition { message: long.clone(), ..Condition::default() };
+    assert_eq!((condition.text().len(), long.text().len() > MAX_CONDITION_MESSAGE), (MAX_CONDITION_MESSAGE, true));
+    assert!(!long.is_empty() && Message::default().is_empty());
+}
+
+#[test]
+fn words_of_codes() {
+    let names = names();
+    let words = [
+        (
+            no_fit(&names, &[missing(1500)]),
+            "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor rf, 1500m more needed",
+        ),
+        (
+            Message::PreemptedFor(preemption(&names, "a", 0)),
+            "Preempted workload ns/old (UID: old-uid) in ClusterQueue other; preemptor effective priority: 7 (base: 5, boost: 2); \
+             preemptee effective priority: 0 (base: 0, boost: 0)",
+        ),
+        (
+            Message::Preempted(preemption(&names, "a", 0)),
+            "Preempted to accommodate a workload (UID: a, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: \
+             /root/cq; preemptee path: /root/other",
+        ),
+    ];
+    for (message, text) in words {
+        assert_eq!(message.to_string(), text);
+    }
+}
