@@ -176,8 +176,8 @@ impl State {
     }
 
     /// The assignment of a head with the workloads that it would preempt: at full counts, or else at the largest reduced
-    /// counts that work (rules/03 §9). `plan` is its own, if it has one. `nomination` is given when an earlier assignment is worked out anew, with the
-    /// victims of earlier entries gone.
+    /// counts that work (rules/03 §9). `plan` is its own, if it has one. `nomination` is given when an earlier assignment is
+    /// worked out anew, with the victims of earlier entries gone.
     pub(crate) fn find_assignment(
         &mut self,
         entry: &Entry,
