@@ -377,7 +377,7 @@ class Engine:
         return self._core.forget(*workload_key(namespace, name), flag("gone", gone), nanoseconds(now))
 
     def fork(self) -> Engine:
-        """A copy that goes its own way: what happens to one is not seen by the other. What neither changes they share."""
+        """A copy that goes its own way: neither sees what happens to the other. They share what neither changes."""
         copy = Engine.__new__(Engine)
         copy._configuration = self._configuration
         copy._models_readiness = self._models_readiness
