@@ -112,7 +112,8 @@ fn two_messages_are_equal_if_they_read_the_same() {
             assert_eq!((reads_the_same, message == again, *message == elsewhere), (n == m, n == m, n == m));
         }
         let text = Message::from(message.to_string());
-        assert!(*message == text && text == *message && *message != Message::from("something else"));
+        assert_eq!((message, &text), (&text, message));
+        assert_ne!(*message, Message::from("something else"));
     }
 }
 
