@@ -158,7 +158,7 @@ impl<T: Clone> Piece<T> {
     }
 }
 
-/// The items, to change: copied, unless nobody has them any more but who asks.
+/// The items, to change: copied first if others still share them.
 #[cold]
 #[inline(never)]
 fn unshared<T: Clone>(items: &mut Arc<Vec<T>>) -> &mut Vec<T> {

@@ -322,18 +322,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::testing::Dice;
 
-    /// Numbers that look random and are always the same.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, n: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) % n
-        }
-    }
-
-    fn agrees(list: &Sorted<u64>, set: &BTreeSet<u64>, dice: &mut Dice, range: u64) {
+    fn agrees(list: &Sorted<usize>, set: &BTreeSet<usize>, dice: &mut Dice, range: usize) {
         assert_eq!((list.len(), list.is_empty(), list.first()), (set.len(), set.is_empty(), set.first()));
         assert!(list.iter().eq(set));
         for _ in 0..3 {
@@ -353,8 +344,8 @@ mod tests {
     #[test]
     fn a_list_has_what_a_set_has() {
         for seed in 0..24 {
-            let mut dice = Dice(seed);
-            let range = [40, 300, 3_000, 100_000][usize::try_from(seed % 4).expect("small")];
+            let mut dice = Dice(seed as u64);
+            let range = [40, 300, 3_000, 100_000][seed % 4];
             let (mut list, mut set) = (Sorted::default(), BTreeSet::new());
             let mut next = 0;
             for round in 0..60 {
@@ -383,8 +374,8 @@ mod tests {
                     }
                 }
                 if round % 5 == 0 {
-                    let n = [3, 500][usize::try_from(dice.below(2)).expect("small")];
-                    let many: Vec<u64> = (0..dice.below(n)).map(|_| dice.below(range)).collect();
+                    let n = [3, 500][dice.below(2)];
+                    let many: Vec<usize> = (0..dice.below(n)).map(|_| dice.below(range)).collect();
                     set.extend(&many);
                     if round % 10 == 0 {
                         list.extend(many);

@@ -87,7 +87,7 @@ impl Group {
         self.keys.remove(key);
     }
 
-    /// All of the group, to be told.
+    /// All of the group, to be reported.
     pub fn all(&self) -> Parked {
         Parked(self.keys.clone())
     }

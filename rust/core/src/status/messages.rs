@@ -78,11 +78,6 @@ impl Message {
             code => truncate(code.to_string(), limit),
         }
     }
-
-    /// Is there nothing to say?
-    pub fn is_empty(&self) -> bool {
-        matches!(self, Message::Text(text) if text.is_empty())
-    }
 }
 
 impl Condition {

@@ -131,7 +131,6 @@ fn a_message_is_cut_where_it_is_shown() {
     let long = Message::GatedBy("x".repeat(2 * MAX_CONDITION_MESSAGE).into());
     let condition = Condition { message: long.clone(), ..Condition::default() };
     assert_eq!((condition.text().len(), long.text().len() > MAX_CONDITION_MESSAGE), (MAX_CONDITION_MESSAGE, true));
-    assert!(!long.is_empty() && Message::default().is_empty());
 }
 
 #[test]
