@@ -4,6 +4,7 @@
 //! `kueuecore-wire`. Names are still strings: they meet the engine once, in its interners. An absent field is
 //! `None` or empty exactly where Kueue tells absent and empty apart (rules/01).
 
+mod assignments;
 pub mod condition_type;
 pub mod conditions;
 pub mod config;
@@ -18,6 +19,7 @@ pub mod variants;
 mod workload;
 mod workload_meta;
 
+pub use assignments::PodSetAssignments;
 pub use conditions::{Condition, ConditionStatus, Conditions};
 pub use kinds::*;
 pub use pod_set::*;

@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use super::assignments::PodSetAssignments;
 use super::kinds::{ResourceList, StringMap, Time};
 use super::pod_set::PodSet;
 use super::workload_meta::{MetaDetails, WorkloadMeta};
@@ -87,14 +88,13 @@ share_defaults! {
     NO_DETAILS: MetaDetails;
     NO_POD_SETS: Vec<PodSet>;
     NO_NAMES: Vec<String>;
-    NO_ASSIGNMENTS: Vec<PodSetAssignment>;
 }
 
 /// `status.admission`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
     pub cluster_queue: Text,
-    pub pod_set_assignments: Shared<Vec<PodSetAssignment>>,
+    pub pod_set_assignments: PodSetAssignments,
 }
 
 /// One entry of `status.admission.podSetAssignments`.

@@ -117,12 +117,7 @@ pub fn sync_admitted(workload: &mut Workload, now: Time, gates: Gates) -> bool {
 /// Does a pod set wait for its delayed topology assignment?
 #[must_use]
 pub(crate) fn has_topology_pending(workload: &Workload) -> bool {
-    workload.status.admission.as_ref().is_some_and(|admission| {
-        admission
-            .pod_set_assignments
-            .iter()
-            .any(|p| p.topology_assignment.is_empty() && p.delayed_topology_request == "Pending")
-    })
+    workload.status.admission.as_ref().is_some_and(|admission| admission.pod_set_assignments.wait_for_topology())
 }
 
 /// What Admitted ought to say (rules/07 §1), first match.

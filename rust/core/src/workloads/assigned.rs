@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::assign::{Assignment, PodSetAssignment as AssignedPodSet};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, ResourceId};
-use crate::base::names::Names;
-use crate::base::shared::Shared;
-use crate::objects::PodSetAssignment;
+use crate::base::names::{Lexicon, Names};
 use crate::objects::resource_names::quantity_from_value;
+use crate::objects::{PodSetAssignment, PodSetAssignments};
 use crate::pods::totals::Totals;
 use crate::workloads::Spec;
 
@@ -21,7 +22,7 @@ pub struct Assigned {
     /// Number of the spec that it was worked out for.
     pub spec: u64,
     /// As its status tells it.
-    pub told: Shared<Vec<PodSetAssignment>>,
+    pub told: PodSetAssignments,
     /// The same by ids.
     pub totals: Arc<[Totals]>,
     /// What of it is charged.
@@ -32,33 +33,40 @@ impl Assigned {
     /// What an assignment comes to for a workload with these pod sets.
     pub(crate) fn new(names: &mut Names, spec: &Spec, assignment: &Assignment) -> Self {
         let pod_sets = assignment.pod_sets();
-        let told: Vec<_> = pod_sets.iter().map(|it| tell(names, &spec.adjusted[it.index].name, it)).collect();
         let totals: Arc<[Totals]> = pod_sets.iter().map(|pod_set| totals(names, pod_set)).collect();
         let charged = charged_usage(names, &totals);
-        Self { spec: spec.number(), told: told.into(), totals, charged }
+        let told = {
+            let order: SmallVec<[usize; 4]> = pod_sets.iter().map(|pod_set| pod_set.index).collect();
+            let (lexicon, pod_sets, totals) = (names.lexicon(), spec.original.clone(), Arc::clone(&totals));
+            PodSetAssignments::when_read(move || {
+                let pod_sets = order.iter().map(|&index| &pod_sets[index]).zip(totals.iter());
+                pod_sets.map(|(pod_set, totals)| tell(&lexicon, &pod_set.name, totals)).collect()
+            })
+        };
+        Self { spec: spec.number(), told, totals, charged }
     }
 
     /// Has no workload got it any more?
     pub(crate) fn is_unused(&self) -> bool {
-        Arc::strong_count(&self.totals) == 1
+        !self.told.is_shared()
     }
+}
+
+fn tell(lexicon: &Lexicon, name: &str, totals: &Totals) -> PodSetAssignment {
+    let (name, count) = (name.to_owned(), Some(totals.count));
+    let mut told = PodSetAssignment { name, count, ..PodSetAssignment::default() };
+    for &(resource, flavor) in &totals.flavors {
+        let resource_name = lexicon.resource(resource).to_owned();
+        let amount = quantity_from_value(&resource_name, totals.request(resource), false);
+        told.resource_usage.insert(resource_name.clone(), amount);
+        told.flavors.insert(resource_name, lexicon.flavor(flavor).to_owned());
+    }
+    told
 }
 
 /// What a pod set gets of the resource of a choice.
 fn amount(pod_set: &AssignedPodSet, resource: ResourceId) -> i64 {
     pod_set.requests.iter().find(|request| request.0 == resource).map_or(0, |request| request.1)
-}
-
-fn tell(names: &Names, name: &str, pod_set: &AssignedPodSet) -> PodSetAssignment {
-    let (name, count) = (name.to_owned(), Some(pod_set.count));
-    let mut told = PodSetAssignment { name, count, ..PodSetAssignment::default() };
-    for choice in &pod_set.flavors {
-        let resource = names.resource_text(choice.resource).to_owned();
-        let amount = quantity_from_value(&resource, amount(pod_set, choice.resource), false);
-        told.resource_usage.insert(resource.clone(), amount);
-        told.flavors.insert(resource, names.flavors[choice.flavor].clone());
-    }
-    told
 }
 
 /// What [`crate::pods::totals::reserved_totals`] would read in the admission, without its names.

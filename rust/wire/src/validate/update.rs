@@ -185,14 +185,14 @@ fn pod_sets(old: &[PodSet], new: &[PodSet], gates: &Gates) -> Vec<FieldError> {
 
 /// Topology assignments may still be made; nothing else may change.
 fn admission(old: &Admission, new: &Admission, gates: &Gates) -> Vec<FieldError> {
-    let mut old = old.clone();
-    if gates.enabled(Gate::TopologyAwareScheduling) && old.pod_set_assignments.len() == new.pod_set_assignments.len() {
-        for (old, new) in old.pod_set_assignments.iter_mut().zip(new.pod_set_assignments.iter()) {
+    let mut assignments = old.pod_set_assignments.to_vec();
+    if gates.enabled(Gate::TopologyAwareScheduling) && assignments.len() == new.pod_set_assignments.len() {
+        for (old, new) in assignments.iter_mut().zip(new.pod_set_assignments.iter()) {
             old.topology_assignment.clone_from(&new.topology_assignment);
             old.delayed_topology_request.clone_from(&new.delayed_topology_request);
         }
     }
-    if old == *new {
+    if old.cluster_queue == new.cluster_queue && assignments == *new.pod_set_assignments {
         return Vec::new();
     }
     vec![FieldError::invalid("status.admission", encode::admission(new).to_string(), IMMUTABLE)]
