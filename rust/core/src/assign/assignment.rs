@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::plan::{Chosen, Found, Plan, PlanKey};
-use super::pod_set::{FlavorChoice, PodSetAssignment};
+use super::pod_set::{FlavorChoice, Grant, PodSetAssignment};
 use super::{Candidate, Mode, NoFitReason, QueueRules, ScanProgress, Usage, no_fit_reason};
 
 /// The result of an assignment.
@@ -67,6 +69,14 @@ impl Assignment {
         match &self.found {
             Outcome::Planned(plan, found) => plan.unfold(found).into(),
             Outcome::Full(pod_sets) => pod_sets.into(),
+        }
+    }
+
+    /// What the pod sets get.
+    pub(crate) fn grants(&self) -> SmallVec<[Grant; 1]> {
+        match &self.found {
+            Outcome::Planned(plan, found) => plan.grants(found),
+            Outcome::Full(pod_sets) => pod_sets.iter().map(PodSetAssignment::grant).collect(),
         }
     }
 

@@ -37,6 +37,7 @@ pub use attempts::{Attempt, AttemptList};
 pub(crate) use modes::{GranularMode, PreemptionMode};
 pub use modes::{Mode, Possibility};
 pub use partial::search_counts;
+pub(crate) use pod_set::Grant;
 pub use pod_set::{Choices, FlavorChoice, PodSetAssignment, Requests};
 pub use reasons::NoFitReason;
 pub(crate) use scan::requests_topology;

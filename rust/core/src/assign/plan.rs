@@ -8,7 +8,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::modes::{GranularMode, PreemptionMode};
-use super::pod_set::{Choices, FlavorChoice, PodSetAssignment, Requests};
+use super::pod_set::{Choices, FlavorChoice, Grant, PodSetAssignment, Requests};
 use super::rules::RulesId;
 use super::scan::{Request, lacks_topology, requests_of, unsuitable};
 use super::trial::{Ask, Trial};
@@ -207,6 +207,29 @@ impl Plan {
         }
         pod_set.flavors.extend(choices);
         true
+    }
+
+    /// What the pod sets get by an assignment that fits, in short.
+    pub(super) fn grants(&self, found: &Found) -> SmallVec<[Grant; 1]> {
+        let mut scans = found.scans.iter();
+        let mut grants = SmallVec::with_capacity(self.pod_sets.len());
+        for (index, pod_set) in self.pod_sets.iter().enumerate() {
+            let mut grant = Grant { index, count: pod_set.count, choices: SmallVec::new() };
+            for (scan, scanned) in pod_set.scans.iter().zip(&mut scans) {
+                let Some((chosen, _)) = scanned.chosen else {
+                    grant.choices.clear();
+                    break;
+                };
+                let flavor = scan.group(self).flavors[chosen as usize];
+                grant.choices.extend(scan.requests.iter().map(|request| (request.resource, flavor, request.units)));
+            }
+            let goes_on = pod_set.requests.is_empty() || !grant.choices.is_empty();
+            grants.push(grant);
+            if !goes_on {
+                break;
+            }
+        }
+        grants
     }
 
     /// Was every flavor taken that was looked at, and without borrowing?

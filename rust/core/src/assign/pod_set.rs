@@ -47,7 +47,25 @@ pub struct PodSetAssignment {
     pub attempts: AttemptList,
 }
 
+/// What a pod set gets, without the way there.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Grant {
+    /// Index of the pod set.
+    pub index: usize,
+    /// Effective or reduced count.
+    pub count: i32,
+    /// The flavor and the total of each resource that has one.
+    pub choices: SmallVec<[(ResourceId, FlavorId, i64); 4]>,
+}
+
 impl PodSetAssignment {
+    /// What it gets.
+    pub(super) fn grant(&self) -> Grant {
+        let units = |resource| self.requests.iter().find(|request| request.0 == resource).map_or(0, |it| it.1);
+        let choices = self.flavors.iter().map(|it| (it.resource, it.flavor, units(it.resource))).collect();
+        Grant { index: self.index, count: self.count, choices }
+    }
+
     /// The worst mode of its flavors (rules/03 §3).
     pub fn mode(&self) -> Mode {
         if self.error.is_some() {

@@ -42,7 +42,8 @@ impl PodSetAssignments {
 
 impl From<Vec<PodSetAssignment>> for PodSetAssignments {
     fn from(list: Vec<PodSetAssignment>) -> Self {
-        let waits = |it: &PodSetAssignment| it.topology_assignment.is_empty() && it.delayed_topology_request == "Pending";
+        let waits =
+            |it: &PodSetAssignment| it.topology_assignment.is_empty() && it.delayed_topology_request == "Pending";
         let waits_for_topology = list.iter().any(waits);
         Self(Arc::new(Assignments { waits_for_topology, list: LazyLock::new(Box::new(|| list)) }))
     }

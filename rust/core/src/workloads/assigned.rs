@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::assign::{Assignment, PodSetAssignment as AssignedPodSet};
+use crate::assign::{Assignment, Grant};
 use crate::base::amount::Amount;
-use crate::base::ids::{FlavorResourceId, ResourceId};
+use crate::base::ids::FlavorResourceId;
 use crate::base::names::{Lexicon, Names};
 use crate::objects::resource_names::quantity_from_value;
 use crate::objects::{PodSetAssignment, PodSetAssignments};
@@ -32,11 +32,11 @@ pub struct Assigned {
 impl Assigned {
     /// What an assignment comes to for a workload with these pod sets.
     pub(crate) fn new(names: &mut Names, spec: &Spec, assignment: &Assignment) -> Self {
-        let pod_sets = assignment.pod_sets();
-        let totals: Arc<[Totals]> = pod_sets.iter().map(|pod_set| totals(names, pod_set)).collect();
+        let grants = assignment.grants();
+        let totals: Arc<[Totals]> = grants.iter().map(|grant| totals(names, grant)).collect();
         let charged = charged_usage(names, &totals);
         let told = {
-            let order: SmallVec<[usize; 4]> = pod_sets.iter().map(|pod_set| pod_set.index).collect();
+            let order: SmallVec<[usize; 4]> = grants.iter().map(|grant| grant.index).collect();
             let (lexicon, pod_sets, totals) = (names.lexicon(), spec.original.clone(), Arc::clone(&totals));
             PodSetAssignments::when_read(move || {
                 let pod_sets = order.iter().map(|&index| &pod_sets[index]).zip(totals.iter());
@@ -64,19 +64,13 @@ fn tell(lexicon: &Lexicon, name: &str, totals: &Totals) -> PodSetAssignment {
     told
 }
 
-/// What a pod set gets of the resource of a choice.
-fn amount(pod_set: &AssignedPodSet, resource: ResourceId) -> i64 {
-    pod_set.requests.iter().find(|request| request.0 == resource).map_or(0, |request| request.1)
-}
-
 /// What [`crate::pods::totals::reserved_totals`] would read in the admission, without its names.
-fn totals(names: &Names, pod_set: &AssignedPodSet) -> Totals {
-    let choices = || pod_set.flavors.iter();
-    let mut requests: Vec<_> = choices().map(|it| (it.resource, amount(pod_set, it.resource))).collect();
+fn totals(names: &Names, grant: &Grant) -> Totals {
+    let mut requests: Vec<_> = grant.choices.iter().map(|&(resource, _, units)| (resource, units)).collect();
     requests.sort_by(|a, b| names.canonical_key(a.0).cmp(&names.canonical_key(b.0)));
-    let mut flavors: Vec<_> = choices().map(|it| (it.resource, it.flavor)).collect();
+    let mut flavors: Vec<_> = grant.choices.iter().map(|&(resource, flavor, _)| (resource, flavor)).collect();
     flavors.sort_by(|a, b| names.resource_text(a.0).cmp(names.resource_text(b.0)));
-    Totals { count: pod_set.count, requests, flavors }
+    Totals { count: grant.count, requests, flavors }
 }
 
 /// What totals charge: the resources that have a flavor (rules/01 §7.4).

@@ -215,6 +215,7 @@ fn by_a_plan_a_workload_is_assigned_what_it_is_without_one() {
         let expected = assign(&context, &mut again.clone(), &candidate, None, &mut Anything(seed));
         let found = Arc::new(plan).assign(&mut tree, row, resume.as_ref(), &mut Anything(seed));
         assert_eq!(found, expected, "world {seed}");
+        assert_eq!(found.grants(), expected.grants(), "world {seed}");
         let is_passed_over = |attempt: &crate::assign::Attempt| attempt.mode != Mode::Fit || attempt.level > 0;
         let passes_over = expected.pod_sets().iter().flat_map(|it| &it.attempts).any(is_passed_over);
         assert!(!(passes_over && found.takes_the_first()), "world {seed}");
