@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kueuecore.conformance.runs_by_reference import cycle, cycles, trace
+from kueuecore.conformance.topology_by_reference import KINDS as TOPOLOGY
 from kueuecore.reference import conditions, pods, preempt, quantity, reconcile, share, times, totals
 from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.assign import Assigner, Assignment, FlavorChoice, Mode, PodSetAssignment, Way, requests_of
@@ -55,6 +56,7 @@ def answer(case: Mapping[str, Any]) -> Json:
         "usage": _usage,
         "validate_limit_range": _validate_limit_range,
         "validate_resources": _validate_resources,
+        **TOPOLOGY,
     }
     if case["kind"] not in kinds:
         raise NotImplementedError(f"cases of kind {case['kind']}")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from kueuecore.reference import quantity
 from kueuecore.reference.settings import Json
 
-CLUSTER_SCOPED = ("AdmissionCheck", "ClusterQueue", "Cohort", "Namespace", "ResourceFlavor", "RuntimeClass")
+CLUSTER_SCOPED = (
+    *("AdmissionCheck", "ClusterQueue", "Cohort", "Namespace", "Node", "ResourceFlavor", "RuntimeClass", "Topology"),
+)
 
 FlavorResource = tuple[str, str]
 """A flavor and a resource: what quota is counted in (rules/02)."""

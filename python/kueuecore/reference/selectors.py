@@ -67,3 +67,13 @@ def matches_node(pod: Json, labels: Mapping[str, str]) -> bool:
     ]
     # A term without a word on this flavor allows every flavor.
     return not all(terms) or not terms or any(all(_matches(e, labels) for e in term) for term in terms)
+
+
+def matches_term(term: Json, node: Json) -> bool:
+    """Does a term of a node selector match a node? One that is empty matches nothing (rules/08 §4.7)."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    named = {"metadata.name": node["metadata"]["name"]}
+    matches = all(_matches(e, node["metadata"]["labels"]) for e in expressions) and all(
+        _matches(f, named) for f in fields
+    )
+    return bool(expressions or fields) and matches

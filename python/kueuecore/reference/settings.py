@@ -14,9 +14,14 @@ Json: TypeAlias = dict[str, Any]
 _OFF = (
     "ConcurrentAdmission",
     "DisableWaitForPodsReady",
+    "ElasticJobsViaWorkloadSlicesWithTAS",
     "MultiKueueOrchestratedPreemption",
     "PrioritizePreemptorWorkloads",
     "PriorityBoost",
+    "SchedulerLibraryIntegration",
+    "TASBalancedPlacement",
+    "TASReplaceNodeDueToNotReadyOverFixedTime",
+    "TASRespectNodeAffinityPreferred",
     "UnadmittedWorkloadsExplicitStatus",
 )
 

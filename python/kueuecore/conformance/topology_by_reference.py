@@ -1,0 +1,200 @@
+"""Answers to recorded cases about topology alone. Holds no rule: it asks the modules and names what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kueuecore.reference import quantity
+from kueuecore.reference.objects import complete
+from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.topology import balanced, encoding, flavors
+from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
+from kueuecore.reference.topology.domains import Ask, Domain, Shape
+from kueuecore.reference.topology.nodes import is_schedulable
+from kueuecore.reference.topology.order import Order
+from kueuecore.reference.topology.request import request_of
+
+__all__ = ["KINDS", "charge", "written"]
+
+
+def _settings(case: Json) -> Settings:
+    return Settings({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
+
+
+def written(assignment: TopologyAssignment) -> Json:
+    """An assignment as cases write it."""
+    domains = [{"values": list(values), "count": count} for values, count in assignment.domains]
+    return {"levels": list(assignment.levels), "domains": domains}
+
+
+def _read(given: Json) -> TopologyAssignment:
+    domains = tuple((tuple(each["values"]), each["count"]) for each in given["domains"])
+    return TopologyAssignment(tuple(given["levels"]), domains)
+
+
+def _single(given: Json) -> dict[str, int]:
+    return {name: quantity.value(name, text) for name, text in given.items()}
+
+
+def charge(nodes: FlavorNodes, used: Iterable[Json]) -> None:
+    """Put usage on domains, behind which no workload stands."""
+    for each in used:
+        assignment = TopologyAssignment((), ((tuple(each["values"]), each["count"]),))
+        nodes.charge(TopologyUse(assignment, _single(each["singlePodRequests"])))
+
+
+def _topology(case: Json) -> Json:
+    given, settings = case["input"], _settings(case)
+    objects = [complete(manifest) for manifest in case["objects"]]
+    kinds: dict[str, list[Json]] = {}
+    for each in objects:
+        kinds.setdefault(each["kind"], []).append(each)
+    flavor = next(each for each in kinds["ResourceFlavor"] if each["metadata"]["name"] == given["flavor"])
+    topology = next(e for e in kinds["Topology"] if e["metadata"]["name"] == flavor["spec"]["topologyName"])
+    levels = [level["nodeLabel"] for level in topology["spec"]["levels"]]
+    nodes = FlavorNodes(flavor, levels, filter(is_schedulable, kinds.get("Node", ())), kinds.get("Pod", ()))
+    charge(nodes, given.get("priorOwnUsage", ()))
+    if nodes.is_by_host and settings.on("TASHandleOverlappingFlavors"):
+        charge(nodes, given.get("priorFlavorUsage", ()))
+    workload = complete(given["workload"]) if "workload" in given else None
+    asks = [_ask(pod_set) for pod_set in given["podSets"]]
+    placed = flavors.place_all({given["flavor"]: nodes}, {given["flavor"]: asks}, settings, workload=workload)
+    made = {name: each.assignment for name, each in placed.items() if each.assignment is not None}
+    by_prefix = settings.on("TASAssignmentsEncodingByHostnamePrefix")
+    reasons = {name: each.reason for name, each in placed.items() if each.reason}
+    return {
+        "assignments": {name: written(each) for name, each in made.items()},
+        "apiAssignments": {name: encoding.encoded(each, by_prefix=by_prefix) for name, each in made.items()},
+        "reasons": reasons,
+        "reason": next(iter(reasons.values()), ""),
+    }
+
+
+def _ask(given: Json) -> Ask:
+    named = {**(given.get("topologyRequest") or {}), "podSetGroupName": given.get("podSetGroupName")}
+    return Ask(
+        given["name"],
+        given["count"],
+        _single(given.get("singlePodRequests") or {}),
+        request_of({"topologyRequest": named}),
+        given.get("implied", False),
+        {"spec": given.get("podSpec") or {}},
+        previous=encoding.decoded(given.get("previousAssignment")),
+    )
+
+
+# Parts of a placement.
+
+
+def _encoding(case: Json) -> Json:
+    assignment, settings = _read(case["input"]["assignment"]), _settings(case)
+    by_prefix = settings.on("TASAssignmentsEncodingByHostnamePrefix")
+    told = encoding.encoded(assignment, by_prefix=by_prefix)
+    if case["input"].get("encoder") != "hostnamePrefixRuns":
+        return {"topologyAssignment": told}
+    return {"topologyAssignment": encoding.in_runs(assignment), "v1beta2From": told}
+
+
+def _decoding(case: Json) -> Json:
+    read = encoding.decoded(case["input"].get("topologyAssignment"))
+    if read is None:
+        return {"assignment": None, "totalDomainCount": 0}
+    return {"assignment": written(read), "totalDomainCount": len(read.domains)}
+
+
+def _has_level(case: Json) -> Json:
+    asked = request_of({"topologyRequest": case["input"].get("topologyRequest")})
+    return {"hasLevel": asked.fits_levels(case["input"]["levels"])}
+
+
+def _truncate(case: Json) -> Json:
+    return {"assignment": written(_read(case["input"]["assignment"]).cut(case["input"]["count"]))}
+
+
+def _merge(case: Json) -> Json:
+    flavor = complete({"kind": "ResourceFlavor", "metadata": {}, "spec": {"topologyName": "topology"}})
+    nodes = FlavorNodes(flavor, case["input"]["levels"], map(complete, case["objects"]), ())
+    return {"assignment": written(_read(case["input"]["a"]).merged(_read(case["input"]["b"]), nodes.path))}
+
+
+def _is_explicit(case: Json) -> Json:
+    return {"explicit": any(request_of(pod_set).is_explicit for pod_set in case["input"]["podSets"])}
+
+
+def _domains(given: Json) -> dict[str, Domain]:
+    made: dict[str, Domain] = {}
+    for each in given["domains"]:
+        state = each["state"]
+        names = ("podCount", "sliceCount", "podCountWithLeader", "sliceCountWithLeader", "leaderCount", "affinityScore")
+        counts = [state.get(name, 0) for name in names]
+        made[each["id"]] = Domain(tuple(each["levelValues"]), [], *counts)
+        if each.get("parent"):
+            made[each["parent"]].children.append(made[each["id"]])
+    return made
+
+
+def _shape(given: Json) -> Shape:
+    size = given.get("sliceSize", 1)
+    count = given["count"] if "count" in given else given.get("workerCount", given.get("sliceCount", 0)) * size
+    levels = given.get("requestedLevelIdx", 0), given.get("sliceLevelIdx", 0)
+    return Shape(count, given.get("leaderCount", 0), *levels, size, {}, False, False)
+
+
+def _order(case: Json) -> Json:
+    given, domains = case["input"], _domains(case["input"])
+    order = Order.of(given["unconstrained"], _settings(case))
+    ordered = (order.with_leader if given["withLeader"] else order.plain)(domains.values())
+    names = {domain: name for name, domain in domains.items()}
+    return {"order": [names[domain] for domain in ordered]}
+
+
+def _optimal(case: Json) -> Json:
+    given, domains = case["input"], _domains(case["input"])
+    order = Order.of(False, _settings(case))
+    chosen = balanced.optimal(domains.values(), _shape(given), order, by_entropy=given["prioritizeByEntropy"])
+    return {"domains": sorted(name for name, domain in domains.items() if domain in (chosen or ()))}
+
+
+def _best(case: Json) -> Json:
+    given = case["input"]
+    roots = [domain for domain in _domains(given).values() if len(domain.path) == 1]
+    found = balanced.best(roots, _shape(given), Order.of(False, _settings(case)))
+    return {"threshold": found.threshold, "domainsCount": len(found.domains)}
+
+
+def _share_out(case: Json) -> Json:
+    given, domains = case["input"], _domains(case["input"])
+    order = Order.of(False, _settings(case))
+    shared = balanced.share_out(domains.values(), _shape(given), order, given["threshold"])
+    if isinstance(shared, str):
+        return {"domains": {}, "reason": shared}
+    told: dict[str, Any] = {}
+    for name, domain in domains.items():
+        if domain in shared:
+            told[name] = {
+                "podCount": domain.pods,
+                "sliceCount": domain.slices,
+                "podCountWithLeader": domain.pods_with_leader,
+                "sliceCountWithLeader": domain.slices_with_leader,
+                "leaderCount": domain.leaders,
+                "affinityScore": domain.score,
+            }
+    return {"domains": told, "reason": ""}
+
+
+KINDS: dict[str, Callable[[Json], Json]] = {
+    "explicitly_requesting_tas": _is_explicit,
+    "tas_balanced_placement": _share_out,
+    "tas_best_domains_balanced": _best,
+    "tas_domain_order": _order,
+    "tas_optimal_domain_set": _optimal,
+    "topology": _topology,
+    "topology_decoding": _decoding,
+    "topology_encoding": _encoding,
+    "topology_has_level": _has_level,
+    "topology_merge": _merge,
+    "topology_truncate": _truncate,
+}
+"""How cases are answered, by kind."""

@@ -1,0 +1,186 @@
+"""Balanced placement: as few domains as possible, and on each as many slices as on the others (rules/08 §9)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kueuecore.reference.topology.domains import Domain, Shape, level, roll_up
+from kueuecore.reference.topology.order import Order
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """How a request would be served one domain after the other: on how many, and which are the last."""
+
+    n_domains: int
+    last_with_leader: Domain | None
+    last: Domain | None
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Pruned copies of domains, each of which takes so many slices or none."""
+
+    threshold: int = 0
+    n_domains: int = 0
+    domains: tuple[Domain, ...] = ()
+
+
+def choose(roots: Iterable[Domain], shape: Shape, order: Order) -> tuple[int, list[Domain]] | None:
+    """The level, and the domains with what each is given; None where that is impossible (rules/08 §9.3)."""
+    found = best(list(roots), shape, order)
+    domains: list[Domain] | None = list(found.domains)
+    depth = shape.level
+    if not found.threshold:
+        return None
+    if shape.level < shape.slice_level:
+        chosen = optimal(found.domains, shape, order, by_entropy=True)
+        if chosen is None:
+            return None
+        domains, depth = [child for domain in chosen for child in domain.children], depth + 1
+    assert domains is not None, "a threshold comes with domains"
+    given = share_out(domains, shape, order, found.threshold)
+    return None if isinstance(given, str) else (depth, given)
+
+
+def greedy(domains: Iterable[Domain], n_slices: int, leaders: int, order: Order) -> Greedy | None:
+    """Take domains in order until all fits; None if it does not (rules/08 §9.1)."""
+    taken: list[Domain] = []
+    rest = list(domains)
+    last_with_leader = last = None
+    if leaders > 0:
+        rest = order.with_leader(rest)
+        while leaders > 0 and rest and rest[0].leaders > 0:
+            last_with_leader = rest.pop(0)
+            taken.append(last_with_leader)
+            leaders, n_slices = leaders - last_with_leader.leaders, n_slices - last_with_leader.slices_with_leader
+    if leaders > 0:
+        return None
+    for domain in order.plain(rest):
+        if n_slices <= 0 or domain.slices <= 0:
+            break
+        last = domain
+        taken.append(domain)
+        n_slices -= domain.slices
+    return None if n_slices > 0 else Greedy(len(taken), last_with_leader, last)
+
+
+def best(roots: list[Domain], shape: Shape, order: Order) -> Balance:
+    """The siblings on which the least loaded gets most (rules/08 §9.2)."""
+    siblings = [level(roots, 0)]
+    if shape.level > 0:
+        above = sorted(level(roots, shape.level - 1), key=lambda domain: domain.path)
+        siblings = [domain.children for domain in above]
+    found = Balance()
+    for domains in siblings:
+        better = _balance(domains, shape, order, found)
+        found = better if better is not None else found
+    return found
+
+
+def _balance(domains: list[Domain], shape: Shape, order: Order, so_far: Balance) -> Balance | None:
+    """What siblings come to, if that is better than what was found so far."""
+    lower = [child for domain in domains for child in domain.children] if shape.level < shape.slice_level else domains
+    first = greedy(lower, shape.n_slices, shape.leaders, order)
+    if first is None or first.n_domains == 0:
+        # Nothing is asked for: Kueue divides by zero.
+        return None
+    threshold = shape.n_slices // first.n_domains
+    if first.last_with_leader is not None:
+        threshold = min(threshold, first.last_with_leader.slices_with_leader)
+    if first.last is not None:
+        threshold = min(threshold, first.last.slices)
+    # With room for the leader on the last one, too.
+    reserved = threshold
+    if shape.leaders > 0 and first.last is not None:
+        reserved = min(threshold, first.last.slices_with_leader)
+    if threshold < so_far.threshold:
+        return None
+    pruned = _pruned(domains, shape, threshold)
+    again = greedy(pruned, shape.n_slices, shape.leaders, order)
+    if again is None and reserved < threshold:
+        if reserved <= 0 or reserved < so_far.threshold:
+            return None
+        threshold, pruned = reserved, _pruned(domains, shape, reserved)
+        again = greedy(pruned, shape.n_slices, shape.leaders, order)
+    if again is None:
+        return None
+    is_better = threshold > so_far.threshold or again.n_domains < so_far.n_domains
+    return Balance(threshold, again.n_domains, tuple(pruned)) if is_better else None
+
+
+def _pruned(domains: Iterable[Domain], shape: Shape, threshold: int) -> list[Domain]:
+    """Copies, without what takes less than the threshold. Slices in slices do not count here (rules/08 §9.2)."""
+    copies = [domain.copy() for domain in domains]
+    for domain in copies:
+        for child in domain.children:
+            _prune(child, shape, threshold)
+    for domain in copies:
+        roll_up(domain, shape, shape.level, {})
+        _prune(domain, shape, threshold)
+    return copies
+
+
+def _prune(domain: Domain, shape: Shape, threshold: int) -> None:
+    has_too_few = domain.slices < threshold
+    hosts_too_few = shape.leaders > 0 and domain.leaders > 0 and domain.slices_with_leader < threshold
+    for each in domain.tree() if has_too_few or hosts_too_few else ():
+        each.leaders = each.pods_with_leader = each.slices_with_leader = 0
+        if has_too_few:
+            each.pods = each.slices = 0
+
+
+def _entropy(domains: Iterable[Domain]) -> float:
+    """How evenly pods are spread."""
+    counts = [domain.pods for domain in domains]
+    shares = [count / sum(counts) for count in counts if count > 0]
+    return sum((-part * math.log2(part) for part in shares), 0.0)
+
+
+def optimal(domains: Iterable[Domain], shape: Shape, order: Order, *, by_entropy: bool) -> list[Domain] | None:
+    """As few domains as greedy needs, with as little room as possible (rules/08 §9.4)."""
+    domains = list(domains)
+    served = greedy(domains, shape.n_slices, shape.leaders, order)
+    if served is None:
+        return None
+    if by_entropy:
+        domains.sort(key=lambda d: (-d.leaders, -d.slices_with_leader, -_entropy(d.children), d.path))
+    else:
+        domains.sort(key=lambda d: d.path)
+    # By the number of domains: how one comes to so many leaders and pods that are left.
+    table: list[dict[tuple[int, int], list[Domain]]] = [{} for _ in range(served.n_domains + 1)]
+    table[0][shape.leaders, shape.n_slices * shape.slice_size] = []
+    for domain in domains:
+        for n_taken in range(served.n_domains, 0, -1):
+            for (leaders, pods), taken in sorted(table[n_taken - 1].items(), key=lambda item: item[0]):
+                if leaders <= 0 and pods <= 0:
+                    continue
+                if leaders > 0 and domain.leaders > 0:
+                    left = leaders - domain.leaders, pods - domain.pods_with_leader
+                    table[n_taken].setdefault(left, [*taken, domain])
+                if domain.slices > 0:
+                    table[n_taken].setdefault((leaders, pods - domain.pods), [*taken, domain])
+    ends = [pods for leaders, pods in table[served.n_domains] if leaders == 0 and pods <= 0]
+    return table[served.n_domains][0, max(ends)] if ends else None
+
+
+def share_out(domains: Iterable[Domain], shape: Shape, order: Order, threshold: int) -> list[Domain] | str:
+    """Give each domain the threshold, and what is left to the first (rules/08 §9.3). Returns why not, if not."""
+    chosen = optimal(domains, shape, order, by_entropy=False)
+    if chosen is None:
+        return "TAS Balanced Placement: Cannot find optimal domain set to fit the request"
+    extra, leaders = shape.n_slices - len(chosen) * threshold, shape.leaders
+    if extra < 0:
+        return "TAS Balanced Placement: Not enough slices to meet the threshold"
+    chosen = order.with_leader(chosen)
+    for domain in chosen:
+        hosts = leaders > 0
+        more = min((domain.slices_with_leader if hosts else domain.slices) - threshold, extra) if hosts or extra else 0
+        domain.leaders = int(hosts)
+        domain.slices = domain.slices_with_leader = threshold + more
+        domain.pods = domain.slices * shape.slice_size
+        domain.pods_with_leader = domain.pods - domain.leaders
+        extra, leaders = extra - more, leaders - int(hosts)
+    return "TAS Balanced Placement: Not all slices or leaders could be placed" if extra > 0 or leaders > 0 else chosen

@@ -1,0 +1,163 @@
+"""What the nodes of one flavor have, and what of it is used (rules/08 §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.topology import kube_scheduler
+from kueuecore.reference.topology import nodes as node_rules
+from kueuecore.reference.topology.assignment import Requests, TopologyAssignment, Values, domain_id
+from kueuecore.reference.topology.request import HOSTNAME
+
+MOST_PODS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class TopologyUse:
+    """What the pods of a pod set use, where they stand (rules/08 §4.5)."""
+
+    assignment: TopologyAssignment
+    single: Requests
+
+
+@dataclass
+class Leaf:
+    """A domain of the lowest level: a node, or all nodes with the same labels (rules/08 §4.2).
+
+    Args:
+        path: Its label values from the highest level on.
+        node: Where the lowest level is the hostname, the node whose labels and taints count.
+        free: What its nodes have, without what pods use that Kueue did not place.
+        used: What workloads use of it.
+        pods: The pods that are on the node.
+    """
+
+    path: Values
+    node: Json | None
+    free: dict[str, int] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=dict)
+    pods: list[Json] = field(default_factory=list)
+
+
+class FlavorNodes:
+    """The nodes of a flavor with a topology, as one snapshot sees them.
+
+    Args:
+        topology: Name of its Topology.
+        levels: Keys of labels, the highest first.
+        tolerations: Those of the flavor.
+        leaves: By what usage is counted under: the hostname, or all values.
+        scored: Whose preferences were asked for already: UID of the workload, and pod set (rules/08 §4.8).
+    """
+
+    def __init__(self, flavor: Json, levels: Iterable[str], nodes: Iterable[Json], pods: Iterable[Json]) -> None:
+        self.topology: str = flavor["spec"]["topologyName"]
+        self.levels = tuple(levels)
+        self.tolerations: list[Json] = flavor["spec"].get("tolerations") or []
+        self.leaves: dict[str, Leaf] = {}
+        self.scored: set[tuple[str, str]] = set()
+        self._take_in(flavor, nodes, list(pods))
+
+    def _take_in(self, flavor: Json, nodes: Iterable[Json], pods: list[Json]) -> None:
+        for node in sorted(nodes, key=lambda node: str(node["metadata"]["name"])):
+            if not node_rules.is_of_flavor(node, flavor, self.levels):
+                continue
+            labels, name = node["metadata"]["labels"], node["metadata"]["name"]
+            path = tuple(labels[level] for level in self.levels)
+            leaf = self.leaves.setdefault(self._key(path), Leaf(path, node if self.is_by_host else None))
+            _add(leaf.free, node_rules.allocatable(node), 1)
+            for pod in (pod for pod in pods if pod["spec"].get("nodeName") == name):
+                if node_rules.is_foreign(pod):
+                    _add(leaf.free, node_rules.single_pod(pod["spec"]), -1)
+                    _add(leaf.free, {"pods": 1}, -1)
+                if not node_rules.is_over(pod):
+                    leaf.pods.append(pod)
+
+    @property
+    def is_by_host(self) -> bool:
+        """H: is the lowest level the hostname? (rules/08 §1.3)."""
+        return self.levels[-1] == HOSTNAME
+
+    def _key(self, path: Values) -> str:
+        return path[-1] if self.is_by_host else domain_id(path)
+
+    def path(self, values: Values) -> Values:
+        """The full path of a domain that an assignment names (rules/08 §4.2)."""
+        return self.leaves[domain_id(values)].path
+
+    def stale(self, assignment: TopologyAssignment) -> str | None:
+        """First value of a domain in which there is no node any more (rules/08 §13.5)."""
+        return next((values[0] for values, _ in assignment.domains if domain_id(values) not in self.leaves), None)
+
+    def charge(self, use: TopologyUse, sign: int = 1) -> None:
+        """Use more of domains, or less; those without nodes do not count (rules/08 §4.5)."""
+        for name, used in usage_of(use).items():
+            self.charge_leaf(name, used, sign)
+
+    def charge_leaf(self, name: str, used: Requests, sign: int = 1) -> None:
+        """Use more of one domain, or less."""
+        if name in self.leaves:
+            _add(self.leaves[name].used, used, sign)
+
+    def remaining(self, name: str) -> dict[str, int]:
+        """What is left of a domain; more may be used than there is (rules/08 §4.3)."""
+        leaf = self.leaves[name]
+        left = dict(leaf.free)
+        _add(left, leaf.used, -1)
+        return left
+
+    def fits(self, use: TopologyUse) -> bool:
+        """Would each domain take its pods, asked one by one and without the pods' number? (rules/08 §11.6)."""
+        return all(
+            domain_id(values) in self.leaves and count <= fit(use.single, self.remaining(domain_id(values)))[0]
+            for values, count in use.assignment.domains
+        )
+
+    def admits(self, leaf: Leaf, pod: Json, template: Json, settings: Settings) -> str:
+        """Why pods cannot go to a leaf, as it is counted; empty if they can (rules/08 §4.7)."""
+        if leaf.node is None:
+            return ""
+        if settings.on("SchedulerLibraryIntegration"):
+            return "" if kube_scheduler.admits(leaf.node, template, leaf.pods) else "schedulerLibraryNoFit"
+        return node_rules.exclusion(leaf.node, pod, self.tolerations)
+
+
+def _add(to: dict[str, int], more: Requests, sign: int) -> None:
+    for name, number in more.items():
+        to[name] = to.get(name, 0) + sign * number
+
+
+def minus(capacity: Requests, used: Requests) -> dict[str, int]:
+    """What is left."""
+    left = dict(capacity)
+    _add(left, used, -1)
+    return left
+
+
+def usage_of(use: TopologyUse) -> dict[str, dict[str, int]]:
+    """What pods use by domain, their number included (rules/08 §4.5)."""
+    used: dict[str, dict[str, int]] = {}
+    for values, count in use.assignment.domains:
+        domain = used.setdefault(domain_id(values), {})
+        _add(domain, {name: asked * count for name, asked in use.single.items()}, 1)
+        _add(domain, {"pods": count}, 1)
+    return used
+
+
+def add_usage(to: dict[str, dict[str, int]], more: Mapping[str, Requests]) -> None:
+    """Add up usage by domain."""
+    for name, used in more.items():
+        _add(to.setdefault(name, {}), used, 1)
+
+
+def fit(requests: Requests, capacity: Requests) -> tuple[int, str]:
+    """How many pods fit, and the resource that allows no more (rules/08 §4.6)."""
+    fewest, limiting = 0, ""
+    for name in sorted(requests):
+        asked, there = requests[name], capacity.get(name, 0)
+        count = MOST_PODS if asked == 0 else min(max(there, 0) // asked, MOST_PODS)
+        if not limiting or count < fewest:
+            fewest, limiting = count, name
+    return fewest, limiting

@@ -1,0 +1,243 @@
+"""Domains, and how many pods each could take: the first phase of a placement (rules/08 §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.topology import nodes as node_rules
+from kueuecore.reference.topology.assignment import Requests, TopologyAssignment, Values, domain_id
+from kueuecore.reference.topology.capacity import FlavorNodes, Leaf, fit, minus
+from kueuecore.reference.topology.request import TopologyRequest
+
+
+@dataclass(eq=False)
+class Domain:
+    """A domain of any level. The counts say first what it could take, later what it was given.
+
+    Args:
+        path: Its label values from the highest level on.
+        pods: P.
+        slices: S: so many slices.
+        pods_with_leader: PL: pods, if the leader stands here, too.
+        slices_with_leader: SL.
+        leaders: L: leaders, no more than one in a leaf.
+        score: How much its nodes are liked.
+    """
+
+    path: Values
+    children: list[Domain] = field(default_factory=list)
+    pods: int = 0
+    slices: int = 0
+    pods_with_leader: int = 0
+    slices_with_leader: int = 0
+    leaders: int = 0
+    score: int = 0
+
+    def tree(self) -> Iterator[Domain]:
+        """Itself and all below."""
+        yield self
+        for child in self.children:
+            yield from child.tree()
+
+    def copy(self) -> Domain:
+        """A copy of all of it, to be changed on its own."""
+        counts = (self.pods, self.slices, self.pods_with_leader, self.slices_with_leader, self.leaders, self.score)
+        return Domain(self.path, [child.copy() for child in self.children], *counts)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is to be placed of one pod set (rules/08 §11.2).
+
+    Args:
+        name: Name of the pod set.
+        count: So many pods.
+        single: What one of them asks for, by its template.
+        request: What it asks of topology.
+        is_implied: Does it ask because its queue has no other flavors?
+        template: Metadata and spec of its pods.
+        updates: What admission checks that are Ready add to them.
+        previous: Where the pods of the slice stand that it replaces (rules/08 §14).
+    """
+
+    name: str
+    count: int
+    single: Requests
+    request: TopologyRequest
+    is_implied: bool = False
+    template: Json = field(default_factory=dict)
+    updates: tuple[Json, ...] = ()
+    previous: TopologyAssignment | None = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is looked for: how many pods, in slices of which size, from which level on (rules/08 §2.3, §5.5)."""
+
+    count: int
+    leaders: int
+    level: int
+    slice_level: int
+    slice_size: int
+    inner_sizes: Mapping[int, int]
+    is_required: bool
+    is_unconstrained: bool
+
+    @property
+    def n_slices(self) -> int:
+        """n: a remainder is dropped (rules/08 §7)."""
+        return self.count // self.slice_size
+
+
+@dataclass
+class Exclusions:
+    """Why leaves take nothing, counted for the message (rules/08 §10)."""
+
+    n_leaves: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, why: str) -> None:
+        """One more."""
+        self.counts[why] = self.counts.get(why, 0) + 1
+
+    @property
+    def text(self) -> str:
+        """End of the message; what the kube-scheduler refuses is no reason to say anything."""
+        if not self.counts.keys() - {"schedulerLibraryNoFit"}:
+            return ""
+        told = sorted(f"{why}: {number}" for why, number in self.counts.items())
+        return f". Total nodes: {self.n_leaves}; excluded: {', '.join(told)}"
+
+
+def forest(paths: Iterable[Values]) -> list[Domain]:
+    """The domains of the highest level, with all below."""
+    roots: dict[Values, Domain] = {}
+    known: dict[Values, Domain] = {}
+    for path in paths:
+        above: Domain | None = None
+        for depth in range(1, len(path) + 1):
+            part = path[:depth]
+            if part not in known:
+                known[part] = Domain(part)
+                if above is None:
+                    roots[part] = known[part]
+                else:
+                    above.children.append(known[part])
+            above = known[part]
+    return list(roots.values())
+
+
+def level(roots: Iterable[Domain], depth: int) -> list[Domain]:
+    """All domains of a level."""
+    domains = list(roots)
+    for _ in range(depth):
+        domains = [child for domain in domains for child in domain.children]
+    return domains
+
+
+def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, int]) -> None:
+    """What a domain could take follows from what its children could (rules/08 §5.4)."""
+    if not domain.children:
+        if depth == shape.slice_level:
+            domain.slices = domain.pods // shape.slice_size
+            domain.slices_with_leader = domain.pods_with_leader // shape.slice_size
+        return
+    size = inner_sizes.get(depth + 1, 1)
+    pods: dict[Domain, tuple[int, int]] = {}
+    for child in domain.children:
+        roll_up(child, shape, depth + 1, inner_sizes)
+        pods[child] = child.pods // size * size, child.pods_with_leader // size * size
+    hosts = [child for child in domain.children if child.leaders > 0 or not shape.leaders]
+    domain.pods = sum(without for without, _ in pods.values())
+    domain.slices = sum(child.slices for child in domain.children)
+    domain.leaders = max(child.leaders for child in domain.children)
+    domain.score = sum(child.score for child in domain.children)
+    # The leader costs what it costs where it costs least.
+    domain.pods_with_leader = domain.slices_with_leader = 0
+    if hosts:
+        domain.pods_with_leader = domain.pods - min(pods[child][0] - pods[child][1] for child in hosts)
+        domain.slices_with_leader = domain.slices - min(c.slices - c.slices_with_leader for c in hosts)
+    if depth == shape.slice_level:
+        domain.slices = domain.pods // shape.slice_size
+        domain.slices_with_leader = domain.pods_with_leader // shape.slice_size
+
+
+@dataclass(frozen=True)
+class Search:
+    """On what a placement is tried.
+
+    Args:
+        nodes: The nodes of the flavor.
+        settings: The gates.
+        assumed: What pod sets before it take, by domain (rules/08 §11.3).
+        is_empty: As if no workload used anything.
+        uid: UID of the workload, maybe empty.
+        within: Only below this domain (rules/08 §13.5).
+    """
+
+    nodes: FlavorNodes
+    settings: Settings
+    assumed: Mapping[str, Requests]
+    is_empty: bool = False
+    uid: str = ""
+    within: str = ""
+
+
+def counted(
+    search: Search, worker: Ask, leader: Ask | None, pod: Json, shape: Shape
+) -> tuple[list[Domain], Exclusions]:
+    """What each domain could take, and what was left out (rules/08 §5)."""
+    nodes, excluded = search.nodes, Exclusions(len(search.nodes.leaves))
+    roots = forest(leaf.path for leaf in nodes.leaves.values())
+    bottom = {domain.path: domain for domain in level(roots, len(nodes.levels) - 1)}
+    likes = _asks_for_preferences(search, worker)
+    for name, leaf in nodes.leaves.items():
+        if why := nodes.admits(leaf, pod, worker.template.get("spec") or {}, search.settings):
+            excluded.count(why)
+            continue
+        domain = bottom[leaf.path]
+        if likes and leaf.node is not None:
+            domain.score = node_rules.score(leaf.node, pod)
+        path = domain_id(leaf.path)
+        if search.within and path != search.within and not path.startswith(f"{search.within},"):
+            excluded.count("topologyDomain")
+            continue
+        limiting = _fill(domain, _capacity(search, name, leaf), worker, leader)
+        if domain.pods == 0 and limiting:
+            excluded.count(f'resource "{limiting}"')
+    for root in roots:
+        roll_up(root, shape, 0, shape.inner_sizes)
+    return roots, excluded
+
+
+def _asks_for_preferences(search: Search, worker: Ask) -> bool:
+    """Do preferences count? For one pod set of a workload only once in a snapshot (rules/08 §4.8)."""
+    settings, nodes, key = search.settings, search.nodes, (search.uid, worker.name)
+    if not settings.on("TASRespectNodeAffinityPreferred") or not nodes.is_by_host:
+        return False
+    if not settings.on("TASCacheNodeMatchResults") or not search.uid:
+        return True
+    was_asked = key in nodes.scored
+    nodes.scored.add(key)
+    return not was_asked
+
+
+def _capacity(search: Search, name: str, leaf: Leaf) -> dict[str, int]:
+    there = leaf.free if search.is_empty else search.nodes.remaining(name)
+    return minus(there, search.assumed.get(name, {}))
+
+
+def _fill(domain: Domain, capacity: Requests, worker: Ask, leader: Ask | None) -> str:
+    """What a leaf could take, and the resource that allows no more (rules/08 §5.3)."""
+    asked = _with_pod(worker.single)
+    domain.pods, limiting = fit(asked, capacity)
+    if leader is not None and fit(_with_pod(leader.single), capacity)[0] > 0:
+        domain.leaders, capacity = 1, minus(capacity, _with_pod(leader.single))
+    domain.pods_with_leader = fit(asked, capacity)[0]
+    return limiting
+
+
+def _with_pod(single: Requests) -> dict[str, int]:
+    return {**single, "pods": single.get("pods", 0) + 1}

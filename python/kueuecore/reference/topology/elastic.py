@@ -1,0 +1,57 @@
+"""Where the pods of a slice go that replaces another (rules/08 §14)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.capacity import TopologyUse, add_usage, usage_of
+from kueuecore.reference.topology.domains import Ask, Search
+from kueuecore.reference.topology.placement import place
+
+
+def resized(
+    search: Search, assumed: dict[str, dict[str, int]], worker: Ask, leader: Ask | None
+) -> dict[str, TopologyAssignment] | None:
+    """Assignments that keep the pods of the slice before where they stand.
+
+    Args:
+        search: On what it is tried.
+        assumed: What pod sets before it take; what these take is added.
+        worker: The pod set.
+        leader: The pod set with its leader.
+
+    Raises:
+        NoPlaceError: There is no place for the pods that are new.
+
+    Returns:
+        Assignments by pod set; None if the pods are to be placed anew.
+    """
+    old, led = worker.previous, None if leader is None else leader.previous
+    if old is None or search.nodes.stale(old) is not None or (led is not None and search.nodes.stale(led) is not None):
+        return None
+    if worker.count <= old.n_pods and leader is not None and led is None:
+        # Kueue panics here.
+        return None
+
+    def assume(ask: Ask, assignment: TopologyAssignment) -> TopologyAssignment:
+        add_usage(assumed, usage_of(TopologyUse(assignment, ask.single)))
+        return assignment
+
+    given: dict[str, TopologyAssignment] = {}
+    if worker.count > old.n_pods:
+        # What the old slice uses counts as well.
+        assume(worker, old)
+        if leader is not None and led is not None:
+            given[leader.name] = assume(leader, led)
+        more = dataclasses.replace(worker, count=worker.count - old.n_pods, previous=None)
+        made = place(search, more, leader if led is None else None)
+        if leader is not None and led is None:
+            given[leader.name] = assume(leader, made[leader.name])
+        added = assume(worker, made[worker.name])
+        return given | {worker.name: added.merged(old, search.nodes.path)}
+    kept = old.cut(worker.count) if worker.count < old.n_pods else old
+    given[worker.name] = assume(worker, kept)
+    if leader is not None and led is not None:
+        given[leader.name] = assume(leader, led)
+    return given

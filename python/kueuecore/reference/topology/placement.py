@@ -1,0 +1,233 @@
+"""One placement: the pods of a pod set, and its leader if it has one, onto domains (rules/08 §5 to §8)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kueuecore.reference.settings import Json
+from kueuecore.reference.topology import balanced, texts
+from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.domains import Ask, Domain, Exclusions, Search, Shape, counted, level
+from kueuecore.reference.topology.order import Order, leader_first, takes
+
+
+class NoPlaceError(Exception):
+    """There is no place; the reason is what the workload is told."""
+
+
+def place(search: Search, worker: Ask, leader: Ask | None = None) -> dict[str, TopologyAssignment]:
+    """Place a pod set, and the one that leads it.
+
+    Args:
+        search: On what it is tried.
+        worker: The pod set; what it asks of topology counts for both.
+        leader: The pod set with the leader.
+
+    Raises:
+        NoPlaceError: There is no place for all of it.
+
+    Returns:
+        Assignments by pod set.
+    """
+    pod = _updated(worker)
+    shape = _shape(search, worker, 0 if leader is None else 1)
+    roots, excluded = counted(search, worker, leader, pod, shape)
+    found = _Placement(search, worker, shape, roots, excluded).run()
+    found.sort(key=lambda domain: domain.path)
+    given = {worker.name: _assignment(search, {domain: domain.pods for domain in found})}
+    if leader is not None:
+        given[leader.name] = _assignment(search, {domain: domain.leaders for domain in found})
+    return given
+
+
+def _updated(worker: Ask) -> Json:
+    """The pods, with what admission checks that are Ready add (rules/08 §4.7)."""
+    metadata, pod = worker.template.get("metadata") or {}, dict(worker.template.get("spec") or {})
+    parts: dict[str, dict[str, str]] = {part: dict(metadata.get(part) or {}) for part in ("annotations", "labels")}
+    parts["nodeSelector"] = dict(pod.get("nodeSelector") or {})
+    tolerations: list[Json] = list(pod.get("tolerations") or ())
+    for update in worker.updates:
+        for part, ours in parts.items():
+            for name, theirs in sorted((update.get(part) or {}).items()):
+                if ours.setdefault(name, theirs) != theirs:
+                    raise NoPlaceError(texts.conflict(worker.name, part, name, ours[name], theirs))
+        tolerations += [each for each in update.get("tolerations") or () if each not in tolerations]
+    return {**pod, "nodeSelector": parts["nodeSelector"], "tolerations": tolerations}
+
+
+def _shape(search: Search, worker: Ask, n_leaders: int) -> Shape:
+    """What is looked for (rules/08 §2.3, §10)."""
+    request, levels = worker.request, search.nodes.levels
+    if request.slice_size <= 0:
+        raise NoPlaceError("slice topology requested, but slice size not provided")
+    key = request.level(levels, is_implied=worker.is_implied)
+    if key is None:
+        raise NoPlaceError("topology level not specified")
+    if key not in levels:
+        raise NoPlaceError(f"no requested topology level: {key}")
+    slice_key = request.slice_level(levels)
+    if slice_key not in levels:
+        raise NoPlaceError(f"no requested topology level for slices: {slice_key}")
+    if levels.index(key) > levels.index(slice_key):
+        raise NoPlaceError(f"podset slice topology {slice_key} is above the podset topology {key}")
+    return Shape(
+        worker.count,
+        n_leaders,
+        levels.index(key),
+        levels.index(slice_key),
+        request.slice_size,
+        _inner_sizes(search, worker),
+        request.required is not None,
+        request.is_unconstrained(is_implied=worker.is_implied),
+    )
+
+
+def _inner_sizes(search: Search, worker: Ask) -> Mapping[int, int]:
+    """By level, the size of slices in slices (rules/08 §5.5)."""
+    levels = search.nodes.levels
+    sizes: dict[int, int] = {}
+    for outer, inner in itertools.pairwise(worker.request.constraints):
+        if inner.level not in levels:
+            raise NoPlaceError(f"no requested topology level for additional slice layer: {inner.level}")
+        above, below = levels.index(outer.level), levels.index(inner.level)
+        if below <= above:
+            raise NoPlaceError(
+                f"additional slice layer topology {inner.level} must be at a lower level than {outer.level}"
+            )
+        if inner.size <= 0 or outer.size % inner.size:
+            raise NoPlaceError(
+                f"additional slice layer size {inner.size} must evenly divide parent layer size {outer.size}"
+            )
+        sizes |= dict.fromkeys(range(above + 1, below + 1), inner.size)
+    return sizes
+
+
+def _assignment(search: Search, counts: Mapping[Domain, int]) -> TopologyAssignment:
+    """What leaves were given, by hostname alone where the lowest level is that (rules/08 §8 4)."""
+    start = len(search.nodes.levels) - 1 if search.nodes.is_by_host else 0
+    domains = tuple((domain.path[start:], count) for domain, count in counts.items() if count > 0)
+    return TopologyAssignment(search.nodes.levels[start:], domains)
+
+
+class _Placement:
+    """The second phase: from domains that could take pods to those that do (rules/08 §7, §8)."""
+
+    def __init__(self, search: Search, worker: Ask, shape: Shape, roots: list[Domain], excluded: Exclusions) -> None:
+        self.search, self.worker, self.shape, self.roots, self.excluded = search, worker, shape, roots, excluded
+        self.order = Order.of(shape.is_unconstrained, search.settings)
+
+    def run(self) -> list[Domain]:
+        """The leaves that are given something."""
+        shape, n_levels = self.shape, len(self.search.nodes.levels)
+        is_free = shape.is_required or shape.is_unconstrained
+        found = None
+        if self.search.settings.on("TASBalancedPlacement") and not is_free:
+            found = balanced.choose(self.roots, shape, replace(self.order, is_best_fit=True))
+        depth, domains = self._choose(shape.level) if found is None else found
+        domains = self._distribute(domains, shape.count, shape.leaders, shape.slice_size, in_slices=True)
+        while depth < min(n_levels - 1, shape.slice_level) and found is None:
+            children = self.order.plain(child for domain in domains for child in domain.children)
+            domains = self._distribute(children, shape.count, shape.leaders, shape.slice_size, in_slices=True)
+            depth += 1
+        while depth < n_levels - 1:
+            domains = [leaf for domain in domains for leaf in self._descend(domain, depth)]
+            depth += 1
+        return domains
+
+    def _descend(self, domain: Domain, depth: int) -> list[Domain]:
+        """What one domain was given goes to its own children (rules/08 §8 3)."""
+        children = self.order.plain(domain.children)
+        below_slices = self.shape.inner_sizes.get(depth + 1, 1)
+        unit = below_slices if depth >= self.shape.slice_level else self.shape.slice_size
+        if unit > 1:
+            for child in children:
+                child.slices, child.slices_with_leader = child.pods // unit, child.pods_with_leader // unit
+        return self._distribute(children, domain.pods, domain.leaders, unit, in_slices=unit > 1)
+
+    def _suffices(self, domain: Domain) -> bool:
+        return domain.slices_with_leader >= self.shape.n_slices and domain.leaders >= self.shape.leaders
+
+    def _choose(self, depth: int) -> tuple[int, list[Domain]]:
+        """The level, and the domains on it that take all (rules/08 §7)."""
+        shape, order, leaders = self.shape, self.order, self.shape.leaders
+        needed = shape.n_slices
+        domains = order.with_leader(level(self.roots, depth))
+        if not domains:
+            raise NoPlaceError(f"no topology domains at level: {self.search.nodes.levels[depth]}")
+        top = domains[0]
+        if order.is_best_fit and self._suffices(top):
+            top = order.best_fit(domains, needed, leaders)
+        if not order.is_best_fit:
+            for domain in domains:
+                if domain.leaders >= leaders and takes(domain, leaders, in_slices=True) >= needed:
+                    return depth, [domain]
+            if shape.is_required:
+                raise self._no_place(depth, domains[-1].pods)
+        if self._suffices(top):
+            return depth, [top]
+        if shape.is_required:
+            for index, domain in enumerate(domains[1:] if order.by_score else (), 1):
+                if self._suffices(domain):
+                    return depth, [order.best_fit(domains[index:], needed, leaders)]
+            raise self._no_place(depth, top.slices)
+        if depth > 0 and not shape.is_unconstrained:
+            return self._choose(depth - 1)
+        return depth, self._several(depth, leader_first(domains, needed, leaders, in_slices=True))
+
+    def _several(self, depth: int, domains: list[Domain]) -> list[Domain]:
+        """Domains that take all together, the leader's first (rules/08 §7.7)."""
+        order, leaders, needed = self.order, self.shape.leaders, self.shape.n_slices
+        chosen: list[Domain] = []
+        index = 0
+        while leaders > 0 and index < len(domains) and domains[index].leaders > 0:
+            domain = domains[index]
+            if order.is_best_fit and domain.slices_with_leader >= needed:
+                domain = order.best_fit(domains[index:], needed, leaders)
+            chosen.append(domain)
+            leaders, needed, index = leaders - domain.leaders, needed - domain.slices_with_leader, index + 1
+        if leaders > 0:
+            raise self._no_place(depth, self.shape.leaders - leaders)
+        rest = order.plain(domains[index:])
+        for index, first in enumerate(rest):
+            if needed <= 0:
+                break
+            does_end = order.is_best_fit and first.slices >= needed
+            domain = order.best_fit(rest[index:], needed, 0) if does_end else first
+            chosen.append(domain)
+            needed -= domain.slices
+        if needed > 0:
+            raise self._no_place(depth, self.shape.n_slices - needed)
+        return chosen
+
+    def _distribute(
+        self, domains: list[Domain], pods: int, leaders: int, unit: int, *, in_slices: bool
+    ) -> list[Domain]:
+        """Give domains pods and leader, one after the other; the last one as it suits best (rules/08 §8)."""
+        needed = pods // unit
+        domains = leader_first(domains, needed, leaders, in_slices=in_slices)
+        given: list[Domain] = []
+        for index, domain in enumerate(domains):
+            there = takes(domain, leaders, in_slices=in_slices)
+            if self.order.is_best_fit and there >= needed and domain.leaders >= leaders:
+                domain = self.order.best_fit(domains[index:], needed, leaders, in_slices=in_slices)
+                there = takes(domain, leaders, in_slices=in_slices)
+            taken, hosted = min(there, needed), min(domain.leaders, leaders)
+            does_end = there >= needed and domain.leaders >= leaders
+            domain.pods, domain.slices, domain.leaders = taken * unit, taken, hosted
+            given.append(domain)
+            if does_end:
+                return given
+            needed, leaders = needed - taken, leaders - hosted
+        # Nothing of what was counted leads here; Kueue answers with an empty assignment.
+        return []
+
+    def _no_place(self, depth: int, shown: int) -> NoPlaceError:
+        shape, nodes = self.shape, self.search.nodes
+        if len(self.worker.request.constraints) > 1:
+            domains = level(self.roots, depth)
+            told = texts.no_layers(nodes, domains, depth, shape.count, self.worker.request.constraints)
+        else:
+            told = texts.no_fit(nodes.topology, shown, shape.n_slices, shape.slice_size)
+        return NoPlaceError(told + self.excluded.text)

@@ -1,0 +1,79 @@
+"""Replacing one failed node of an assignment (rules/08 §13.5, §13.6)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from kueuecore.reference.topology.assignment import TopologyAssignment, domain_id
+from kueuecore.reference.topology.capacity import FlavorNodes
+from kueuecore.reference.topology.domains import Ask, Search
+from kueuecore.reference.topology.placement import NoPlaceError, place
+
+
+def replaced(
+    search: Search, ask: Ask, old: TopologyAssignment, node: str
+) -> tuple[TopologyAssignment, TopologyAssignment]:
+    """Place what stood on a node somewhere else.
+
+    Args:
+        search: On what it is tried; what the workload uses there counts.
+        ask: The pod set.
+        old: Where its pods stand.
+        node: The node that failed.
+
+    Raises:
+        NoPlaceError: There is no place, or another domain of the assignment has no node any more.
+
+    Returns:
+        The new assignment, and what of it is new.
+    """
+    rest, count = old.without(node)
+    ask = dataclasses.replace(ask, count=count)
+    stale = search.nodes.stale(rest)
+    if stale is not None:
+        why = "because the existing topologyAssignment is invalid, as it contains the stale domain"
+        raise NoPlaceError(f"Cannot replace the node, {why} {stale}")
+    within = _required_domain(search.nodes, ask, rest)
+    if ask.request.slice_size <= 0:
+        raise NoPlaceError("slice topology requested, but slice size not provided")
+    looked_for = ask
+    if within and ask.request.constraints and count % ask.request.slice_size:
+        # What completes a slice goes by the innermost layer that it fills.
+        whole = [each for each in reversed(ask.request.constraints) if count % each.size == 0][:1]
+        looked_for = dataclasses.replace(ask, request=dataclasses.replace(ask.request, constraints=tuple(whole)))
+    made = place(dataclasses.replace(search, within=within), looked_for)[ask.name]
+    if not made.domains:
+        raise NoPlaceError(f"cannot find replacement assignment for unhealthy node: {node}")
+    return made.merged(rest, search.nodes.path), made
+
+
+def _required_domain(nodes: FlavorNodes, ask: Ask, rest: TopologyAssignment) -> str:
+    """R: the domain in which the pods have to stay; empty if there is none (rules/08 §13.5)."""
+    request, levels = ask.request, nodes.levels
+    key = request.level(levels, is_implied=ask.is_implied)
+    if key not in levels or not rest.domains or request.slice_size <= 0:
+        return ""
+    if request.constraints and ask.count % request.slice_size:
+        broken = [each for each in reversed(request.constraints) if ask.count % each.size]
+        constraint = broken[0] if len(request.constraints) > 1 else request.constraints[0]
+        if constraint.level not in levels:
+            return ""
+        return _incomplete(nodes, rest, levels.index(constraint.level), ask.count, constraint.size)
+    if request.required is None:
+        return ""
+    return _name(nodes, nodes.path(rest.domains[0][0])[: levels.index(key) + 1])
+
+
+def _name(nodes: FlavorNodes, path: tuple[str, ...]) -> str:
+    """Kueue knows a node by its hostname, and looks for it among full paths: below other levels it finds nothing."""
+    return path[-1] if nodes.is_by_host and len(path) == len(nodes.levels) else domain_id(path)
+
+
+def _incomplete(nodes: FlavorNodes, rest: TopologyAssignment, depth: int, missing: int, size: int) -> str:
+    """The domain in which the pods that are missing complete slices; the first by name, which Kueue leaves open."""
+    counts: dict[tuple[str, ...], int] = {}
+    for values, count in rest.domains:
+        path = nodes.path(values)[: depth + 1]
+        counts[path] = counts.get(path, 0) + count
+    whole = sorted(path for path, count in counts.items() if (count + missing) % size == 0)
+    return _name(nodes, whole[0]) if whole else ""
