@@ -11,7 +11,8 @@ from kueuecore.conformance.runs_by_reference import cycle, cycles, trace
 from kueuecore.conformance.topology_by_reference import KINDS as TOPOLOGY
 from kueuecore.reference import conditions, pods, preempt, quantity, reconcile, share, times, totals
 from kueuecore.reference.amount import UNLIMITED
-from kueuecore.reference.assign import Assigner, Assignment, FlavorChoice, Mode, PodSetAssignment, Way, requests_of
+from kueuecore.reference.assign import Assigner, requests_of
+from kueuecore.reference.assignment import Assignment, FlavorChoice, Mode, PodSetAssignment, Way
 from kueuecore.reference.cache import Cache
 from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.forest import Node

@@ -4,8 +4,8 @@ Everything is said in the dull way, function by rule; to try something, workload
 shares no code with the engine and does not load the extension. Manifests have to be valid; nothing is checked.
 
 A good order to read it: `amount`, `quantity`, `objects`, `totals` (what a workload asks for); `forest`, `quota`,
-`share` (what there is); `assign`, `preempt`, `preempt_fair` (what it gets, and who has to go); `pending`, `nominate`,
-`cycle` (in which order); `reconcile`, `eviction` (what is written between cycles); `state`, `apply`, `world`,
+`share` (what there is); `assignment`, `assign`, `preempt`, `preempt_fair` (what it gets, and who has to go);
+`pending`, `nominate`, `cycle` (in which order); `reconcile`, `eviction` (what is written between cycles); `state`, `apply`, `world`,
 `simulate` (all of it together).
 
 `World` does what `kueuecore.Engine` does, `simulate` what `kueuecore.simulate` does; the names are the same.

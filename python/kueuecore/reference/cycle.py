@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from kueuecore.reference import amount, conditions, decision, eviction, messages, quantity, variants
-from kueuecore.reference.assign import Mode
+from kueuecore.reference.assignment import Mode
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.nominate import NAMESPACE_MISMATCH, Entry, assign_with_targets, obstacle, replaced_slice

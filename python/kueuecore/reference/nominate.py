@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kueuecore.reference import conditions, pods, preempt
-from kueuecore.reference.assign import Assigner, Assignment, Mode, Way, requests_of, search_fewer_pods
+from kueuecore.reference.assign import Assigner, requests_of, search_fewer_pods
+from kueuecore.reference.assignment import Assignment, Mode, Way
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.objects import FlavorResource
 from kueuecore.reference.pending import RequeueReason
