@@ -9,6 +9,7 @@ from typing import Any
 
 from kueuecore.conformance.runs_by_reference import cycle, cycles, trace
 from kueuecore.conformance.topology_by_reference import KINDS as TOPOLOGY
+from kueuecore.conformance.topology_by_reference import charge, use_told, uses_told
 from kueuecore.reference import conditions, pods, preempt, quantity, reconcile, share, times, totals
 from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.assign import Assigner, requests_of
@@ -20,6 +21,8 @@ from kueuecore.reference.nominate import Entry, find_targets
 from kueuecore.reference.objects import ClusterQueue, FlavorResource, complete, key
 from kueuecore.reference.quota import Usage
 from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.topology.encoding import encoded
+from kueuecore.reference.topology.phase import net_use
 from kueuecore.reference.totals import Info, PodSetTotals, Progress
 from kueuecore.reference.world import World
 
@@ -142,7 +145,14 @@ def _total_requests(case: Json) -> Json:
         return {"totalRequests": case["input"]["initialTotalRequests"]}
     info = Info(_workload(case["input"]["workload"]), _settings(case))
     totals = [
-        {"name": t.name, "count": t.count, "requests": _texts(t.requests), "flavors": dict(t.flavors)}
+        {
+            "name": t.name,
+            "count": t.count,
+            "requests": _texts(t.requests),
+            "flavors": dict(t.flavors),
+            "topologyRequest": None if t.topology is None else use_told(t.topology),
+            "delayedTopologyRequest": t.delayed,
+        }
         for t in info.totals
     ]
     return {"clusterQueue": info.cluster_queue, "totalRequests": totals}
@@ -402,19 +412,19 @@ def _cache_state(cache: Cache) -> Json:
 
 def _assign(case: Json) -> Json:
     given = case["input"]
-    if any(o["kind"] in ("Topology", "Node") for o in case.get("objects", ())):
-        raise NotImplementedError("topology")
     if given.get("enableFairSharing"):
         case["config"] = {"fairSharing": {}, **case["config"]}
     world = _world(case)
     # The ClusterQueue is active, and the flavors go after that.
     gone = given.get("deletedFlavors", ())
     flavors = dict(world.cache.flavors)
-    world.cache.flavors |= {name: {} for name in gone}
+    world.cache.flavors |= {name: complete({"kind": "ResourceFlavor", "metadata": {"name": name}}) for name in gone}
     snapshot = world.snapshot()
     snapshot.flavors = {name: flavor for name, flavor in flavors.items() if name not in gone}
     for name, used in given.get("usage", {}).items():
         snapshot.usage.add(snapshot.nodes[name], _from_flavors(used))
+    for flavor, on_nodes in given.get("tasUsage", {}).items():
+        charge(snapshot.topologies[flavor], on_nodes)
     oracle = given.get("oracle", {"default": {"possibility": "Preempt", "borrowing": 0}})
     ways = {"NoCandidates": Way.NO_CANDIDATES, "Preempt": Way.PREEMPT, "Reclaim": Way.RECLAIM}
     known = {(row["flavor"], row["resource"]): row for row in oracle.get("results") or ()}
@@ -436,9 +446,10 @@ def _assign(case: Json) -> Json:
         "borrowing": assignment.borrowing,
         "noFitReason": str(assignment.no_fit),
         "usage": _by_flavor(assignment.usage),
+        "tasUsage": uses_told(net_use(snapshot.flavor_nodes(info.cluster_queue), info, assignment, before=False)),
         "message": assignment.message,
         "lastTriedFlavorIdx": assignment.progress.tried,
-        "podSets": [_assigned(pod_set) for pod_set in assignment.pod_sets],
+        "podSets": [_assigned(pod_set, world.settings) for pod_set in assignment.pod_sets],
     }
 
 
@@ -454,7 +465,8 @@ def _totals(given: Json) -> list[PodSetTotals]:
     ]
 
 
-def _assigned(pod_set: PodSetAssignment) -> Json:
+def _assigned(pod_set: PodSetAssignment, settings: Settings) -> Json:
+    by_prefix = settings.on("TASAssignmentsEncodingByHostnamePrefix")
     return {
         "name": pod_set.name,
         "count": pod_set.count,
@@ -464,6 +476,9 @@ def _assigned(pod_set: PodSetAssignment) -> Json:
             for name, c in pod_set.flavors.items()
         },
         "reasons": sorted(pod_set.reasons),
+        "error": pod_set.error,
+        "topologyAssignment": None if pod_set.topology is None else encoded(pod_set.topology, by_prefix=by_prefix),
+        "delayedTopologyRequest": pod_set.delayed,
         "requests": _texts(pod_set.requests),
         "attempts": [
             {

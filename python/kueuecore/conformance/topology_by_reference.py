@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kueuecore.reference import quantity
@@ -16,14 +16,14 @@ from kueuecore.reference.topology.nodes import is_schedulable
 from kueuecore.reference.topology.order import Order
 from kueuecore.reference.topology.request import request_of
 
-__all__ = ["KINDS", "charge", "written"]
+__all__ = ["KINDS", "charge", "use_told", "uses_told"]
 
 
 def _settings(case: Json) -> Settings:
     return Settings({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
 
 
-def written(assignment: TopologyAssignment) -> Json:
+def _written(assignment: TopologyAssignment) -> Json:
     """An assignment as cases write it."""
     domains = [{"values": list(values), "count": count} for values, count in assignment.domains]
     return {"levels": list(assignment.levels), "domains": domains}
@@ -43,6 +43,18 @@ def charge(nodes: FlavorNodes, used: Iterable[Json]) -> None:
     for each in used:
         assignment = TopologyAssignment((), ((tuple(each["values"]), each["count"]),))
         nodes.charge(TopologyUse(assignment, _single(each["singlePodRequests"])))
+
+
+def use_told(use: TopologyUse) -> Json:
+    """What pods use where they stand."""
+    single = {name: quantity.text(name, number) for name, number in use.single.items()}
+    domains = [{"values": list(v), "count": n, "singlePodRequests": single} for v, n in use.assignment.domains]
+    return {"levels": list(use.assignment.levels), "domainRequests": domains}
+
+
+def uses_told(uses: Mapping[str, Iterable[TopologyUse]]) -> Json:
+    """The same by flavor, domains alone."""
+    return {flavor: [d for use in each for d in use_told(use)["domainRequests"]] for flavor, each in uses.items()}
 
 
 def _topology(case: Json) -> Json:
@@ -65,7 +77,7 @@ def _topology(case: Json) -> Json:
     by_prefix = settings.on("TASAssignmentsEncodingByHostnamePrefix")
     reasons = {name: each.reason for name, each in placed.items() if each.reason}
     return {
-        "assignments": {name: written(each) for name, each in made.items()},
+        "assignments": {name: _written(each) for name, each in made.items()},
         "apiAssignments": {name: encoding.encoded(each, by_prefix=by_prefix) for name, each in made.items()},
         "reasons": reasons,
         "reason": next(iter(reasons.values()), ""),
@@ -101,7 +113,7 @@ def _decoding(case: Json) -> Json:
     read = encoding.decoded(case["input"].get("topologyAssignment"))
     if read is None:
         return {"assignment": None, "totalDomainCount": 0}
-    return {"assignment": written(read), "totalDomainCount": len(read.domains)}
+    return {"assignment": _written(read), "totalDomainCount": len(read.domains)}
 
 
 def _has_level(case: Json) -> Json:
@@ -110,13 +122,13 @@ def _has_level(case: Json) -> Json:
 
 
 def _truncate(case: Json) -> Json:
-    return {"assignment": written(_read(case["input"]["assignment"]).cut(case["input"]["count"]))}
+    return {"assignment": _written(_read(case["input"]["assignment"]).cut(case["input"]["count"]))}
 
 
 def _merge(case: Json) -> Json:
     flavor = complete({"kind": "ResourceFlavor", "metadata": {}, "spec": {"topologyName": "topology"}})
     nodes = FlavorNodes(flavor, case["input"]["levels"], map(complete, case["objects"]), ())
-    return {"assignment": written(_read(case["input"]["a"]).merged(_read(case["input"]["b"]), nodes.path))}
+    return {"assignment": _written(_read(case["input"]["a"]).merged(_read(case["input"]["b"]), nodes.path))}
 
 
 def _is_explicit(case: Json) -> Json:

@@ -5,8 +5,8 @@ shares no code with the engine and does not load the extension. Manifests have t
 
 A good order to read it: `amount`, `quantity`, `objects`, `totals` (what a workload asks for); `forest`, `quota`,
 `share` (what there is); `assignment`, `assign`, `preempt`, `preempt_fair` (what it gets, and who has to go);
-`pending`, `nominate`, `cycle` (in which order); `reconcile`, `eviction` (what is written between cycles); `state`, `apply`, `world`,
-`simulate` (all of it together).
+`pending`, `nominate`, `cycle` (in which order); `reconcile`, `eviction` (what is written between cycles); `state`,
+`apply`, `world`, `simulate` (all of it together). `topology` is a room of its own: where pods run.
 
 `World` does what `kueuecore.Engine` does, `simulate` what `kueuecore.simulate` does; the names are the same.
 

@@ -164,7 +164,9 @@ class Watchers(State):
         if conditions.has_reservation(new):
             # Nobody creates it so: it was there before, and its LocalQueue was asked for all that it has.
             self.assigned[key(new)] = local_queue_key(new)
-        return self._hold(new)
+        self._hold(new)
+        self.second_passes.put(self._adjusted(new), 0, self.now)
+        return None
 
     def _on_update(self, old: Json, new: Json) -> None:
         name, stage, previous = key(new), conditions.stage(new), conditions.stage(old)
@@ -185,11 +187,13 @@ class Watchers(State):
             is_due = requeue_at is None or times.moment(requeue_at) <= self.now
             if is_due and not conditions.is_on_hold(new):
                 self._queue(new)
+            self.second_passes.forget(name)
             self._notify_associated(name)
         else:
             self._hold(new)
             if self._gives_room(old, new, runs=previous == stage == "Admitted"):
                 self._notify_associated(name)
+        self.second_passes.put(self._adjusted(new), 0, self.now)
 
     def _gives_room(self, old: Json, new: Json, *, runs: bool) -> bool:
         """Does one that holds quota need less now, or stand elsewhere? (rules/05 §3.1)."""
@@ -221,7 +225,7 @@ class Watchers(State):
     def _hold(self, workload: Json) -> None:
         """Note what a workload holds, unless others hold it for it (rules/09 §4.2)."""
         if not self._is_parent_in(conditions.admission(workload).get("clusterQueue", ""), workload):
-            self.cache.set_workload(workload)
+            self.hold(workload)
 
     def _is_parent(self, workload: Json) -> bool:
         return self.settings.on("ConcurrentAdmission") and variants.is_parent(workload)
@@ -256,9 +260,12 @@ class Watchers(State):
         self.expected.discard(name)
 
     def _unqueue(self, name: str) -> None:
-        queue = self.queues.get(self.local_queues.get(self.assigned.get(name, ""), ""))
+        local_queue = self.assigned.get(name, "")
+        queue = self.queues.get(self.local_queues.get(local_queue, ""))
         if queue is not None:
             queue.delete(name)
+        if local_queue in self.local_queues:
+            self.second_passes.forget(name)
         self._forget_progress(name)
 
     def _forget_progress(self, name: str) -> None:

@@ -20,9 +20,10 @@ from kueuecore.reference.assignment import (
 )
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.objects import Amounts, ClusterQueue, FlavorResource, ResourceGroup
-from kueuecore.reference.pods import pod_requests
 from kueuecore.reference.selectors import matches_node, untolerated_taint
 from kueuecore.reference.settings import Json
+from kueuecore.reference.topology.phase import mismatch, settle
+from kueuecore.reference.topology.request import request_of
 from kueuecore.reference.totals import Info, PodSetTotals, Progress, resource_order
 
 Oracle = Callable[[FlavorResource, int], tuple[Way, int]]
@@ -86,15 +87,13 @@ class Assigner:
         assignment = Assignment(Progress([], self.node.generation, self.cycle, self.info.shape))
         groups: dict[str, list[int]] = {}
         for index, pod_set in enumerate(self.info.pod_sets[: len(totals)]):
-            name = (pod_set.get("topologyRequest") or {}).get("podSetGroupName")
+            name = request_of(pod_set).group
             groups.setdefault(str(index) if name is None else name, []).append(index)
         for members in groups.values():
             if not self._assign_group(assignment, totals, members):
                 break
-        if assignment.mode != Mode.NO_FIT and not self.queue.groups and self.settings.on("TopologyAwareScheduling"):
-            # Where there is no flavor, all have a topology (rules/03 §5 2).
-            for failed in (each for each in assignment.pod_sets if each.count):
-                failed.error = "workload requires Topology, but there is no TAS cache information"
+        if assignment.mode != Mode.NO_FIT:
+            settle(self.snapshot, self.info, assignment, self.replaced)
         if assignment.mode == Mode.NO_FIT and self.settings.on("UnadmittedWorkloadsObservability"):
             assignment.no_fit = self._no_fit_reason(assignment)
         return assignment
@@ -108,6 +107,10 @@ class Assigner:
         flavors: dict[str, FlavorChoice] = {}
         reasons: list[str] = []
         attempts: dict[str, Attempt] = {}
+        has_topology = self.settings.on("TopologyAwareScheduling")
+        for total in (totals[index] for index in members if has_topology):
+            # A second pass keeps its flavors (rules/08 §11.10).
+            flavors |= {name: FlavorChoice(flavor, Mode.FIT, 0) for name, flavor in total.flavors.items()}
         for resource in sorted(requests, key=resource_order):
             group = self.queue.group_of(resource)
             if resource in flavors or (group is None and (not requests[resource] or self.settings.ignores_undeclared)):
@@ -126,16 +129,19 @@ class Assigner:
             flavors |= found
             reasons += why
         goes_on = True
-        for total in (totals[index] for index in members):
-            own = {name: choice for name, choice in flavors.items() if name in total.requests}
-            pod_set = PodSetAssignment(total.name, total.count, total.requests, own, reasons, attempts)
+        for index in members:
+            total = totals[index]
+            own = self._own_flavors(index, total, flavors)
+            pod_set = PodSetAssignment(total.name, total.count, total.requests, own, list(reasons), attempts)
+            pod_set.topology = None if total.topology is None else total.topology.assignment
+            pod_set.delayed = total.delayed
             assignment.pod_sets.append(pod_set)
             assignment.progress.tried.append({name: choice.tried for name, choice in own.items()})
             held = self.replaced.totals if self.replaced is not None else []
             before = next((each.requests for each in held if each.name == total.name), {})
             for name, choice in own.items():
                 assignment.borrowing = max(assignment.borrowing, choice.borrow)
-                fr, more = (choice.flavor, name), total.requests[name] - before.get(name, 0)
+                fr, more = (choice.flavor, name), total.requests.get(name, 0) - before.get(name, 0)
                 assignment.usage[fr] = amount.add(assignment.usage.get(fr, 0), more)
             goes_on &= not total.requests or bool(own)
         return goes_on
@@ -184,20 +190,15 @@ class Assigner:
             return f"skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
         return ""
 
-    def _topology_mismatch(self, pod_set: Json, flavor: Json, group: ResourceGroup) -> str:
-        """Why pods and a flavor do not agree on topology (rules/03 §5 2). Placement itself is not modelled."""
-        request = pod_set.get("topologyRequest") or {}
-        asks = any(request.get(way) is not None for way in ("required", "preferred", "unconstrained"))
-        name, has = flavor["metadata"]["name"], bool(flavor["spec"].get("topologyName"))
-        if asks and not has and not set(pod_requests(pod_set["template"]["spec"])).isdisjoint(group.resources):
-            return f'Flavor "{name}" does not support TopologyAwareScheduling'
-        if (
-            has
-            and not asks
-            and not all(self.snapshot.flavors[f]["spec"].get("topologyName") for f in self.queue.flavors)
-        ):
-            return f'Flavor "{name}" supports only TopologyAwareScheduling'
-        return ""
+    def _own_flavors(
+        self, index: int, total: PodSetTotals, flavors: Mapping[str, FlavorChoice]
+    ) -> dict[str, FlavorChoice]:
+        """What one of a group gets of its flavors; who asks for nothing stands where the others do (rules/08 §3)."""
+        if total.requests:
+            return {name: choice for name, choice in flavors.items() if name in total.requests}
+        known = self.snapshot.flavor_nodes(self.queue.name)
+        is_grouped = request_of(self.info.pod_sets[index]).group is not None
+        return {name: choice for name, choice in flavors.items() if is_grouped and choice.flavor in known}
 
     def _ineligible(self, members: list[int], name: str, group: ResourceGroup) -> str:
         """Why pods cannot go to a flavor, if so (rules/03 §5)."""
@@ -206,9 +207,10 @@ class Assigner:
             return f"flavor {name} not found"
         spec = flavor["spec"]
         for pod_set in (self.info.pod_sets[index] for index in members):
-            why = self._topology_mismatch(pod_set, flavor, group)
-            if why and self.settings.on("TopologyAwareScheduling"):
-                return why
+            if self.settings.on("TopologyAwareScheduling"):
+                why = mismatch(self.snapshot, self.queue.name, pod_set, flavor, group)
+                if why:
+                    return why
             pod = pod_set["template"]["spec"]
             tolerations = [*(pod.get("tolerations") or ()), *(spec.get("tolerations") or ())]
             if taint := untolerated_taint(spec.get("nodeTaints") or [], tolerations):

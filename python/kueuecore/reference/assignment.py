@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
 from kueuecore.reference.objects import FlavorResource
+from kueuecore.reference.topology.assignment import TopologyAssignment
 from kueuecore.reference.totals import Progress
 
 
@@ -88,6 +89,10 @@ class Attempt:
         mode = f"preemptionMode={self.way.possibility}" if self.way is not None else self.mode.text
         return ";".join([mode, *([f"borrow={self.borrow}"] if self.borrow else []), *self.reasons])
 
+    def failed(self, why: NoFitReason) -> Attempt:
+        """The same, of a flavor that does not fit after all (rules/08 §11.5)."""
+        return replace(self, mode=Mode.NO_FIT, no_fit=why)
+
     def merged(self, other: Attempt) -> Attempt:
         """The worse of both (rules/03 §7)."""
         return Attempt(
@@ -101,7 +106,12 @@ class Attempt:
 
 @dataclass
 class PodSetAssignment:
-    """What one pod set gets."""
+    """What one pod set gets.
+
+    Args:
+        topology: Where its pods stand (rules/08 §11.4).
+        delayed: Whether that is still to come: nothing, Pending or Ready (rules/08 §11.2).
+    """
 
     name: str
     count: int
@@ -110,6 +120,8 @@ class PodSetAssignment:
     reasons: list[str]
     attempts: dict[str, Attempt]
     error: str = ""
+    topology: TopologyAssignment | None = None
+    delayed: str = ""
 
     @property
     def mode(self) -> Mode:
@@ -123,7 +135,11 @@ class PodSetAssignment:
 
 @dataclass
 class Assignment:
-    """What a workload gets. Pod sets behind one that failed are missing (rules/03 §3 7)."""
+    """What a workload gets. Pod sets behind one that failed are missing (rules/03 §3 7).
+
+    Args:
+        settled: The mode that topology made of it, if any (rules/08 §11.4, §11.5).
+    """
 
     progress: Progress
     pod_sets: list[PodSetAssignment] = field(default_factory=list)
@@ -131,13 +147,20 @@ class Assignment:
     usage: dict[FlavorResource, int] = field(default_factory=dict)
     no_fit: NoFitReason = NoFitReason.NONE
     is_deferred: bool = False
+    settled: Mode | None = None
 
     @property
     def mode(self) -> Mode:
-        """The worst of its pod sets (rules/03 §3)."""
+        """The worst of its pod sets (rules/03 §3), unless topology says otherwise."""
         if self.is_deferred:
             return Mode.DEFERRED_FIT
+        if self.settled is not None:
+            return self.settled
         return min((pod_set.mode for pod_set in self.pod_sets), default=Mode.NO_FIT)
+
+    def pod_set(self, name: str) -> PodSetAssignment:
+        """What a pod set gets."""
+        return next(pod_set for pod_set in self.pod_sets if pod_set.name == name)
 
     @property
     def message(self) -> str:

@@ -12,7 +12,12 @@ from kueuecore.reference.forest import Forest, Node
 from kueuecore.reference.objects import ClusterQueue, key
 from kueuecore.reference.quota import Usage
 from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
+from kueuecore.reference.topology.cluster import Cluster
 from kueuecore.reference.totals import Info
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 
 @dataclass
@@ -22,6 +27,8 @@ class Snapshot:
     Args:
         workloads: Who holds quota, by ClusterQueue and key.
         local_queue_usage: What each LocalQueue has used, if that orders anything (rules/09 §1.5).
+        topologies: The nodes of each flavor with a topology that is known (rules/08 §4).
+        controllers: Who stands behind each AdmissionCheck.
     """
 
     settings: Settings
@@ -31,6 +38,8 @@ class Snapshot:
     usage: Usage
     workloads: dict[str, dict[str, Info]]
     local_queue_usage: Mapping[str, float]
+    topologies: Mapping[str, FlavorNodes]
+    controllers: Mapping[str, str]
 
     def spec(self, name: str) -> ClusterQueue:
         """What a ClusterQueue in the snapshot says."""
@@ -42,11 +51,46 @@ class Snapshot:
         """As if a workload had gone."""
         del self.workloads[info.cluster_queue][info.key]
         self.usage.remove(self.nodes[info.cluster_queue], info.usage)
+        self.charge_topology(info.cluster_queue, info.topology, -1)
 
     def add(self, info: Info) -> None:
         """As if a workload had come."""
         self.workloads[info.cluster_queue][info.key] = info
         self.usage.add(self.nodes[info.cluster_queue], info.usage)
+        self.charge_topology(info.cluster_queue, info.topology)
+
+    def flavor_nodes(self, queue: str) -> dict[str, FlavorNodes]:
+        """The nodes of the flavors of a ClusterQueue that have a topology (rules/08 §3)."""
+        return {name: self.topologies[name] for name in sorted(self.spec(queue).flavors) if name in self.topologies}
+
+    def is_topology_only(self, queue: str) -> bool:
+        """Have all flavors of a ClusterQueue a topology? Without any, too (rules/08 §1.5)."""
+        flavors = (self.flavors.get(name) for name in self.spec(queue).flavors)
+        has_all = all(flavor is not None and bool(flavor["spec"].get("topologyName")) for flavor in flavors)
+        return has_all and self.settings.on("TopologyAwareScheduling")
+
+    def places_later(self, queue: str, flavor: str, *, is_reserved: bool) -> bool:
+        """Do other clusters place the pods, or is it done once nodes have been provided? (rules/08 §11.2)."""
+        checks = self.spec(queue).checks
+        on_flavor = {self.controllers.get(check, "") for check, flavors in checks.items() if flavor in flavors}
+        is_elsewhere = any(self.controllers.get(check) == MULTIKUEUE for check in checks)
+        return is_elsewhere or (not is_reserved and PROVISIONING in on_flavor)
+
+    def charge_topology(self, queue: str, uses: Mapping[str, Iterable[TopologyUse]], sign: int = 1) -> None:
+        """Use more of the nodes of flavors, or less; only the flavor that is named changes (rules/08 §4.5)."""
+        for flavor, nodes in self.flavor_nodes(queue).items():
+            for use in uses.get(flavor, ()):
+                nodes.charge(use, sign)
+
+    @contextmanager
+    def without_topology(self, infos: Iterable[Info]) -> Iterator[None]:
+        """As if workloads had left their nodes."""
+        gone = list(infos)
+        for info in gone:
+            self.charge_topology(info.cluster_queue, info.topology, -1)
+        yield
+        for info in gone:
+            self.charge_topology(info.cluster_queue, info.topology)
 
     @contextmanager
     def without(self, infos: Iterable[Info]) -> Iterator[None]:
@@ -70,8 +114,11 @@ class Cache:
     Usage is added up as workloads come and go: amounts saturate, so it depends on their order (rules/02 §1).
     """
 
-    def __init__(self, settings: Settings, *, flavors: dict[str, Json], checks: dict[str, Json]) -> None:
+    def __init__(
+        self, settings: Settings, *, flavors: dict[str, Json], checks: dict[str, Json], cluster: Cluster | None = None
+    ) -> None:
         self.settings, self.flavors, self.checks = settings, flavors, checks
+        self.cluster = Cluster() if cluster is None else cluster
         self.used = Usage()
         self.forest = Forest(self.used.rebuild)
         self.workloads: dict[str, dict[str, Info]] = {}
@@ -79,8 +126,7 @@ class Cache:
 
     def are_pods_ready(self) -> bool:
         """Are the pods of all that hold quota ready? (rules/07 §6)."""
-        holders = (info for infos in self.workloads.values() for info in infos.values())
-        return all(conditions.is_true(info.workload, "PodsReady") for info in holders)
+        return all(conditions.is_true(info.workload, "PodsReady") for info in self._holders())
 
     def inactive_because(self, name: str) -> list[tuple[str, str]]:
         """Reason and text for each thing that keeps a ClusterQueue from admitting (rules/02 §5)."""
@@ -101,8 +147,8 @@ class Cache:
         if idle := [check for check, manifest in known.items() if not conditions.is_true(manifest, "Active")]:
             found.append(("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(idle)}"))
         controllers = {check: manifest["spec"].get("controllerName", "") for check, manifest in known.items()}
-        multikueue = [check for check, who in controllers.items() if who == "kueue.x-k8s.io/multikueue"]
-        provisioning = [check for check, who in controllers.items() if who == "kueue.x-k8s.io/provisioning-request"]
+        multikueue = [check for check, who in controllers.items() if who == MULTIKUEUE]
+        provisioning = [check for check, who in controllers.items() if who == PROVISIONING]
         if len(multikueue) > 1:
             text = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
             found.append(("MultipleMultiKueueAdmissionChecks", text + ",".join(multikueue)))
@@ -112,7 +158,17 @@ class Cache:
         if multikueue and provisioning:
             text = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: "
             found.append(("MultiKueueWithProvisioningRequest", text + ", ".join([*multikueue, *provisioning])))
+        for flavor, topology in () if multikueue else self._without_topology(queue):
+            found.append(("TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{flavor}"'))
         return found
+
+    def _without_topology(self, queue: ClusterQueue) -> list[tuple[str, str]]:
+        """Flavors of a ClusterQueue whose Topology is missing, with its name (rules/08 §1.4)."""
+        if not self.settings.on("TopologyAwareScheduling"):
+            return []
+        known = (self.flavors[name] for name in sorted(queue.flavors) if name in self.flavors)
+        named = [(flavor["metadata"]["name"], flavor["spec"].get("topologyName") or "") for flavor in known]
+        return [(flavor, name) for flavor, name in named if name and self.cluster.levels(name) is None]
 
     def is_active(self, name: str) -> bool:
         """May a ClusterQueue admit?"""
@@ -176,7 +232,15 @@ class Cache:
         nodes = {name: node for name, node in self.forest.cluster_queues.items() if node.is_active}
         workloads = {name: dict(self.workloads[name]) for name in nodes}
         used, flavors = self.used.copy(), dict(self.flavors)
-        return Snapshot(self.settings, now, flavors, nodes, used, workloads, local_queue_usage or {})
+        controllers = {name: check["spec"].get("controllerName", "") for name, check in self.checks.items()}
+        on = self.settings.on("TopologyAwareScheduling")
+        topologies = self.cluster.topologies(flavors, self._holders(), self.settings) if on else {}
+        usage = local_queue_usage or {}
+        return Snapshot(self.settings, now, flavors, nodes, used, workloads, usage, topologies, controllers)
+
+    def _holders(self) -> list[Info]:
+        """All who hold quota, of inactive ClusterQueues, too."""
+        return [info for infos in self.workloads.values() for info in infos.values()]
 
     def leave_snapshot(self) -> None:
         """A cycle waits and keeps its snapshot: what changes from now on changes other nodes (rules/07 §6)."""

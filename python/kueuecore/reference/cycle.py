@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from enum import Enum, auto
 
 from kueuecore.reference import amount, conditions, decision, eviction, messages, quantity, variants
-from kueuecore.reference.assignment import Mode
+from kueuecore.reference.assignment import Mode, PodSetAssignment
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.nominate import NAMESPACE_MISMATCH, Entry, assign_with_targets, obstacle, replaced_slice
@@ -16,9 +18,20 @@ from kueuecore.reference.preempt import Target
 from kueuecore.reference.settings import Json
 from kueuecore.reference.share import Share, share
 from kueuecore.reference.state import State
+from kueuecore.reference.topology.encoding import encoded
+from kueuecore.reference.topology.flavors import unhealthy_nodes
+from kueuecore.reference.topology.phase import stands_on_failed_node
 from kueuecore.reference.totals import Info
 
 _OVERLAP = "Workload has overlapping preemption targets with another workload"
+
+
+class Fits(Enum):
+    """Whether an entry still fits, and if not, why."""
+
+    YES = auto()
+    NO_QUOTA = auto()
+    NO_TOPOLOGY = auto()
 
 
 class Cycle:
@@ -38,7 +51,7 @@ class Cycle:
     def run(self) -> decision.Decision:
         """Decide on the heads of all active ClusterQueues (rules/05 §3, §6)."""
         world = self.world
-        heads = []
+        heads = [self._second_pass(*ready) for ready in world.second_passes.take()]
         # Kueue leaves open which is first.
         for name, queue in sorted(world.queues.items()):
             if not world.cache.is_active(name):
@@ -52,16 +65,28 @@ class Cycle:
             return self.decision
         world.n_cycles += 1
         self.decision.cycle = world.n_cycles
-        heads = [entry for entry in heads if world.cache.find(entry.info.key) is None]
+        heads = [entry for entry in heads if entry.n_tries or world.cache.find(entry.info.key) is None]
         entries = [entry for entry in heads if self._nominate(entry)]
         if self.settings.fair_sharing is None:
             entries.sort(key=self._order)
         for entry in self._tournaments(entries) if self.settings.fair_sharing is not None else entries:
             self._process(entry)
         for entry in [*entries, *(head for head in heads if head not in entries)]:
-            if entry.status != "assumed" and self._is_here(entry.info):
+            if entry.status not in ("assumed", "evicted") and self._is_here(entry.info):
                 self._requeue(entry)
         return self.decision
+
+    def _second_pass(self, workload: Json, n_tries: int) -> Entry:
+        """A head that holds quota, as it was when its pass was asked for (rules/08 §11.10)."""
+        return Entry(self.world.info(workload), n_tries=n_tries)
+
+    def _owned(self, info: Info) -> Json:
+        """A Workload to be changed and written; on a second pass, its old status is written back (rules/08 §11.10)."""
+        newest = self.world.owned(info.key)
+        if conditions.has_reservation(info.workload):
+            kept = {name: newest["status"][name] for name in ("reclaimablePods",) if name in newest["status"]}
+            newest["status"] = {**conditions.copied(info.workload["status"]), **kept}
+        return newest
 
     def _is_here(self, info: Info) -> bool:
         """Is it still to be decided on? While a cycle waits for pods, others may go (rules/07 §6)."""
@@ -147,37 +172,54 @@ class Cycle:
     def _overlaps(self, targets: list[Target]) -> bool:
         return any(target.info.key in self.victims for target in targets)
 
-    def _fits(self, entry: Entry) -> bool:
-        """Does it still fit, once all victims are gone? (rules/05 §6.4 2)."""
-        with self.snapshot.without(self._gone(entry, entry.targets)):
-            return self.snapshot.usage.fits(self.snapshot.nodes[entry.info.cluster_queue], entry.usage)
+    def _fits(self, entry: Entry) -> Fits:
+        """Does it still fit, once all victims are gone? (rules/05 §6.4 2, 08 §11.6)."""
+        snapshot, queue = self.snapshot, entry.info.cluster_queue
+        known, uses = snapshot.flavor_nodes(queue), entry.topology_use(snapshot)
+        with self._without_victims(entry, entry.targets):
+            if not snapshot.usage.fits(snapshot.nodes[queue], entry.usage):
+                return Fits.NO_QUOTA
+            has_room = all(known[flavor].fits(use) for flavor, each in uses.items() for use in each)
+            return Fits.YES if has_room else Fits.NO_TOPOLOGY
 
-    def _gone(self, entry: Entry, targets: Iterable[Target] = ()) -> list[Info]:
-        """The victims so far in the entry's tree, with others."""
+    @contextmanager
+    def _without_victims(self, entry: Entry, targets: Iterable[Target] = ()) -> Iterator[None]:
+        """As if the victims so far had gone, and others. Those of other trees leave room on nodes alone."""
         nodes, gone = self.snapshot.nodes, self.victims | {target.info.key: target.info for target in targets}
         root = nodes[entry.info.cluster_queue].root
         # Kueue leaves their order open, which matters where sums saturate.
-        return [info for _, info in sorted(gone.items()) if nodes[info.cluster_queue].root is root]
+        infos = [info for _, info in sorted(gone.items())]
+        near = [info for info in infos if nodes[info.cluster_queue].root is root]
+        far = [info for info in infos if nodes[info.cluster_queue].root is not root]
+        with self.snapshot.without(near), self.snapshot.without_topology(far):
+            yield
 
-    def _reassign(self, entry: Entry) -> bool:
-        """Assign again as if the victims of the cycle were gone, within the nominated flavors (rules/04 §7).
+    def _reassign(self, entry: Entry, fits: Fits) -> Fits:
+        """Assign again within the nominated flavors, if what was nominated is not to be had any more.
 
-        Says whether that fits.
+        Where targets overlap, as if the victims of the cycle were gone (rules/04 §7); where nodes are taken, as it is
+        (rules/08 §11.6). Says whether that fits.
         """
+        overlaps = self._overlaps(entry.targets) and self.settings.on("RecomputeAssignmentUponPreemptionTargetsOverlap")
+        has_no_place = fits is Fits.NO_TOPOLOGY and self.settings.on("TASRecomputeAssignmentWithinSchedulingCycle")
+        if not overlaps and not has_no_place:
+            return fits
         nominated = {p.name: {n: choice.flavor for n, choice in p.flavors.items()} for p in entry.assignment.pod_sets}
         entry.info.progress = None
-        with self.snapshot.without(self._gone(entry)):
+        with self._without_victims(entry) if overlaps else nullcontext():
             entry.record(*assign_with_targets(entry.info, self.snapshot, self.world.n_cycles, nominated))
-        entry.assignment.is_deferred = entry.assignment.mode == Mode.FIT
-        does_fit = self._fits(entry)
+        entry.assignment.is_deferred = overlaps and entry.assignment.mode == Mode.FIT
+        fits = self._fits(entry)
+        if not overlaps:
+            return fits
         if entry.assignment.is_deferred:
             result = "deferred_fit"
         else:
-            works = entry.targets and does_fit and not self._overlaps(entry.targets)
+            works = entry.targets and fits is Fits.YES and not self._overlaps(entry.targets)
             result = "new_targets" if works else "skipped"
         counts = self.decision.target_recomputations.setdefault(entry.info.cluster_queue, {})
         counts[result] = counts.get(result, 0) + 1
-        return does_fit
+        return fits
 
     def _process(self, entry: Entry) -> None:
         """Decide on one entry, given those before it (rules/05 §6.4)."""
@@ -186,16 +228,16 @@ class Cycle:
         if is_variant and variants.admitted_sibling(info, self.snapshot, lambda theirs, own: theirs < own):
             return self._skip(entry, "A more favorable variant is already admitted", "PendingEvaluation")
         # Asked of every entry, as asking has an effect of its own where sums saturate.
-        does_fit = self._fits(entry)
-        if self._overlaps(entry.targets) and on("RecomputeAssignmentUponPreemptionTargetsOverlap"):
-            does_fit = self._reassign(entry)
+        does_fit = self._reassign(entry, self._fits(entry)) is Fits.YES
         mode = entry.assignment.mode
+        if mode != Mode.FIT and on("TASFailedNodeReplacementFailFast") and stands_on_failed_node(info.workload):
+            return self._evict_from_failed_nodes(entry)
         if mode == Mode.NO_FIT:
             return entry.waits(str(entry.assignment.no_fit), requeue=RequeueReason.NO_FIT)
         if mode == Mode.PREEMPT and not entry.targets:
             reclaims_always = self.snapshot.spec(node.name).reclaim_within_cohort == "Any"
             if not reclaims_always or (on("PrioritizePreemptorWorkloads") and entry.is_preemptor):
-                self.snapshot.usage.add(node, self._to_reserve(entry))
+                self._use(entry, self._to_reserve(entry))
             return entry.waits("WaitingForQuota", requeue=RequeueReason.NO_CANDIDATES)
         has_gates = on("ConcurrentAdmission") or on("MultiKueueOrchestratedPreemption")
         if mode == Mode.PREEMPT and has_gates and has_closed_gate(info.workload):
@@ -204,7 +246,7 @@ class Cycle:
             return entry.waits("AdmissionGated", message, RequeueReason.GATED)
         if mode == Mode.DEFERRED_FIT:
             info.progress = None
-            self.snapshot.usage.add(node, entry.usage)
+            self._use(entry, entry.usage)
             message = f"{_OVERLAP}, but will fit after these preemptions complete"
             return entry.waits("WaitingForPreemptedWorkloads", message, RequeueReason.PENDING_PREEMPTION)
         overlaps = self._overlaps(entry.targets)
@@ -215,7 +257,7 @@ class Cycle:
             message = _OVERLAP if overlaps else "Workload no longer fits after processing another workload"
             return self._skip(entry, message, "WaitingForQuota")
         self.victims |= {target.info.key: target.info for target in entry.targets}
-        self.snapshot.usage.add(node, entry.usage)
+        self._use(entry, entry.usage)
         replaced = replaced_slice(info, self.snapshot)
         if mode == Mode.PREEMPT:
             if not self._is_here(info):
@@ -233,6 +275,11 @@ class Cycle:
         if not self._is_here(info):
             return None
         return self._migrate(entry, worse) if worse is not None else self._admit(entry, replaced)
+
+    def _use(self, entry: Entry, quota: Mapping[FlavorResource, int]) -> None:
+        """Quota and nodes are taken for those behind in this cycle (rules/08 §11.6)."""
+        self.snapshot.usage.add(self.snapshot.nodes[entry.info.cluster_queue], quota)
+        self.snapshot.charge_topology(entry.info.cluster_queue, entry.topology_use(self.snapshot))
 
     def _skip(self, entry: Entry, message: str, reason: str) -> None:
         entry.status = "skipped"
@@ -257,6 +304,22 @@ class Cycle:
 
     def _event(self, info: Info, reason: str, message: str, kind: str = "Normal") -> None:
         self.decision.events.append(decision.Event(*names_of(info.workload), kind, reason, message))
+
+    def _evict_from_failed_nodes(self, entry: Entry) -> None:
+        """There is no other place for its pods (rules/08 §11.7)."""
+        info, named = entry.info, ",".join(unhealthy_nodes(entry.info.workload))
+        reason = "NodeFailures"
+        message = f"Workload was evicted as there was no replacement for unhealthy node(s): {named}"
+        again = conditions.is_true(self.world.kind("Workload")[info.key], "Evicted")
+        evicted = self._owned(info)
+        event = eviction.evict(evicted, reason, message, self.world.now)
+        if not self._write(evicted) and self.refused != "NotFound":
+            return
+        entry.status = "evicted"
+        if event is not None and self.refused is None:
+            self.decision.events.append(event)
+            told = decision.Eviction(*names_of(info.workload), reason, message, again)
+            self.decision.evictions.append(told)
 
     def _evict(self, info: Info, reason: str, message: str, preemptor: Info, preempted: str = "") -> None:
         """Tell a workload to stop (rules/04 §8 3)."""
@@ -311,26 +374,24 @@ class Cycle:
     def _admit(self, entry: Entry, replaced: Info | None) -> None:
         """Give quota (rules/05 §6.4 12, §6.6)."""
         world, info, now = self.world, entry.info, self.world.now
-        pod_sets: list[Json] = []
-        for pod_set in entry.assignment.pod_sets:
-            made: Json = {"name": pod_set.name, "count": pod_set.count}
-            if pod_set.flavors:
-                made["flavors"] = {name: choice.flavor for name, choice in sorted(pod_set.flavors.items())}
-                made["resourceUsage"] = {name: quantity.text(name, pod_set.requests[name]) for name in made["flavors"]}
-            pod_sets.append(made)
-        admitted = world.owned(info.key)
+        pod_sets = [self._granted(pod_set) for pod_set in entry.assignment.pod_sets]
+        held_quota, had_failed = conditions.has_reservation(info.workload), bool(unhealthy_nodes(info.workload))
+        admitted = self._owned(info)
         conditions.reserve(admitted, {"clusterQueue": info.cluster_queue, "podSetAssignments": pod_sets}, now)
         used = {flavor for pod_set in pod_sets for flavor in pod_set.get("flavors", {}).values()}
         needed = {name for name, flavors in self.snapshot.spec(info.cluster_queue).checks.items() if used & flavors}
         if needed <= {check["name"] for check in conditions.check_states(admitted)}:
             conditions.sync_admitted(admitted, now, self.settings)
-        admitted["status"].pop("resourceRequests", None)
+        for past in ("resourceRequests", "unhealthyNodes"):
+            admitted["status"].pop(past, None)
         entry.status = "assumed"
-        world.cache.set_workload(admitted)
-        world.penalize(info)
+        world.hold(admitted)
+        if not held_quota:
+            world.penalize(info)
         if not self._write(admitted):
             world.cache.delete_workload(info.key)
-            world.ledger.forgive(info.local_queue, info.key)
+            if not held_quota:
+                world.ledger.forgive(info.local_queue, info.key)
             if self.refused != "NotFound":
                 self._requeue(entry)
             return
@@ -340,18 +401,42 @@ class Cycle:
         reserved += messages.waited(info.workload, now)
         if considered := entry.assignment.considered:
             reserved += f"; Flavors considered: {considered}"
-        self._event(info, "QuotaReserved", conditions.cut(reserved, conditions.EVENT_BYTES))
+        if not held_quota:
+            self._event(info, "QuotaReserved", conditions.cut(reserved, conditions.EVENT_BYTES))
         may_start = conditions.is_true(admitted, "Admitted")
-        if may_start:
+        if may_start and not had_failed:
             text = f"Admitted by ClusterQueue {info.cluster_queue}, wait time since reservation was 0s"
             self._event(info, "Admitted", text)
-        parts = ((p["name"], p["count"], p.get("flavors", {}), p.get("resourceUsage", {})) for p in pod_sets)
-        told = tuple(decision.PodSetAdmission(*part) for part in parts)
-        self.decision.admissions.append(
+        told = tuple(
+            decision.PodSetAdmission(
+                p["name"],
+                p["count"],
+                p.get("flavors", {}),
+                p.get("resourceUsage", {}),
+                p.get("topologyAssignment"),
+                p.get("delayedTopologyRequest", ""),
+            )
+            for p in pod_sets
+        )
+        (self.decision.placements if held_quota else self.decision.admissions).append(
             decision.Admission(*names_of(info.workload), info.cluster_queue, told, may_start, now)
         )
         if replaced is not None:
             self._finish_slice(replaced, info)
+
+    def _granted(self, pod_set: PodSetAssignment) -> Json:
+        """What a pod set got, as the API writes it (rules/05 §6.6, 08 §15)."""
+        made: Json = {"name": pod_set.name, "count": pod_set.count}
+        if pod_set.flavors:
+            made["flavors"] = {name: choice.flavor for name, choice in sorted(pod_set.flavors.items())}
+            used = {name: pod_set.requests.get(name, 0) for name in made["flavors"]}
+            made["resourceUsage"] = {name: quantity.text(name, number) for name, number in used.items()}
+        if pod_set.topology is not None:
+            by_prefix = self.settings.on("TASAssignmentsEncodingByHostnamePrefix")
+            made["topologyAssignment"] = encoded(pod_set.topology, by_prefix=by_prefix)
+        if pod_set.delayed:
+            made["delayedTopologyRequest"] = pod_set.delayed
+        return made
 
     def _finish_slice(self, old: Info, new: Info) -> None:
         """A slice ends when its replacement got quota (rules/09 §2.3 5)."""
@@ -366,6 +451,10 @@ class Cycle:
     def _requeue(self, entry: Entry) -> None:
         """Put a head back, and say why it waits (rules/05 §6.5)."""
         world, info = self.world, entry.info
+        if world.second_passes.put(info.workload, entry.n_tries, world.now):
+            message = conditions.cut(entry.message, conditions.EVENT_BYTES)
+            self._event(info, "SecondPassFailed", message, "Warning")
+            return
         if entry.status and entry.requeue_reason == RequeueReason.GENERIC:
             entry.requeue_reason = RequeueReason.FAILED_AFTER_NOMINATION
         queue = world.queues[info.cluster_queue]

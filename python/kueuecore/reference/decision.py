@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
 class PodSetAdmission:
-    """What one pod set got (rules/05 §6.4 12)."""
+    """What one pod set got, and where its pods run, as the API writes it (rules/05 §6.4 12, 08 §15)."""
 
     name: str
     count: int
     flavors: Mapping[str, str]
     resource_usage: Mapping[str, str]
+    topology: Mapping[str, Any] | None = None
+    delayed: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,15 @@ class ReplacedSlice(_Named):
 
 
 @dataclass(frozen=True)
+class Eviction(_Named):
+    """A workload that has to stop because its nodes failed; `again`: it was told before (rules/08 §11.7)."""
+
+    reason: str
+    message: str
+    again: bool
+
+
+@dataclass(frozen=True)
 class Event(_Named):
     """A Kubernetes event about a workload."""
 
@@ -76,10 +88,15 @@ class Event(_Named):
 
 @dataclass
 class Decision:
-    """What one cycle decided (rules/05 §6). `cycle` is 0 if there was no head."""
+    """What one cycle decided (rules/05 §6). `cycle` is 0 if there was no head.
+
+    `placements` are admissions of workloads that held quota before (rules/08 §11.10).
+    """
 
     cycle: int = 0
     admissions: list[Admission] = field(default_factory=list)
+    placements: list[Admission] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
     preemptions: list[Preemption] = field(default_factory=list)
     replaced_slices: list[ReplacedSlice] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)

@@ -16,6 +16,8 @@ from kueuecore.reference.preempt import Need, Target
 from kueuecore.reference.preempt_fair import fair
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json
+from kueuecore.reference.topology import phase
+from kueuecore.reference.topology.capacity import TopologyUse
 from kueuecore.reference.totals import Info, Progress
 
 NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
@@ -26,12 +28,14 @@ class Entry:
     """A head on its way through a cycle (rules/05 §6).
 
     Args:
-        status: Nothing, or `skipped`, `gated`, `assumed` (rules/05 §6.5).
+        status: Nothing, or `skipped`, `gated`, `assumed`, `evicted` (rules/05 §6.5).
         reason: Reason for the condition QuotaReserved=False.
+        n_tries: How often a second pass was tried, this time included (rules/08 §11.10).
     """
 
     info: Info
     is_preemptor: bool = False
+    n_tries: int = 0
     assignment: Assignment = field(default_factory=lambda: Assignment(Progress()))
     targets: list[Target] = field(default_factory=list)
     status: str = ""
@@ -43,6 +47,10 @@ class Entry:
     def usage(self) -> dict[FlavorResource, int]:
         """The quota that it would use (rules/05 §6.4 2)."""
         return {} if conditions.has_reservation(self.info.workload) else self.assignment.usage
+
+    def topology_use(self, snapshot: Snapshot) -> dict[str, list[TopologyUse]]:
+        """What it would use of nodes, beyond what it holds (rules/08 §11.6)."""
+        return phase.net_use(snapshot.flavor_nodes(self.info.cluster_queue), self.info, self.assignment)
 
     def record(self, assignment: Assignment, targets: list[Target]) -> None:
         """Keep what was found (rules/05 §6.1)."""
@@ -131,12 +139,15 @@ def assign_with_targets(
     def tried(counts: list[int] | None = None) -> tuple[bool, Assignment, list[Target]]:
         assignment, targets = assigner.assign(counts), []
         if assignment.mode == Mode.PREEMPT:
-            need = Need(info, assignment.need_preemption, requests_of(assignment, info, replaced))
-            targets = find_targets(snapshot, need)
+            requests = requests_of(assignment, info, replaced)
+            asks = phase.asks_of(snapshot, info, assignment, replaced)
+            targets = find_targets(snapshot, Need(info, assignment.need_preemption, requests, asks))
         works = assignment.mode == Mode.FIT or bool(targets)
         return works, assignment, own + targets if works else []
 
     found = tried()
     if not found[0] and snapshot.settings.on("PartialAdmission"):
         found = search_fewer_pods(info.pod_sets, tried) or found
-    return found[1:]
+    _, assignment, targets = found
+    phase.renew(snapshot, info, assignment, (target.info for target in targets), replaced)
+    return assignment, targets

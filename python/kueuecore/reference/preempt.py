@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import Amounts, FlavorResource
+from kueuecore.reference.topology import phase
+from kueuecore.reference.topology.phase import Asks
 from kueuecore.reference.totals import Info
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
@@ -25,11 +27,13 @@ class Need:
         info: W, the workload.
         frs: F, where room has to be made.
         requests: R, all that has to fit.
+        asks: What has to find a place on nodes, too (rules/08 §11.6).
     """
 
     info: Info
     frs: frozenset[FlavorResource]
     requests: Amounts
+    asks: Asks = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
     """Does all of R fit now? (rules/04 §4.4)."""
     node, usage, requests = snapshot.nodes[need.info.cluster_queue], snapshot.usage, need.requests
     borrows = any(usage.is_borrowing_with(node, fr, requested) for fr, requested in requests.items())
-    return (may_borrow or not borrows) and usage.fits(node, requests)
+    has_quota = (may_borrow or not borrows) and usage.fits(node, requests)
+    return has_quota and phase.fits(snapshot, need.info, need.asks)
 
 
 def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: bool) -> list[Target]:

@@ -12,6 +12,8 @@ from kueuecore.reference.objects import key, local_queue_key, weight_of
 from kueuecore.reference.pending import PendingQueue, RequeueReason
 from kueuecore.reference.pods import adjusted
 from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.topology.cluster import Cluster
+from kueuecore.reference.topology.second_pass import SecondPasses
 from kueuecore.reference.totals import Info, Progress
 
 
@@ -30,6 +32,7 @@ class State:
         changes: Changes of Workloads of which those who watch have not heard.
         dirty: Workloads that the workload controller has to look at.
         events: What the workload controller said.
+        second_passes: Who waits for another pass (rules/08 §11.10).
     """
 
     def __init__(self, configuration: Json | None, now: str | int) -> None:
@@ -37,7 +40,9 @@ class State:
         self.now = 0
         self.advance(now)
         self.api: dict[str, dict[str, Json]] = {}
-        self.cache = Cache(self.settings, flavors=self.kind("ResourceFlavor"), checks=self.kind("AdmissionCheck"))
+        cluster = Cluster(self.kind("Node"), self.kind("Pod"), self.kind("Topology"))
+        flavors, checks = self.kind("ResourceFlavor"), self.kind("AdmissionCheck")
+        self.cache = Cache(self.settings, flavors=flavors, checks=checks, cluster=cluster)
         self.queues: dict[str, PendingQueue] = {}
         self.local_queues: dict[str, str] = {}
         self.kept_progress: dict[str, dict[str, Progress]] = {}
@@ -49,6 +54,7 @@ class State:
         self.changes: list[tuple[Json | None, Json | None]] = []
         self.dirty: set[str] = set()
         self.events: list[Event] = []
+        self.second_passes = SecondPasses()
 
     def kind(self, kind: str) -> dict[str, Json]:
         """All objects of a kind, by key (by name, if they have no namespace)."""
@@ -70,8 +76,15 @@ class State:
 
     def info(self, workload: Json) -> Info:
         """A Workload as the queues see it: with what the namespace fills in (rules/01 §7.3)."""
+        return Info(self._adjusted(workload), self.settings)
+
+    def hold(self, workload: Json) -> None:
+        """Note what a workload holds; its pods use what the namespace fills in (rules/01 §7.3, 08 §4.5)."""
+        self.cache.set_workload(self._adjusted(workload))
+
+    def _adjusted(self, workload: Json) -> Json:
         limits, classes = self.limit_ranges(workload), self.kind("RuntimeClass")
-        return Info(adjusted(workload, limit_ranges=limits, runtime_classes=classes), self.settings)
+        return adjusted(workload, limit_ranges=limits, runtime_classes=classes)
 
     def snapshot(self) -> Snapshot:
         """What a cycle looks at."""

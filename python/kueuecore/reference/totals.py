@@ -15,22 +15,32 @@ from kueuecore.reference import amount, conditions, quantity, times
 from kueuecore.reference.objects import FlavorResource, key, local_queue_key
 from kueuecore.reference.pods import pod_requests
 from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.topology.capacity import TopologyUse
+from kueuecore.reference.topology.encoding import decoded
+from kueuecore.reference.topology.nodes import single_pod
 
 ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 
 
 @dataclass(frozen=True)
 class PodSetTotals:
-    """Requests of all pods of a pod set; flavors once it holds quota (rules/01 §7.3, §7.4)."""
+    """Requests of all pods of a pod set; flavors once it holds quota (rules/01 §7.3, §7.4).
+
+    Args:
+        topology: Where its pods stand, and what each uses there (rules/08 §4.5).
+        delayed: Whether that is still to come: nothing, Pending or Ready (rules/08 §11.2).
+    """
 
     name: str
     count: int
     requests: Mapping[str, int]
     flavors: Mapping[str, str] = field(default_factory=dict)
+    topology: TopologyUse | None = None
+    delayed: str = ""
 
     def scaled(self, count: int) -> PodSetTotals:
-        """For another number of pods (rules/01 §7.5)."""
-        if self.count in (0, count):
+        """For another number of pods, unless they stand somewhere (rules/01 §7.5)."""
+        if self.count in (0, count) or self.topology is not None:
             return dataclasses.replace(self)
         scaled = {n: amount.multiply(amount.divide(asked, self.count), count) for n, asked in self.requests.items()}
         return dataclasses.replace(self, count=count, requests=scaled)
@@ -131,8 +141,21 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
         count = assignment.get("count", counts.get(name, 0))
         used = {resource: quantity.value(resource, each) for resource, each in usage.items()}
         held = PodSetTotals(name, count, used, assignment.get("flavors") or {})
-        totals.append(held.scaled(min(count, left.get(name, 0))))
+        held = held.scaled(min(count, left.get(name, 0)))
+        if settings.on("TopologyAwareScheduling"):
+            use = _topology_use(workload, assignment, PodSetTotals(name, count, used))
+            held = dataclasses.replace(held, topology=use, delayed=assignment.get("delayedTopologyRequest") or "")
+        totals.append(held)
     return totals
+
+
+def _topology_use(workload: Json, assignment: Json, held: PodSetTotals) -> TopologyUse | None:
+    """Where the pods stand: each uses what its template asks for, or its part of the quota (rules/08 §4.5)."""
+    stands = decoded(assignment.get("topologyAssignment"))
+    templates = [p["template"]["spec"] for p in workload["spec"]["podSets"] if p["name"] == assignment["name"]]
+    if stands is None:
+        return None
+    return TopologyUse(stands, single_pod(templates[0]) if templates else held.scaled(1).requests)
 
 
 def _canonical(quantities: Mapping[str, str] | None) -> Json:
@@ -182,6 +205,12 @@ class Info:
             for resource, total in pod_set.requests.items():
                 if flavor := pod_set.flavors.get(resource):
                     self.usage[flavor, resource] = amount.add(self.usage.get((flavor, resource), 0), total)
+        # Where its pods stand, by flavor (rules/08 §4.5).
+        self.topology: dict[str, list[TopologyUse]] = {}
+        for pod_set in self.totals:
+            if pod_set.topology is not None:
+                for flavor in sorted(set(pod_set.flavors.values())):
+                    self.topology.setdefault(flavor, []).append(pod_set.topology)
         self.shape = _shape(workload, self.totals, settings)
         self.priority, self.boost = priority(workload, settings), boost(workload, settings)
         self.queued_at = queue_time(workload, settings)

@@ -34,6 +34,7 @@ class World(Watchers):
         """Run one cycle, after what was asked to be tried again (rules/05 §6)."""
         self.advance(now)
         self.deliver()
+        self.second_passes.advance(self.now)
         self.flush()
         decision = Cycle(self).run()
         self.deliver()

@@ -1,0 +1,79 @@
+"""The second pass: workloads that hold quota, and whose pods have no place yet or no more (rules/08 §11.10)."""
+
+from __future__ import annotations
+
+from kueuecore.reference import conditions, times
+from kueuecore.reference.objects import key
+from kueuecore.reference.settings import Json
+from kueuecore.reference.topology.phase import stands_on_failed_node
+
+_LONGEST = 30 * times.SECOND
+
+
+def is_needed(workload: Json) -> bool:
+    """Does it need another pass? (rules/08 §11.10)."""
+    is_out = any(conditions.is_true(workload, kind) for kind in ("Finished", "Evicted"))
+    if is_out or not conditions.has_reservation(workload) or conditions.is_on_hold(workload):
+        return False
+    checks = conditions.check_states(workload)
+    is_due = bool(checks) and all(check["state"] == "Ready" for check in checks)
+    is_pending = any(
+        assignment.get("delayedTopologyRequest") == "Pending" and not assignment.get("topologyAssignment")
+        for assignment in conditions.admission(workload).get("podSetAssignments") or ()
+    )
+    is_placed_late = is_due and is_pending and not conditions.is_true(workload, "Admitted")
+    return is_placed_late or stands_on_failed_node(workload)
+
+
+class SecondPasses:
+    """Who waits for a second pass, and who is ready for one.
+
+    Each keeps the workload as it was when it was put in: later versions change nothing.
+
+    Args:
+        waiting: Keys of those that wait.
+        timers: When each is looked at again: time, key, workload, how often it was tried.
+        ready: Those that are heads of the next cycle, by key.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: set[str] = set()
+        self.timers: list[tuple[int, str, Json, int]] = []
+        self.ready: dict[str, tuple[Json, int]] = {}
+
+    def put(self, workload: Json, n_tries: int, now: int) -> bool:
+        """Let a workload wait, if it needs a pass and does not wait already. Says whether it does so now."""
+        name = key(workload)
+        if not is_needed(workload):
+            if n_tries > 0:
+                self.forget(name)
+            return False
+        if name in self.waiting:
+            return False
+        self.waiting.add(name)
+        delay = min(times.SECOND * 2**n_tries, _LONGEST)
+        self.timers.append((now + delay, name, workload, n_tries + 1))
+        return True
+
+    def forget(self, name: str) -> None:
+        """It is not waited for any more. Its timer still runs."""
+        self.waiting.discard(name)
+        self.ready.pop(name, None)
+
+    def next(self) -> int | None:
+        """When the next one is ready."""
+        return min((time for time, name, _, _ in self.timers if name in self.waiting), default=None)
+
+    def advance(self, now: int) -> None:
+        """Those whose time has come are ready."""
+        due = sorted((timer for timer in self.timers if timer[0] <= now), key=lambda timer: timer[0])
+        self.timers = [timer for timer in self.timers if timer[0] > now]
+        for _, name, workload, n_tries in due:
+            if name in self.waiting and is_needed(workload):
+                self.ready[name] = workload, n_tries
+            self.waiting.discard(name)
+
+    def take(self) -> list[tuple[Json, int]]:
+        """All that are ready, by key; Kueue takes them in any order."""
+        ready, self.ready = self.ready, {}
+        return [ready[name] for name in sorted(ready)]
