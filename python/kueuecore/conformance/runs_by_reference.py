@@ -9,13 +9,16 @@ from typing import Any
 from kueuecore.reference import quantity, times
 from kueuecore.reference.admission_fair_sharing import Account
 from kueuecore.reference.cycle import Cycle
-from kueuecore.reference.decision import Decision
+from kueuecore.reference.decision import Decision, PodSetAdmission
 from kueuecore.reference.objects import complete, key
 from kueuecore.reference.settings import Json
 from kueuecore.reference.simulate import Run, SimulatedCycle, simulate
+from kueuecore.reference.topology.capacity import add_usage, usage_of
 from kueuecore.reference.world import World
 
 __all__ = ["cycle", "cycles", "trace"]
+
+_PARTS = ("name", "count", "flavors", "topologyAssignment", "delayedTopologyRequest")
 
 
 def _world(case: Json) -> World:
@@ -105,12 +108,14 @@ def trace(case: Json) -> Json:
         max_cycles=config["maxCycles"],
         eviction_seconds=config.get("evictionSeconds", 0),
         after_rounds=config.get("timers") != "WhenDue",
+        admission_checks=config.get("admissionChecks"),
     )
     told: list[Json] = []
     quiet: list[Json] = []
     for each in run.cycles:
         entry = _told(run, each)
-        (told if entry["admitted"] or entry["preempting"] or entry["inadmissible"] else quiet).append(entry)
+        is_told = any(value for name, value in entry.items() if name not in ("n", "t", "messages"))
+        (told if is_told else quiet).append(entry)
     return {"cycles": told, "quietMessages": quiet, "final": _final(run)}
 
 
@@ -125,20 +130,32 @@ def _told(run: Run, each: SimulatedCycle) -> Json:
         {
             "key": a.key,
             "clusterQueue": a.cluster_queue,
-            "podSets": [{"name": p.name, "count": p.count, "flavors": dict(p.flavors)} for p in a.pod_sets],
+            "podSets": [_pod_set(p) for p in a.pod_sets],
             **({"t": _seconds(run, a.time)} if a.time != each.time else {}),
         }
         for a in decision.admissions
     ]
+    placed: list[Json] = [{"key": a.key, "podSets": [_pod_set(p) for p in a.pod_sets]} for a in decision.placements]
     victims: list[Json] = [{"key": p.key, "reason": p.reason, "preemptor": p.preemptor} for p in decision.preemptions]
+    evicted: list[Json] = [{"key": e.key, "reason": e.reason, "again": e.again} for e in decision.evictions]
+    ended: list[Json] = [{"key": s.key, "reason": "WorkloadSliceReplaced"} for s in decision.replaced_slices]
     return {
         "n": each.number,
         "t": _seconds(run, each.time),
         "admitted": sorted(admitted, key=_by_key),
+        "assigned": sorted(placed, key=_by_key),
         "preempting": sorted(victims, key=_by_key),
+        "evicted": sorted(evicted, key=_by_key),
+        "finished": sorted(ended, key=_by_key),
         "inadmissible": list(each.parked),
         "messages": [{"key": e.key, "type": e.type, "reason": e.reason, "message": e.message} for e in decision.events],
     }
+
+
+def _pod_set(given: PodSetAdmission) -> Json:
+    told: Json = {"name": given.name, "count": given.count, "flavors": dict(given.flavors)}
+    placed = {"topologyAssignment": given.topology, "delayedTopologyRequest": given.delayed}
+    return told | {name: value for name, value in placed.items() if value}
 
 
 def _by_key(entry: Json) -> str:
@@ -160,16 +177,14 @@ def _final(run: Run) -> Json:
             {
                 "key": name,
                 "clusterQueue": admission["clusterQueue"],
-                "podSets": [
-                    {"name": p["name"], "count": p["count"], "flavors": p.get("flavors", {})}
-                    for p in admission["podSetAssignments"]
-                ],
+                "podSets": [{name: p[name] for name in _PARTS if name in p} for p in admission["podSetAssignments"]],
             }
             for name, admission in sorted(_admissions(world).items())
         ],
         "usage": usage["ClusterQueue"],
         "cohortUsage": usage["Cohort"],
         **_places(world),
+        "topologyUsage": _topology_usage(world),
         "statuses": {
             name: _recorded_status(w.get("status", {}), lambda time: _seconds(run, times.moment(time)))
             for name, w in sorted(world.kind("Workload").items())
@@ -189,6 +204,23 @@ def _final(run: Run) -> Json:
     return final
 
 
+def _topology_usage(world: World) -> Json:
+    """What workloads use, by flavor and domain, not pooled."""
+    used: dict[str, dict[str, dict[str, int]]] = {}
+    for infos in world.cache.workloads.values():
+        for info in infos.values():
+            for flavor, uses in info.topology.items():
+                for use in uses:
+                    add_usage(used.setdefault(flavor, {}), usage_of(use))
+    return {
+        flavor: {
+            name: {resource: quantity.text(resource, number) for resource, number in each.items() if number}
+            for name, each in domains.items()
+        }
+        for flavor, domains in used.items()
+    }
+
+
 def _recorded_status(status: Mapping[str, Any], seconds: Callable[[str], float]) -> dict[str, Any]:
     """What a recording keeps of a status; `seconds` counts a time from the beginning of the run."""
     told = [{name: c[name] for name in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
@@ -206,6 +238,7 @@ def _recorded_status(status: Mapping[str, Any], seconds: Callable[[str], float])
         result["requeueCount"] = requeue["count"]
     checks = status.get("admissionChecks", ())
     result["admissionChecks"] = [{"name": c["name"], "state": c["state"]} for c in checks]
+    result["unhealthyNodes"] = [node["name"] for node in status.get("unhealthyNodes", ())]
     result["resourceRequests"] = status.get("resourceRequests", [])
     return result
 

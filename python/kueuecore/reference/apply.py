@@ -10,6 +10,7 @@ from kueuecore.reference.pending import PendingQueue
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json
 from kueuecore.reference.state import State
+from kueuecore.reference.topology import watch
 from kueuecore.reference.totals import priority
 
 
@@ -48,6 +49,7 @@ class Watchers(State):
                     was = old is not None and matches_labels(selector, old["metadata"]["labels"])
                     if not was and matches_labels(selector, manifest["metadata"]["labels"]):
                         self.notify([queue])
+        watch.changed(self, kind, old, manifest)
         return self.notify(queue for queue in self.queues if queue not in active and self.cache.is_active(queue))
 
     def _put_cluster_queue(self, manifest: Json, before: Json, is_changed: bool) -> None:
@@ -133,6 +135,7 @@ class Watchers(State):
                 del self.queues[name]
             case "Cohort":
                 self.cache.forest.delete_cohort(name)
+        watch.changed(self, kind, old, None)
         self.deliver()
         return True
 

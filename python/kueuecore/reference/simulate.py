@@ -5,23 +5,28 @@ moment, and only then does the next cycle begin. Kueue's runs were recorded by a
 of a round of cycles.
 
 Around the scheduler stands what a cluster has: jobs that run as long as they are said to, that stop when they are
-evicted, and admission checks that are ready at once.
+evicted, whose pods linger on failed nodes, and admission checks that are ready at once or after a while.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kueuecore.reference import conditions, eviction, readiness, times
 from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision
 from kueuecore.reference.objects import complete, key
+from kueuecore.reference.played_pods import PlayedPods
 from kueuecore.reference.settings import Json
+from kueuecore.reference.topology import watch
 from kueuecore.reference.world import World
 
 # Timers of the same instant go in this order, then by key.
-_STOPPED, _DONE, _READY, _FAILED, _LOOK, _SAMPLE = 0, 1, 3, 4, 5, 6
+_STOPPED, _DONE, _CHECKED, _READY, _FAILED, _LOOK, _SAMPLE = range(7)
+
+
+_OF_THE_CLUSTER = ("Node", "Pod", "ResourceFlavor", "Topology")
 
 
 @dataclass(frozen=True)
@@ -57,15 +62,17 @@ def simulate(
     max_cycles: int | None = 1_000_000,
     eviction_seconds: float = 0.0,
     after_rounds: bool = False,
+    admission_checks: Mapping[str, Json] | None = None,
 ) -> Run:
     """Run until nothing is left to happen.
 
     Args:
         objects: What is there from the start.
         events: What happens from outside, such as `{"at": 3, "op": "create", "object": {...}, "runSeconds": 60}`; `op`
-            is create, update, finish or delete, the last two with a `key`. Where pods are waited for, `readySeconds`
-            says when they are ready after each admission, `failSeconds` and `recoverSeconds` when one fails and when
-            it is ready again.
+            is create, update, finish or delete, the last two with a `key`, and `kind` if it is no Workload. Where pods
+            are waited for, `readySeconds` says when they are ready after each admission, `failSeconds` and
+            `recoverSeconds` when one fails and when it is ready again. `lingerSeconds`: how long pods stay on a node
+            that has failed.
         configuration: Kueue's Configuration as a dict.
         now: The time of the beginning.
         trusted: Take manifests as they are.
@@ -75,12 +82,16 @@ def simulate(
         max_cycles: Stop after this many.
         eviction_seconds: How long the job of an evicted workload takes to stop.
         after_rounds: What is due waits for the end of a round of cycles, as in Kueue's recorded runs.
+        admission_checks: By name, after how many `seconds` a check is ready, and which `nodeSelector` it adds to pods.
     """
     world = World((), configuration=configuration, now=now, trusted=trusted)
     simulation = _Simulation(world, trusted, int(cycle_seconds * times.SECOND), int(eviction_seconds * times.SECOND))
-    simulation.after_rounds = after_rounds
+    simulation.after_rounds, simulation.checks = after_rounds, admission_checks or {}
     for manifest in objects:
-        world.apply([manifest], trusted=trusted)
+        if manifest["kind"] in _OF_THE_CLUSTER:
+            simulation.change("create", manifest)
+        else:
+            world.apply([manifest], trusted=trusted)
         if manifest["kind"] == "LocalQueue":
             simulation.sample(key(complete(dict(manifest))))
     world.settle(simulation.play)
@@ -94,6 +105,9 @@ class _Simulation:
         self.cycle_ns, self.eviction_ns = cycle_ns, eviction_ns
         self.timers: dict[tuple[int, str], int] = {}
         self.jobs: dict[str, Json] = {}
+        self.checks: Mapping[str, Json] = {}
+        # Nodes that are looked at once pods have left them, and when.
+        self.pods, self.node_timers = PlayedPods(world, self.jobs), set[tuple[int, str]]()
         self.running: set[str] = set()
         # Where pods are waited for: whose are ready, whose have been since they started, and how often each started.
         self.ready: set[str] = set()
@@ -117,28 +131,48 @@ class _Simulation:
 
     def _comes_more(self) -> bool:
         """Is anything to happen but samples?"""
-        return bool(self.happenings) or any(kind != _SAMPLE for kind, _ in self.timers)
+        is_busy = bool(self.happenings) or any(kind != _SAMPLE for kind, _ in self.timers)
+        return is_busy or self.world.second_passes.next() is not None or bool(self._node_timers())
+
+    def _node_timers(self) -> set[tuple[int, str]]:
+        """When which nodes are looked at again."""
+        return self.node_timers | {(time, name) for name, time in self.world.node_checks.items()}
 
     def _next(self) -> int | None:
         """When something is due."""
-        return min([time for time, _ in self.happenings[:1]] + list(self.timers.values()), default=None)
+        passed = self.world.second_passes.next()
+        moments = [time for time, _ in self.happenings[:1]] + list(self.timers.values())
+        moments += [time for time, _ in self._node_timers()] + ([] if passed is None else [passed])
+        return min(moments, default=None)
 
     def _moment(self) -> None:
         """What happens next, and what is due then."""
         world, happenings = self.world, self.happenings
-        fire = {_STOPPED: self._release, _DONE: self._end, _LOOK: self._look, _SAMPLE: self.sample}
-        fire |= {_READY: self._pods_ready, _FAILED: self._pod_failed}
         moment = self._next()
         assert moment is not None, "something is due"
         world.now = max(world.now, moment)
         while happenings and happenings[0][0] == moment:
             self._happen(happenings.pop(0)[1])
             world.settle(self.play)
-        while due := [timer for timer, time in self.timers.items() if time == moment]:
-            del self.timers[min(due)]
-            kind, name = min(due)
-            fire[kind](name)
+        while self._fire(moment):
             world.settle(self.play)
+
+    def _fire(self, moment: int) -> bool:
+        """Do one thing that is due. Says whether there was any."""
+        fire = {_STOPPED: self._release, _DONE: self._end, _LOOK: self._look, _SAMPLE: self.sample}
+        fire |= {_READY: self._pods_ready, _FAILED: self._pod_failed, _CHECKED: self._pass_checks}
+        if due := [timer for timer, time in self.timers.items() if time == moment]:
+            kind, name = min(due)
+            del self.timers[kind, name]
+            fire[kind](name)
+        elif self.world.second_passes.next() == moment:
+            self.world.second_passes.advance(moment)
+        elif nodes := sorted(name for time, name in self._node_timers() if time == moment):
+            self.node_timers.discard((moment, nodes[0]))
+            watch.look(self.world, nodes[0])
+        else:
+            return False
+        return True
 
     def _wait(self) -> None:
         """A scheduler sleeps until all pods are ready; what it did itself before does not wake it (rules/07 §6)."""
@@ -152,9 +186,7 @@ class _Simulation:
         """Cycles, until they change nothing any more. Says whether there were too many."""
         world, n_quiet = self.world, 0
         limit = self._patience(quiet_cycles)
-        while n_quiet < limit and any(
-            queue.active for name, queue in world.queues.items() if world.cache.is_active(name)
-        ):
+        while n_quiet < limit and self._has_heads():
             due = self._next()
             if not self.after_rounds and due is not None and due <= max(world.now, self.free_at):
                 self._moment()
@@ -171,13 +203,20 @@ class _Simulation:
             were, are = ({name for _, parked in each for name in parked} for each in (before, self._waiting()))
             self.result.cycles.append(SimulatedCycle(self.result.n_cycles, time, decision, tuple(sorted(are - were))))
             world.settle(self.play)
-            is_quiet = not decision.admissions and not decision.preemptions and before == self._waiting()
+            decided = (decision.admissions, decision.placements, decision.preemptions, decision.evictions)
+            is_quiet = not any(decided) and before == self._waiting()
             n_quiet = n_quiet + 1 if is_quiet else 0
             world.flush()
             self.free_at = world.now + self.cycle_ns
             if self.after_rounds:
                 world.now = self.free_at
+                world.second_passes.advance(world.now)
         return False
+
+    def _has_heads(self) -> bool:
+        queues = self.world.queues.items()
+        is_any = any(queue.active for name, queue in queues if self.world.cache.is_active(name))
+        return is_any or bool(self.world.second_passes.ready)
 
     def _patience(self, quiet_cycles: int | None) -> int:
         """How many cycles without a visible change end a round."""
@@ -197,14 +236,40 @@ class _Simulation:
             case "finish":
                 self._end(event["key"])
             case "delete":
-                namespace, _, name = event["key"].partition("/")
-                world.delete("Workload", name, namespace=namespace)
-                self.play(event["key"])
+                self._delete(event.get("kind", "Workload"), event["key"])
             case "update" if event["object"]["kind"] == "Workload":
                 self._update(complete(event["object"], defaults=not self.trusted))
+            case "create" | "update" if event["object"]["kind"] in _OF_THE_CLUSTER:
+                self.change(event["op"], event["object"])
             case _:
                 self.jobs[key(complete(event["object"]))] = event
                 world.apply([event["object"]], trusted=self.trusted)
+
+    def _delete(self, kind: str, name: str) -> None:
+        if kind == "Node":
+            self._note_node(name, None)
+        namespace, _, own = name.rpartition("/")
+        self.world.delete(kind, own, namespace=namespace)
+        if kind == "Workload":
+            self.play(name)
+
+    def change(self, op: str, manifest: Json) -> None:
+        """A node, a pod or a topology comes, or changes if it is there."""
+        new = complete(dict(manifest))
+        kind, name = new["kind"], key(new) if new["metadata"]["namespace"] else new["metadata"]["name"]
+        if op == "create" or name in self.world.kind(kind):
+            if kind == "Node":
+                self._note_node(name, new)
+            self.world.apply([manifest], trusted=self.trusted)
+
+    def _note_node(self, name: str, node: Json | None) -> None:
+        """A node is about to change. Once it has become bad, it is looked at again when pods have left it."""
+        was_bad = name in self.pods.bad_since
+        self.pods.note(name, node)
+        if name not in self.pods.bad_since:
+            self.node_timers = {(time, other) for time, other in self.node_timers if other != name}
+        elif not was_bad:
+            self.node_timers |= {(time, name) for time in self.pods.ends(name)}
 
     def _update(self, manifest: Json) -> None:
         """Somebody changes a Workload, but for its status."""
@@ -303,6 +368,7 @@ class _Simulation:
         if look is not None:
             self.timers[_LOOK, name] = look
         if workload is None or is_over:
+            self.timers.pop((_CHECKED, name), None)
             # The moment at which a deleted job has stopped still comes, though nothing is left to stop.
             return
         if self._tell(name):
@@ -314,9 +380,30 @@ class _Simulation:
             self._release(name)
         else:
             self.timers[_STOPPED, name] = conditions.since(workload, "Evicted") + self.eviction_ns
+        self._wait_for_checks(name)
+
+    def _pending_checks(self, workload: Json) -> list[Json]:
+        """Checks that are to say something, now that it holds quota."""
+        is_asked = conditions.has_reservation(workload) and not conditions.is_true(workload, "Evicted")
+        return [check for check in conditions.check_states(workload) if check["state"] == "Pending" and is_asked]
+
+    def _wait_for_checks(self, name: str) -> None:
+        """Checks are ready at once, or all together after the longest of their times."""
+        workload = self.world.kind("Workload")[name]
+        waits = self._pending_checks(workload)
+        self.timers.pop((_CHECKED, name), None)
+        longest = max((self.checks.get(check["name"], {}).get("seconds", 0) for check in waits), default=0)
+        at = conditions.since(workload, "QuotaReserved") + int(longest * times.SECOND)
+        if waits and at > self.world.now:
+            self.timers[_CHECKED, name] = at
+        elif waits:
+            self._pass_checks(name)
+
+    def _pass_checks(self, name: str) -> None:
         workload = self.world.owned(name)
-        waits = [check for check in conditions.check_states(workload) if check["state"] == "Pending"]
-        if waits and conditions.has_reservation(workload) and not is_told:
-            for check in waits:
-                check |= {"state": "Ready", "message": "Ready at once"}
-            self.world.write(workload)
+        for check in self._pending_checks(workload):
+            check |= {"state": "Ready", "message": "Ready at once"}
+            if selector := self.checks.get(check["name"], {}).get("nodeSelector"):
+                updates = [{"name": p["name"], "nodeSelector": selector} for p in workload["spec"]["podSets"]]
+                check["podSetUpdates"] = updates
+        self.world.write(workload)

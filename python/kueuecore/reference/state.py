@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kueuecore.reference import conditions, quantity, times
 from kueuecore.reference.admission_fair_sharing import Ledger, Resources
@@ -15,6 +15,10 @@ from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology.cluster import Cluster
 from kueuecore.reference.topology.second_pass import SecondPasses
 from kueuecore.reference.totals import Info, Progress
+
+
+def _has_none(namespace: str, node: str) -> bool:
+    return False
 
 
 class State:
@@ -33,6 +37,8 @@ class State:
         dirty: Workloads that the workload controller has to look at.
         events: What the workload controller said.
         second_passes: Who waits for another pass (rules/08 §11.10).
+        node_checks: When nodes are looked at again, by name (rules/08 §13.2).
+        has_unseen_pods: Do pods of which there are no objects run in a namespace, on a node?
     """
 
     def __init__(self, configuration: Json | None, now: str | int) -> None:
@@ -55,6 +61,8 @@ class State:
         self.dirty: set[str] = set()
         self.events: list[Event] = []
         self.second_passes = SecondPasses()
+        self.node_checks: dict[str, int] = {}
+        self.has_unseen_pods: Callable[[str, str], bool] = _has_none
 
     def kind(self, kind: str) -> dict[str, Json]:
         """All objects of a kind, by key (by name, if they have no namespace)."""

@@ -12,6 +12,7 @@ from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision, Event
 from kueuecore.reference.reconcile import reconcile
 from kueuecore.reference.settings import Json
+from kueuecore.reference.topology import watch
 
 
 class World(Watchers):
@@ -44,6 +45,7 @@ class World(Watchers):
         """Write what the workload controller writes between cycles, until nothing changes (rules/07 §12)."""
         self.advance(now)
         self.events = []
+        watch.look_again(self)
         self.settle()
         return self.events
 

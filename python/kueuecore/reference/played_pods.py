@@ -1,0 +1,55 @@
+"""The pods of workloads that a run plays: for a while they linger on a node that has failed (rules/08 §13.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kueuecore.reference import conditions, times
+from kueuecore.reference.settings import Json
+from kueuecore.reference.topology.failures import stands_on
+from kueuecore.reference.topology.watch import is_well
+from kueuecore.reference.world import World
+
+
+class PlayedPods:
+    """Pods of which there are no objects: those of workloads that say how long they linger.
+
+    Args:
+        world: Where they run.
+        jobs: By key of a Workload, what was said when it was created: `lingerSeconds`.
+    """
+
+    def __init__(self, world: World, jobs: Mapping[str, Json]) -> None:
+        self.world, self.jobs = world, jobs
+        # Since when nodes are not ready, or keep pods away.
+        self.bad_since: dict[str, int] = {}
+        world.has_unseen_pods = self.are_on
+
+    def note(self, name: str, node: Json | None) -> None:
+        """A node is about to change; None: it goes."""
+        if node is None or is_well(node):
+            self.bad_since.pop(name, None)
+        else:
+            self.bad_since.setdefault(name, self.world.now)
+
+    def _lingers(self, workload_key: str) -> int | None:
+        seconds = self.jobs.get(workload_key, {}).get("lingerSeconds")
+        return None if seconds is None else int(seconds * times.SECOND)
+
+    def are_on(self, namespace: str, node: str) -> bool:
+        """Do any run there, of workloads of a namespace?"""
+        since = self.bad_since.get(node)
+        return any(
+            since is None or self.world.now - since < lingers
+            for name, workload in self._on(node)
+            if workload["metadata"]["namespace"] == namespace and (lingers := self._lingers(name)) is not None
+        )
+
+    def _on(self, node: str) -> list[tuple[str, Json]]:
+        workloads = self.world.kind("Workload").items()
+        return [(n, w) for n, w in workloads if conditions.is_true(w, "Admitted") and stands_on(w, node)]
+
+    def ends(self, node: str) -> list[int]:
+        """When the pods on a node that has just become bad are gone."""
+        found = {self._lingers(name) for name, _ in self._on(node)}
+        return sorted(self.bad_since[node] + lingers for lingers in found if lingers is not None)

@@ -1,0 +1,190 @@
+"""What a node that fails, or is well again, means to the workloads on it (rules/08 §13.1 to §13.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kueuecore.reference import conditions, eviction, times
+from kueuecore.reference.objects import key
+from kueuecore.reference.selectors import untolerated_taint
+from kueuecore.reference.settings import Json
+from kueuecore.reference.state import State
+from kueuecore.reference.topology.encoding import decoded
+from kueuecore.reference.topology.flavors import unhealthy_nodes
+from kueuecore.reference.topology.nodes import is_over, is_ready
+from kueuecore.reference.topology.request import HOSTNAME
+
+PATIENCE = 30 * times.SECOND
+_WORKLOAD = "kueue.x-k8s.io/workload"
+_GATE = "kueue.x-k8s.io/topology"
+
+
+def stands_on(workload: Json, node: str) -> bool:
+    """Do any of its pods stand on a node, by its assignment? (rules/08 §13.1)."""
+    assignments = conditions.admission(workload).get("podSetAssignments") or ()
+    return any(_has_node(assignment, node) for assignment in assignments)
+
+
+def _has_node(assignment: Json, node: str) -> bool:
+    stands = decoded(assignment.get("topologyAssignment"))
+    is_by_host = stands is not None and stands.levels[-1:] == (HOSTNAME,)
+    return stands is not None and is_by_host and any(v[-1] == node and count > 0 for v, count in stands.domains)
+
+
+def reconcile(world: State, name: str) -> int | None:
+    """Look at a node, and mark or unmark it for the workloads on it. Says when to look again, if at all."""
+    return _Look(world, name).run()
+
+
+class _Look:
+    def __init__(self, world: State, name: str) -> None:
+        self.world, self.name, self.on = world, name, world.settings.on
+        self.node = world.kind("Node").get(name)
+        # Pods that have to go to the node, and may have come too late (rules/08 §13.4).
+        self.pinned = [
+            pod
+            for _, pod in sorted(world.kind("Pod").items())
+            if (pod["spec"].get("nodeSelector") or {}).get(HOSTNAME) == name and _workload_of(pod)
+        ]
+
+    def run(self) -> int | None:
+        """All workloads on the node, by key; Kueue takes them in any order."""
+        on_node = [w for _, w in sorted(self.world.kind("Workload").items()) if self._is_on(w)]
+        ready = None if self.node is None else conditions.find(self.node, "Ready")
+        is_expired = False
+        if self.node is not None and ready and not is_ready(self.node):
+            left = conditions.since(self.node, "Ready") + PATIENCE - self.world.now
+            is_expired = left <= 0
+            if not is_expired and not self.on("TASReplaceNodeOnPodTermination"):
+                return self.world.now + left
+        if self.node is None or not ready:
+            self._mark(on_node)
+            return None
+        if is_expired and self.on("TASReplaceNodeDueToNotReadyOverFixedTime"):
+            on_node = self._mark(on_node)
+        known = {key(workload) for workload in on_node}
+        late = {_workload_of(pod) for pod in self.pinned} - known
+        on_node += [w for name, w in sorted(self.world.kind("Workload").items()) if name in late and not _is_out(w)]
+        stuck = {key(w): self._stuck_pods(w) for w in on_node if self._asks_for_pods(self.node, w)}
+        failed = [workload for workload in on_node if self._has_failed(self.node, workload)]
+        self._unmark(workload for workload in on_node if workload not in failed)
+        left_over = {key(workload) for workload in self._mark(failed)}
+        for workload in on_node:
+            if workload not in failed or key(workload) in left_over:
+                self._fail_pods(stuck.get(key(workload), []))
+        return None
+
+    def _is_on(self, workload: Json) -> bool:
+        is_running = conditions.is_true(workload, "Admitted") and not _is_out(workload)
+        return is_running and stands_on(workload, self.name)
+
+    def _asks_for_pods(self, node: Json, workload: Json) -> bool:
+        """Does it matter what pods there are? (rules/08 §13.2)."""
+        if not stands_on(workload, self.name):
+            return True
+        if not is_ready(node):
+            return self.on("TASReplaceNodeOnPodTermination")
+        hostile, temporary = self._taints(node, workload)
+        return (hostile and self.on("TASReplaceNodeOnPodTermination")) or (not hostile and temporary)
+
+    def _has_failed(self, node: Json, workload: Json) -> bool:
+        """Is the node lost to a workload? (rules/08 §13.2)."""
+        if not stands_on(workload, self.name):
+            return False
+        if self._asks_for_pods(node, workload):
+            return not self._has_progressing_pods(workload)
+        return not is_ready(node) or self._taints(node, workload)[0]
+
+    def _has_progressing_pods(self, workload: Json) -> bool:
+        """Does any pod of its namespace run there? Kueue means the workload's own, but asks so (rules/08 §13.2)."""
+        namespace = workload["metadata"]["namespace"]
+        pods = (pod for pod in self.world.kind("Pod").values() if pod["metadata"]["namespace"] == namespace)
+        run_here = (pod for pod in pods if pod["spec"].get("nodeName") == self.name)
+        is_any = any(not pod["metadata"].get("deletionTimestamp") and not is_over(pod) for pod in run_here)
+        return is_any or self.world.has_unseen_pods(namespace, self.name)
+
+    def _taints(self, node: Json, workload: Json) -> tuple[bool, bool]:
+        """Is there a taint that pods there do not tolerate, or only for a while? (rules/08 §13.2)."""
+        taints = node["spec"].get("taints") or [] if self.on("TASReplaceNodeOnNodeTaints") else []
+        hostile = temporary = False
+        for tolerations in self._tolerations(workload):
+            lasting = [each for each in tolerations if each.get("tolerationSeconds") is None]
+            hostile |= untolerated_taint(taints, tolerations) is not None
+            temporary |= untolerated_taint(taints, lasting) is not None
+        return hostile, temporary
+
+    def _tolerations(self, workload: Json) -> list[list[Json]]:
+        """What each pod set on the node tolerates: by its template, its flavors and all checks (rules/08 §13.2)."""
+        found = []
+        pod_sets = {pod_set["name"]: pod_set for pod_set in workload["spec"]["podSets"]}
+        for assignment in conditions.admission(workload).get("podSetAssignments") or ():
+            if not _has_node(assignment, self.name) or assignment["name"] not in pod_sets:
+                continue
+            tolerated = list(pod_sets[assignment["name"]]["template"]["spec"].get("tolerations") or ())
+            for flavor in sorted(set((assignment.get("flavors") or {}).values())):
+                known = self.world.kind("ResourceFlavor").get(flavor)
+                tolerated += (known["spec"].get("tolerations") or ()) if known is not None else ()
+            for check in conditions.check_states(workload):
+                updates = [u for u in check.get("podSetUpdates") or () if u["name"] == assignment["name"]]
+                tolerated += [each for update in updates[:1] for each in update.get("tolerations") or ()]
+            found.append([each for each in tolerated if each.get("operator") not in ("Lt", "Gt")])
+        return found
+
+    def _mark(self, workloads: Iterable[Json]) -> list[Json]:
+        """Note that the node failed; at a second one, a workload is evicted (rules/08 §13.3). Returns the others."""
+        kept = []
+        for workload in workloads:
+            failed = unhealthy_nodes(workload)
+            if conditions.is_true(workload, "Evicted"):
+                continue
+            marked = conditions.own(workload)
+            if failed and self.name not in failed:
+                named = ", ".join([*failed, self.name])
+                message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {named}"
+                event = eviction.evict(marked, "NodeFailures", message, self.world.now)
+                self.world.events += [event] if event is not None else []
+                self.world.write(marked)
+                continue
+            if not failed:
+                marked["status"]["unhealthyNodes"] = [{"name": self.name}]
+                self.world.write(marked)
+            kept.append(marked)
+        return kept
+
+    def _unmark(self, workloads: Iterable[Json]) -> None:
+        for workload in (each for each in workloads if self.name in unhealthy_nodes(each)):
+            well = conditions.own(workload)
+            left = [node for node in well["status"]["unhealthyNodes"] if node["name"] != self.name]
+            well["status"]["unhealthyNodes"] = left
+            self.world.write(well)
+
+    def _stuck_pods(self, workload: Json) -> list[Json]:
+        """Pods that wait for the node and will never start there (rules/08 §13.4)."""
+        return [
+            pod
+            for pod in self.pinned
+            if _workload_of(pod) == key(workload)
+            and not pod["spec"].get("nodeName")
+            and pod["status"].get("phase") == "Pending"
+            and all(gate["name"] != _GATE for gate in pod["spec"].get("schedulingGates") or ())
+        ]
+
+    def _fail_pods(self, pods: Iterable[Json]) -> None:
+        for pod in pods:
+            ended = conditions.own(pod)
+            told: Json = {"type": "TerminatedByKueue", "status": "True", "reason": "UnschedulableOnAssignedNode"}
+            told["message"] = "Pod terminated by Kueue NodeController due to node taint"
+            told["lastTransitionTime"] = times.text(self.world.now)
+            others = ended["status"].get("conditions") or []
+            ended["status"] |= {"phase": "Failed", "conditions": [*others, told]}
+            self.world.kind("Pod")[key(pod)] = ended
+
+
+def _is_out(workload: Json) -> bool:
+    return conditions.is_finished(workload) or conditions.is_true(workload, "Evicted")
+
+
+def _workload_of(pod: Json) -> str:
+    """Key of the Workload that a pod belongs to, empty if it belongs to none."""
+    name = pod["metadata"]["annotations"].get(_WORKLOAD)
+    return f"{pod['metadata']['namespace']}/{name}" if name else ""
