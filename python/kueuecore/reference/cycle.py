@@ -19,7 +19,7 @@ from kueuecore.reference.settings import Json
 from kueuecore.reference.share import Share, share
 from kueuecore.reference.state import State
 from kueuecore.reference.topology.encoding import encoded
-from kueuecore.reference.topology.flavors import unhealthy_nodes
+from kueuecore.reference.topology.flavors import placements_of, unhealthy_nodes
 from kueuecore.reference.topology.phase import stands_on_failed_node
 from kueuecore.reference.totals import Info
 
@@ -376,7 +376,7 @@ class Cycle:
         world, info, now = self.world, entry.info, self.world.now
         pod_sets = [self._granted(pod_set) for pod_set in entry.assignment.pod_sets]
         held_quota, had_failed = conditions.has_reservation(info.workload), bool(unhealthy_nodes(info.workload))
-        admitted = self._owned(info)
+        before, admitted = world.kind("Workload")[info.key], self._owned(info)
         conditions.reserve(admitted, {"clusterQueue": info.cluster_queue, "podSetAssignments": pod_sets}, now)
         used = {flavor for pod_set in pod_sets for flavor in pod_set.get("flavors", {}).values()}
         needed = {name for name, flavors in self.snapshot.spec(info.cluster_queue).checks.items() if used & flavors}
@@ -418,9 +418,11 @@ class Cycle:
             )
             for p in pod_sets
         )
-        (self.decision.placements if held_quota else self.decision.admissions).append(
-            decision.Admission(*names_of(info.workload), info.cluster_queue, told, may_start, now)
-        )
+        admission = decision.Admission(*names_of(info.workload), info.cluster_queue, told, may_start, now)
+        if not held_quota:
+            self.decision.admissions.append(admission)
+        elif placements_of(before) != placements_of(admitted):
+            self.decision.placements.append(admission)
         if replaced is not None:
             self._finish_slice(replaced, info)
 
@@ -471,7 +473,8 @@ class Cycle:
         waiting["status"]["resourceRequests"] = told
         if entry.status == "gated":
             conditions.put(waiting, "BlockedOnPreemptionGates", True, "PreemptionGated", entry.message, world.now)
-        if waiting["status"] != before["status"]:
+        # An API server refuses a condition without a reason, and with it the whole status (rules/08 §11.5).
+        if reason and waiting["status"] != before["status"]:
             self._write(waiting)
         self._event(info, reason, conditions.cut(entry.message, conditions.EVENT_BYTES), "Warning")
         names, is_parked = names_of(info.workload), info.key in queue.inadmissible

@@ -90,7 +90,8 @@ class Event(_Named):
 class Decision:
     """What one cycle decided (rules/05 §6). `cycle` is 0 if there was no head.
 
-    `placements` are admissions of workloads that held quota before (rules/08 §11.10).
+    `placements` are admissions of workloads that held quota before, and whose pods stand elsewhere now or at last
+    (rules/08 §11.10).
     """
 
     cycle: int = 0

@@ -211,6 +211,10 @@ class _Simulation:
             if self.after_rounds:
                 world.now = self.free_at
                 world.second_passes.advance(world.now)
+                if self.result.n_cycles == max_cycles:
+                    # Kueue's recorded runs end with their last cycle, whatever would come next.
+                    self.result.is_cut = True
+                    return True
         return False
 
     def _has_heads(self) -> bool:

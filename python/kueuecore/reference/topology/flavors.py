@@ -140,6 +140,14 @@ def assigned(workload: Json, pod_set: str) -> TopologyAssignment | None:
     return next((decoded(a.get("topologyAssignment")) for a in assignments if a["name"] == pod_set), None)
 
 
+def placements_of(workload: Json) -> list[tuple[str, TopologyAssignment | None, str]]:
+    """Pod sets of an admission, where each stands, and whether that is still to come."""
+    assignments = conditions.admission(workload).get("podSetAssignments") or ()
+    return [
+        (a["name"], decoded(a.get("topologyAssignment")), a.get("delayedTopologyRequest") or "") for a in assignments
+    ]
+
+
 def is_owned_by_a_pod(workload: Json) -> bool:
     """Does it live as long as one pod does, and no group of pods? (rules/08 §13.6)."""
     owners = [(owner["kind"], owner.get("apiVersion")) for owner in workload["metadata"]["ownerReferences"]]

@@ -31,14 +31,12 @@ class SecondPasses:
     Each keeps the workload as it was when it was put in: later versions change nothing.
 
     Args:
-        waiting: Keys of those that wait.
-        timers: When each is looked at again: time, key, workload, how often it was tried.
+        waiting: By key and in order, who waits until when, and how often it will have been tried then.
         ready: Those that are heads of the next cycle, by key.
     """
 
     def __init__(self) -> None:
-        self.waiting: set[str] = set()
-        self.timers: list[tuple[int, str, Json, int]] = []
+        self.waiting: dict[str, tuple[int, Json, int]] = {}
         self.ready: dict[str, tuple[Json, int]] = {}
 
     def put(self, workload: Json, n_tries: int, now: int) -> bool:
@@ -50,28 +48,25 @@ class SecondPasses:
             return False
         if name in self.waiting:
             return False
-        self.waiting.add(name)
         delay = min(times.SECOND * 2**n_tries, _LONGEST)
-        self.timers.append((now + delay, name, workload, n_tries + 1))
+        self.waiting[name] = now + delay, workload, n_tries + 1
         return True
 
     def forget(self, name: str) -> None:
-        """It is not waited for any more. Its timer still runs."""
-        self.waiting.discard(name)
+        """It is not waited for any more. In Kueue its timer runs on, and takes along who waits by then."""
+        self.waiting.pop(name, None)
         self.ready.pop(name, None)
 
     def next(self) -> int | None:
         """When the next one is ready."""
-        return min((time for time, name, _, _ in self.timers if name in self.waiting), default=None)
+        return min((time for time, _, _ in self.waiting.values()), default=None)
 
     def advance(self, now: int) -> None:
         """Those whose time has come are ready."""
-        due = sorted((timer for timer in self.timers if timer[0] <= now), key=lambda timer: timer[0])
-        self.timers = [timer for timer in self.timers if timer[0] > now]
-        for _, name, workload, n_tries in due:
-            if name in self.waiting and is_needed(workload):
-                self.ready[name] = workload, n_tries
-            self.waiting.discard(name)
+        due = {name: each for name, each in self.waiting.items() if each[0] <= now}
+        for name, (_, workload, n_tries) in due.items():
+            del self.waiting[name]
+            self.ready[name] = workload, n_tries
 
     def take(self) -> list[tuple[Json, int]]:
         """All that are ready, by key; Kueue takes them in any order."""
