@@ -109,6 +109,8 @@ def trace(case: Json) -> Json:
         eviction_seconds=config.get("evictionSeconds", 0),
         after_rounds=config.get("timers") != "WhenDue",
         admission_checks=config.get("admissionChecks"),
+        # Runs with a topology were recorded by another loop.
+        cuts_at_once=any(manifest["kind"] == "Topology" for manifest in case["objects"]),
     )
     told: list[Json] = []
     quiet: list[Json] = []
@@ -139,16 +141,19 @@ def _told(run: Run, each: SimulatedCycle) -> Json:
     victims: list[Json] = [{"key": p.key, "reason": p.reason, "preemptor": p.preemptor} for p in decision.preemptions]
     evicted: list[Json] = [{"key": e.key, "reason": e.reason, "again": e.again} for e in decision.evictions]
     ended: list[Json] = [{"key": s.key, "reason": "WorkloadSliceReplaced"} for s in decision.replaced_slices]
+    special = {
+        "assigned": sorted(placed, key=_by_key),
+        "evicted": sorted(evicted, key=_by_key),
+        "finished": sorted(ended, key=_by_key),
+    }
     return {
         "n": each.number,
         "t": _seconds(run, each.time),
         "admitted": sorted(admitted, key=_by_key),
-        "assigned": sorted(placed, key=_by_key),
         "preempting": sorted(victims, key=_by_key),
-        "evicted": sorted(evicted, key=_by_key),
-        "finished": sorted(ended, key=_by_key),
         "inadmissible": list(each.parked),
         "messages": [{"key": e.key, "type": e.type, "reason": e.reason, "message": e.message} for e in decision.events],
+        **{name: told for name, told in special.items() if told},
     }
 
 
@@ -184,12 +189,13 @@ def _final(run: Run) -> Json:
         "usage": usage["ClusterQueue"],
         "cohortUsage": usage["Cohort"],
         **_places(world),
-        "topologyUsage": _topology_usage(world),
         "statuses": {
             name: _recorded_status(w.get("status", {}), lambda time: _seconds(run, times.moment(time)))
             for name, w in sorted(world.kind("Workload").items())
         },
     }
+    if on_nodes := _topology_usage(world):
+        final["topologyUsage"] = on_nodes
     if run.is_cut:
         final["stopped"] = "maxCycles"
     if world.settings.has_admission_fair_sharing:
@@ -238,7 +244,8 @@ def _recorded_status(status: Mapping[str, Any], seconds: Callable[[str], float])
         result["requeueCount"] = requeue["count"]
     checks = status.get("admissionChecks", ())
     result["admissionChecks"] = [{"name": c["name"], "state": c["state"]} for c in checks]
-    result["unhealthyNodes"] = [node["name"] for node in status.get("unhealthyNodes", ())]
+    if nodes := status.get("unhealthyNodes"):
+        result["unhealthyNodes"] = [node["name"] for node in nodes]
     result["resourceRequests"] = status.get("resourceRequests", [])
     return result
 

@@ -63,6 +63,7 @@ def simulate(
     eviction_seconds: float = 0.0,
     after_rounds: bool = False,
     admission_checks: Mapping[str, Json] | None = None,
+    cuts_at_once: bool = False,
 ) -> Run:
     """Run until nothing is left to happen.
 
@@ -83,10 +84,12 @@ def simulate(
         eviction_seconds: How long the job of an evicted workload takes to stop.
         after_rounds: What is due waits for the end of a round of cycles, as in Kueue's recorded runs.
         admission_checks: By name, after how many `seconds` a check is ready, and which `nodeSelector` it adds to pods.
+        cuts_at_once: The last of `max_cycles` ends the run, rather than the first beyond.
     """
     world = World((), configuration=configuration, now=now, trusted=trusted)
     simulation = _Simulation(world, trusted, int(cycle_seconds * times.SECOND), int(eviction_seconds * times.SECOND))
     simulation.after_rounds, simulation.checks = after_rounds, admission_checks or {}
+    simulation.cuts_at_once = cuts_at_once
     for manifest in objects:
         if manifest["kind"] in _OF_THE_CLUSTER:
             simulation.change("create", manifest)
@@ -115,7 +118,7 @@ class _Simulation:
         self.n_starts: dict[str, int] = {}
         self.happenings: list[tuple[int, Json]] = []
         self.result = Run(world, world.now)
-        self.after_rounds = False
+        self.after_rounds = self.cuts_at_once = False
         # When the scheduler is free for the next cycle.
         self.free_at = world.now
 
@@ -211,10 +214,9 @@ class _Simulation:
             if self.after_rounds:
                 world.now = self.free_at
                 world.second_passes.advance(world.now)
-                if self.result.n_cycles == max_cycles:
-                    # Kueue's recorded runs end with their last cycle, whatever would come next.
-                    self.result.is_cut = True
-                    return True
+            if self.cuts_at_once and self.result.n_cycles == max_cycles:
+                self.result.is_cut = True
+                return True
         return False
 
     def _has_heads(self) -> bool:
