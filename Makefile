@@ -141,8 +141,9 @@ conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answer
 .PHONY: conformance-reference
 conformance-reference: $(STAMPS)/tools ## the same for the reference model, which takes a quarter of an hour for whole runs
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
-		set -ex; $(REFERENCE) --known tests/conformance/known-reference.txt --without topology $(CONFORMANCE_ARGS); \
-		$(REFERENCE) --known tests/conformance/known-reference.txt --seconds 0 "$(CONFORMANCE)/traces"; \
+		set -ex; $(REFERENCE) --known tests/conformance/known-reference.txt $(CONFORMANCE_ARGS); \
+		$(REFERENCE) --known tests/conformance/known-reference.txt --seconds 0 "$(CONFORMANCE)/traces" \
+			"$(CONFORMANCE)/traces-topology"; \
 	else \
 		echo 'conformance-reference: skipped, no $(CONFORMANCE) here'; \
 	fi
@@ -152,7 +153,6 @@ FIDELITY_ARGS ?=
 fidelity: $(STAMPS)/extension $(STAMPS)/proof ## write docs/fidelity.md: recorded answers, engine beside reference; FIDELITY_ARGS='--seconds 60'
 	$(PY) scripts/fidelity.py --recorded "$(CONFORMANCE)" $(FIDELITY_ARGS)
 
-# It has no topology.
 REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
 
 BENCH_ARGS ?=

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kueuecore.conformance.decisions_by_reference import assign, find_victims
+from kueuecore.conformance.reading import Amounts, by_flavor, from_flavors, settings_of, texts, workload_of, world_of
 from kueuecore.conformance.runs_by_reference import cycle, cycles, trace
 from kueuecore.conformance.topology_by_reference import KINDS as TOPOLOGY
-from kueuecore.conformance.topology_by_reference import charge, use_told, uses_told
-from kueuecore.reference import conditions, pods, preempt, quantity, reconcile, share, times, totals
+from kueuecore.conformance.topology_by_reference import use_told
+from kueuecore.reference import conditions, pods, quantity, reconcile, share, times, totals
 from kueuecore.reference.amount import UNLIMITED
-from kueuecore.reference.assign import Assigner, requests_of
-from kueuecore.reference.assignment import Assignment, FlavorChoice, Mode, PodSetAssignment, Way
 from kueuecore.reference.cache import Cache
-from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.forest import Node
-from kueuecore.reference.nominate import Entry, find_targets
-from kueuecore.reference.objects import ClusterQueue, FlavorResource, complete, key
+from kueuecore.reference.objects import ClusterQueue, complete, key
 from kueuecore.reference.quota import Usage
-from kueuecore.reference.settings import Json, Settings
-from kueuecore.reference.topology.encoding import encoded
-from kueuecore.reference.topology.phase import net_use
-from kueuecore.reference.totals import Info, PodSetTotals, Progress
+from kueuecore.reference.settings import Json
+from kueuecore.reference.totals import Info
 from kueuecore.reference.world import World
 
 __all__ = ["answer"]
-
-Amounts = Mapping[FlavorResource, int]
 
 
 def answer(case: Mapping[str, Any]) -> Json:
@@ -41,13 +34,13 @@ def answer(case: Mapping[str, Any]) -> Json:
         "adjust_resources": _adjust_resources,
         "admission_checks": _admission_checks,
         "amount_from_quantity": _amount_from_quantity,
-        "assign": _assign,
+        "assign": assign,
         "cache_ops": _cache_ops,
         "cycle": cycle,
         "cycles": cycles,
         "limit_range_summary": lambda case: {"summary": pods.summarize(case.get("objects", ()))},
         "limit_range_validation": _limit_range_validation,
-        "preempt": _preempt,
+        "preempt": find_victims,
         "queue_order_timestamp": _queue_order_timestamp,
         "quota": _quota,
         "readiness": _readiness,
@@ -65,35 +58,6 @@ def answer(case: Mapping[str, Any]) -> Json:
     if case["kind"] not in kinds:
         raise NotImplementedError(f"cases of kind {case['kind']}")
     return kinds[case["kind"]](dict(case))
-
-
-def _settings(case: Json) -> Settings:
-    return Settings({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
-
-
-def _world(case: Json) -> World:
-    config = {**case["config"], "featureGates": case.get("featureGates", {})}
-    return World(case.get("objects", ()), configuration=config, now=case["config"]["now"], trusted=True)
-
-
-def _workload(workload: Json) -> Json:
-    return complete({"kind": "Workload", **workload})
-
-
-def _by_flavor(amounts: Amounts) -> Json:
-    told: Json = {}
-    for (flavor, resource), number in amounts.items():
-        text = "unlimited" if number == UNLIMITED else quantity.text(resource, number)
-        told.setdefault(flavor, {})[resource] = text
-    return told
-
-
-def _from_flavors(given: Json) -> dict[FlavorResource, int]:
-    return {
-        (flavor, resource): UNLIMITED if text == "unlimited" else quantity.value(resource, text)
-        for flavor, resources in given.items()
-        for resource, text in resources.items()
-    }
 
 
 # Numbers and pods.
@@ -115,10 +79,10 @@ def _resource_quantity(case: Json) -> Json:
 
 
 def _adjust_resources(case: Json) -> Json:
-    world, workload = _world(case), case["input"]["workload"]
-    limits = world.limit_ranges(_workload(workload))
+    world, workload = world_of(case), case["input"]["workload"]
+    limits = world.limit_ranges(workload_of(workload))
     classes = world.kind("RuntimeClass")
-    return {"workload": pods.adjusted(_workload(workload), limit_ranges=limits, runtime_classes=classes)}
+    return {"workload": pods.adjusted(workload_of(workload), limit_ranges=limits, runtime_classes=classes)}
 
 
 def _limit_range_validation(case: Json) -> Json:
@@ -128,11 +92,11 @@ def _limit_range_validation(case: Json) -> Json:
 
 def _validate_limit_range(case: Json) -> Json:
     summary = pods.summarize(case.get("objects", ()))
-    return _errors(pods.limit_range_problems(_workload(case["input"]["workload"]), summary))
+    return _errors(pods.limit_range_problems(workload_of(case["input"]["workload"]), summary))
 
 
 def _validate_resources(case: Json) -> Json:
-    return _errors(pods.resource_problems(_workload(case["input"]["workload"])))
+    return _errors(pods.resource_problems(workload_of(case["input"]["workload"])))
 
 
 def _errors(problems: list[pods.Problem]) -> Json:
@@ -143,12 +107,12 @@ def _errors(problems: list[pods.Problem]) -> Json:
 def _total_requests(case: Json) -> Json:
     if case["input"].get("preserveTotalRequests"):
         return {"totalRequests": case["input"]["initialTotalRequests"]}
-    info = Info(_workload(case["input"]["workload"]), _settings(case))
+    info = Info(workload_of(case["input"]["workload"]), settings_of(case))
     totals = [
         {
             "name": t.name,
             "count": t.count,
-            "requests": _texts(t.requests),
+            "requests": texts(t.requests),
             "flavors": dict(t.flavors),
             "topologyRequest": None if t.topology is None else use_told(t.topology),
             "delayedTopologyRequest": t.delayed,
@@ -158,12 +122,8 @@ def _total_requests(case: Json) -> Json:
     return {"clusterQueue": info.cluster_queue, "totalRequests": totals}
 
 
-def _texts(requests: Mapping[str, int]) -> Json:
-    return {n: "unlimited" if v == UNLIMITED else quantity.text(n, v) for n, v in requests.items()}
-
-
 def _scheduling_hash(case: Json) -> Json:
-    shapes = [Info(_workload(workload), _settings(case)).shape for workload in case["input"]["workloads"]]
+    shapes = [Info(workload_of(workload), settings_of(case)).shape for workload in case["input"]["workloads"]]
     return {"same": shapes[0] == shapes[1]}
 
 
@@ -172,23 +132,23 @@ def _scheduling_hash(case: Json) -> Json:
 
 def _queue_order_timestamp(case: Json) -> Json:
     workload = case["input"]["workload"]
-    moments = {w: totals.queue_time(_workload(workload), _settings(case), w) for w in ("Eviction", "Creation")}
+    moments = {w: totals.queue_time(workload_of(workload), settings_of(case), w) for w in ("Eviction", "Creation")}
     return {name: times.text(moment) for name, moment in moments.items()}
 
 
 def _admission_checks(case: Json) -> Json:
     queue = ClusterQueue(complete({"kind": "ClusterQueue", **case["input"]["clusterQueue"]}))
-    return {"admissionChecks": reconcile.required_checks(_workload(case["input"]["workload"]), queue)}
+    return {"admissionChecks": reconcile.required_checks(workload_of(case["input"]["workload"]), queue)}
 
 
 def _sync_admitted(case: Json) -> Json:
-    workload = conditions.own(_workload(case["input"]["workload"]))
-    changed = conditions.sync_admitted(workload, times.moment(case["config"]["now"]), _settings(case))
+    workload = conditions.own(workload_of(case["input"]["workload"]))
+    changed = conditions.sync_admitted(workload, times.moment(case["config"]["now"]), settings_of(case))
     return {"changed": changed, "status": workload["status"]}
 
 
 def _readiness(case: Json) -> Json:
-    given, world = case["input"], _world(case)
+    given, world = case["input"], world_of(case)
     name, terminates = given["clusterQueue"], given.get("terminate", False)
     if "admissionChecks" in given:
         world.cache.checks = {n: _check(**check) for n, check in given["admissionChecks"].items()}
@@ -216,7 +176,7 @@ def _status(cache: Cache, name: str) -> str:
 
 
 def _usage(case: Json) -> Json:
-    world, given = _world(case), case["input"]
+    world, given = world_of(case), case["input"]
     local_queue = given.get("localQueue")
     name = world.local_queues.get(local_queue, "") if local_queue else given["clusterQueue"]
     answered: Json = {}
@@ -257,10 +217,10 @@ def _used(world: World, name: str, infos: list[Info], tells_borrowed: bool) -> l
 
 
 def _quota(case: Json) -> Json:
-    world, given = _world(case), case.get("input", {})
+    world, given = world_of(case), case.get("input", {})
     snapshot = world.snapshot()
     for name, used in given.get("usage", {}).items():
-        snapshot.usage.add(world.cache.forest.cluster_queues[name], _from_flavors(used))
+        snapshot.usage.add(world.cache.forest.cluster_queues[name], from_flavors(used))
     removed = {name: world.cache.find(name) for name in given.get("remove", ())}
     for info in removed.values():
         assert info is not None, "what is removed was there"
@@ -268,7 +228,7 @@ def _quota(case: Json) -> Json:
     for name in given.get("add", ()):
         info = removed.get(name) or Info(world.kind("Workload")[name], world.settings)
         snapshot.add(info)
-    requests = _from_flavors(given.get("requests", {}))
+    requests = from_flavors(given.get("requests", {}))
     extra = {} if "clusterQueue" in given else requests
     with_workloads = not ("requests" in given and "clusterQueue" not in given)
     cohorts = {n: node for n, node in world.cache.forest.cohorts.items() if not node.has_cycle}
@@ -276,7 +236,7 @@ def _quota(case: Json) -> Json:
         "clusterQueues": {name: _node(snapshot.usage, node, extra) for name, node in snapshot.nodes.items()},
         "cohorts": {name: _node(snapshot.usage, node, extra) for name, node in cohorts.items()},
         "inactiveClusterQueues": sorted(world.cache.forest.cluster_queues.keys() - snapshot.nodes.keys()),
-        "lendable": {name: _texts(node.lendable) for name, node in cohorts.items()},
+        "lendable": {name: texts(node.lendable) for name, node in cohorts.items()},
     }
     if with_workloads:
         for name, node in snapshot.nodes.items():
@@ -302,13 +262,13 @@ def _node(usage: Usage, node: Node, extra: Amounts) -> Json:
         "lendingLimit": {fr: q.lending_limit for fr, q in node.quotas.items()},
     }
     return {
-        "nominal": _by_flavor({fr: q.nominal for fr, q in node.quotas.items()}),
-        **{n: _by_flavor({fr: v for fr, v in of.items() if v is not None}) for n, of in limits.items()},
-        "subtreeQuota": _by_flavor(node.subtree),
-        "usage": _by_flavor({fr: usage.at(node, fr) for fr in below}),
-        "localQuota": _by_flavor({fr: node.local(fr) for fr in below}),
-        "available": _by_flavor({fr: usage.raw_available(node, fr) for fr in below}),
-        "potentialAvailable": _by_flavor({fr: node.potential.get(fr, 0) for fr in below}),
+        "nominal": by_flavor({fr: q.nominal for fr, q in node.quotas.items()}),
+        **{n: by_flavor({fr: v for fr, v in of.items() if v is not None}) for n, of in limits.items()},
+        "subtreeQuota": by_flavor(node.subtree),
+        "usage": by_flavor({fr: usage.at(node, fr) for fr in below}),
+        "localQuota": by_flavor({fr: node.local(fr) for fr in below}),
+        "available": by_flavor({fr: usage.raw_available(node, fr) for fr in below}),
+        "potentialAvailable": by_flavor({fr: node.potential.get(fr, 0) for fr in below}),
         "dominantResourceShare": {
             "weightedShare": "+Inf" if math.isinf(weighted) else repr(weighted).removesuffix(".0"),
             "roundedWeightedShare": UNLIMITED if math.isinf(weighted) else math.ceil(weighted),
@@ -321,7 +281,7 @@ def _node(usage: Usage, node: Node, extra: Amounts) -> Json:
 
 
 def _cache_ops(case: Json) -> Json:
-    cache = Cache(_settings(case), flavors={}, checks={})
+    cache = Cache(settings_of(case), flavors={}, checks={})
     objects = [complete(manifest) for manifest in case.get("objects", ())]
     workloads = {key(o): o for o in objects if o["kind"] == "Workload"}
     for manifest in objects:
@@ -387,9 +347,9 @@ def _cache_state(cache: Cache) -> Json:
             "status": _status(cache, name),
             "cohort": node.parent.name if node.parent else "",
             "workloads": sorted(info.key for info in held),
-            "usage": _by_flavor(usage.of(node)),
-            "subtreeQuota": _by_flavor(node.subtree),
-            "admittedUsage": _by_flavor(admitted.of(node)),
+            "usage": by_flavor(usage.of(node)),
+            "subtreeQuota": by_flavor(node.subtree),
+            "admittedUsage": by_flavor(admitted.of(node)),
             "admittedWorkloads": sum(conditions.is_true(info.workload, "Admitted") for info in held),
             "allocatableResourceGeneration": node.generation,
             "fairWeight": node.weight,
@@ -397,121 +357,11 @@ def _cache_state(cache: Cache) -> Json:
     cohorts = {
         name: {
             "parent": node.parent.name if node.parent else "",
-            "subtreeQuota": _by_flavor(node.subtree),
-            "usage": _by_flavor(usage.of(node)),
+            "subtreeQuota": by_flavor(node.subtree),
+            "usage": by_flavor(usage.of(node)),
             "hasCycle": node.has_cycle,
             "clusterQueues": sorted(child.name for child in node.children if child.is_cluster_queue),
         }
         for name, node in cache.forest.cohorts.items()
     }
     return {"clusterQueues": queues, "cohorts": cohorts}
-
-
-# Assignment and preemption.
-
-
-def _assign(case: Json) -> Json:
-    given = case["input"]
-    if given.get("enableFairSharing"):
-        case["config"] = {"fairSharing": {}, **case["config"]}
-    world = _world(case)
-    # The ClusterQueue is active, and the flavors go after that.
-    gone = given.get("deletedFlavors", ())
-    flavors = dict(world.cache.flavors)
-    world.cache.flavors |= {name: complete({"kind": "ResourceFlavor", "metadata": {"name": name}}) for name in gone}
-    snapshot = world.snapshot()
-    snapshot.flavors = {name: flavor for name, flavor in flavors.items() if name not in gone}
-    for name, used in given.get("usage", {}).items():
-        snapshot.usage.add(snapshot.nodes[name], _from_flavors(used))
-    for flavor, on_nodes in given.get("tasUsage", {}).items():
-        charge(snapshot.topologies[flavor], on_nodes)
-    oracle = given.get("oracle", {"default": {"possibility": "Preempt", "borrowing": 0}})
-    ways = {"NoCandidates": Way.NO_CANDIDATES, "Preempt": Way.PREEMPT, "Reclaim": Way.RECLAIM}
-    known = {(row["flavor"], row["resource"]): row for row in oracle.get("results") or ()}
-
-    def ask(fr: FlavorResource, _: int) -> tuple[Way, int]:
-        found = known.get(fr, oracle.get("default"))
-        return ways[found["possibility"]], found.get("borrowing", 0)
-
-    info = Info(_workload(given["workload"]), world.settings, given["clusterQueue"])
-    info.cluster_queue = given["clusterQueue"]
-    old = given.get("replaceWorkloadSlice")
-    replaced = None if old is None else copy.copy(info)
-    if replaced is not None:
-        replaced.totals = _totals(old)
-    nominated = given.get("nominationMapping")
-    assignment = Assigner(info, snapshot, ask, replaced=replaced, nominated=nominated).assign()
-    return {
-        "mode": assignment.mode.text,
-        "borrowing": assignment.borrowing,
-        "noFitReason": str(assignment.no_fit),
-        "usage": _by_flavor(assignment.usage),
-        "tasUsage": uses_told(net_use(snapshot.flavor_nodes(info.cluster_queue), info, assignment, before=False)),
-        "message": assignment.message,
-        "lastTriedFlavorIdx": assignment.progress.tried,
-        "podSets": [_assigned(pod_set, world.settings) for pod_set in assignment.pod_sets],
-    }
-
-
-def _totals(given: Json) -> list[PodSetTotals]:
-    return [
-        PodSetTotals(
-            t["name"],
-            t.get("count", 0),
-            {name: quantity.value(name, text) for name, text in t.get("requests", {}).items()},
-            t.get("flavors", {}),
-        )
-        for t in given["totalRequests"]
-    ]
-
-
-def _assigned(pod_set: PodSetAssignment, settings: Settings) -> Json:
-    by_prefix = settings.on("TASAssignmentsEncodingByHostnamePrefix")
-    return {
-        "name": pod_set.name,
-        "count": pod_set.count,
-        "mode": pod_set.mode.text,
-        "flavors": {
-            name: {"flavor": c.flavor, "mode": c.mode.text, "triedFlavorIdx": c.tried, "borrow": c.borrow}
-            for name, c in pod_set.flavors.items()
-        },
-        "reasons": sorted(pod_set.reasons),
-        "error": pod_set.error,
-        "topologyAssignment": None if pod_set.topology is None else encoded(pod_set.topology, by_prefix=by_prefix),
-        "delayedTopologyRequest": pod_set.delayed,
-        "requests": _texts(pod_set.requests),
-        "attempts": [
-            {
-                "flavor": flavor,
-                "mode": attempt.mode.text,
-                "borrow": attempt.borrow,
-                "reasons": list(attempt.reasons),
-                "noFitReason": str(attempt.no_fit),
-                "preemptionPossibility": attempt.way.possibility if attempt.way is not None else "",
-            }
-            for flavor, attempt in sorted(pod_set.attempts.items())
-        ],
-    }
-
-
-def _preempt(case: Json) -> Json:
-    world, given = _world(case), case["input"]
-    info = Info(_workload(given["workload"]), world.settings, given["clusterQueue"])
-    info.cluster_queue = given["clusterQueue"]
-    modes = {mode.text: mode for mode in Mode}
-    assignment = Assignment(Progress())
-    for pod_set in given["assignment"]["podSets"]:
-        flavors = {n: FlavorChoice(c["flavor"], modes[c["mode"]], 0) for n, c in pod_set["flavors"].items()}
-        assignment.pod_sets.append(PodSetAssignment(pod_set["name"], pod_set["count"], {}, flavors, ["given"], {}))
-    scheduling = Cycle(world)
-    need = preempt.Need(info, assignment.need_preemption, requests_of(assignment, info, None))
-    targets = find_targets(scheduling.snapshot, need)
-    scheduling.issue(Entry(info), targets)
-    return {
-        "targets": [{"key": t.info.key, "reason": t.reason, "clusterQueue": t.info.cluster_queue} for t in targets],
-        "preempted": len(targets),
-        "workloads": [
-            {"key": name, "status": world.kind("Workload")[name]["status"]}
-            for name in sorted(t.info.key for t in targets)
-        ],
-    }

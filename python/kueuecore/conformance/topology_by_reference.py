@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kueuecore.conformance.reading import settings_of
 from kueuecore.reference import quantity
 from kueuecore.reference.objects import complete
-from kueuecore.reference.settings import Json, Settings
+from kueuecore.reference.settings import Json
 from kueuecore.reference.topology import balanced, encoding, flavors
 from kueuecore.reference.topology.assignment import TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
@@ -17,10 +18,6 @@ from kueuecore.reference.topology.order import Order
 from kueuecore.reference.topology.request import request_of
 
 __all__ = ["KINDS", "charge", "use_told", "uses_told"]
-
-
-def _settings(case: Json) -> Settings:
-    return Settings({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
 
 
 def _written(assignment: TopologyAssignment) -> Json:
@@ -58,7 +55,7 @@ def uses_told(uses: Mapping[str, Iterable[TopologyUse]]) -> Json:
 
 
 def _topology(case: Json) -> Json:
-    given, settings = case["input"], _settings(case)
+    given, settings = case["input"], settings_of(case)
     objects = [complete(manifest) for manifest in case["objects"]]
     kinds: dict[str, list[Json]] = {}
     for each in objects:
@@ -101,7 +98,7 @@ def _ask(given: Json) -> Ask:
 
 
 def _encoding(case: Json) -> Json:
-    assignment, settings = _read(case["input"]["assignment"]), _settings(case)
+    assignment, settings = _read(case["input"]["assignment"]), settings_of(case)
     by_prefix = settings.on("TASAssignmentsEncodingByHostnamePrefix")
     told = encoding.encoded(assignment, by_prefix=by_prefix)
     if case["input"].get("encoder") != "hostnamePrefixRuns":
@@ -156,7 +153,7 @@ def _shape(given: Json) -> Shape:
 
 def _order(case: Json) -> Json:
     given, domains = case["input"], _domains(case["input"])
-    order = Order.of(given["unconstrained"], _settings(case))
+    order = Order.of(given["unconstrained"], settings_of(case))
     ordered = (order.with_leader if given["withLeader"] else order.plain)(domains.values())
     names = {domain: name for name, domain in domains.items()}
     return {"order": [names[domain] for domain in ordered]}
@@ -164,7 +161,7 @@ def _order(case: Json) -> Json:
 
 def _optimal(case: Json) -> Json:
     given, domains = case["input"], _domains(case["input"])
-    order = Order.of(False, _settings(case))
+    order = Order.of(False, settings_of(case))
     chosen = balanced.optimal(domains.values(), _shape(given), order, by_entropy=given["prioritizeByEntropy"])
     return {"domains": sorted(name for name, domain in domains.items() if domain in (chosen or ()))}
 
@@ -172,13 +169,13 @@ def _optimal(case: Json) -> Json:
 def _best(case: Json) -> Json:
     given = case["input"]
     roots = [domain for domain in _domains(given).values() if len(domain.path) == 1]
-    found = balanced.best(roots, _shape(given), Order.of(False, _settings(case)))
+    found = balanced.best(roots, _shape(given), Order.of(False, settings_of(case)))
     return {"threshold": found.threshold, "domainsCount": len(found.domains)}
 
 
 def _share_out(case: Json) -> Json:
     given, domains = case["input"], _domains(case["input"])
-    order = Order.of(False, _settings(case))
+    order = Order.of(False, settings_of(case))
     shared = balanced.share_out(domains.values(), _shape(given), order, given["threshold"])
     if isinstance(shared, str):
         return {"domains": {}, "reason": shared}

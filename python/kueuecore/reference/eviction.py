@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kueuecore.reference import conditions, times
 from kueuecore.reference.decision import Event
-from kueuecore.reference.objects import names_of
+from kueuecore.reference.objects import is_owned_by_a_pod, names_of
 from kueuecore.reference.settings import Json, Settings
 
 
@@ -49,8 +49,7 @@ def release(workload: Json, now: int, settings: Settings) -> None:
     """The job has stopped: its quota is free, and it may or may not wait again (rules/04 §9, 07 §8)."""
     evicted = conditions.find(workload, "Evicted")
     reason, message = evicted.get("reason", ""), evicted.get("message", "")
-    is_pods = [(o["kind"], o.get("apiVersion")) for o in workload["metadata"]["ownerReferences"]] == [("Pod", "v1")]
-    is_stuck = is_pods and settings.on("SkipReassignmentForPodOwnedWorkloads")
+    is_stuck = is_owned_by_a_pod(workload) and settings.on("SkipReassignmentForPodOwnedWorkloads")
     conditions.put(workload, "Requeued", reason in ("Preempted", "NodeFailures") and not is_stuck, reason, message, now)
     told = "PendingEvaluation" if settings.on("UnadmittedWorkloadsObservability") else "Pending"
     conditions.unreserve(workload, told, message, now, settings)

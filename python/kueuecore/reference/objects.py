@@ -87,6 +87,13 @@ def key(manifest: Json) -> str:
     return "/".join(names_of(manifest))
 
 
+def is_owned_by_a_pod(workload: Json) -> bool:
+    """Does it live as long as one pod does, and no group of pods? (rules/08 §13.6)."""
+    owners = [(owner["kind"], owner.get("apiVersion")) for owner in workload["metadata"]["ownerReferences"]]
+    is_group = workload["metadata"]["annotations"].get("kueue.x-k8s.io/is-group-workload") == "true"
+    return owners == [("Pod", "v1")] and not is_group
+
+
 def local_queue_key(workload: Json) -> str:
     """Key of the LocalQueue that a Workload names."""
     return f"{workload['metadata']['namespace']}/{workload['spec']['queueName']}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kueuecore.reference import conditions
+from kueuecore.reference.objects import is_owned_by_a_pod
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology import elastic
 from kueuecore.reference.topology.assignment import TopologyAssignment
@@ -14,8 +15,6 @@ from kueuecore.reference.topology.domains import Ask, Search
 from kueuecore.reference.topology.encoding import decoded
 from kueuecore.reference.topology.placement import NoPlaceError, place
 from kueuecore.reference.topology.replacement import replaced
-
-_GROUP = "kueue.x-k8s.io/is-group-workload"
 
 
 @dataclass(frozen=True)
@@ -146,9 +145,3 @@ def placements_of(workload: Json) -> list[tuple[str, TopologyAssignment | None, 
     return [
         (a["name"], decoded(a.get("topologyAssignment")), a.get("delayedTopologyRequest") or "") for a in assignments
     ]
-
-
-def is_owned_by_a_pod(workload: Json) -> bool:
-    """Does it live as long as one pod does, and no group of pods? (rules/08 §13.6)."""
-    owners = [(owner["kind"], owner.get("apiVersion")) for owner in workload["metadata"]["ownerReferences"]]
-    return owners == [("Pod", "v1")] and workload["metadata"]["annotations"].get(_GROUP) != "true"
