@@ -304,3 +304,33 @@ def test_two_flavors_over_one_node_give_it_away_twice_in_one_cycle() -> None:
         world.apply([workload(name, pod_set(required=HOST), lq=name)])
     assert {name: host_of(each) for name, each in placed(world.cycle(at(1))).items()} == {"x": "a", "y": "a"}
     assert world.snapshot().topologies["tas"].remaining("a")["cpu"] == -1000
+
+
+def test_a_flavor_whose_nodes_are_taken_is_not_passed_over_in_the_same_cycle() -> None:
+    """rules/08 §11.1."""
+    one, two = flavor("one", nodeLabels={"pool": "one"}), flavor("two", nodeLabels={"pool": "two"})
+    nodes = [node("a", "r"), node("b", "r", cpu=4)]
+    for each, pool in zip(nodes, ("one", "two"), strict=True):
+        each["metadata"]["labels"]["pool"] = pool
+    world = world_of(one, two, *nodes, *queue(flavors=("one", "two")))
+    world.apply([workload("w", pod_set(count=2, required=HOST))])
+    decision = world.cycle(at(1))
+    assert not decision.admissions
+    assert decision.pending[0].message.startswith('couldn\'t assign flavors to pod set main: topology "default"')
+
+
+def test_a_second_pass_may_preempt_the_same_workload_again_and_again() -> None:
+    """rules/08 §11.7."""
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    gates = {"TASFailedNodeReplacementFailFast": False}
+    world = world_of(node("a", "r"), node("b", "r"), *queue(preemption=preemption), **gates)
+    for name, priority in (("high", 1), ("low", 0)):
+        world.apply([workload(name, pod_set(preferred=HOST), priority=priority)])
+        world.cycle(at(0))
+    world.delete("Node", "a", now=at(0))
+    preempted = []
+    for second in range(1, 8):
+        for victim in world.cycle(at(second)).preemptions:
+            preempted.append((second, victim.name))
+            world.release(victim.name, namespace="ns", now=at(second))
+    assert preempted == [(1, "low"), (3, "low"), (7, "low")]

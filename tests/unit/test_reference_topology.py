@@ -197,6 +197,13 @@ def test_a_smaller_slice_stays_where_it_was_and_is_placed_anew_if_its_leader_is_
     assert elastic(worker, leader) == {"leader": {"b": 1}, "workers": {"b": 2}}
 
 
+def test_what_slices_leave_over_is_not_placed() -> None:
+    """rules/08 §7."""
+    nodes = flavor_nodes((RACK, HOST), node("a", "r", cpu=9))
+    asked = ask(7, required=RACK, podSetSliceRequiredTopology=HOST, podSetSliceSize=2)
+    assert stand(place(search(nodes), asked)["main"]) == {"a": 6}
+
+
 def test_items_on_one_node_are_asked_one_by_one() -> None:
     """rules/08 §11.6."""
     nodes = flavor_nodes((RACK, HOST), node("a", "r", cpu=3))
