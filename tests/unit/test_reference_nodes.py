@@ -294,7 +294,7 @@ def test_pods_that_wait_for_a_node_in_vain_fail() -> None:
     assert phases == {"ns/late": "Failed", "ns/gated": "Pending"}
 
 
-# What surprises (docs/anomalies.md).
+# What surprises (docs/anomalies-topology.md).
 
 
 def test_two_flavors_over_one_node_give_it_away_twice_in_one_cycle() -> None:

@@ -31,8 +31,9 @@ Example:
     ...     ],
     ...     now="2026-11-20T09:00:00Z",
     ... )
-    >>> world.cycle("2026-11-20T09:00:00Z").admissions[0].pod_sets
-    (PodSetAdmission(name='main', count=2, flavors={'cpu': 'default'}, resource_usage={'cpu': '6'}),)
+    >>> first = world.cycle("2026-11-20T09:00:00Z").admissions[0]
+    >>> first.name, first.pod_sets[0].flavors, first.pod_sets[0].resource_usage
+    ('first', {'cpu': 'default'}, {'cpu': '6'})
     >>> world.cycle("2026-11-20T09:00:01Z").pending[0].message
     "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 1 more needed"
     >>> world.pending("cluster-queue")
