@@ -177,6 +177,10 @@ def test_a_replacement_moves_only_what_stood_on_the_lost_node(trial: Trial, data
     lost_pods = before.pop((lost,))
     assert after == before + moved
     assert sum(moved.values()) <= lost_pods
+    required = trial.worker.request.required
+    if required is not None and before and not trial.worker.request.constraints:
+        depth = trial.nodes.levels.index(required) + 1
+        assert len({path[:depth] for path, _ in trial.paths(new)}) == 1
     for values, count in moved.items():
         assert fit({**trial.worker.single, "pods": 1}, trial.nodes.remaining(values[-1]))[0] >= count
 

@@ -140,10 +140,10 @@ def test_other_levels_let_those_try_again_that_asked_for_them() -> None:
     assert list(placed(world.cycle(at(2)))) == ["w"]
 
 
-@pytest.mark.parametrize("change", ["new node", "pod gone", "node back"])
+@pytest.mark.parametrize("change", ["new node", "pod gone", "pod smaller", "node back"])
 def test_who_found_no_node_tries_again_when_there_is_room(change: str) -> None:
     """rules/08 §4.4, §11.11."""
-    world = world_of(node("a", "r"), pod("p", "a"), node("down", "r", ready="False"), *queue())
+    world = world_of(node("a", "r", cpu=2), pod("p", "a", cpu=2), node("down", "r", ready="False"), *queue())
     world.apply([workload("w", pod_set(required=HOST))])
     assert world.cycle(at(1)).pending[0].is_parked
     assert world.cycle(at(2)).cycle == 0
@@ -152,6 +152,8 @@ def test_who_found_no_node_tries_again_when_there_is_room(change: str) -> None:
             world.apply([node("b", "r")], now=at(3))
         case "pod gone":
             world.delete("Pod", "p", namespace="system", now=at(3))
+        case "pod smaller":
+            world.apply([pod("p", "a", cpu=1)], now=at(3))
         case _:
             world.apply([node("down", "r")], now=at(3))
     assert list(placed(world.cycle(at(3)))) == ["w"]

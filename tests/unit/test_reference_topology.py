@@ -11,6 +11,7 @@ from kueuecore.reference.settings import Settings
 from kueuecore.reference.topology.assignment import TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse, fit
 from kueuecore.reference.topology.domains import Ask, Search
+from kueuecore.reference.topology.encoding import encoded
 from kueuecore.reference.topology.flavors import first_failure, place_all
 from kueuecore.reference.topology.placement import NoPlaceError, place
 from kueuecore.reference.topology.replacement import replaced
@@ -36,6 +37,10 @@ def search(nodes: FlavorNodes, **gates: bool) -> Search:
 
 def stand(assignment: TopologyAssignment) -> dict[str, int]:
     return {values[-1]: count for values, count in assignment.domains}
+
+
+def assigned(**hosts: int) -> TopologyAssignment:
+    return TopologyAssignment((HOST,), tuple(((name,), count) for name, count in hosts.items()))
 
 
 # Nodes and capacity.
@@ -107,6 +112,39 @@ def test_best_fit_ends_on_the_smallest_host_and_least_free_begins_there() -> Non
     assert stand(place(search(nodes), ask(7, unconstrained=True))["main"]) == {"n13": 1, "n22": 2, "n30": 3, "n31": 1}
 
 
+def test_pods_that_may_stand_anywhere_take_the_fullest_hosts_of_all_racks() -> None:
+    """rules/08 §7.6: they are not gathered in one rack."""
+    nodes = flavor_nodes((RACK, HOST), node("a", "r1", cpu=1), node("b", "r1", cpu=5), node("c", "r2", cpu=2))
+    assert stand(place(search(nodes), ask(3, preferred=HOST))["main"]) == {"b": 3}
+    assert stand(place(search(nodes), ask(7, unconstrained=True))["main"]) == {"a": 1, "c": 2, "b": 4}
+    assert stand(place(search(nodes), ask(7, preferred=HOST))["main"]) == {"b": 5, "c": 2}
+
+
+def test_of_racks_with_as_many_slices_the_one_with_fewer_pods_to_spare_is_taken() -> None:
+    """rules/08 §6.1."""
+    nodes = flavor_nodes((RACK,), node("a", "r1", cpu=3), node("b", "r2", cpu=2))
+    asked = ask(2, required=RACK, podSetSliceRequiredTopology=RACK, podSetSliceSize=2)
+    assert stand(place(search(nodes), asked)["main"]) == {"r2": 2}
+
+
+def test_a_leader_goes_where_it_costs_the_workers_least() -> None:
+    """rules/08 §5.4."""
+    nodes = flavor_nodes((RACK, HOST), node("a", "r", cpu=4), node("b", "r", cpu=6, pods=3))
+    given = place(search(nodes), ask(6, required=RACK, name="workers"), ask(1, 3, name="leader"))
+    assert (stand(given["leader"]), stand(given["workers"])) == ({"b": 1}, {"b": 2, "a": 4})
+
+
+def test_of_two_pod_sets_of_one_size_the_second_leads() -> None:
+    """rules/08 §5.1: the other one says what is asked of topology."""
+    nodes = {"tas": flavor_nodes((RACK, HOST), node("a", "r1", cpu=1), node("b", "r1", cpu=1), node("c", "r2", cpu=2))}
+    group = [ask(1, name="x", required=RACK, podSetGroupName="g"), ask(1, name="y", required=HOST, podSetGroupName="g")]
+    given = place_all(nodes, {"tas": group}, settings())
+    assert {name: stand(each.assignment) for name, each in given.items() if each.assignment} == {
+        "x": {"b": 1},
+        "y": {"a": 1},
+    }
+
+
 @pytest.mark.parametrize(
     ("hosts", "count", "expected"),
     [([(15,), (15,)], 25, [13, 12]), ([(20, 10), (15, 15)], 22, [11, 11]), ([(10, 5), (5, 5, 5)], 15, [5, 5, 5])],
@@ -148,11 +186,13 @@ def test_of_several_failures_that_of_the_first_flavor_and_group_is_told() -> Non
     assert (failure[0], list(given)) == ("second", ["fits", "second", "first"])
 
 
+def test_prefix_and_suffix_of_hostnames_do_not_overlap() -> None:
+    """rules/08 §15.2."""
+    told = encoded(assigned(ababa=1, aba=1), by_prefix=False)["slices"][0]["valuesPerLevel"][0]
+    assert told == {"individual": {"suffix": "aba", "roots": ["ab", ""]}}
+
+
 # Replacement and elastic slices.
-
-
-def assigned(**hosts: int) -> TopologyAssignment:
-    return TopologyAssignment((HOST,), tuple(((name,), count) for name, count in hosts.items()))
 
 
 def test_a_replacement_that_has_to_complete_a_slice_on_a_host_below_a_rack_finds_none() -> None:
