@@ -116,8 +116,8 @@ def test_pods_that_may_stand_anywhere_take_the_fullest_hosts_of_all_racks() -> N
     """rules/08 §7.6: they are not gathered in one rack."""
     nodes = flavor_nodes((RACK, HOST), node("a", "r1", cpu=1), node("b", "r1", cpu=5), node("c", "r2", cpu=2))
     assert stand(place(search(nodes), ask(3, preferred=HOST))["main"]) == {"b": 3}
-    assert stand(place(search(nodes), ask(7, unconstrained=True))["main"]) == {"a": 1, "c": 2, "b": 4}
-    assert stand(place(search(nodes), ask(7, preferred=HOST))["main"]) == {"b": 5, "c": 2}
+    assert stand(place(search(nodes), ask(6, unconstrained=True))["main"]) == {"a": 1, "c": 2, "b": 3}
+    assert stand(place(search(nodes), ask(6, preferred=HOST))["main"]) == {"a": 1, "b": 5}
 
 
 def test_of_racks_with_as_many_slices_the_one_with_fewer_pods_to_spare_is_taken() -> None:
@@ -125,6 +125,13 @@ def test_of_racks_with_as_many_slices_the_one_with_fewer_pods_to_spare_is_taken(
     nodes = flavor_nodes((RACK,), node("a", "r1", cpu=3), node("b", "r2", cpu=2))
     asked = ask(2, required=RACK, podSetSliceRequiredTopology=RACK, podSetSliceSize=2)
     assert stand(place(search(nodes), asked)["main"]) == {"r2": 2}
+
+
+def test_below_slices_the_fullest_hosts_are_taken_first() -> None:
+    """rules/08 §6.2."""
+    nodes = flavor_nodes((RACK, HOST), *(node(f"n{cpu}", "r", cpu=cpu) for cpu in (3, 2, 1)))
+    asked = ask(4, required=RACK, podSetSliceRequiredTopology=RACK, podSetSliceSize=4)
+    assert stand(place(search(nodes), asked)["main"]) == {"n1": 1, "n2": 2, "n3": 1}
 
 
 def test_a_leader_goes_where_it_costs_the_workers_least() -> None:
@@ -188,8 +195,9 @@ def test_of_several_failures_that_of_the_first_flavor_and_group_is_told() -> Non
 
 def test_prefix_and_suffix_of_hostnames_do_not_overlap() -> None:
     """rules/08 §15.2."""
-    told = encoded(assigned(ababa=1, aba=1), by_prefix=False)["slices"][0]["valuesPerLevel"][0]
-    assert told == {"individual": {"suffix": "aba", "roots": ["ab", ""]}}
+    hosts = {"node-aa-x": 1, "node-a-x": 1}
+    told = encoded(assigned(**hosts), by_prefix=False)["slices"][0]["valuesPerLevel"][0]
+    assert told == {"individual": {"prefix": "node-", "suffix": "a-x", "roots": ["a", ""]}}
 
 
 # Replacement and elastic slices.
@@ -205,6 +213,15 @@ def test_a_replacement_that_has_to_complete_a_slice_on_a_host_below_a_rack_finds
     assert stand(replaced(search(flat), asked, rest, "lost")[0]) == {"a": 4}
     with pytest.raises(NoPlaceError, match=r"excluded: topologyDomain: 2$"):
         replaced(search(deep), asked, rest, "lost")
+
+
+def test_a_replacement_stays_in_the_rack_that_is_required() -> None:
+    """rules/08 §13.5, though another would suit better."""
+    made = (("a", "r1", 2), ("b", "r1", 3), ("c", "r2", 1))
+    nodes = flavor_nodes((RACK, HOST), *(node(name, rack, cpu=cpu) for name, rack, cpu in made))
+    nodes.charge(TopologyUse(assigned(a=2), {"cpu": 1000}))
+    assert stand(replaced(search(nodes), ask(3, required=RACK), assigned(a=2, lost=1), "lost")[0]) == {"a": 2, "b": 1}
+    assert stand(replaced(search(nodes), ask(3, preferred=RACK), assigned(a=2, lost=1), "lost")[0]) == {"a": 2, "c": 1}
 
 
 def test_slices_alone_have_no_level_any_more_once_one_of_them_is_to_be_completed() -> None:
