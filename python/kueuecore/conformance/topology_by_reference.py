@@ -16,6 +16,7 @@ from kueuecore.reference.topology.domains import Ask, Domain, Shape
 from kueuecore.reference.topology.nodes import is_schedulable
 from kueuecore.reference.topology.order import Order
 from kueuecore.reference.topology.request import request_of
+from kueuecore.reference.topology.second_pass import is_needed
 
 __all__ = ["KINDS", "charge", "use_told", "uses_told"]
 
@@ -193,8 +194,13 @@ def _share_out(case: Json) -> Json:
     return {"domains": told, "reason": ""}
 
 
+def _needs_second_pass(case: Json) -> Json:
+    return {"needsSecondPass": is_needed(complete(case["input"]["workload"]))}
+
+
 KINDS: dict[str, Callable[[Json], Json]] = {
     "explicitly_requesting_tas": _is_explicit,
+    "needs_second_pass": _needs_second_pass,
     "tas_balanced_placement": _share_out,
     "tas_best_domains_balanced": _best,
     "tas_domain_order": _order,
