@@ -262,6 +262,24 @@ def test_without_another_node_a_workload_has_to_go_or_tries_again(fails_fast: bo
     assert told == expected
 
 
+def test_who_is_evicted_from_a_failed_node_may_be_preempted_in_the_same_cycle() -> None:
+    """rules/05 §6.4: the cycle sees workloads as they were at its start."""
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    world = world_of(node("a", "r", cpu=2), *queue(cpu=2, preemption=preemption))
+    world.apply([workload("low", pod_set(count=2, preferred=HOST))])
+    world.cycle(at(0))
+    world.apply([node("a", "r", cpu=2, ready="False")], now=at(1))
+    world.apply([node("b", "r", cpu=1)], now=at(2))
+    world.apply([workload("high", pod_set(required=HOST), priority=1)])
+    decision = world.cycle(at(2))
+    told = {c["type"]: c["reason"] for c in world.kind("Workload")["ns/low"]["status"]["conditions"]}
+    assert (told["Evicted"], told["Preempted"]) == ("Preempted", "InClusterQueue")
+    assert ([each.name for each in decision.preemptions], decision.evictions) == (["low"], [])
+    assert world.kind("Workload")["ns/low"]["status"]["schedulingStats"]["evictions"] == [
+        {"reason": "Preempted", "underlyingCause": "", "count": 1}
+    ]
+
+
 def test_attempts_at_a_second_pass_come_ever_later() -> None:
     """rules/08 §11.10."""
     world = running(node("a", "r"), TASFailedNodeReplacementFailFast=False)

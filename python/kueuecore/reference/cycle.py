@@ -46,6 +46,8 @@ class Cycle:
         self.world, self.refused, self.settings, self.wait = world, refused, world.settings, wait
         self.decision = decision.Decision()
         self.victims: dict[str, Info] = {}
+        # Those that this cycle has evicted from failed nodes.
+        self.evicted: set[str] = set()
         self.snapshot: Snapshot = world.snapshot()
 
     def run(self) -> decision.Decision:
@@ -316,6 +318,7 @@ class Cycle:
         if not self._write(evicted) and self.refused != "NotFound":
             return
         entry.status = "evicted"
+        self.evicted.add(info.key)
         if event is not None and self.refused is None:
             self.decision.events.append(event)
             told = decision.Eviction(*names_of(info.workload), reason, message, again)
@@ -323,7 +326,8 @@ class Cycle:
 
     def _evict(self, info: Info, reason: str, message: str, preemptor: Info, preempted: str = "") -> None:
         """Tell a workload to stop (rules/04 §8 3)."""
-        victim = self.world.owned(info.key)
+        victim = self._owned(info) if info.key in self.evicted else self.world.owned(info.key)
+        self.decision.evictions = [each for each in self.decision.evictions if each.key != info.key]
         if preempted:
             conditions.put(victim, "Preempted", True, preempted, message, self.world.now, observed=False)
         if event := eviction.evict(victim, reason, message, self.world.now):
@@ -339,8 +343,9 @@ class Cycle:
             info = target.info
             if not self._is_here(info):
                 continue
-            # One that was evicted while the cycle waited for pods is not evicted again.
-            if info.is_evicted or conditions.is_true(self.world.kind("Workload")[info.key], "Evicted"):
+            # One that was evicted while the cycle waited for pods is not evicted again, but one that it evicted itself.
+            is_out = conditions.is_true(self.world.kind("Workload")[info.key], "Evicted")
+            if info.is_evicted or (is_out and info.key not in self.evicted):
                 expected.discard(info.key)
             elif info.key not in expected:
                 expected.add(info.key)
