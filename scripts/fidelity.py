@@ -31,7 +31,7 @@ PAGE = ROOT / "docs/fidelity.md"
 CACHE = ROOT / ".cache/fidelity"
 SIDES = ("engine", "reference")
 VERDICTS = ("passed", "failed", "not built", "not run")
-FOLDERS = ("whole", "parts", "traces", "scale")
+FOLDERS = ("whole", "parts", "traces", "traces-topology", "scale")
 
 # The first subject with a pattern that matches has the suite.
 SUBJECTS = {
@@ -74,7 +74,8 @@ Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit i
 
 - **failed**: another answer than Kueue's; **not built**: it says that it cannot answer; **not run**: nobody asked, so
   nothing is known.
-- `whole/` are Kueue's own test tables, as far as a public API can answer them; `traces/` whole runs of many cycles;
+- `whole/` are Kueue's own test tables, as far as a public API can answer them; `traces/` whole runs of many cycles,
+  `traces-topology/` the same with nodes;
   `scale/` its performance scenarios; `parts/` its tables about inner parts, of which we may have others.
 - Random worlds in which engine and reference are compared with each other, move by move: {worlds}.
 """
@@ -111,7 +112,7 @@ class Recording:
     def cases(self) -> Iterator[Case]:
         for folder in FOLDERS:
             for suite, content in self.tool.cases([self.folder / folder]):
-                yield Case(f"{folder}/{content['family'] if folder == 'traces' else suite}", content)
+                yield Case(f"{folder}/{content['family'] if folder.startswith('traces') else suite}", content)
 
     def digest(self) -> str:
         return _digest(path for path in self.folder.rglob("*") if path.suffix in (".jsonl", ".gz", ".py", ".json"))
