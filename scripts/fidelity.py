@@ -75,8 +75,8 @@ Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit i
 - **failed**: another answer than Kueue's; **not built**: it says that it cannot answer; **not run**: nobody asked, so
   nothing is known.
 - `whole/` are Kueue's own test tables, as far as a public API can answer them; `traces/` whole runs of many cycles,
-  `traces-topology/` the same with nodes;
-  `scale/` its performance scenarios; `parts/` its tables about inner parts, of which we may have others.
+  `traces-topology/` the same with nodes; `scale/` its performance scenarios; `parts/` its tables about inner parts, of
+  which we may have others.
 - Random worlds in which engine and reference are compared with each other, move by move: {worlds}.
 """
 
