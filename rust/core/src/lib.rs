@@ -2,7 +2,7 @@
 //!
 //! The crate knows no Python, no JSON, no clock and no randomness. Every rule cites its text in `docs/rules`.
 //!
-//! The modules are rooms, each of which uses only those before it: [`base`], [`objects`], [`status`], [`quota`], [`pods`],
+//! The modules are rooms, each of which uses only those before it: [`base`], `snapshot`, [`objects`], [`status`], [`quota`], [`pods`],
 //! [`assign`], [`workloads`], [`queue`], [`state`], [`preempt`], [`schedule`], `reconcile`, [`engine`], [`simulate`].
 //! ARCHITECTURE.md says what is in them.
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ pub mod quota;
 pub(crate) mod reconcile;
 pub mod schedule;
 pub mod simulate;
+pub(crate) mod snapshot;
 pub mod state;
 pub mod status;
 #[cfg(test)]

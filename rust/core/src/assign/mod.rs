@@ -14,6 +14,7 @@ mod pod_set;
 mod reasons;
 pub mod rules;
 mod scan;
+mod stored;
 mod trial;
 mod usage;
 

@@ -17,7 +17,7 @@ pub enum Mode {
 
 impl Mode {
     /// Kueue's word for it.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Mode::NoFit => "NoFit",
             Mode::Preempt => "Preempt",
@@ -40,7 +40,7 @@ pub enum Possibility {
 
 impl Possibility {
     /// Kueue's word for it.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Possibility::NoCandidates => "NoCandidates",
             Possibility::Preempt => "Preempt",

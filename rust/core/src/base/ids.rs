@@ -267,6 +267,11 @@ impl<I: Id> IdSet<I> {
         self.indexes.contains(bit(id))
     }
 
+    /// Number of ids.
+    pub(crate) fn len(&self) -> usize {
+        self.indexes.len() as usize
+    }
+
     /// All ids, in their order.
     pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
         self.indexes.iter().map(|index| I::from_index(index as usize))

@@ -31,7 +31,7 @@ impl Lexicon {
     }
 
     /// Does it know what is added to these names?
-    fn is_of(&self, names: &Names) -> bool {
+    pub(crate) fn is_of(&self, names: &Names) -> bool {
         Arc::ptr_eq(&self.queues, names.queues.values())
             && Arc::ptr_eq(&self.cohorts, names.cohorts.values())
             && Arc::ptr_eq(&self.flavors, names.flavors.values())
@@ -155,6 +155,21 @@ impl Names {
     /// Flavor and resource of a pair.
     pub fn parts(&self, fr: FlavorResourceId) -> (FlavorId, ResourceId) {
         self.flavor_resources[fr]
+    }
+
+    /// All pairs of flavors and resources, in the order of their ids.
+    pub(crate) fn flavor_resources(&self) -> impl Iterator<Item = &(FlavorId, ResourceId)> {
+        self.flavor_resources.iter()
+    }
+
+    /// Number of resources.
+    pub(crate) fn n_resources(&self) -> usize {
+        self.resources.len()
+    }
+
+    /// Number of pairs of flavors and resources.
+    pub(crate) fn n_flavor_resources(&self) -> usize {
+        self.flavor_resources.len()
     }
 
     /// The sort key of Kueue's own order of requests: the 64-bit FNV-1a hash of the name, then the name (rules/03 §1).

@@ -74,6 +74,16 @@ impl Quantity {
         Self { value: Decimal::new(i128::from(milli), -3), family: Family::DecimalSi, text: None }
     }
 
+    /// What it consists of: digits, the power of ten of the last one, the family, and the text that is kept.
+    pub(crate) fn parts(&self) -> (i128, i32, Family, Option<&str>) {
+        (self.value.digits(), self.value.exponent(), self.family, self.text.as_deref())
+    }
+
+    /// A quantity of these [parts](Quantity::parts).
+    pub(crate) fn from_parts(digits: i128, exponent: i32, family: Family, text: Option<&str>) -> Self {
+        Self { value: Decimal::new(digits, exponent), family, text: text.map(Into::into) }
+    }
+
     /// Is it zero?
     #[must_use]
     pub fn is_zero(&self) -> bool {

@@ -15,6 +15,7 @@ pub mod priority;
 pub mod resource_names;
 pub(crate) mod selectors;
 pub(crate) mod slices;
+mod stored;
 pub mod variants;
 mod workload;
 mod workload_meta;

@@ -6,6 +6,7 @@ pub(crate) mod devices;
 mod limit_range;
 pub(crate) mod lists;
 mod requests;
+mod stored;
 pub mod totals;
 mod validate;
 

@@ -4,6 +4,7 @@ mod bucket;
 mod order;
 mod places;
 mod requeue;
+mod stored;
 
 pub use bucket::Parked;
 pub use order::{OrderKey, queue_order_timestamp};

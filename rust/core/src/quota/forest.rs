@@ -5,6 +5,7 @@
 
 mod components;
 mod rebuild;
+pub(crate) mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -77,6 +77,21 @@ impl Ledger {
     pub fn may_saturate(&self) -> bool {
         self.may_saturate || self.has_saturated
     }
+
+    /// Usage, whether any was at the end of the integers, and whether any was huge.
+    pub(crate) fn parts(&self) -> (&[Amount], bool, bool) {
+        (&self.usage, self.has_saturated, self.may_saturate)
+    }
+
+    /// A ledger of these [parts](Ledger::parts), with no trial open.
+    pub(crate) fn from_parts(usage: Vec<Amount>, has_saturated: bool, may_saturate: bool) -> Self {
+        Self { usage, has_saturated, may_saturate, ..Self::default() }
+    }
+
+    /// Has it as many amounts as a tree?
+    pub(crate) fn is_of(&self, tree: &Tree) -> bool {
+        self.usage.len() == tree.cells.len()
+    }
 }
 
 impl Tree {
@@ -177,6 +192,11 @@ impl Tree {
     /// See [`Ledger::may_saturate`].
     pub(crate) fn may_saturate(&self) -> bool {
         self.ledger.may_saturate()
+    }
+
+    /// The usage.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// A copy of the usage, with no trial open.

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::preempt::{remove_from_tree, remove_workload, restore};
-use crate::quota::forest::TreeId;
+use crate::quota::forest::{Forest, TreeId};
 use crate::quota::tree::{Ledger, Row, Tree};
 use crate::schedule::entry::Entry;
+use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::state::State;
 use crate::workloads::charge::Target;
 
@@ -157,5 +158,34 @@ impl State {
         for &queue in victims.of_trees.values().flat_map(|victims| &victims.hidden_in) {
             self.queues[queue].candidates.show_hidden(&self.names);
         }
+    }
+}
+
+stored!(struct VictimsOfTree { workloads, rest, in_rest, in_sight, hidden_in });
+
+impl Victims {
+    /// Writes them as bytes, by the numbers under which trees were written.
+    pub fn store(&self, out: &mut Writer<'_>) {
+        let mut of_trees: Vec<_> = self.of_trees.iter().map(|(tree, victims)| (out.trees[&tree.0], victims)).collect();
+        of_trees.sort_unstable_by_key(|(number, _)| *number);
+        out.count(of_trees.len());
+        for (number, victims) in of_trees {
+            number.write_to(out);
+            victims.write_to(out);
+        }
+    }
+
+    /// Reads those in the trees of a forest.
+    pub fn restore(forest: &Forest, from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let mut victims = Self::default();
+        for _ in 0..from.count()? {
+            let tree = forest.tree_of_number(usize::read_from(from)?);
+            let tree = tree.ok_or_else(|| from.damage("victims in no tree"))?;
+            let of_tree = VictimsOfTree::read_from(from)?;
+            let is_of_tree = of_tree.rest.as_ref().is_none_or(|rest| rest.is_of(forest.tree(tree)));
+            from.check(is_of_tree, "usage of another tree")?;
+            victims.of_trees.insert(tree, of_tree);
+        }
+        Ok(victims)
     }
 }

@@ -3,6 +3,8 @@
 //! Kueue's scheduler sleeps there while its controllers go on; what it decides afterwards, it decides on what it saw
 //! before. Here the cycle is put aside with a copy of that state, and the next call goes on with it.
 
+mod stored;
+
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::objects::Time;

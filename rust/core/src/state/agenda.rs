@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::ids::{IdSet, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use crate::objects::Time;
+use crate::snapshot::{Damage, Reader, Stored, Writer};
 use crate::state::State;
 
 /// What is to be reconciled, so that nobody else needs to be looked at.
@@ -92,6 +93,29 @@ impl Agenda {
     /// The first time after `now` that is set for a workload to which nothing has happened.
     pub(crate) fn next_alarm(&self, now: Time) -> Option<Time> {
         self.alarms.iter().find(|(at, id)| *at > now && !self.touched.contains(*id)).map(|(at, _)| *at)
+    }
+}
+
+impl Stored for Agenda {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        let Self { touched, parked, alarms: _, alarm_of, followed } = self;
+        touched.write_to(out);
+        // Shapes have no order of their own.
+        let mut parked: Vec<_> = parked.iter().map(|&(queue, shape)| (queue, out.shape(shape), shape)).collect();
+        parked.sort();
+        out.count(parked.len());
+        parked.into_iter().for_each(|(queue, _, shape)| (queue, shape).write_to(out));
+        alarm_of.write_to(out);
+        followed.write_to(out);
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let touched = from.live_workloads()?;
+        let parked = from.list(Stored::read_from)?.into_iter().collect();
+        let alarm_of = BTreeMap::<WorkloadId, Time>::read_from(from)?;
+        let alarms = alarm_of.iter().map(|(&id, &at)| (at, id)).collect();
+        let followed = if bool::read_from(from)? { Some(from.live_workloads()?) } else { None };
+        Ok(Self { touched, parked, alarms, alarm_of, followed })
     }
 }
 

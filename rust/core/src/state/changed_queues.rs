@@ -1,7 +1,8 @@
 //! Which queues and cohorts may have a new status since the last call, so that a caller looks at no others.
 
-use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId};
+use crate::base::ids::{CohortId, Id, IdSet, LocalQueueId, QueueId};
 use crate::quota::forest::NodeId;
+use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::state::State;
 use crate::state::records::Owner;
 
@@ -21,6 +22,25 @@ pub struct Changed {
 /// What has changed since the last call of [`State::take_changed_queues`]; nothing is noted before the first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedQueues(Option<Changed>);
+
+stored!(struct Changed { queues, local_queues, cohorts, trees });
+
+impl Stored for ChangedQueues {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        self.0.write_to(out);
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let changed = Option::<Changed>::read_from(from)?;
+        let is_known = |it: &Changed| {
+            it.queues.iter().all(|id| id.index() < from.names.queues.len())
+                && it.local_queues.iter().all(|id| id.index() < from.names.local_queues.len())
+                && it.cohorts.iter().chain(it.trees.iter()).all(|id| id.index() < from.names.cohorts.len())
+        };
+        from.check(changed.as_ref().is_none_or(is_known), "a queue that was never met")?;
+        Ok(Self(changed))
+    }
+}
 
 impl ChangedQueues {
     /// The status of a ClusterQueue may have changed.

@@ -8,6 +8,7 @@ pub mod changed_queues;
 mod devices;
 pub mod queue_counts;
 pub mod records;
+mod saved;
 mod stored;
 pub(crate) mod verdicts;
 

@@ -35,6 +35,21 @@ impl QueueStatus {
     }
 }
 
+/// The reasons of the condition Active.
+pub(crate) const REASONS: [&str; 11] = [
+    "NotFound",
+    "Terminating",
+    "Ready",
+    "Stopped",
+    "FlavorNotFound",
+    "AdmissionCheckNotFound",
+    "AdmissionCheckInactive",
+    "MultipleMultiKueueAdmissionChecks",
+    "MultiKueueAdmissionCheckAppliedPerFlavor",
+    "MultiKueueWithProvisioningRequest",
+    "TopologyNotFound",
+];
+
 /// Status, and what the condition Active says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Activeness {

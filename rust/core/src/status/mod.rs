@@ -9,3 +9,4 @@ pub(crate) mod readiness;
 pub mod reasons;
 pub mod reservation;
 pub mod stage;
+mod stored;

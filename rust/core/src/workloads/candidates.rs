@@ -79,6 +79,11 @@ impl Candidates {
         self.hidden.push(key.clone());
     }
 
+    /// Those that are hidden.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &WorkloadId> {
+        self.hidden.iter().map(|key| &key.id)
+    }
+
     /// Shows those again that were hidden.
     pub(crate) fn show_hidden(&mut self, names: &Names) {
         for key in std::mem::take(&mut self.hidden) {

@@ -4,6 +4,7 @@ pub(crate) mod assigned;
 pub mod candidates;
 pub mod charge;
 pub(crate) mod plans;
+pub(crate) mod stored;
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};

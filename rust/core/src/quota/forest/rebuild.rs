@@ -50,7 +50,7 @@ impl Forest {
             for &node in &nodes {
                 self.leave_tree(node);
             }
-            let id = self.store(Slot { nodes: nodes.clone(), n_members: nodes.len(), ..slot });
+            let id = self.store_slot(Slot { nodes: nodes.clone(), n_members: nodes.len(), ..slot });
             for (row, &node) in nodes.iter().enumerate() {
                 self.nodes[node].tree = Some((id, row));
             }
@@ -116,7 +116,7 @@ impl Forest {
         (Slot { tree, nodes: Vec::new(), n_members: 0, resources, version: 0 }, nodes)
     }
 
-    fn store(&mut self, slot: Slot) -> TreeId {
+    pub(super) fn store_slot(&mut self, slot: Slot) -> TreeId {
         if let Some(free) = self.free_slots.pop() {
             self.slots[free as usize] = Some(slot);
             TreeId(free)
@@ -139,7 +139,7 @@ impl Forest {
     }
 
     /// Heights count active ClusterQueues only (rules/02 §2.5, §5).
-    fn compute_heights(&mut self, id: TreeId) {
+    pub(super) fn compute_heights(&mut self, id: TreeId) {
         let slot = self.slot(id);
         let mut heights = vec![0u32; slot.nodes.len()];
         let mut has_child = vec![false; slot.nodes.len()];
@@ -163,7 +163,7 @@ impl Forest {
     }
 }
 
-fn resource_columns(columns: &[FlavorResourceId], names: &Names) -> ResourceColumns {
+pub(super) fn resource_columns(columns: &[FlavorResourceId], names: &Names) -> ResourceColumns {
     let mut by_name: BTreeMap<&str, (ResourceId, Vec<Column>)> = BTreeMap::new();
     for (column, &fr) in columns.iter().enumerate() {
         let resource = names.parts(fr).1;

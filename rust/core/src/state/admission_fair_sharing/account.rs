@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::arithmetic::{self, decayed};
 use crate::base::ids::WorkloadId;
 use crate::objects::{ResourceList, Time};
+use crate::snapshot::{Damage, Reader, Stored, Writer};
 
 /// The account of a LocalQueue (rules/09 §1.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,5 +40,27 @@ impl Account {
     pub(super) fn decay(&mut self, admitted: &ResourceList, half_life_ns: i64, now: Time) {
         self.consumed = decayed(&self.consumed, admitted, now.since(self.last_update), half_life_ns);
         self.last_update = self.last_update.max(now);
+    }
+}
+
+impl Stored for Account {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        let Self { consumed, last_update, status_accounted, penalties } = self;
+        consumed.write_to(out);
+        last_update.write_to(out);
+        status_accounted.write_to(out);
+        out.count(penalties.len());
+        for (id, penalty) in penalties {
+            id.0.write_to(out);
+            penalty.write_to(out);
+        }
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let (consumed, last_update) = (Stored::read_from(from)?, Stored::read_from(from)?);
+        let status_accounted = Stored::read_from(from)?;
+        let penalties = BTreeMap::<u32, ResourceList>::read_from(from)?;
+        let penalties = penalties.into_iter().map(|(id, penalty)| (WorkloadId(id), penalty)).collect();
+        Ok(Self { consumed, last_update, status_accounted, penalties })
     }
 }

@@ -1,0 +1,134 @@
+use super::*;
+use crate::engine::Kind;
+use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
+use crate::objects::{Object, Workload};
+use crate::status::readiness::note_readiness;
+use crate::testing::{World, cluster_queue, local_queue, workload};
+
+/// What is read of the bytes of an engine.
+fn reload(engine: &mut Engine) -> Engine {
+    let saved = engine.save(b"");
+    let (mut loaded, _) = Engine::load(&saved).unwrap_or_else(|error| panic!("{error}"));
+    assert!(loaded.save(b"") == saved, "what is loaded is saved in other bytes");
+    loaded
+}
+
+/// One with a workload that has quota and one that waits.
+fn world() -> World {
+    let mut world = World::new(Config::default());
+    world.submit(workload("a", "6"));
+    world.submit(workload("b", "6"));
+    world.cycle();
+    world.reconcile();
+    world
+}
+
+/// Admissions go one by one, each once the pods of the one before are ready; `b` waits for those of `a`.
+fn waiting_world() -> World {
+    let wait = WaitForPodsReady {
+        timeout_ns: 60_000_000_000,
+        recovery_timeout_ns: None,
+        block_admission: true,
+        requeuing_timestamp: RequeuingTimestamp::Eviction,
+        backoff_limit_count: None,
+        backoff_base_seconds: 1,
+        backoff_max_seconds: 1,
+    };
+    let mut world = World::new(Config { wait_for_pods_ready: Some(wait), ..Config::default() });
+    for name in ["a", "b", "c"] {
+        world.apply([Object::ClusterQueue(cluster_queue(name, "4")), Object::LocalQueue(local_queue(name, name))]);
+        world.submit(Workload { queue_name: name.to_owned().into(), ..workload(name, "4") });
+    }
+    assert_eq!(world.cycle().waits_for_pods.map(|key| key.name().to_owned()).as_deref(), Some("b"));
+    world
+}
+
+/// All that two cycles decide, once the pods of `a` are ready.
+fn goes_on(mut world: World, between: impl Fn(&mut World)) -> (String, Vec<u8>) {
+    between(&mut world);
+    let now = world.now;
+    world.change("a", |workload| assert!(note_readiness(workload, true, now)));
+    let decided = format!("{:?} {:?}", world.cycle(), world.cycle());
+    (decided, world.engine.save(b""))
+}
+
+#[test]
+fn a_cycle_that_waits_goes_on_after_it_was_loaded() {
+    let replace = |world: &mut World| {
+        world.delete(Kind::Workload, "b");
+        world.submit(Workload { queue_name: "b".into(), ..workload("b", "4") });
+    };
+    // One of the same name and UID is another one: it is not admitted in the place of the one that waited.
+    for between in [&(|_: &mut World| ()) as &dyn Fn(&mut World), &replace] {
+        let expected = goes_on(waiting_world(), between);
+        for is_before in [true, false] {
+            let mut world = waiting_world();
+            let loads = |world: &mut World, now: bool| {
+                if now {
+                    world.engine = reload(&mut world.engine);
+                }
+            };
+            loads(&mut world, is_before);
+            let found = goes_on(world, |world| {
+                between(world);
+                loads(world, !is_before);
+            });
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+#[test]
+fn what_is_shared_is_shared_again() {
+    let mut world = World::new(Config::default());
+    for n in 0..100 {
+        world.submit(workload(&format!("w{n}"), "1m"));
+    }
+    let loaded = reload(&mut world.engine);
+    let mut all = loaded.state.workloads.iter().map(|(_, record)| record);
+    let first = all.next().expect("a hundred");
+    assert!(
+        all.all(
+            |it| std::sync::Arc::ptr_eq(&it.spec, &first.spec) && it.workload.status.is_same(&first.workload.status)
+        )
+    );
+    let size = |n: usize| {
+        let mut world = World::new(Config::default());
+        (0..n).for_each(|n| world.submit(workload(&format!("w{n:03}"), "1m")));
+        world.engine.save(b"").len()
+    };
+    assert!(size(200) - size(100) < 100 * 50, "{} bytes", size(200) - size(100));
+}
+
+#[test]
+fn what_is_no_save_is_refused_by_what_is_wrong_and_what_to_do() {
+    let saved = world().engine.save(b"");
+    let refused = |bytes: &[u8]| Engine::load(bytes).expect_err("no save").to_string();
+    let foreign = "this is not a saved engine: give load() the bytes that save() returned";
+    assert_eq!([&b""[..], b"x", b"{}", &saved[..9], &saved[1..]].map(refused), [foreign; 5]);
+    let after = saved.len() - FORMAT.len() - VERSION.len() - 13;
+    let short = format!(
+        "this is not a whole save: {after} bytes follow its header, but {} are there; take another copy of it",
+        after - 1
+    );
+    assert_eq!(refused(&saved[..saved.len() - 1]), short);
+    let mut other = saved.clone();
+    other[KIND.len()] = b'9';
+    let format = "this was saved as \"kueuecore.engine/9\", and only \"kueuecore.engine/3\" can be read: load it with the version \
+                  that saved it";
+    assert_eq!(refused(&other), format);
+    other.clone_from(&saved);
+    other[FORMAT.len() + 1] = b'9';
+    assert!(refused(&other).starts_with("this was saved by kueuecore 9"), "{}", refused(&other));
+    other.clone_from(&saved);
+    other[saved.len() / 2] ^= 4;
+    assert_eq!(refused(&other), "this is a damaged save: its checksum does not match; take another copy of it");
+}
+
+/// Whoever changes what is written gives the format another number, and writes the checksum of it here.
+#[test]
+fn bytes_of_a_format_do_not_change() {
+    let payload = |mut engine: Engine| crc32fast::hash(&engine.save(b"")[FORMAT.len() + VERSION.len() + 13..]);
+    let found = (FORMAT.trim_end(), payload(world().engine), payload(waiting_world().engine));
+    assert_eq!(found, ("kueuecore.engine/3", 695_739_084, 2_093_828_665));
+}

@@ -1,0 +1,156 @@
+//! Values as bytes and back, for the snapshot of an engine ([`crate::engine::save`]).
+//!
+//! What a type writes and what it reads stand side by side, mostly in one line of [`stored!`] beside the type: a field
+//! that the line leaves out does not compile. Whoever writes equal values writes equal bytes: nothing depends on
+//! addresses, the order of a hash map, or how much of it was shared. Equal parts that many share are written once, into
+//! [pools](Pool), and are shared again by all once they are read.
+//!
+//! Bytes may be anything: what is read is checked against what is there, costs memory in proportion to the bytes, and
+//! ends in [`Damage`] where it is no value.
+
+mod basic;
+mod names;
+mod reader;
+mod writer;
+
+pub(crate) use reader::Reader;
+pub(crate) use writer::Writer;
+
+use thiserror::Error;
+
+/// A value that can be written and read back.
+pub(crate) trait Stored {
+    /// Writes it.
+    fn write_to(&self, out: &mut Writer<'_>);
+
+    /// Reads what was written.
+    ///
+    /// # Errors
+    /// [`Damage`]: no such value was written there.
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage>
+    where
+        Self: Sized;
+}
+
+/// What is wrong with bytes that are read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("byte {at}: {what}")]
+pub struct Damage {
+    /// Where.
+    pub at: usize,
+    /// What.
+    pub what: String,
+}
+
+/// A handle on a value that is kept in a pool.
+pub(crate) trait Pooled: Clone + 'static {
+    /// The pool.
+    const POOL: Pool;
+
+    /// Reads a value of the pool.
+    fn read_part(from: &mut Reader<'_>) -> Result<Self, Damage>;
+}
+
+/// Where equal parts are kept once. A part of one refers only to parts of those before it, and they are read in this
+/// order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pool {
+    Texts,
+    Details,
+    PriorityClasses,
+    NameLists,
+    PodSets,
+    Requests,
+    Assignments,
+    Admissions,
+    RareStatuses,
+    Misfits,
+    Considered,
+    Preemptions,
+    Statuses,
+    Totals,
+    Charges,
+    Devices,
+    Labels,
+    Flavors,
+    ClusterQueues,
+    Cohorts,
+    LocalQueues,
+    Specs,
+    Shapes,
+}
+
+impl Pool {
+    /// How many there are.
+    pub const COUNT: usize = Pool::Shapes as usize + 1;
+}
+
+/// How a type is written and read: the fields of a struct in their order, or the numbers of the variants of an enum.
+macro_rules! stored {
+    (struct $name:ty { $($field:ident),* $(,)? }) => {
+        impl $crate::snapshot::Stored for $name {
+            fn write_to(&self, out: &mut $crate::snapshot::Writer<'_>) {
+                let Self { $($field),* } = self;
+                $($crate::snapshot::Stored::write_to($field, out);)*
+            }
+
+            fn read_from(from: &mut $crate::snapshot::Reader<'_>) -> Result<Self, $crate::snapshot::Damage> {
+                Ok(Self { $($field: $crate::snapshot::Stored::read_from(from)?),* })
+            }
+        }
+    };
+    (enum $name:ident { $($tag:literal = $variant:ident $(($($item:ident),*))? $({ $($field:ident),* })?),* $(,)? }) => {
+        impl $crate::snapshot::Stored for $name {
+            fn write_to(&self, out: &mut $crate::snapshot::Writer<'_>) {
+                match self {
+                    $(Self::$variant $(($($item),*))? $({ $($field),* })? => {
+                        out.byte($tag);
+                        $($($crate::snapshot::Stored::write_to($item, out);)*)?
+                        $($($crate::snapshot::Stored::write_to($field, out);)*)?
+                    })*
+                }
+            }
+
+            fn read_from(from: &mut $crate::snapshot::Reader<'_>) -> Result<Self, $crate::snapshot::Damage> {
+                match from.byte()? {
+                    $($tag => {
+                        $($(let $item = $crate::snapshot::Stored::read_from(from)?;)*)?
+                        $($(let $field = $crate::snapshot::Stored::read_from(from)?;)*)?
+                        Ok(Self::$variant $(($($item),*))? $({ $($field),* })?)
+                    })*
+                    other => Err(from.damage(format!(concat!(stringify!($name), " has no variant {}"), other))),
+                }
+            }
+        }
+    };
+}
+
+/// Handles on values that are kept in a pool, which are written as their places there.
+macro_rules! pooled {
+    ($($handle:ty: $pool:ident),* $(,)?) => {$(
+        impl $crate::snapshot::Pooled for $handle {
+            const POOL: $crate::snapshot::Pool = $crate::snapshot::Pool::$pool;
+
+            fn read_part(from: &mut $crate::snapshot::Reader<'_>) -> Result<Self, $crate::snapshot::Damage> {
+                let value: <$handle as std::ops::Deref>::Target = $crate::snapshot::Stored::read_from(from)?;
+                Ok(value.into())
+            }
+        }
+
+        impl $crate::snapshot::Stored for $handle {
+            fn write_to(&self, out: &mut $crate::snapshot::Writer<'_>) {
+                let address = (&raw const **self).cast::<u8>() as usize;
+                out.put($crate::snapshot::Pool::$pool, address, |out| (**self).write_to(out));
+            }
+
+            fn read_from(from: &mut $crate::snapshot::Reader<'_>) -> Result<Self, $crate::snapshot::Damage> {
+                from.pooled($crate::snapshot::Pool::$pool)
+            }
+        }
+    )*};
+}
+
+pub(crate) use {pooled, stored};
+
+#[cfg(test)]
+mod tests;

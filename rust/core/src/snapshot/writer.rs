@@ -1,0 +1,186 @@
+//! Values to bytes.
+
+use std::collections::hash_map::Entry;
+use std::hash::Hasher;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::{Pool, Stored};
+use crate::base::ids::{Id, ShapeId};
+use crate::base::names::Names;
+
+/// Bytes that are being written, with the pools to which they refer.
+pub(crate) struct Writer<'a> {
+    bytes: Vec<u8>,
+    pools: Vec<Parts>,
+    /// Of whom all is.
+    pub names: &'a Names,
+    /// What shapes are, by id.
+    pub shapes: Vec<Option<&'a dyn Stored>>,
+    /// What forms are, by id.
+    pub forms: Vec<Option<&'a dyn Stored>>,
+    /// The first spec of a form among those written, by the form's id.
+    pub spec_of_form: FxHashMap<u32, u32>,
+    /// The numbers under which trees are written, by id.
+    pub trees: FxHashMap<u32, u32>,
+}
+
+/// The parts of a pool, one after the other.
+#[derive(Default)]
+struct Parts {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// By where they are in memory. All of them outlive the writer.
+    by_address: FxHashMap<usize, u32>,
+    /// By a hash of their bytes; those behind another one of the same hash are under the next free hash.
+    by_hash: FxHashMap<u64, u32>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    /// One that has nothing yet.
+    pub fn new(names: &'a Names) -> Self {
+        Self {
+            bytes: Vec::new(),
+            pools: std::iter::repeat_with(Parts::default).take(Pool::COUNT).collect(),
+            names,
+            shapes: Vec::new(),
+            forms: Vec::new(),
+            spec_of_form: FxHashMap::default(),
+            trees: FxHashMap::default(),
+        }
+    }
+
+    /// All of it: the names, the pools, and what was written besides.
+    pub fn finish(mut self) -> Vec<u8> {
+        let rest = std::mem::take(&mut self.bytes);
+        let names = self.names;
+        names.write_to(&mut self);
+        for pool in std::mem::take(&mut self.pools) {
+            self.count(pool.ends.len());
+            self.bytes.extend_from_slice(&pool.bytes);
+        }
+        self.bytes.extend_from_slice(&rest);
+        self.bytes
+    }
+
+    /// One byte.
+    pub fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// Bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A number in as few bytes as it needs, seven bits each.
+    pub fn number(&mut self, number: u128) {
+        put_number(&mut self.bytes, number);
+    }
+
+    /// A number with a sign, the smaller the shorter.
+    pub fn signed(&mut self, number: i128) {
+        self.number(((number << 1) ^ (number >> 127)) as u128);
+    }
+
+    /// How many there are.
+    pub fn count(&mut self, n: usize) {
+        self.number(n as u128);
+    }
+
+    /// Text with its length.
+    pub fn string(&mut self, text: &str) {
+        self.count(text.len());
+        self.raw(text.as_bytes());
+    }
+
+    /// A list with its length.
+    pub fn list<'b, T: Stored + 'b>(&mut self, items: impl ExactSizeIterator<Item = &'b T>) {
+        self.count(items.len());
+        items.for_each(|item| item.write_to(self));
+    }
+
+    /// Refers to a part of a pool, which is written there unless an equal one is.
+    pub fn put(&mut self, pool: Pool, address: usize, write: impl FnOnce(&mut Self)) -> u32 {
+        let index = match self.pools[pool as usize].by_address.get(&address) {
+            Some(&known) => known,
+            None => {
+                let bytes = self.apart(write);
+                let parts = &mut self.pools[pool as usize];
+                let index = parts.index_of(&bytes);
+                parts.by_address.insert(address, index);
+                index
+            }
+        };
+        self.number(u128::from(index));
+        index
+    }
+
+    /// The same of text, which is found by its words wherever it is.
+    pub fn text(&mut self, text: &str) {
+        let index = self.pools[Pool::Texts as usize].index_of_text(text);
+        self.number(u128::from(index));
+    }
+
+    /// What is written by this, instead of adding it to the rest.
+    pub fn apart(&mut self, write: impl FnOnce(&mut Self)) -> Vec<u8> {
+        let outer = std::mem::take(&mut self.bytes);
+        write(self);
+        std::mem::replace(&mut self.bytes, outer)
+    }
+
+    /// What a shape is, by which shapes are brought into an order that does not depend on their ids. Puts nothing into a
+    /// pool.
+    pub fn shape(&mut self, id: ShapeId) -> Vec<u8> {
+        let shape = self.shapes[id.index()].expect("a shape in use is kept");
+        self.apart(|out| shape.write_to(out))
+    }
+}
+
+impl Parts {
+    fn index_of(&mut self, bytes: &[u8]) -> u32 {
+        let mut hasher = FxHasher::default();
+        hasher.write(bytes);
+        let mut hash = hasher.finish();
+        loop {
+            match self.by_hash.entry(hash) {
+                Entry::Occupied(found) => {
+                    let index = *found.get() as usize;
+                    let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+                    if self.bytes[start..self.ends[index]] == *bytes {
+                        return index as u32;
+                    }
+                    hash = hash.wrapping_add(1);
+                }
+                Entry::Vacant(free) => {
+                    let index = u32::try_from(self.ends.len()).expect("fewer than 2^32 parts");
+                    free.insert(index);
+                    self.bytes.extend_from_slice(bytes);
+                    self.ends.push(self.bytes.len());
+                    return index;
+                }
+            }
+        }
+    }
+
+    /// Texts stand behind their lengths.
+    fn index_of_text(&mut self, text: &str) -> u32 {
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        put_number(&mut bytes, text.len() as u128);
+        bytes.extend_from_slice(text.as_bytes());
+        let index = self.index_of(&bytes);
+        self.scratch = bytes;
+        index
+    }
+}
+
+fn put_number(bytes: &mut Vec<u8>, mut number: u128) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}

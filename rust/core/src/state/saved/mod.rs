@@ -1,0 +1,196 @@
+//! The state as bytes ([`crate::snapshot`]).
+//!
+//! Objects are written, and what the tables have beyond them: ids, places, charges, sums, and what lags behind an object.
+//! All that follows from those is put together anew, so that the tables fit one another whatever the bytes say. Left out is
+//! what is worked out again with the same result: verdicts on heads, plans, and merged LimitRanges.
+
+mod queues;
+
+use std::sync::Arc;
+
+use crate::base::ids::{Id, IdVec, WorkloadId};
+use crate::base::shared::Shared;
+use crate::objects::config::Config;
+use crate::objects::message::{Considered, NoFit, Preemption};
+use crate::objects::{
+    Admission, ClusterQueue, Cohort, LocalQueue, MetaDetails, PodSet, PodSetAssignments, PodSetRequest,
+    PriorityClassRef, RareStatus, ResourceFlavor, StringMap, Workload, WorkloadStatus,
+};
+use crate::pods::devices::Devices;
+use crate::pods::totals::Totals;
+use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
+use crate::state::State;
+use crate::state::records::{FlushRequest, StaleDefaults};
+use crate::workloads::assigned::Charged;
+use crate::workloads::stored::{restore_key, store_key};
+use crate::workloads::{Record, Workloads};
+
+stored!(struct StaleDefaults { everywhere, namespaces });
+stored!(enum FlushRequest { 0 = Queue(queue), 1 = Tree(cohort) });
+
+/// More cycles than there will ever be.
+const MAX_CYCLES: u64 = 1 << 62;
+
+impl State {
+    /// Writes it. The forest is flushed.
+    pub(crate) fn store<'a>(&'a self, out: &mut Writer<'a>) {
+        let Self {
+            config,
+            names: _,
+            forest: _,
+            flavors,
+            topologies,
+            checks,
+            workload_priority_classes,
+            namespaces,
+            limit_ranges,
+            // Merged again.
+            limit_summaries: _,
+            stale_defaults,
+            runtime_classes,
+            claim_templates,
+            device_classes,
+            // What queues have and owe, in `queues`.
+            rules: _,
+            queues: _,
+            cohorts: _,
+            local_queues: _,
+            workloads,
+            places: _,
+            waiting: _,
+            owners: _,
+            flush_requests,
+            unready,
+            has_waiting_cycle,
+            unconfirmed,
+            undelivered,
+            replaced_slices,
+            agenda,
+            changed_queues,
+            evaluates_always,
+            cycle,
+            now,
+        } = self;
+        config.write_to(out);
+        workloads.store(out);
+        for id in out.names.flavors.iter().enumerate().map(|(index, _)| Id::from_index(index)) {
+            flavors.get(id).cloned().flatten().write_to(out);
+        }
+        for id in out.names.namespaces.iter().enumerate().map(|(index, _)| Id::from_index(index)) {
+            namespaces.get(id).cloned().flatten().write_to(out);
+        }
+        topologies.write_to(out);
+        checks.write_to(out);
+        workload_priority_classes.write_to(out);
+        limit_ranges.write_to(out);
+        stale_defaults.write_to(out);
+        runtime_classes.write_to(out);
+        claim_templates.write_to(out);
+        device_classes.write_to(out);
+        self.store_queues(out);
+        flush_requests.write_to(out);
+        unready.write_to(out);
+        has_waiting_cycle.write_to(out);
+        let mut before: Vec<(&WorkloadId, &Box<Record>)> = unconfirmed.iter().collect();
+        before.sort_unstable_by_key(|(id, _)| **id);
+        out.count(before.len());
+        for (id, record) in before {
+            id.write_to(out);
+            store_key(record.key(), workloads.get(*id).key(), out);
+            record.store(out);
+        }
+        undelivered.write_to(out);
+        out.count(replaced_slices.len());
+        for (id, workload) in replaced_slices {
+            // Whoever took its place may have gone.
+            id.0.write_to(out);
+            workload.write_to(out);
+        }
+        agenda.write_to(out);
+        changed_queues.write_to(out);
+        evaluates_always.write_to(out);
+        cycle.write_to(out);
+        now.write_to(out);
+    }
+
+    /// Reads a state.
+    ///
+    /// # Errors
+    /// [`Damage`]: these are not the bytes of one.
+    pub(crate) fn restore(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let mut state = Self::default();
+        restore_parts(&mut state.workloads, from)?;
+        state.names = from.names.clone();
+        state.config = Config::read_from(from)?;
+        state.workloads.restore_slots(from)?;
+        state.workloads.restore_records(from)?;
+        state.flavors = of_names(state.names.flavors.len(), from)?;
+        state.namespaces = of_names(state.names.namespaces.len(), from)?;
+        state.topologies = Stored::read_from(from)?;
+        state.checks = Stored::read_from(from)?;
+        state.workload_priority_classes = Stored::read_from(from)?;
+        state.limit_ranges = Stored::read_from(from)?;
+        state.stale_defaults = Stored::read_from(from)?;
+        state.runtime_classes = Stored::read_from(from)?;
+        state.claim_templates = Stored::read_from(from)?;
+        state.device_classes = Stored::read_from(from)?;
+        state.restore_queues(from)?;
+        state.flush_requests = Stored::read_from(from)?;
+        state.unready = Stored::read_from(from)?;
+        state.has_waiting_cycle = Stored::read_from(from)?;
+        for _ in 0..from.count()? {
+            let id = WorkloadId::read_from(from)?;
+            let key = restore_key(state.workloads.get(id).key(), from)?;
+            let record = Record::restore(id, &key, from)?;
+            let before = state.unconfirmed.insert(id, Box::new(record));
+            from.check(before.is_none(), "a workload that was twice before the cycle")?;
+        }
+        state.undelivered = Stored::read_from(from)?;
+        for _ in 0..from.count()? {
+            let id = WorkloadId(Stored::read_from(from)?);
+            state.replaced_slices.insert(id, Workload::read_from(from)?);
+        }
+        state.agenda = Stored::read_from(from)?;
+        state.changed_queues = Stored::read_from(from)?;
+        state.evaluates_always = Stored::read_from(from)?;
+        state.cycle = Stored::read_from(from)?;
+        from.check(state.cycle <= MAX_CYCLES, "a number that no cycle has")?;
+        state.now = Stored::read_from(from)?;
+        Ok(state)
+    }
+}
+
+/// One for each name.
+fn of_names<I: Id, T: Stored>(n: usize, from: &mut Reader<'_>) -> Result<IdVec<I, T>, Damage> {
+    let mut all = IdVec::default();
+    for _ in 0..n {
+        all.push(T::read_from(from)?);
+    }
+    Ok(all)
+}
+
+/// Reads the parts that many share, in the order of [`crate::snapshot::Pool`].
+fn restore_parts(workloads: &mut Workloads, from: &mut Reader<'_>) -> Result<(), Damage> {
+    from.fill::<Arc<str>>()?;
+    from.fill::<Shared<MetaDetails>>()?;
+    from.fill::<Shared<PriorityClassRef>>()?;
+    from.fill::<Shared<Vec<String>>>()?;
+    from.fill::<Shared<Vec<PodSet>>>()?;
+    from.fill::<Shared<Vec<PodSetRequest>>>()?;
+    from.fill::<PodSetAssignments>()?;
+    from.fill::<Shared<Admission>>()?;
+    from.fill::<Shared<RareStatus>>()?;
+    from.fill::<Arc<NoFit>>()?;
+    from.fill::<Arc<Considered>>()?;
+    from.fill::<Arc<Preemption>>()?;
+    from.fill::<Shared<WorkloadStatus>>()?;
+    from.fill::<Arc<[Totals]>>()?;
+    from.fill::<Charged>()?;
+    from.fill::<Arc<Devices>>()?;
+    from.fill::<Arc<StringMap>>()?;
+    from.fill::<Arc<ResourceFlavor>>()?;
+    from.fill::<Arc<ClusterQueue>>()?;
+    from.fill::<Arc<Cohort>>()?;
+    from.fill::<Arc<LocalQueue>>()?;
+    workloads.restore_specs(from)
+}
