@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
 # The longest input, in bytes.
-TARGETS = {"manifests": 4096, "quantities": 64, "histories": 400}
+TARGETS = {"manifests": 4096, "quantities": 64, "histories": 400, "snapshots": 416}
 # What `cargo fuzz` asks of the compiler, but for the sanitizer, which needs a nightly one.
 COVERAGE = ("level=4", "inline-8bit-counters", "pc-table", "trace-compares")
 
@@ -83,7 +83,7 @@ def run(program: Path, *, seconds: int, seed: int) -> Outcome:
         # A machine that is busy elsewhere is no finding.
         "-report_slow_units=20",
         # A short history tells little: all lengths from the start.
-        *(["-len_control=0"] if name == "histories" else []),
+        *(["-len_control=0"] if name in ("histories", "snapshots") else []),
         *([f"-dict={dictionary}"] if dictionary.exists() else []),
         str(corpus),
         *map(str, known),

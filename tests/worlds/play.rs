@@ -18,18 +18,22 @@ use serde_json::{Value, json};
 use crate::seen::{event, holds_quota, is_evicted, key, row, sorted};
 
 const SECOND_NS: i64 = 1_000_000_000;
+/// After so many moves the engine is saved and loaded.
+const RELOADED: usize = 3;
 
 /// An engine and the clock of a scenario.
 pub struct Play {
     pub engine: Engine,
     now: Time,
+    n_moves: usize,
 }
 
 impl Play {
     /// An engine with the objects of a scenario.
     pub fn of(scenario: &Value) -> Self {
         let now = parse_time("2026-01-01T00:00:00Z").expect("a time");
-        let mut play = Self { engine: Engine::new(configuration(&scenario["configuration"]).for_simulation()), now };
+        let mut play =
+            Self { engine: Engine::new(configuration(&scenario["configuration"]).for_simulation()), now, n_moves: 0 };
         play.apply(&scenario["objects"]);
         play
     }
@@ -82,9 +86,21 @@ impl Play {
         if missing {
             told["missing"] = json!(true);
         }
+        self.n_moves += 1;
+        if self.n_moves % RELOADED == 0 {
+            self.reload();
+        }
         let nothing = [json!([]), json!({})];
         told.as_object_mut().expect("an object").retain(|_, value| !nothing.contains(value));
         told
+    }
+
+    /// The engine is saved, and goes on as what is read of its bytes.
+    fn reload(&mut self) {
+        let saved = self.engine.save(b"");
+        let (mut loaded, _) = Engine::load(&saved).expect("what was saved");
+        assert!(loaded.save(b"") == saved, "what is loaded is saved in other bytes");
+        self.engine = loaded;
     }
 
     fn apply(&mut self, objects: &Value) {

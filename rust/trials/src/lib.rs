@@ -7,7 +7,8 @@
 //! |---|---|
 //! | [`manifests::manifests`] | JSON manifests, at both doors, into an engine |
 //! | [`quantities::quantities`] | two quantities, one a line |
-//! | [`histories::histories`] | a small world and what happens in it |
+//! | [`histories::histories`] | a small world and what happens in it, the engine saved and loaded on the way |
+//! | [`snapshots::snapshots`] | a history, and what is damaged in the save that it leads to |
 #![forbid(unsafe_code)]
 
 pub mod audit;
@@ -16,3 +17,4 @@ pub mod histories;
 pub mod manifests;
 pub mod observe;
 pub mod quantities;
+pub mod snapshots;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use kueuecore_trials::histories::histories;
 use kueuecore_trials::manifests::manifests;
 use kueuecore_trials::quantities::quantities;
+use kueuecore_trials::snapshots::{each_byte, snapshots};
 
 fn replay(name: &str, trial: fn(&[u8])) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
@@ -36,6 +37,20 @@ fn manifests_are_taken_or_refused() {
 #[test]
 fn quantities_are_what_they_say() {
     replay("quantities", quantities);
+}
+
+#[test]
+fn saves_that_were_changed_are_refused_or_answer() {
+    replay("snapshots", snapshots);
+}
+
+/// Of a small save, one with a cycle that waits among them.
+#[test]
+fn each_byte_of_a_save_may_be_changed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/histories");
+    let mut histories: Vec<Vec<u8>> = files(&root).iter().map(|file| fs::read(file).expect("a history")).collect();
+    histories.sort_by_key(Vec::len);
+    each_byte(&histories[histories.len() / 2], &[0x01, 0x80]);
 }
 
 #[test]

@@ -18,36 +18,83 @@ use draw::Draw;
 /// So much happens at most: the bytes of longer histories are left.
 const MAX_STEPS: usize = 32;
 
-/// Panics where an engine does not hold together.
+/// Panics where an engine does not hold together, or goes another way once it was saved and loaded.
 pub fn histories(data: &[u8]) {
-    let mut draw = Draw::new(Unstructured::new(data));
-    // It ends where the bytes do.
-    let _ = play(&mut draw);
-}
-
-fn play(draw: &mut Draw<'_>) -> Result<()> {
-    let config = draw.config()?;
-    let mut engine = Engine::new(config);
-    let mut now = Time(1_767_225_600_000_000_000);
-    engine.apply(draw.world()?, now);
-    audit(&engine);
-    for step in 0..MAX_STEPS {
-        if draw.is_empty() {
-            break;
-        }
-        now = draw.later(now)?;
-        happen(&mut engine, draw, now)?;
-        audit(&engine);
-        if step % 16 == 15 {
-            audit_rebuilt(&engine);
-        }
+    let mut going = Play::of(data, 0);
+    let went = (going.engine.save(b""), observe(&going.engine), going.told);
+    // Once at every step, and once at some.
+    for reloads in [u32::MAX, crc32fast::hash(data)] {
+        let mut other = Play::of(data, reloads);
+        let saved = other.engine.save(b"");
+        assert_eq!((saved, observe(&other.engine), other.told), went, "one that was loaded, and one that was not");
     }
-    audit_rebuilt(&engine);
-    Ok(())
 }
 
-/// One thing that happens.
-fn happen(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
+/// The engine that a history leads to.
+pub(crate) fn engine_of(data: &[u8]) -> Engine {
+    Play::of(data, 0).engine
+}
+
+/// An engine, and all that it has decided and said.
+struct Play {
+    engine: Engine,
+    told: Vec<String>,
+    /// After which steps it is saved and loaded: those whose bits are set.
+    reloads: u32,
+    /// Does somebody carry out what it decides, and confirm some of it?
+    is_followed: bool,
+}
+
+impl Play {
+    fn of(data: &[u8], reloads: u32) -> Self {
+        let is_followed = crc32fast::hash(data) % 4 == 0;
+        let mut play = Self { engine: Engine::default(), told: Vec::new(), reloads, is_followed };
+        // It ends where the bytes do.
+        let _ = play.go(&mut Draw::new(Unstructured::new(data)));
+        play
+    }
+
+    fn go(&mut self, draw: &mut Draw<'_>) -> Result<()> {
+        let Self { engine, told, reloads, is_followed } = self;
+        *engine = Engine::new(draw.config()?);
+        let mut now = Time(1_767_225_600_000_000_000);
+        engine.apply(draw.world()?, now);
+        audit(engine);
+        for step in 0..MAX_STEPS {
+            if draw.is_empty() {
+                break;
+            }
+            now = draw.later(now)?;
+            told.extend(happen(engine, draw, now)?);
+            if *is_followed {
+                let written = engine.take_written();
+                written.first().into_iter().for_each(|id| _ = engine.confirm(*id));
+                told.push(format!("{written:?} {:?}", engine.take_changed_queues()));
+            }
+            audit(engine);
+            if *reloads >> step & 1 == 1 {
+                *engine = reloaded(engine);
+                audit(engine);
+            }
+            if step % 16 == 15 {
+                audit_rebuilt(engine);
+            }
+        }
+        audit_rebuilt(engine);
+        Ok(())
+    }
+}
+
+/// What is read of the bytes of an engine, which are those of the one that is read.
+fn reloaded(engine: &mut Engine) -> Engine {
+    let saved = engine.save(b"note");
+    let (mut loaded, note) = Engine::load(&saved).unwrap_or_else(|error| panic!("what was saved is refused: {error}"));
+    assert!(loaded.save(&note) == saved, "what is loaded is saved in other bytes");
+    loaded
+}
+
+/// One thing that happens, and what the engine says to it.
+fn happen(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<Option<String>> {
     match draw.number(0, 15)? {
         0..=2 => {
             let workload = draw.workload(engine)?;
@@ -62,10 +109,11 @@ fn happen(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
             let was_there = engine.delete(kind, namespace, &name, now);
             assert!(!engine.delete(kind, namespace, &name, now), "{name} is deleted twice, {was_there}");
         }
-        5..=8 => cycle(engine, now),
+        5..=8 => return Ok(Some(cycle(engine, now))),
         9 => {
-            engine.reconcile(now);
+            let events = engine.reconcile(now);
             assert!(engine.reconcile(now).is_empty(), "a second look at the same time finds something to say");
+            return Ok(Some(format!("{events:?}")));
         }
         10 => on_workload(engine, draw, |engine, id| engine.finish(id, "JobFinished", "done", now))?,
         11 => on_workload(engine, draw, |engine, id| engine.evict(id, "Preempted", "moved", now))?,
@@ -83,11 +131,11 @@ fn happen(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// A cycle decides the same on a copy, and leaves the copy's origin alone.
-fn cycle(engine: &mut Engine, now: Time) {
+fn cycle(engine: &mut Engine, now: Time) -> String {
     let mut fork = engine.fork();
     // What the engine remembers of earlier cycles changes nothing either.
     fork.state.evaluates_always = true;
@@ -100,6 +148,7 @@ fn cycle(engine: &mut Engine, now: Time) {
     if decided.admissions.is_empty() && decided.replaced.is_empty() {
         assert_eq!(quota_rows(&engine.state), before, "quota after a cycle without admissions");
     }
+    shown(&decided)
 }
 
 fn shown(decision: &Decision) -> String {
