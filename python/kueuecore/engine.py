@@ -9,13 +9,12 @@ import numpy.typing as npt
 
 from kueuecore import _core
 from kueuecore._arguments import flag, text, workload_key
-from kueuecore._json import JsonObject
 from kueuecore.configuration import Configuration
 from kueuecore.decision_tables import Names
 from kueuecore.decisions import Decision, Event, WhatIf
-from kueuecore.journal import EngineSave, replay
 from kueuecore.manifests import ManifestLike
 from kueuecore.object_batch import Applied, Batch, Objects, each_manifest
+from kueuecore.saved_engine import SavedEngine
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, WorkloadState
 from kueuecore.submissions import encode
 from kueuecore.times import TimeLike, nanoseconds, optional_ns
@@ -23,7 +22,7 @@ from kueuecore.times import TimeLike, nanoseconds, optional_ns
 __all__ = ["Applied", "Engine", "Objects"]
 
 
-class Engine:
+class Engine(SavedEngine):
     """Kueue's scheduler as an object. Safe to use from several threads; each call is done before the next begins.
 
     Not safe across `os.fork()`: if another thread is inside a call, its lock stays locked in the child for ever. Start
@@ -33,8 +32,8 @@ class Engine:
         configuration: Kueue's Configuration; by default what Kueue does without a file.
         models_readiness: Do pods become ready here? Otherwise `waitForPodsReady`, which Kueue has on by default, only
             counts if the Configuration names it (rules/11 §2.1).
-        keeps_journal: Remember every call, so that `save` can give it back? That grows with all that happens. A call
-            and its entry are one step: Ctrl-C leaves both or neither.
+        keeps_journal: Keep a record of the calls, for `journal`? It grows with all that happens. A call and its entry
+            are one step: Ctrl-C leaves both or neither.
 
     Example:
         >>> engine = Engine()
@@ -93,8 +92,8 @@ class Engine:
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Refuse `copy.copy`, which would share what changes, `copy.deepcopy` and `pickle`."""
         raise TypeError(
-            "an Engine is neither copied nor pickled: fork() makes a copy, and save() of one that was made with "
-            "keeps_journal=True gives plain data, which load() reads in another process"
+            "an Engine is neither copied nor pickled: fork() makes a copy, and save() gives bytes, which load() reads "
+            "in another process"
         )
 
     # Objects.
@@ -378,53 +377,7 @@ class Engine:
 
     def fork(self) -> Engine:
         """A copy that goes its own way: neither sees what happens to the other. They share what neither changes."""
-        copy = Engine.__new__(Engine)
-        copy._configuration = self._configuration
-        copy._models_readiness = self._models_readiness
-        copy._core = self._core.fork()
-        return copy
-
-    # Across a restart.
-
-    def save(self) -> JsonObject:
-        """All of it as plain data for JSON: what it was told since it was made. `load` tells it once more.
-
-        Unlike what `Controller.save` keeps, nothing is lost: which flavor a workload would try next, which are parked,
-        who waits for victims, a cycle that waits for pods. It grows with every call: for tests, for reports of bugs,
-        and for what lives for hours rather than months.
-
-        Raises:
-            ValueError: It was made without `keeps_journal`.
-
-        Example:
-            >>> engine = Engine(keeps_journal=True)
-            >>> _ = engine.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}})
-            >>> Engine.load(engine.save()).save() == engine.save()
-            True
-        """
-        now, calls = self._core.told()
-        if calls is None:
-            raise ValueError("this engine remembers no calls: make it with keeps_journal=True")
-        return EngineSave(self._configuration.to_dict(), self._models_readiness, now, calls).to_json()
-
-    @classmethod
-    def load(cls, saved: JsonObject, *, configuration: Configuration | None = None) -> Engine:
-        """The engine that was saved: from then on it decides as the other one does. It goes on with its journal.
-
-        Args:
-            saved: What `save` gave, of the same version of kueuecore: another one may decide otherwise.
-            configuration: The Configuration of the engine that was saved.
-
-        Raises:
-            ValueError: It was saved in another format or by another version, is not what was saved, or the
-                Configuration is another.
-        """
-        read = EngineSave.read(saved)
-        engine = cls(configuration, models_readiness=read.models_readiness, keeps_journal=True)
-        if read.configuration != engine._configuration.to_dict():
-            raise ValueError("the engine that was saved had another Configuration: give that one")
-        replay(engine._core, read)
-        return engine
+        return self._of(self._core.fork(), self._configuration, self._models_readiness)
 
     # What it holds.
 

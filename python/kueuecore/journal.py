@@ -19,18 +19,21 @@ from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.version import version
 
-__all__ = ["CallRow", "EngineSave", "check_digest", "check_mapping", "digest_of", "replay"]
+__all__ = ["CallRow", "EngineJournal", "check_digest", "check_mapping", "digest_of", "is_journal", "replay"]
 
 CallRow: TypeAlias = tuple[str, tuple[object, ...], int]
 """A call as the extension has it: its name, its arguments but the last, and the last, which is the time."""
 
-_FORMAT = "kueuecore.engine/2"
+_FORMAT = "kueuecore.journal/1"
+# What journals were called when `save` gave them.
+_OLD_FORMAT = "kueuecore.engine/2"
 _NOT_SAVED = "this is not a valid save"
+_NO_JOURNAL = "this is not a valid journal"
 
 
 @dataclass(frozen=True, slots=True)
-class EngineSave:
-    """An engine as plain data: what it was made with, and the calls that it received.
+class EngineJournal:
+    """The calls that an engine received, and what it was made with.
 
     Args:
         configuration: Its Configuration.
@@ -63,26 +66,28 @@ class EngineSave:
         Raises:
             ValueError: It was saved in another format or by another version, or is not what was saved.
         """
-        check_mapping(saved)
-        if text_at(saved, "format") != _FORMAT:
+        check_mapping(saved, _NO_JOURNAL, "journal()")
+        if not is_journal(saved):
             found = shown(object_at(saved).get("format"))
-            raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
+            raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be replayed")
         if text_at(saved, "version") != version():
             other = text_at(saved, "version")
             by = f"kueuecore {other}" if other else "no version of kueuecore"
-            raise ValueError(f"this was saved by {by}, but this is {version()}: load it with the version that saved it")
-        check_digest(saved)
+            raise ValueError(
+                f"this was saved by {by}, but this is {version()}: replay it with the version that saved it"
+            )
+        check_digest(saved, what=_NO_JOURNAL)
         if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
-            raise ValueError(f"{_NOT_SAVED}: modelsReadiness must be true or false")
+            raise ValueError(f"{_NO_JOURNAL}: modelsReadiness must be true or false")
         calls = saved.get("calls")
         if not isinstance(calls, list):
-            raise ValueError(f"{_NOT_SAVED}: calls must be a list")
-        rows = [_call(call, f"{_NOT_SAVED}: calls[{index}]") for index, call in enumerate(calls)]
+            raise ValueError(f"{_NO_JOURNAL}: calls must be a list")
+        rows = [_call(call, f"{_NO_JOURNAL}: calls[{index}]") for index, call in enumerate(calls)]
         return cls(saved.get("configuration"), models_readiness, saved.get("now"), rows)
 
 
-def replay(core: _core.Engine, saved: EngineSave) -> None:
-    """Replay the calls of an engine on a new one.
+def replay(core: _core.Engine, saved: EngineJournal) -> None:
+    """Do the calls of an engine on a new one.
 
     Raises:
         ValueError: The new one refuses a call that the other had done, or is at another time in the end.
@@ -91,12 +96,17 @@ def replay(core: _core.Engine, saved: EngineSave) -> None:
         try:
             getattr(core, name)(*arguments, now)
         except (ManifestError, UnknownObjectError, ValueError) as error:
-            raise ValueError(f"{_NOT_SAVED}: calls[{index}], {name}, is refused: {error}") from None
+            raise ValueError(f"{_NO_JOURNAL}: calls[{index}], {name}, is refused: {error}") from None
     if saved.now != core.now():
-        raise ValueError(f"{_NOT_SAVED}: now is not the time of the last call")
+        raise ValueError(f"{_NO_JOURNAL}: now is not the time of the last call")
 
 
-def digest_of(saved: JsonObject) -> str:
+def is_journal(saved: object) -> bool:
+    """Does it say that it is the journal of an engine?"""
+    return isinstance(saved, Mapping) and text_at(dict(saved), "format") in (_FORMAT, _OLD_FORMAT)
+
+
+def digest_of(saved: JsonObject, what: str = _NOT_SAVED) -> str:
     """Tells apart what was saved from all else.
 
     Raises:
@@ -106,27 +116,27 @@ def digest_of(saved: JsonObject) -> str:
     try:
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{_NOT_SAVED}: it is not plain data: {error}") from None
+        raise ValueError(f"{what}: it is not plain data: {error}") from None
 
 
-def check_mapping(saved: object) -> None:
+def check_mapping(saved: object, what: str = _NOT_SAVED, source: str = "save()") -> None:
     """Refuse what is not even a mapping, such as the text that `json.loads` reads.
 
     Raises:
         ValueError: It is none.
     """
     if not isinstance(saved, Mapping):
-        raise ValueError(f"{_NOT_SAVED}: it must be the dict that save() gave, not {type(saved).__name__}")
+        raise ValueError(f"{what}: it must be the dict that {source} gave, not {type(saved).__name__}")
 
 
-def check_digest(saved: JsonObject, remedy: str = "") -> None:
+def check_digest(saved: JsonObject, remedy: str = "", what: str = _NOT_SAVED) -> None:
     """Refuse what was damaged.
 
     Raises:
         ValueError: Its digest is another.
     """
-    if text_at(saved, "digest") != digest_of(saved):
-        raise ValueError("; ".join(filter(None, (f"{_NOT_SAVED}: its digest does not match", remedy))))
+    if text_at(saved, "digest") != digest_of(saved, what):
+        raise ValueError("; ".join(filter(None, (f"{what}: its digest does not match", remedy))))
 
 
 def _to_json(value: object) -> JsonValue:

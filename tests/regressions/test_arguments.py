@@ -125,7 +125,7 @@ def test_an_engine_names_the_argument(call: Callable[[Engine, Any], object], odd
 def test_a_flag_of_numpy_is_a_flag() -> None:
     yes: Any = np.True_
     no: Any = np.bool_(False)
-    assert Engine(keeps_journal=yes, models_readiness=no).save()["modelsReadiness"] is False
+    assert Engine(keeps_journal=yes, models_readiness=no).journal()["modelsReadiness"] is False
     for name in ("models_readiness", "keeps_journal"):
         refused(lambda: Engine(**{name: ONE}), f"^{name} must be a bool, not int")  # noqa: B023
 

@@ -101,14 +101,14 @@ def test_what_a_check_controller_refuses_has_changed_nothing() -> None:
     assert controller.save() == before[0]
 
 
-def test_a_forged_save_reaches_no_other_door() -> None:
+def test_a_forged_journal_reaches_no_other_door() -> None:
     engine = Engine(keeps_journal=True)
     engine.apply([cluster_queue().to_manifest()], now=T0)
-    saved: Json = json.loads(json.dumps(engine.save()))
-    saved["calls"].append(["_evaluate_always", T0])
-    saved["digest"] = digest_of(saved)
-    with pytest.raises(ValueError, match="this is not a valid save: "):
-        Engine.load(saved)
+    journal: Json = json.loads(json.dumps(engine.journal()))
+    journal["calls"].append(["_evaluate_always", T0])
+    journal["digest"] = digest_of(journal)
+    with pytest.raises(ValueError, match="this is not a valid journal: "):
+        Engine.replay(journal)
 
 
 def test_a_text_is_no_list_of_workers() -> None:

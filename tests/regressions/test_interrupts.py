@@ -49,6 +49,7 @@ CALLS: dict[str, Callable[[Engine], object]] = {
     "confirm": lambda engine: engine.confirm("a", namespace="ns"),
     "take_written": lambda engine: engine.take_written(),
     "save": lambda engine: engine.save(),
+    "journal": lambda engine: engine.journal(),
 }
 
 
@@ -93,8 +94,9 @@ def test_a_call_that_is_interrupted_is_done_and_saved_or_neither(name: str) -> N
     outcomes = [all_of(untouched), all_of(done)]
     step, engine = 0, kept()
     while interrupted(lambda: CALLS[name](engine), step):  # noqa: B023
-        saved = json.loads(json.dumps(engine.save()))
-        assert all_of(Engine.load(saved)) == all_of(engine), f"step {step}"
+        journal = json.loads(json.dumps(engine.journal()))
+        assert all_of(Engine.replay(journal)) == all_of(engine), f"step {step}"
+        assert all_of(Engine.load(engine.save())) == all_of(engine), f"step {step}"
         assert all_of(engine) in outcomes, f"half done at step {step}"
         # And nobody holds its lock.
         engine.cycle(at(2))
@@ -114,10 +116,10 @@ def test_an_engine_is_saved_as_it_was_between_two_calls_of_another_thread() -> N
         finally:
             is_over.set()
 
-    def save() -> list[dict[str, Any]]:
+    def save() -> list[tuple[dict[str, Any], bytes]]:
         found = []
         while not is_over.is_set():
-            found.append(dict(engine.save()))
+            found.append((dict(engine.journal()), engine.save()))
         return found
 
     with ThreadPoolExecutor(2) as pool:
@@ -125,15 +127,16 @@ def test_an_engine_is_saved_as_it_was_between_two_calls_of_another_thread() -> N
         working.result()
         saves = saving.result()
     assert saves
-    for saved in (*saves[:: max(1, len(saves) // 10)], engine.save()):
-        loaded = Engine.load(saved)
-        assert loaded.now == (at(len(loaded) - 1) if len(loaded) else T0)
+    for journal, saved in (*saves[:: max(1, len(saves) // 10)], (engine.journal(), engine.save())):
+        for loaded in (Engine.replay(journal), Engine.load(saved)):
+            assert loaded.now == (at(len(loaded) - 1) if len(loaded) else T0)
     assert snapshot(Engine.load(engine.save())) == snapshot(engine)
+    assert Engine.replay(engine.journal()).save() == engine.save()
 
 
 def test_an_eviction_whose_job_has_stopped_is_one_call() -> None:
     engine = kept()
     engine.evict("a", namespace="ns", now=at(1))
-    (last,) = dict[str, Any](engine.save())["calls"][-1:]
+    (last,) = dict[str, Any](engine.journal())["calls"][-1:]
     assert last == ["evict", at(1), "ns", "a", "Preempted", "", True]
     assert engine.workload("a", namespace="ns").stage == "Pending"

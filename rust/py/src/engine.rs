@@ -22,7 +22,7 @@ use crate::convert::to_python;
 use crate::decision::{Decision, EventRow, PreemptionRow, event_row, preemption_row};
 use crate::errors::{manifest_error, unknown_object};
 use crate::journal::{Call, CallRow, Journal};
-use crate::run::{Kept, read_journal, run};
+use crate::run::{Kept, load, read_journal, run};
 
 /// A scheduler that decides and does nothing.
 #[pyclass(frozen, module = "kueuecore._core")]
@@ -155,6 +155,21 @@ impl Engine {
     /// From now on every head of every cycle is evaluated, also where nothing has changed: tests compare.
     fn _evaluate_always(&self, py: Python<'_>) -> PyResult<()> {
         self.read(py, |engine| engine.state.evaluates_always = true)
+    }
+
+    /// All that it knows with a note of the caller's, as bytes; the time of the last call is in it.
+    fn save<'py>(&self, py: Python<'py>, note: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let save = |engine: &mut core::Engine, journal: &mut Journal| {
+            engine.save(&[&journal.now.to_le_bytes(), note].concat())
+        };
+        Ok(PyBytes::new(py, &self.run(py, save)?))
+    }
+
+    /// The engine that was saved, and the note. It keeps no calls.
+    #[staticmethod]
+    fn load<'py>(py: Python<'py>, saved: &[u8]) -> PyResult<(Self, Bound<'py, PyBytes>)> {
+        let (kept, note) = load(py, saved)?;
+        Ok((Self { inner: Mutex::new(kept), keeps_calls: false }, PyBytes::new(py, &note)))
     }
 
     /// The latest time that any call named, and the calls that have changed the engine, if they are kept: names,

@@ -26,6 +26,11 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// One that has no calls yet, of an engine whose last call was at this time.
+    pub fn at(now: i64) -> Self {
+        Self { now, ..Self::default() }
+    }
+
     /// A call was done at `now`.
     pub fn note(&mut self, call: Call, now: i64) {
         self.now = now;

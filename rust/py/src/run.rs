@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use kueuecore::engine::Engine;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::engine_broken;
@@ -33,6 +34,18 @@ pub fn run<R: Send>(
         })
     });
     result.map_err(|panic| engine_broken(py, panic.as_deref()))
+}
+
+/// The engine that was saved, read without holding the GIL, and the note of who saved it.
+pub fn load(py: Python<'_>, saved: &[u8]) -> PyResult<(Kept, Vec<u8>)> {
+    let loaded = py.detach(|| catch_unwind(|| Engine::load(saved)));
+    let loaded = loaded.map_err(|_| engine_broken(py, Some("a save was read")))?;
+    let (engine, note) = loaded.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let Some((now, note)) = note.split_first_chunk() else {
+        return Err(PyValueError::new_err("this is not a valid save: it has no time of the last call"));
+    };
+    let journal = Journal::at(i64::from_le_bytes(*now));
+    Ok((Kept { engine: Some(engine), journal }, note.to_vec()))
 }
 
 /// Looks at what an engine was told; at what it was told before, if it broke.

@@ -71,17 +71,21 @@ def _engine() -> Engine:
 
 def engine_state(engine: Engine) -> Callable[[], object]:
     """What tells an engine from another one."""
-    return lambda: (snapshot(engine), engine.now, engine.workload_keys(), engine.names(), engine.save())
+    return lambda: (engine.save(), engine.journal(), snapshot(engine), engine.workload_keys(), engine.names())
 
 
 def replays(engine: Engine) -> None:
-    """An engine that is loaded from the journal is the same, and both go on."""
-    loaded = Engine.load(json.loads(json.dumps(engine.save())))
-    if repr(snapshot(loaded)) != repr(snapshot(engine)):
-        raise Wrong("another engine after save and load")
+    """An engine that is loaded, or made by its journal, is the same, and all go on."""
+    loaded, replayed = Engine.load(engine.save()), Engine.replay(json.loads(json.dumps(engine.journal())))
     later = max(engine.now, at(3))
-    if repr(loaded.cycle(later)) != repr(engine.cycle(later)):
-        raise Wrong("another decision after save and load")
+    others = {"save and load": loaded, "replay": replayed}
+    for how, other in others.items():
+        if repr(snapshot(other)) != repr(snapshot(engine)) or other.save() != engine.save():
+            raise Wrong(f"another engine after {how}")
+    decided = repr(engine.cycle(later))
+    for how, other in others.items():
+        if repr(other.cycle(later)) != decided or other.save() != engine.save():
+            raise Wrong(f"another decision after {how}")
 
 
 def _apply(rng: Random) -> Call:

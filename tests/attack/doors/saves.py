@@ -1,4 +1,4 @@
-"""What `save` returned, forged, for `load`."""
+"""What `save` and `journal` returned, forged, for `load` and `replay`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.attack.documents import KINDS
 from tests.attack.doors.calls import Call, case_of
 from tests.attack.doors.controller import watching
 from tests.attack.values import Hostile
-from tests.builders import T0, at, cluster_queue, flavor, local_queue, snapshot, workload
+from tests.builders import T0, at, cluster_queue, flavor, local_queue, workload
 
 __all__ = ["draw"]
 
@@ -28,15 +28,18 @@ def draw(rng: Random) -> Case:
     if rng.random() < 0.4:
         saved = json.loads(json.dumps(watching().save()))
         name, load, more = "Controller.load", _controller, {"now": at(5)}
+    elif rng.random() < 0.5:
+        saved = json.loads(json.dumps(_busy().journal()))
+        name, load, more = "Engine.replay", _engine, {}
     else:
-        saved = json.loads(json.dumps(_busy().save()))
-        name, load, more = "Engine.load", _engine, {}
+        damaged = _damaged(rng, _busy().save())
+        return case_of(rng, Call("Engine.load", _snapshot, {"saved": damaged}, others=("save",)), parts=KINDS)
 
     def loaded(saved: Any, **more: Any) -> None:
         load(_signed(saved) if signs else saved, **more)
 
     # Errors are about a call or a field of the save.
-    others = ("save", "saved", "calls", *(call[0] for call in saved.get("calls", ())))
+    others = ("save", "saved", "journal", "calls", *(call[0] for call in saved.get("calls", ())))
     return case_of(rng, Call(name, loaded, {"saved": saved, **more}, others=others), parts=KINDS)
 
 
@@ -65,12 +68,28 @@ def _signed(saved: Any) -> Any:
         return saved
 
 
-def _engine(saved: Any) -> None:
-    """What is loaded can be saved, and is the same again."""
+def _damaged(rng: Random, saved: bytes) -> bytes:
+    """Bytes of which some are other ones, or missing."""
+    damaged = bytearray(saved)
+    for _ in range(rng.choice([0, 1, 1, 3])):
+        damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+    return bytes(damaged[: rng.choice([len(damaged), rng.randrange(len(damaged))])])
+
+
+def _snapshot(saved: Any) -> None:
+    """What is loaded can be saved, in the same bytes, and goes on."""
     engine = Engine.load(saved)
-    again = Engine.load(json.loads(json.dumps(engine.save())))
-    if repr(snapshot(again)) != repr(snapshot(engine)):
-        raise Wrong("another engine after load, save and load")
+    if engine.save() != saved:
+        raise Wrong("other bytes after load and save")
+    engine.cycle(max(engine.now, at(9)))
+
+
+def _engine(saved: Any) -> None:
+    """What is replayed has the same journal."""
+    engine = Engine.replay(saved)
+    again = Engine.replay(json.loads(json.dumps(engine.journal())))
+    if again.save() != engine.save():
+        raise Wrong("another engine after replay, journal and replay")
     engine.cycle(max(engine.now, at(9)))
 
 
