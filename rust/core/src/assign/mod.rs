@@ -223,7 +223,7 @@ pub fn assign(
     let Draft { mut pod_sets, borrowing, usage } = draft;
     if assignment::mode_of(&pod_sets) != Mode::NoFit {
         for pod_set in pod_sets.iter_mut().filter(|ps| ps.count > 0) {
-            pod_set.error = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]).or(pod_set.error.take());
+            pod_set.error = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]);
         }
     }
     Assignment::new(pod_sets, usage, borrowing)

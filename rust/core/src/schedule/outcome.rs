@@ -186,7 +186,7 @@ impl State {
             Owner::Cohort(id) => Some(id),
             Owner::Queue(_) => None,
         };
-        let above = |node| self.forest.path(node).skip(1).filter_map(cohort).collect();
+        let above = |node| self.forest.path(node).filter_map(cohort).collect();
         Path { queue, cohorts: self.queues[queue].node.map(above) }
     }
 
