@@ -137,3 +137,31 @@ impl PartialEq for Assignment {
 pub(super) fn mode_of(pod_sets: &[PodSetAssignment]) -> Mode {
     pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or(Mode::NoFit)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::FlavorResourceId;
+
+    #[test]
+    fn equal_assignments_say_the_same_throughout() {
+        let changes: [fn(&mut Assignment); 6] = [
+            |_| (),
+            |it| it.borrowing = 1,
+            |it| it.no_fit_reason = NoFitReason::WaitingForQuota,
+            |it| it.mode = Mode::DeferredFit,
+            |it| it.usage.add(FlavorResourceId(0), 1),
+            |it| it.found = Outcome::Full(vec![PodSetAssignment { count: 1, ..PodSetAssignment::default() }]),
+        ];
+        let changed = |change: fn(&mut Assignment)| {
+            let mut assignment = Assignment::new(vec![PodSetAssignment::default()], Usage::default(), 0);
+            change(&mut assignment);
+            assignment
+        };
+        for (n, a) in changes.iter().enumerate() {
+            for (m, b) in changes.iter().enumerate() {
+                assert_eq!(changed(*a) == changed(*b), n == m, "{n} and {m}");
+            }
+        }
+    }
+}

@@ -155,6 +155,17 @@ mod tests {
     }
 
     #[test]
+    fn why_a_flavor_does_not_fit_is_recorded_only_if_that_is_wanted() {
+        let [cpu, _] = MISSING;
+        for (observes, recorded) in [(true, NoFitReason::ExceedsMaxQuota), (false, NoFitReason::None)] {
+            let mut tried = Attempt::of(FlavorId(0));
+            tried.object(cpu.clone(), NoFitReason::ExceedsMaxQuota);
+            tried.conclude(GranularMode::WORST, observes);
+            assert_eq!(tried.no_fit_reason, recorded);
+        }
+    }
+
+    #[test]
     fn a_flavor_that_two_groups_have_tried_is_as_bad_as_the_worse_of_the_two() {
         let [cpu, gpu] = MISSING;
         let mut attempts = AttemptList::new();

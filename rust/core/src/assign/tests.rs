@@ -4,10 +4,10 @@ use crate::base::quantity::Quantity;
 use crate::engine::Engine;
 use crate::objects::config::Config;
 use crate::objects::{
-    ClusterQueue, Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor,
-    ResourceGroup, ResourceQuota, Resources, Time, Topology, TopologyRequest, Workload,
+    ClusterQueue, Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, NodeSelectorTerm, Object, PodSet,
+    Requirement, ResourceFlavor, ResourceGroup, ResourceQuota, Resources, Time, Topology, TopologyRequest, Workload,
 };
-use crate::testing::{World, resource_group, workload};
+use crate::testing::{World, flavor, resource_group, workload};
 
 fn meta(namespace: &str, name: &str) -> Meta {
     Meta { namespace: namespace.to_owned(), name: name.to_owned(), ..Meta::default() }
@@ -164,4 +164,45 @@ fn pods_that_do_not_ask_for_topology_pass_over_a_flavor_that_places_by_it() {
     let decision = world.cycle();
     let flavors = &decision.admissions[0].admission.pod_set_assignments[0].flavors;
     assert_eq!(flavors.values().collect::<Vec<_>>(), ["default"]);
+}
+
+/// A flavor with a zone.
+fn in_zone(name: &str) -> Object {
+    let node_labels = [("zone".to_owned(), "1".to_owned())].into();
+    Object::ResourceFlavor(ResourceFlavor { meta: meta("", name), node_labels, ..ResourceFlavor::default() })
+}
+
+/// Has pods ask for a zone in a way that nobody can evaluate.
+fn asks_for_a_strange_zone(pod_set: &mut PodSet) {
+    let expression = Requirement { key: "zone".to_owned(), operator: "Like".to_owned(), values: Vec::new() };
+    let term = NodeSelectorTerm { match_expressions: vec![expression], ..NodeSelectorTerm::default() };
+    pod_set.template.spec.required_node_affinity = Some(vec![term]);
+}
+
+#[test]
+fn of_pod_sets_that_cannot_be_evaluated_nothing_else_is_said() {
+    let mut world = World::new(Config::default());
+    world.apply([in_zone("default")]);
+    world.submit(workload("first", "6"));
+    world.cycle();
+    let mut second = workload("second", "5");
+    let mut strange = PodSet { name: "strange".to_owned(), ..second.pod_sets[0].clone() };
+    asks_for_a_strange_zone(&mut strange);
+    second.pod_sets = vec![second.pod_sets[0].clone(), strange].into();
+    world.submit(second);
+    let message = world.cycle().pending[0].message.to_string();
+    assert!(message.starts_with("failed to assign flavors to pod set strange: "), "{message}");
+}
+
+#[test]
+fn a_flavor_that_cannot_be_evaluated_does_not_suit() {
+    let mut world = World::new(Config::default());
+    world.apply([in_zone("default"), flavor("gpus")]);
+    world.change_cluster_queue(|queue| queue.resource_groups.push(resource_group(&["gpu"], &[("gpus", "9")])));
+    let mut strange = workload("w", "1");
+    let pod_set = &mut strange.pod_sets[0];
+    pod_set.template.spec.containers[0].resources.requests.insert("gpu".to_owned(), quantity("1"));
+    asks_for_a_strange_zone(pod_set);
+    world.submit(strange);
+    assert_eq!(world.cycle().pending[0].reason, "NoMatchingFlavor");
 }

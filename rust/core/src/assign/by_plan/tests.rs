@@ -64,11 +64,12 @@ fn groups(dice: &mut Dice, names: &mut Names, flavors: usize) -> Vec<ResourceGro
         let mut group = ResourceGroup::default();
         for _ in 0..=dice.below(2) {
             if !resources.is_empty() {
-                let resource = resources.swap_remove(dice.below(resources.len()));
+                let at = dice.below(resources.len());
+                let resource = if dice.once_in(30) { resources[at] } else { resources.swap_remove(at) };
                 group.covered.push(names.resource(resource));
             }
         }
-        for _ in 0..dice.below(4) {
+        for _ in 0..dice.below(6) {
             if !free.is_empty() {
                 let at = dice.below(free.len());
                 let flavor = if dice.once_in(30) { free[at] } else { free.swap_remove(at) };
@@ -179,7 +180,7 @@ fn by_a_plan_a_workload_is_assigned_what_it_is_without_one() {
             names.resource(name);
         }
         let mut flavors = IdVec::default();
-        for n in 0..1 + dice.below(6) {
+        for n in 0..1 + dice.below(8) {
             names.flavors.intern(&format!("f{n}"));
             flavors.push(flavor(&mut dice));
         }
@@ -216,6 +217,8 @@ fn by_a_plan_a_workload_is_assigned_what_it_is_without_one() {
         let found = Arc::new(plan).assign(&mut tree, row, resume.as_ref(), &mut Anything(seed));
         assert_eq!(found, expected, "world {seed}");
         assert_eq!(found.grants(), expected.grants(), "world {seed}");
+        let exists = |it: &(ResourceId, FlavorId, i64)| flavors[it.1].is_some();
+        assert!(found.grants().iter().flat_map(|grant| &grant.choices).all(exists), "world {seed}");
         let is_passed_over = |attempt: &crate::assign::Attempt| attempt.mode != Mode::Fit || attempt.level > 0;
         let passes_over = expected.pod_sets().iter().flat_map(|it| &it.attempts).any(is_passed_over);
         assert!(!(passes_over && found.takes_the_first()), "world {seed}");
