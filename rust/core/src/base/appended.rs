@@ -74,6 +74,7 @@ mod tests {
         }
         assert!((0..1000).all(|n| list[n] == 3 * n));
         assert!(list.iter().copied().eq((0..1000).map(|n| 3 * n)));
+        assert_eq!(format!("{list:?}"), format!("{:?}", list.iter().collect::<Vec<_>>()));
     }
 
     #[test]

@@ -473,7 +473,9 @@ mod tests {
         assert_eq!((at(&copy, PIECE + 1), at(&copy, PIECE + 2)), (Some(6), Some(PIECE + 2)));
 
         let mut names: Interner<QueueId, String> = Interner::default();
+        assert!(names.is_empty());
         names.intern("a");
+        assert!(!names.is_empty());
         let copy = names.clone();
         names.intern("a");
         assert!(Arc::ptr_eq(&copy.0, &names.0), "a name that is known writes nothing");

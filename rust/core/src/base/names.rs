@@ -235,5 +235,39 @@ mod tests {
         assert_eq!(kept.queue(a), "a");
         let later = names.queue("c");
         assert_eq!(names.lexicon().queue(later), "c");
+        assert!(Arc::ptr_eq(&names.lexicon(), &names.lexicon()), "it is made once, until there is another copy");
+    }
+
+    #[test]
+    fn a_copy_reads_what_it_has_learned_of_any_kind() {
+        let kinds: [fn(&mut Names, &str) -> bool; 5] = [
+            |names, name| {
+                let id = names.queue(name);
+                names.lexicon().queue(id) == name
+            },
+            |names, name| {
+                let id = names.cohorts.intern(name);
+                names.lexicon().cohort(id) == name
+            },
+            |names, name| {
+                let id = names.flavors.intern(name);
+                names.lexicon().flavor(id) == name
+            },
+            |names, name| {
+                let id = names.resource(name);
+                names.lexicon().resource(id) == name
+            },
+            |names, name| {
+                let pair = (FlavorId::from_index(name.len()), ResourceId(0));
+                let id = names.flavor_resource(pair.0, pair.1);
+                names.lexicon().parts(id) == pair
+            },
+        ];
+        for (kind, learns) in kinds.into_iter().enumerate() {
+            let mut names = Names::default();
+            names.lexicon();
+            let mut copy = names.clone();
+            assert!(learns(&mut names, "a") && learns(&mut copy, "other"), "kind {kind}");
+        }
     }
 }

@@ -92,3 +92,19 @@ pub struct Resources {
     pub requests: ResourceList,
     pub limits: ResourceList,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_claim_devices_by_a_claim_or_by_a_template() {
+        let claims = |claim_name: Option<&str>, template_name: Option<&str>| {
+            let [claim_name, template_name] = [claim_name, template_name].map(|name| name.map(str::to_owned));
+            let resource_claims = vec![PodResourceClaim { claim_name, template_name }];
+            PodSpec { resource_claims, ..PodSpec::default() }.claims_devices()
+        };
+        let all = [claims(Some("c"), None), claims(None, Some("t")), claims(None, None)];
+        assert_eq!((all, PodSpec::default().claims_devices()), ([true, true, false], false));
+    }
+}

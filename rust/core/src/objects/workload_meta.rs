@@ -41,3 +41,31 @@ impl PartialEq for WorkloadMeta {
 }
 
 impl Eq for WorkloadMeta {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_metadata_says_the_same_throughout() {
+        let meta = |change: fn(&mut Meta)| {
+            let mut meta = Meta { name: "w".to_owned(), namespace: "ns".to_owned(), ..Meta::default() };
+            change(&mut meta);
+            WorkloadMeta::from(meta)
+        };
+        let changes: [fn(&mut Meta); 7] = [
+            |_| (),
+            |it| it.name.push('x'),
+            |it| it.uid.push('x'),
+            |it| it.created = Time(1),
+            |it| it.generation = 1,
+            |it| it.labels.extend([("a".to_owned(), String::new())]),
+            |it| it.deleting = true,
+        ];
+        for (n, a) in changes.iter().enumerate() {
+            for (m, b) in changes.iter().enumerate() {
+                assert_eq!(meta(*a) == meta(*b), n == m, "{n} and {m}");
+            }
+        }
+    }
+}

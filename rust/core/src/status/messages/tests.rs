@@ -40,8 +40,12 @@ fn no_fit(names: &Names, reasons: &[Reason]) -> Message {
 }
 
 fn preemption(names: &Names, uid: &str, queue: u32) -> Arc<Preemption> {
+    Arc::new(preemption_of(names, uid, queue))
+}
+
+fn preemption_of(names: &Names, uid: &str, queue: u32) -> Preemption {
     let path = |queue| Path { queue: QueueId(queue), cohorts: Some(smallvec![crate::base::ids::CohortId(0)]) };
-    Arc::new(Preemption {
+    Preemption {
         preemptor: Key::new("ns", "new", uid),
         preemptor_details: MetaDetails::default().into(),
         preemptee: Key::new("ns", "old", "old-uid"),
@@ -51,7 +55,7 @@ fn preemption(names: &Names, uid: &str, queue: u32) -> Arc<Preemption> {
         preemptor_priorities: (7, 5),
         preemptee_priorities: (0, 0),
         lexicon: names.lexicon(),
-    })
+    }
 }
 
 /// Messages no two of which read the same.
@@ -96,6 +100,12 @@ fn all(names: &Names) -> Vec<Message> {
         all.push(Message::Preempted(preemption(names, uid, queue)));
         all.push(Message::PreemptedWithPriorities(preemption(names, uid, queue)));
     }
+    let pod_sets = vec![PodSet { name: "other".to_owned(), ..PodSet::default() }].into();
+    let misfits = smallvec![Misfit { pod_set: 0, why: Why::Reasons(vec![missing(1500)]) }];
+    all.push(Message::NoFit(Arc::new(NoFit { pod_sets, misfits, lexicon: names.lexicon() })));
+    let of_job = MetaDetails { labels: [(JOB_UID_LABEL.to_owned(), "j".to_owned())].into(), ..MetaDetails::default() };
+    let for_job = Preemption { preemptor_details: of_job.into(), ..preemption_of(names, "a", 0) };
+    all.push(Message::Preempted(Arc::new(for_job)));
     all.push(Message::PreemptedFor(preemption(names, "a", 0)));
     for blocker in [Blocker::Missing, Blocker::Inactive, Blocker::Gone, Blocker::Stopped] {
         all.extend([Queue::Local(name("q")), Queue::Cluster(name("q"))].map(|queue| Message::Blocked(queue, blocker)));
@@ -112,9 +122,27 @@ fn two_messages_are_equal_if_they_read_the_same() {
             assert_eq!((reads_the_same, message == again, *message == elsewhere), (n == m, n == m, n == m));
         }
         let text = Message::from(message.to_string());
+        assert_eq!(format!("{message:?}"), format!("{:?}", message.to_string()));
         assert_eq!((message, &text), (&text, message));
         assert_ne!(*message, Message::from("something else"));
     }
+}
+
+#[test]
+fn ids_of_another_engine_are_read_by_its_names() {
+    let mut others = Names::default();
+    let (flavor, cpu) = (others.flavors.intern("another"), others.resource("cpu"));
+    others.flavor_resource(flavor, cpu);
+    others.cohorts.intern("root");
+    for queue in ["other", "cq"] {
+        others.queue(queue);
+    }
+    let Message::NoFit(here) = no_fit(&names(), &[missing(1500)]) else { panic!("it is one") };
+    let (pod_sets, misfits) = (here.pod_sets.clone(), here.misfits.clone());
+    let there = NoFit { pod_sets, misfits, lexicon: others.lexicon() };
+    assert_ne!(Message::NoFit(here), Message::NoFit(Arc::new(there)));
+    let [here, there] = [&names(), &others].map(|names| Message::Preempted(preemption(names, "a", 0)));
+    assert_ne!(here, there);
 }
 
 #[test]
