@@ -138,6 +138,7 @@ mod tests {
         let (mut to, mut from) = (group(3..4), group(0..3));
         let told = from.all();
         to.take_all(&mut from);
+        assert_eq!([told.is_empty(), from.all().is_empty()], [false, true]);
         let first = to.keys().first().cloned().expect("four of them");
         to.remove(&first);
         let names: Vec<&str> = told.keys().map(|key| key.name()).collect();

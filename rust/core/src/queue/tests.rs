@@ -135,6 +135,7 @@ fn agrees(pending: &Pending, places: &Places, model: &Model, known: &[Item]) {
     assert_eq!((pending.n_active(), pending.has_active()), (model.sorted(true).len(), !model.sorted(true).is_empty()));
     assert_eq!(pending.n_inadmissible(), model.sorted(false).len());
     assert_eq!(pending.inflight(), model.inflight);
+    assert!(pending.buckets.len() < 2 || !pending.buckets.iter().any(Bucket::is_empty), "an empty one is kept");
     let held: BTreeSet<WorkloadId> = model.waiting.iter().filter(|it| it.1 == Stands::Held).map(|it| it.0.id).collect();
     assert_eq!(pending.held().collect::<BTreeSet<_>>(), held);
     let content = model
@@ -253,4 +254,20 @@ fn marks_tell_workloads_apart() {
     let sums: BTreeSet<u64> =
         few.iter().enumerate().flat_map(|(i, a)| few[i..].iter().map(|b| a.wrapping_add(*b))).collect();
     assert_eq!(sums.len(), 200 * 201 / 2);
+}
+
+/// A LocalQueue that points elsewhere now has a bucket in either queue.
+#[test]
+fn who_waits_in_another_queue_stands_nowhere_in_this_one() {
+    let (mut dice, mut places) = (Dice(0), Places::default());
+    let [here, there] = [1, 7].map(|id| Item { shape: None, backoff_expired: true, ..item(&mut dice, id) });
+    assert_eq!(here.local_queue, there.local_queue);
+    let mut queues = [Pending::default(), Pending::default()];
+    for (queue, item) in queues.iter_mut().zip([&here, &there]) {
+        queue.push_or_update(&mut places, item, true);
+    }
+    for (queue, (is_here, is_there)) in queues.iter_mut().zip([(true, false), (false, true)]) {
+        let stand = |id| (queue.is_active(&places, id), queue.is_inadmissible(&places, id));
+        assert_eq!([stand(here.id), stand(there.id)], [(is_here, false), (is_there, false)]);
+    }
 }
