@@ -215,7 +215,9 @@ pub struct Undecided {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::objects::config::Config;
+    use crate::objects::{Preemption, PreemptionPolicy, Workload};
     use crate::testing::{World, workload};
 
     #[test]
@@ -233,6 +235,27 @@ mod tests {
         assert_eq!((names.resource_text(got.resource), names.flavors[got.flavor].as_str()), ("cpu", "default"));
         let it = &kept.pending[0];
         assert_eq!((it.workload, &names.queues[it.queue_id]), (world.id("b"), &it.queue));
+    }
+
+    #[test]
+    fn only_events_that_name_priorities_are_longer_than_events_may_be() {
+        let mut world = World::new(Config::default());
+        world.change_cluster_queue(|queue| {
+            let within_cluster_queue = PreemptionPolicy::LowerPriority;
+            queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+        });
+        world.submit(workload("low", "6"));
+        world.cycle();
+        let mut high = Workload { priority: Some(1), ..workload("high", "6") };
+        high.meta.key = Key::new("ns", "high", &"u".repeat(2 * MAX_EVENT_MESSAGE));
+        world.submit(high);
+        let events = world.cycle().events;
+        let lengths = |reason: &str| -> Vec<bool> {
+            let of_reason = events.iter().filter(|event| event.reason == reason);
+            of_reason.map(|event| event.text().len() > MAX_EVENT_MESSAGE).collect()
+        };
+        assert_eq!((lengths("Preempted"), lengths("EvictedDueToPreempted")), (vec![true], vec![false]), "{events:?}");
+        assert!(events.iter().any(|event| event.message.text().len() > event.text().len()), "one is cut");
     }
 
     #[test]

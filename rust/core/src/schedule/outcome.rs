@@ -319,3 +319,29 @@ fn assigned_flavors(admission: u32, (pod_set, totals): (usize, &Totals)) -> impl
         AssignedFlavor { admission, pod_set, count, resource, flavor, amount }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::objects::config::Config;
+    use crate::objects::{PodSet, ReclaimablePod};
+    use crate::testing::{World, workload};
+
+    #[test]
+    fn the_status_tells_what_is_asked_for_now() {
+        let mut world = World::new(Config::default());
+        let mut large = workload("large", "6");
+        large.pod_sets = vec![PodSet { count: 3, ..large.pod_sets[0].clone() }].into();
+        world.submit(large);
+        let told = |world: &World| {
+            let requests = world.get("large").status.resource_requests.clone().expect("it was told why it waits");
+            requests[0].resources["cpu"].text().into_owned()
+        };
+        assert!(world.cycle().pending[0].written);
+        assert_eq!(told(&world), "18");
+        world.change("large", |it| {
+            it.status.rare.reclaimable_pods = vec![ReclaimablePod { name: "main".into(), count: 1 }]
+        });
+        assert!(world.cycle().pending[0].written);
+        assert_eq!(told(&world), "12");
+    }
+}

@@ -63,15 +63,19 @@ impl State {
 #[cfg(test)]
 mod tests {
     use crate::engine::Kind;
-    use crate::objects::config::Config;
-    use crate::objects::{Object, Preemption, PreemptionPolicy, QueueingStrategy, Workload};
+    use crate::objects::config::{AdmissionFairSharing, Config};
+    use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy, QueueingStrategy, Workload};
     use crate::testing::{World, cluster_queue, flavor, local_queue, workload};
 
     const MARK: &str = "remembered";
 
-    /// A StrictFIFO queue with quota for `a`, and behind it `b`, which does not fit and has been told so.
     fn world() -> World {
-        let mut world = World::new(Config::default());
+        world_with(Config::default())
+    }
+
+    /// A StrictFIFO queue with quota for `a`, and behind it `b`, which does not fit and has been told so.
+    fn world_with(config: Config) -> World {
+        let mut world = World::new(config);
         world.change_cluster_queue(|queue| queue.queueing_strategy = QueueingStrategy::StrictFIFO);
         world.submit(workload("a", "6"));
         world.cycle();
@@ -130,6 +134,22 @@ mod tests {
             change(&mut world);
             assert!(!is_remembered(&mut world), "{what}");
         }
+    }
+
+    #[test]
+    fn a_head_is_evaluated_each_time_where_sums_have_saturated_or_what_was_used_before_counts() {
+        for (used, is_kept) in [("1", true), ("10P", false)] {
+            let mut world = world();
+            world.change_cluster_queue(|queue| queue.cohort_name = "all".to_owned());
+            let huge = ClusterQueue { cohort_name: "all".to_owned(), ..cluster_queue("huge", used) };
+            world.apply([Object::ClusterQueue(huge), Object::LocalQueue(local_queue("huge", "huge"))]);
+            world.submit(Workload { queue_name: "huge".into(), ..workload("c", used) });
+            assert_eq!(world.cycle().admissions.len(), 1);
+            world.cycle();
+            assert_eq!(is_remembered(&mut world), is_kept, "{used}");
+        }
+        let admission_fair_sharing = Some(AdmissionFairSharing::default());
+        assert!(!is_remembered(&mut world_with(Config { admission_fair_sharing, ..Config::default() })));
     }
 
     #[test]

@@ -143,9 +143,9 @@ impl State {
 mod tests {
     use super::*;
     use crate::engine::Kind;
-    use crate::objects::conditions::QUOTA_RESERVED;
+    use crate::objects::conditions::{QUOTA_RESERVED, condition};
     use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
-    use crate::objects::{Object, Workload};
+    use crate::objects::{Admission, ConditionStatus, Object, Workload};
     use crate::status::readiness::note_readiness;
     use crate::testing::{World, at, cluster_queue, local_queue, workload};
 
@@ -192,6 +192,29 @@ mod tests {
         become_ready(&mut world, "b");
         assert_eq!(told(&world.cycle()), (vec!["c"], None));
         assert_eq!(world.cycle().cycle, 0, "there was no other head");
+    }
+
+    /// Somebody else's reservation of `b` was seen while the cycle waited; that of the cycle is refused.
+    #[test]
+    fn a_reservation_that_comes_back_counts_once_its_cluster_queue_does() {
+        let mut world = world();
+        world.cycle();
+        world.change("b", |workload| {
+            let admission = Admission { cluster_queue: "later".into(), ..Admission::default() };
+            workload.status.admission = Some(admission.into());
+            let reserved = condition(QUOTA_RESERVED, ConditionStatus::True, "QuotaReserved", "", at(10), 1);
+            workload.status.conditions.set(reserved);
+        });
+        become_ready(&mut world, "a");
+        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        let later = || [Object::ClusterQueue(cluster_queue("later", "1"))];
+        world.apply(later());
+        let (id, now) = (world.id("b"), world.now);
+        assert!(world.engine.forget(id, false, now));
+        world.delete(Kind::ClusterQueue, "later");
+        world.apply(later());
+        let state = &world.engine.state;
+        assert_eq!(state.workloads.get(id).cached_in(), state.find_queue("later"));
     }
 
     #[test]

@@ -232,6 +232,17 @@ mod tests {
     }
 
     #[test]
+    fn a_reservation_forgets_the_nodes_that_were_unhealthy_if_topology_counts() {
+        for counts in [true, false] {
+            let mut w = with(&[], &[]);
+            w.status.rare.unhealthy_nodes = vec!["node".to_owned()];
+            let gates = gates(true).with(Gate::TopologyAwareScheduling, counts);
+            reserve_quota(&mut w, admission(), &BTreeSet::new(), Time(SECOND), gates);
+            assert_eq!(w.status.rare.unhealthy_nodes.is_empty(), counts);
+        }
+    }
+
+    #[test]
     fn a_reservation_says_nothing_of_admitted_while_a_required_check_is_not_listed() {
         let required: BTreeSet<String> = ["c".to_owned()].into();
         let mut w = with(&[], &[]);

@@ -94,7 +94,7 @@ pub(crate) fn charged_usage(names: &mut Names, totals: &[Totals]) -> Charged {
 mod tests {
     use crate::engine::Kind;
     use crate::objects::config::Config;
-    use crate::testing::{World, workload};
+    use crate::testing::{World, quantity, resource_group, workload};
 
     #[test]
     fn who_asks_for_the_same_and_gets_the_same_shares_what_is_told_of_it() {
@@ -107,6 +107,19 @@ mod tests {
         assert!(a.is_same(&b));
         assert!(!a.is_same(&other));
         assert_eq!(other[0].resource_usage["cpu"].text(), "3");
+    }
+
+    #[test]
+    fn only_resources_that_are_counted_in_bytes_are_told_in_kibibytes() {
+        let mut world = World::new(Config::default());
+        let names = ["cpu", "memory", "example.com/gpu"];
+        world.change_cluster_queue(|queue| queue.resource_groups = vec![resource_group(&names, &[("default", "4Ki")])]);
+        let mut asks = workload("w", "1");
+        let requests = &mut asks.pod_sets[0].template.spec.containers[0].resources.requests;
+        requests.extend(names.map(|name| (name.to_owned(), quantity("1024"))));
+        world.submit(asks);
+        let told = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage.clone();
+        assert_eq!(names.map(|name| told[name].text().into_owned()), ["1024", "1Ki", "1024"]);
     }
 
     #[test]

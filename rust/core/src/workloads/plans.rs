@@ -78,3 +78,34 @@ impl Plans {
         self.n_kept
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::Kind;
+    use crate::objects::config::Config;
+    use crate::testing::{World, flavor, resource_group, workload};
+
+    /// How many are kept, by the count and one by one.
+    fn kept(world: &World) -> (usize, usize) {
+        let plans = &world.engine.state.workloads.plans;
+        (plans.len(), plans.known.values().map(|it| usize::from(it.plan.is_some()) + it.assigned.len()).sum())
+    }
+
+    #[test]
+    fn what_is_kept_is_counted_until_nobody_uses_it() {
+        let mut world = World::new(Config::default());
+        let groups = vec![resource_group(&["cpu"], &[("default", "1"), ("other", "1")])];
+        world.apply([flavor("other")]);
+        world.change_cluster_queue(|queue| queue.resource_groups = groups);
+        for name in ["a", "b"] {
+            world.submit(workload(name, "1"));
+            assert_eq!(world.cycle().admissions.len(), 1);
+        }
+        assert_eq!(kept(&world), (3, 3), "a plan, and what it comes to in either flavor");
+        world.delete(Kind::Workload, "b");
+        world.engine.state.workloads.plans.retain(|_| true);
+        assert_eq!(kept(&world), (2, 2));
+        world.engine.state.workloads.plans.retain(|_| false);
+        assert_eq!(kept(&world), (0, 0));
+    }
+}
