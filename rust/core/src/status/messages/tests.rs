@@ -146,12 +146,15 @@ fn ids_of_another_engine_are_read_by_its_names() {
 }
 
 #[test]
-fn the_order_of_reasons_and_the_fraction_of_a_second_are_not_read() {
+fn the_order_of_reasons_the_fraction_of_a_second_and_most_labels_are_not_read() {
     let names = names();
     let (a, b) = (missing(1500), missing(2500));
     assert_eq!(no_fit(&names, &[a.clone(), b.clone()]), no_fit(&names, &[b, a]));
     let after = |wait_ns| Message::AdmittedBy { queue: "cq".into(), wait_ns };
     assert_eq!(after(0), after(1));
+    let of_team = MetaDetails { labels: [("team".to_owned(), "t".to_owned())].into(), ..MetaDetails::default() };
+    let for_team = Preemption { preemptor_details: of_team.into(), ..preemption_of(&names, "a", 0) };
+    assert_eq!(Message::Preempted(Arc::new(for_team)), Message::Preempted(preemption(&names, "a", 0)));
 }
 
 #[test]
@@ -159,6 +162,17 @@ fn a_message_is_cut_where_it_is_shown() {
     let long = Message::GatedBy("x".repeat(2 * MAX_CONDITION_MESSAGE).into());
     let condition = Condition { message: long.clone(), ..Condition::default() };
     assert_eq!((condition.text().len(), long.text().len() > MAX_CONDITION_MESSAGE), (MAX_CONDITION_MESSAGE, true));
+}
+
+#[test]
+fn only_what_is_counted_in_bytes_reads_as_bytes() {
+    let mut names = names();
+    for (resource, text) in [("memory", "1Ki"), ("gpu", "1024"), ("cpu", "1024m")] {
+        let id = names.resource(resource);
+        let (fr, missing) = (names.flavor_resource(FlavorId(0), id), Amount::new(1024));
+        let expected = format!("insufficient unused quota for {resource} in flavor rf, {text} more needed");
+        assert_eq!(reason(&names.lexicon(), &Reason::Insufficient { fr, missing }), expected);
+    }
 }
 
 #[test]
