@@ -5,10 +5,12 @@ use crate::base::gates::{Gate, Gates};
 use crate::objects::conditions::{QUOTA_RESERVED, condition};
 use crate::objects::config::FairSharing;
 use crate::objects::{
-    Admission, ClusterQueue, Cohort, ConditionStatus, Meta, PodSet, PodSetAssignment, Preemption, PreemptionPolicy,
-    StopPolicy, TopologyRequest, Workload,
+    Admission, CheckState, ClusterQueue, Cohort, ConditionStatus, Meta, PodSet, PodSetAssignment, Preemption,
+    PreemptionPolicy, ReclaimablePod, StopPolicy, TopologyRequest, Workload,
 };
-use crate::testing::{World, cluster_queue, flavor, local_queue, meta, quantity, resource_group, workload};
+use crate::testing::{
+    World, check, cluster_queue, flavor, local_queue, meta, quantity, resource_group, rules, workload,
+};
 
 fn world() -> World {
     World::new(Config::default())
@@ -295,6 +297,29 @@ fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
     let State { queues, places, .. } = &world.engine.state;
     let pending = &queues[queue].pending;
     assert!(pending.is_inadmissible(places, world.id("second")) && pending.is_active(places, world.id("stays")));
+}
+
+/// Kueue looks at what is reclaimed of admitted workloads only (rules/05 §3.1).
+#[test]
+fn pods_that_are_given_back_bring_back_who_is_parked_once_their_workload_is_admitted() {
+    let mut world = world();
+    world.apply([check("c")]);
+    world.change_cluster_queue(|queue| queue.admission_checks = rules(&["c"]));
+    let mut large = workload("large", "3");
+    large.pod_sets[0].count = 3;
+    world.submit(large);
+    world.cycle();
+    world.submit(workload("small", "4"));
+    world.cycle();
+    let give_back = |world: &mut World, count: i32| {
+        let pods = ReclaimablePod { name: "main".to_owned(), count };
+        world.change("large", |workload| workload.status.rare.reclaimable_pods = vec![pods]);
+        world.cycle().admissions.len()
+    };
+    assert_eq!(give_back(&mut world, 1), 0);
+    world.answer("large", "c", CheckState::Ready, "");
+    world.reconcile();
+    assert_eq!(give_back(&mut world, 2), 1);
 }
 
 #[test]

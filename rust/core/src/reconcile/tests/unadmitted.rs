@@ -156,6 +156,9 @@ fn an_admission_gate_is_told_and_its_end_too() {
     assert_eq!(world.reconcile(), ["Normal AdmissionGated: Workload admission is gated by: audit"]);
     assert_eq!(world.condition("w", QUOTA_RESERVED), "False AdmissionGated: Admission is gated by: audit");
     assert_eq!(world.cycle().cycle, 0);
+    world.change("w", |w| w.meta.details.annotations.extend([(ADMISSION_GATED_BY.to_owned(), "budget".to_owned())]));
+    assert_eq!(world.reconcile(), NO_EVENTS);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), "False AdmissionGated: Admission is gated by: budget");
     world.change("w", |w| w.meta.details.annotations.clear());
     assert_eq!(world.reconcile(), ["Normal AdmissionGateCleared: Admission gate cleared, workload is now admissible"]);
     let expected = "False PendingEvaluation: AdmissionGatedBy cleared, waiting for quota reservation";

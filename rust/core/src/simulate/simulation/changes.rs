@@ -102,3 +102,23 @@ fn same_spec(old: &Object, new: &Object) -> bool {
         _ => old == new,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::ReclaimablePod;
+    use crate::testing::workload;
+
+    #[test]
+    fn an_update_keeps_the_status_but_for_pods_that_it_gives_back() {
+        let with = |counts: &[i32]| {
+            let mut workload = workload("w", "1");
+            let pod = |&count: &i32| ReclaimablePod { name: "main".to_owned(), count };
+            workload.status.rare.reclaimable_pods = counts.iter().map(pod).collect();
+            workload
+        };
+        for (old, new, expected) in [(&[][..], &[1][..], 1), (&[1], &[], 1), (&[1], &[2], 2)] {
+            assert_eq!(updated(&with(old), with(new)).status.rare.reclaimable_pods[0].count, expected);
+        }
+    }
+}
