@@ -5,8 +5,8 @@ use crate::base::gates::{Gate, Gates};
 use crate::objects::conditions::{QUOTA_RESERVED, condition};
 use crate::objects::config::FairSharing;
 use crate::objects::{
-    Admission, CheckState, ClusterQueue, Cohort, ConditionStatus, Meta, PodSet, PodSetAssignment, Preemption,
-    PreemptionPolicy, ReclaimablePod, StopPolicy, TopologyRequest, Workload,
+    Admission, CheckState, ClusterQueue, Cohort, ConditionStatus, LimitRange, LimitRangeItem, Meta, PodSet,
+    PodSetAssignment, Preemption, PreemptionPolicy, ReclaimablePod, StopPolicy, TopologyRequest, Workload,
 };
 use crate::testing::{
     World, check, cluster_queue, flavor, local_queue, meta, quantity, resource_group, rules, workload,
@@ -297,6 +297,22 @@ fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
     let State { queues, places, .. } = &world.engine.state;
     let pending = &queues[queue].pending;
     assert!(pending.is_inadmissible(places, world.id("second")) && pending.is_active(places, world.id("stays")));
+}
+
+#[test]
+fn pod_sets_are_adjusted_to_the_limit_ranges_of_now() {
+    let mut world = world();
+    for cpu in ["2", "3"] {
+        let mut item = LimitRangeItem { kind: "Container".to_owned(), ..LimitRangeItem::default() };
+        item.default_request.insert("cpu".to_owned(), quantity(cpu));
+        let meta = crate::testing::namespaced("limits");
+        world.apply([Object::LimitRange(LimitRange { meta, limits: vec![item] })]);
+        let mut silent = workload(cpu, "1");
+        silent.pod_sets[0].template.spec.containers[0].resources.requests.clear();
+        world.submit(silent);
+        let told = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage["cpu"].clone();
+        assert_eq!(told.text(), cpu);
+    }
 }
 
 /// Kueue looks at what is reclaimed of admitted workloads only (rules/05 §3.1).
