@@ -298,25 +298,25 @@ impl State {
     }
 
     /// Takes a workload's reservation into account, or out of it, as its status now says (rules/01 §7.4).
-    pub fn put_cached(&mut self, workload: WorkloadId) -> bool {
-        self.put_cached_as(workload, None)
+    pub fn put_cached(&mut self, workload: WorkloadId) {
+        self.put_cached_as(workload, None);
     }
 
     /// The same where it is known what the admission says.
-    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Assigned>) -> bool {
+    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Assigned>) {
         let Some(queue) = self.reserved_in(workload) else {
             self.uncache(workload);
-            return false;
+            return;
         };
         if self.queues[queue].object.is_none() {
             // It stays counted where it was (rules/02 §4.1).
             self.queues[queue].uncounted.insert(workload);
-            return false;
+            return;
         }
         self.uncache(workload);
         if self.has_variants(queue) && !is_variant(&self.workloads.get(workload).workload) {
             self.queues[queue].uncounted.insert(workload);
-            return false;
+            return;
         }
         let record = self.workloads.get(workload);
         // Its pod sets may have changed while a cycle waited, and with them what of the admission counts (rules/07 §6).
@@ -350,7 +350,6 @@ impl State {
         if self.blocks_admission(workload) {
             self.unready.insert(workload);
         }
-        true
     }
 
     /// What cycles wrote comes back as updates: whoever holds quota is taken out and put in again, which counts as a
