@@ -23,6 +23,7 @@ from kueuecore.errors import ObjectRef, Problem
 __all__ = [
     "Decision",
     "Event",
+    "Eviction",
     "Outcome",
     "Pending",
     "PodSetAdmission",
@@ -113,6 +114,25 @@ class Preemption(Keyed):
     preemptor: str
     reason: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction(Keyed):
+    """A workload that loses its quota, because nothing replaces a host that failed under it (rules/08 §11.7).
+
+    Args:
+        namespace: Namespace of the workload.
+        name: Name of the workload.
+        reason: Reason of its condition Evicted: `NodeFailures`.
+        message: Kueue's message.
+        again: Was it Evicted before, so that its condition is only written anew?
+    """
+
+    namespace: str
+    name: str
+    reason: str
+    message: str
+    again: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +248,13 @@ def _pod_sets(admission: dict[str, Any]) -> tuple[PodSetAdmission, ...]:
     )
 
 
+def _admissions(rows: list[tuple[tuple[str, str], dict[str, Any], bool, int]]) -> tuple[WorkloadAdmission, ...]:
+    return tuple(
+        WorkloadAdmission(*key, admission["clusterQueue"], _pod_sets(admission), is_admitted, time)
+        for key, admission, is_admitted, time in rows
+    )
+
+
 def _preemptions(rows: list[_core._Preemption]) -> tuple[Preemption, ...]:
     return tuple(
         Preemption(*key, cluster_queue, "/".join(preemptor), reason, message)
@@ -264,10 +291,17 @@ class Decision:
     @cached_property
     def admissions(self) -> tuple[WorkloadAdmission, ...]:
         """The workloads that got quota, in the order in which they were decided on."""
-        return tuple(
-            WorkloadAdmission(*key, admission["clusterQueue"], _pod_sets(admission), is_admitted, time)
-            for key, admission, is_admitted, time in self._core.admissions()
-        )
+        return _admissions(self._core.admissions())
+
+    @cached_property
+    def placed(self) -> tuple[WorkloadAdmission, ...]:
+        """The workloads that had quota and got a place: one put off, or one for a failed host (rules/08 §11.10)."""
+        return _admissions(self._core.placed())
+
+    @cached_property
+    def evictions(self) -> tuple[Eviction, ...]:
+        """The workloads that lose their quota, because nothing replaces a failed host."""
+        return tuple(Eviction(*key, reason, message, again) for key, reason, message, again in self._core.evictions())
 
     @cached_property
     def preemptions(self) -> tuple[Preemption, ...]:

@@ -73,6 +73,8 @@ API_VERSIONS: Mapping[str, str] = {
     "Job": "batch/v1",
     "LimitRange": "v1",
     "Namespace": "v1",
+    "Node": "v1",
+    "Pod": "v1",
     "PriorityClass": "scheduling.k8s.io/v1",
     "RuntimeClass": "node.k8s.io/v1",
 }

@@ -501,12 +501,24 @@ def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_stays_undecided_has_a_code_of_its_own(command: Callable[..., Ran]) -> None:
-    topology = "\n---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: t}, "
-    topology += "spec: {levels: [{nodeLabel: rack}]}}"
-    text = QUEUES.replace("{name: default}}", "{name: default}, spec: {topologyName: t, nodeLabels: {a: b}}}")
-    ran = command(text=text + topology + JOB % ("a", 1))
+    template = """
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpu, namespace: team}
+spec:
+  spec:
+    devices:
+      requests: [{name: r, exactly: {deviceClassName: gpu, selectors: [{cel: {expression: "true"}}]}}]
+"""
+    mapping = "resources: {deviceClassMappings: [{name: gpus, deviceClassNames: [gpu]}]}"
+    header = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+    Path("config.yaml").write_text(header + mapping, encoding="utf-8")
+    claims = "resourceClaims: [{name: d, resourceClaimTemplateName: gpu}]"
+    job = (JOB % ("a", 1)).replace("restartPolicy: Never", f"restartPolicy: Never\n      {claims}")
+    ran = command("in.yaml", "--config", "config.yaml", text=QUEUES + template + job)
     assert ran.code == ExitCode.UNDECIDED
-    assert re.search(r"Undecided .* spec\.podSets: ", ran.out)
+    assert re.search(r"Undecided .* spec\.podSets\[0\]\.template\.spec\.resourceClaims\[0\]: ", ran.out)
 
 
 def test_what_never_settles_has_a_code_of_its_own(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -351,7 +351,7 @@ def test_an_error_of_a_watch_says_to_list_again() -> None:
 
 def test_kinds_that_nobody_looks_at_change_nothing() -> None:
     controller = Controller()
-    assert not controller.observe({"type": "ADDED", "object": {"kind": "Pod", "metadata": {"name": "p"}}}, now=START)
+    assert not controller.observe({"type": "ADDED", "object": {"kind": "Event", "metadata": {"name": "e"}}}, now=START)
     assert not controller.observe({"type": "BOOKMARK", "object": thing("Workload", "w")}, now=START)
     assert controller.next_wake(START) is None
 

@@ -126,8 +126,8 @@ def test_a_list_is_taken_but_for_what_is_wrong_and_not_at_all_if_it_is_of_anothe
     ]
     with pytest.raises(ValueError, match="in a list of ClusterQueue there is a Workload: a/b1"):
         found.resync("ClusterQueue", [workload("b1")], now=NOW)
-    with pytest.raises(ValueError, match="'Pod' is not watched"):
-        found.resync("Pod", [], now=NOW)
+    with pytest.raises(ValueError, match="'Event' is not watched"):
+        found.resync("Event", [], now=NOW)
     assert found.turn(NOW).decision.admissions
 
 

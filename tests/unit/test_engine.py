@@ -192,8 +192,8 @@ def test_questions_about_unknown_queues_say_so() -> None:
 
 
 def test_deleting_a_kind_that_is_not_kept_lists_those_that_are() -> None:
-    with pytest.raises(ValueError, match='"Pod" are not kept; supported: Namespace, ResourceFlavor'):
-        world().delete("Pod", "p", now=at(1))
+    with pytest.raises(ValueError, match='"PriorityClass" are not kept; supported: Namespace, ResourceFlavor'):
+        world().delete("PriorityClass", "p", now=at(1))
 
 
 # Order.

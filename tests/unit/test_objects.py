@@ -37,6 +37,9 @@ from kueuecore.objects import (
     LocalQueue,
     MultiKueueCluster,
     Namespace,
+    Node,
+    NodeCondition,
+    Pod,
     PodSet,
     PodTemplate,
     PreemptionGate,
@@ -134,7 +137,16 @@ def test_there_is_a_class_for_every_kind() -> None:
     assert all(api_version == "kueue.x-k8s.io/v1beta2" for api_version, kind in KINDS if kind not in _OF_KUBERNETES)
 
 
-_OF_KUBERNETES = ("PriorityClass", "Namespace", "LimitRange", "RuntimeClass", "ResourceClaimTemplate", "DeviceClass")
+_OF_KUBERNETES = (
+    "PriorityClass",
+    "Namespace",
+    "LimitRange",
+    "RuntimeClass",
+    "ResourceClaimTemplate",
+    "DeviceClass",
+    "Node",
+    "Pod",
+)
 
 
 def test_cluster_queue_has_the_defaults_of_the_api() -> None:
@@ -222,6 +234,17 @@ def test_cluster_queue_is_written_in_the_names_of_v1beta2() -> None:
             "spec",
             {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [{"name": "s"}]}]}}},
         ),
+        (
+            Node(
+                "n",
+                unschedulable=True,
+                allocatable={"cpu": 8},
+                conditions=[NodeCondition("Ready", status=ConditionStatus.TRUE)],
+            ),
+            "status",
+            {"allocatable": {"cpu": "8"}, "conditions": [{"type": "Ready", "status": "True"}]},
+        ),
+        (Pod("p", node_name="n", phase="Running"), "spec", {"containers": [{"name": "main"}], "nodeName": "n"}),
         (RuntimeClass("kata", handler="kata", pod_fixed={"cpu": 1}), "overhead", {"podFixed": {"cpu": "1"}}),
     ],
 )

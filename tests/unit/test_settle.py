@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kueuecore import Ending, Engine, RunEnding, Settled, find_preemption_loop, settle, simulate, steady_state
+from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Preemption
 from kueuecore.states import Stage
 from kueuecore.times import TimeLike
@@ -138,17 +139,24 @@ def test_it_gives_up_after_max_cycles() -> None:
     assert (result.ending, len(result.decisions)) == (Ending.CYCLE_LIMIT, 3)
 
 
-def test_undecided_workloads_are_told_once() -> None:
-    topology = {
-        "apiVersion": API,
-        "kind": "Topology",
-        "metadata": {"name": "racks"},
-        "spec": {"levels": [{"nodeLabel": "rack"}]},
+def test_undecided_workloads_are_reported_once() -> None:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "selectors": [{"cel": {"expression": "true"}}]}}
+    template: dict[str, Any] = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t", "namespace": "x"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
     }
-    objects = [topology, *queues(("default", 9), queueingStrategy="StrictFIFO"), workload("w", 1)]
-    objects.append(flavor("default", topologyName="racks", nodeLabels={"node": "a"}))
-    engine, result = settled(objects)
-    assert [(it.key, it.field) for it in result.undecided] == [("x/w", "spec.podSets")]
+    claimant = workload("w", 1)
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
+    claimant["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"] = claims
+    header = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+    mapping = "resources: {deviceClassMappings: [{name: gpus, deviceClassNames: [gpu]}]}"
+    engine = Engine(Configuration.parse(header + mapping))
+    engine.apply([*queues(("default", 9), queueingStrategy="StrictFIFO"), template, claimant], now=NOW)
+    result = settle(engine, now=NOW)
+    field = "spec.podSets[0].template.spec.resourceClaims[0]"
+    assert [(it.key, it.field) for it in result.undecided] == [("x/w", field)]
     assert stages(engine) == {"w": "Pending"}
 
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::base::key::Key;
 use kueuecore::base::shared::Shared;
@@ -182,7 +183,8 @@ fn of_cycle(decision: &Decision) -> Value {
         .admissions
         .iter()
         .map(|it| {
-            let admission = encode::admission(&it.admission);
+            // Topology, for which gates count, is not compared.
+            let admission = encode::admission(&it.admission, &Gates::default());
             let pod_sets = admission["podSetAssignments"].as_array().expect("a list");
             json!({
                 "key": key(&it.key),

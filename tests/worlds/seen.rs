@@ -24,10 +24,10 @@ impl Seen {
     /// What can be seen of an engine.
     pub fn of(engine: &Engine) -> Self {
         let state = &engine.state;
-        let statuses = state
-            .workloads
-            .iter()
-            .map(|(_, record)| (key(record.key()), by_type(encode::workload_status(&record.workload.status))));
+        let statuses = state.workloads.iter().map(|(_, record)| {
+            let status = encode::workload_status(&record.workload.status, &state.config.gates);
+            (key(record.key()), by_type(status))
+        });
         let quota = report::quota_rows(state).into_iter().map(|row| {
             let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
             let cell = format!("{} {}: {} of {}", text("kind"), text("name"), text("resource"), text("flavor"));

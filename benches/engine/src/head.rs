@@ -64,6 +64,7 @@ pub(crate) fn with_head<T>(
             allowed_flavors: None,
             replaced_slice: None,
             nomination: None,
+            places: &[],
         },
         world: state.world(),
         preemptor,

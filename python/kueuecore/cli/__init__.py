@@ -30,7 +30,7 @@ Reads manifests, runs scheduling cycles until nothing changes any more, and show
 Time stands still, no workload finishes, and what is evicted stops at once.
 
 Read are Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses,
-PriorityClasses, ResourceClaimTemplates and DeviceClasses; batch/v1 Jobs become Workloads first."""
+PriorityClasses, ResourceClaimTemplates, DeviceClasses, Nodes and Pods; jobs become Workloads first."""
 
 _RUN_EPILOG = """\
 examples:

@@ -173,7 +173,8 @@ class Controller:
         """Take in the list of all objects of a kind: what is not in it has gone.
 
         Args:
-            kind: The kind, one of `WATCHED`; ResourceClaimTemplate, DeviceClass and Topology are taken in, too.
+            kind: The kind, one of `WATCHED`; ResourceClaimTemplate, DeviceClass, Topology, Node and Pod are taken in,
+                too.
             objects: All of them. What an API server lists has no `kind` of its own, which is filled in.
             now: The time.
             resource_version: `metadata.resourceVersion` of the list. What was seen in a newer version stays as it is.

@@ -21,6 +21,8 @@ from kueuecore.manifests import to_json_lines
 
 __all__ = ["ObjectIntake"]
 
+_OF_CLUSTER = frozenset({"Node", "Pod"})
+
 
 class ObjectIntake:
     """The objects of a cluster as far as a controller has seen them.
@@ -87,10 +89,15 @@ class ObjectIntake:
             # A check controller may refuse it, and is to see nothing that the engine refuses.
             check(manifest, at)
             self._check_reviews.observe(manifest, now=at)
+        n_changes = self._engine._core._n_cluster_changes() if key[0] in _OF_CLUSTER else None
         self._engine.apply(to_json_lines([manifest]), now=at, trusted=True)
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         self.versions.put(key, version)
+        if n_changes is not None and n_changes == self._engine._core._n_cluster_changes():
+            # Nodes send heartbeats.
+            self.others[key] = manifest
+            return
         if not is_answer(manifest, self.others.get(key)):
             self.has_news |= not is_echo
             self._idle_cycles.end()

@@ -27,6 +27,8 @@ SOMETIMES_WATCHED: Mapping[str, tuple[str, str]] = {
     "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),
     "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
     "Topology": (_KUEUE, "topologies"),
+    "Node": ("v1", "nodes"),
+    "Pod": ("v1", "pods"),
 }
 """What else is taken in: it matters where pods claim devices, and where flavors name a topology."""
 

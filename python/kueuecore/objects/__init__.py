@@ -36,6 +36,7 @@ from kueuecore.objects.checks import (
     RetryStrategy,
 )
 from kueuecore.objects.devices import DeviceClass, DeviceRequest, ResourceClaimTemplate
+from kueuecore.objects.nodes import Node, NodeCondition, Pod
 from kueuecore.objects.quota import (
     AdmissionCheckRule,
     AdmissionMode,
@@ -134,8 +135,11 @@ __all__ = [
     "MultiKueueCluster",
     "MultiKueueConfig",
     "Namespace",
+    "Node",
+    "NodeCondition",
     "NodeSelectorUpdate",
     "OwnerReference",
+    "Pod",
     "PodSet",
     "PodSetAssignment",
     "PodSetMergePolicy",
@@ -193,6 +197,8 @@ KINDS: Mapping[tuple[str, str], type[ClusterObject]] = {
         RuntimeClass,
         ResourceClaimTemplate,
         DeviceClass,
+        Node,
+        Pod,
     )
 }
 """The class of each apiVersion and kind."""

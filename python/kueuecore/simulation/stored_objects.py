@@ -48,6 +48,8 @@ class Stored:
             "RuntimeClass",
             "ResourceClaimTemplate",
             "DeviceClass",
+            "Node",
+            "Pod",
             "Workload",
         }
     )
@@ -162,7 +164,7 @@ class Stored:
         return {**_with_defaults(plain), "metadata": metadata}
 
 
-_NAMESPACED = frozenset({"LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate"})
+_NAMESPACED = frozenset({"LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate", "Pod"})
 
 
 def _without_status(workload: JsonObject) -> JsonObject:

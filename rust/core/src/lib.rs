@@ -2,8 +2,9 @@
 //!
 //! The crate knows no Python, no JSON, no clock and no randomness. Every rule cites its text in `docs/rules`.
 //!
-//! The modules are rooms, each of which uses only those before it: [`base`], `snapshot`, [`objects`], [`status`], [`quota`], [`pods`],
-//! [`assign`], [`workloads`], [`queue`], [`state`], [`preempt`], [`schedule`], `reconcile`, [`engine`], [`simulate`].
+//! The modules are rooms, each of which uses only those before it: [`base`], `snapshot`, [`objects`], [`status`],
+//! [`quota`], [`pods`], [`topology`], [`assign`], [`workloads`], [`queue`], [`state`], [`preempt`], [`schedule`],
+//! `reconcile`, [`engine`], [`simulate`].
 //! ARCHITECTURE.md says what is in them.
 #![forbid(unsafe_code)]
 
@@ -23,4 +24,5 @@ pub mod state;
 pub mod status;
 #[cfg(test)]
 pub mod testing;
+pub mod topology;
 pub mod workloads;

@@ -7,6 +7,7 @@ use kueuecore::assign::{
     assign as assign_flavors, messages,
 };
 use kueuecore::base::amount::Amount;
+use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::{FlavorResourceId, ResourceId, WorkloadId};
 use kueuecore::base::names::Names;
 use kueuecore::objects::PodSet;
@@ -43,8 +44,10 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     }
     let queue = state.find_queue(text(input, "clusterQueue")?).ok_or("no such ClusterQueue")?;
     let workload = state.store_workload(case.workload("workload")?);
-    if state.undecided(queue, workload).is_some() || !input["tasUsage"].is_null() {
-        return Ok(None);
+    state.refresh_sites();
+    for (flavor, usage) in entries(&input["tasUsage"]) {
+        let stands = super::topology::stand(&mut state, flavor, usage)?;
+        state.sites.try_stands(&stands, true);
     }
     let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
     let mut oracle = Recorded::read(&mut state, &input["oracle"])?;
@@ -61,6 +64,7 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
         allowed_flavors: allowed.as_deref(),
         replaced_slice: replaced.as_deref(),
         nomination: nomination.as_ref(),
+        places: &[],
     };
     let context = Context {
         names: &state.names,
@@ -68,9 +72,35 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
         config: &state.config,
         queue: &state.queues[queue].rules,
         row,
+        sites: &state.sites,
     };
-    let assignment = assign_flavors(&context, state.forest.tree_mut(tree), &candidate, None, &mut oracle);
-    Ok(Some(dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted)))
+    let mut assignment = assign_flavors(&context, state.forest.tree_mut(tree), &candidate, None, &mut oracle);
+    state.place(queue, workload, &mut assignment);
+    let mut answer = dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted, &state.config.gates);
+    answer["tasUsage"] = tas_usage(&state, workload, &assignment);
+    Ok(Some(answer))
+}
+
+/// What the assignment takes of nodes.
+fn tas_usage(state: &State, workload: WorkloadId, assignment: &Assignment) -> Value {
+    let mut usage = Map::new();
+    for stand in state.net_stands(workload, assignment) {
+        for flavor in &stand.flavors {
+            let of_flavor = usage.entry(state.names.flavors[*flavor].clone()).or_insert_with(|| json!([]));
+            for (id, count) in &stand.domains {
+                let requests: Map<String, Value> = stand
+                    .per_pod
+                    .iter()
+                    .filter(|(name, _)| *name != "pods")
+                    .map(|(name, value)| (name.clone(), super::values::amount(name, Amount::new(*value))))
+                    .collect();
+                let values: Vec<&str> = id.split(',').collect();
+                let entry = json!({"values": values, "count": count, "singlePodRequests": requests});
+                of_flavor.as_array_mut().into_iter().for_each(|list| list.push(entry.clone()));
+            }
+        }
+    }
+    Value::Object(usage)
 }
 
 /// What the preemption of the case would find.
@@ -129,7 +159,7 @@ fn nomination(state: &mut State, mapping: &Value) -> Option<Nomination> {
     Some(mapping.iter().map(of).collect())
 }
 
-fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
+fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet], gates: &Gates) -> Value {
     let tried = |tried: &[(ResourceId, i32)]| -> Value {
         tried.iter().map(|&(resource, index)| (names.resource_text(resource).to_owned(), json!(index))).collect()
     };
@@ -140,11 +170,11 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet]) -> Value {
         "message": messages::assignment(names, assignment, &pod_sets.to_vec().into()).text(),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
         "lastTriedFlavorIdx": assignment.progress().iter().map(|it| tried(it)).collect::<Vec<_>>(),
-        "podSets": assignment.pod_sets().iter().map(|ps| pod_set(names, ps, pod_sets)).collect::<Vec<_>>(),
+        "podSets": assignment.pod_sets().iter().map(|ps| pod_set(names, ps, pod_sets, gates)).collect::<Vec<_>>(),
     })
 }
 
-fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet]) -> Value {
+fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet], gates: &Gates) -> Value {
     let flavors: Map<String, Value> = assigned
         .flavors
         .iter()
@@ -167,6 +197,8 @@ fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet]) -> V
         "error": assigned.error,
         "requests": requests(names, &assigned.requests),
         "attempts": messages::by_flavor_name(names, &assigned.attempts).into_iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
+        "topologyAssignment": assigned.place.as_ref().map(|place| super::topology::encoded("", place, gates)),
+        "delayedTopologyRequest": assigned.delayed.map(|it| it.as_str()),
     })
 }
 

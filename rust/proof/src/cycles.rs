@@ -9,14 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::Answer;
 use super::live::{Live, events, key_of, without};
-use super::values::{items, text};
+use super::values::{items, text, texts};
 
-/// Kind `cycle`, but for second passes.
+/// Kind `cycle`.
 pub(super) fn cycle(case: &Value) -> Answer {
     let input = &case["input"];
-    if !input["secondPass"].is_null() {
-        return Ok(None);
-    }
     let mut live = begin(case)?;
     let mut answer = run(&mut live, input["admissionError"].as_str())?;
     let update = &input["concurrentUpdate"];
@@ -94,6 +91,11 @@ fn begin(case: &Value) -> Result<Live, String> {
             live.apply([&weightless])?;
         }
     }
+    for key in texts(&input["secondPass"]) {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let id = live.find(namespace, name)?;
+        live.engine.state.ready_for_second_pass(id);
+    }
     Ok(live)
 }
 
@@ -111,22 +113,33 @@ fn with_usage(object: &Value, used: &Value) -> Value {
 /// Runs a cycle whose reservations cannot be written if there is an error.
 fn run(live: &mut Live, admission_error: Option<&str>) -> Result<Map<String, Value>, String> {
     let decision = live.engine.cycle(live.now);
-    let mut refused = BTreeSet::new();
+    let (mut refused, mut unwritten) = (BTreeSet::new(), Vec::new());
     if let Some(error) = admission_error {
-        for admitted in &decision.admissions {
+        for admitted in decision.admissions.iter().chain(&decision.placed) {
             refused.insert(admitted.key.to_string());
             live.engine.forget(admitted.workload, error == "NotFound", live.now);
+        }
+        for evicted in &decision.evictions {
+            refused.insert(evicted.key.to_string());
+            live.engine.forget(evicted.workload, error == "NotFound", live.now);
+            if error != "NotFound" {
+                let message = evicted.unwritten.text();
+                let key = evicted.key.to_string();
+                unwritten
+                    .push(json!({"type": "Warning", "reason": "SecondPassFailed", "key": key, "message": message}));
+            }
         }
     }
     let mut answer = state(live);
     for slice in &decision.replaced {
         // Kueue's cache learns that the slice is finished from the watch, after the cycle.
         let id = live.find(slice.key.namespace(), slice.key.name())?;
-        let status = encode::workload_status(&live.engine.state.workloads.get(id).workload.status);
+        let state = &live.engine.state;
+        let status = encode::workload_status(&state.workloads.get(id).workload.status, &state.config.gates);
         answer["admissions"][slice.key.to_string()] = status["admission"].clone();
     }
     let is_sent = |event: &Value| event["key"].as_str().is_some_and(|key| !refused.contains(key));
-    answer.insert("events".to_owned(), events(&decision).filter(is_sent).collect());
+    answer.insert("events".to_owned(), events(&decision).filter(is_sent).chain(unwritten).collect());
     answer.insert("skippedPreemptions".to_owned(), json!(decision.skipped_preemptions));
     answer.insert("preemptionTargetRecomputations".to_owned(), json!(decision.target_recomputations));
     Ok(answer)

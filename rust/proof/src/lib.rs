@@ -17,6 +17,7 @@ mod queue;
 mod quota;
 mod runs;
 mod statuses;
+mod topology;
 mod values;
 
 use kueuecore::engine::Engine;
@@ -113,6 +114,7 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,
         "readiness" => statuses::readiness,
+        "topology" => topology::topology,
         "usage" => statuses::usage,
         "admission_checks" => statuses::admission_checks,
         "queue_order_timestamp" => statuses::queue_order_timestamp,

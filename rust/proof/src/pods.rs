@@ -3,7 +3,7 @@
 use kueuecore::base::amount::Amount;
 use kueuecore::base::gates::Gate;
 use kueuecore::objects::resource_names;
-use kueuecore::objects::{LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources};
+use kueuecore::objects::{LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources, Workload};
 use kueuecore::pods::totals::{self, DeviceRequests, PodSetTotals};
 use kueuecore::pods::{self, FieldError, LimitRangeSummary};
 use kueuecore_wire::decode::decode_value;
@@ -134,17 +134,34 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     let current = case.workload("workload")?;
     let (counted, devices) =
         if kept { (case.workload("initial")?, devices(&case.input["dra"])?) } else { (current.clone(), None) };
-    let assignments = current.status.admission.iter().flat_map(|admission| admission.pod_set_assignments.iter());
-    if assignments.into_iter().any(|assignment| !assignment.topology_assignment.is_empty()) {
-        return Ok(None);
-    }
     let reclaimable = case.config.gates.enabled(Gate::ReclaimablePods);
     let totals =
         totals::totals(&counted.pod_sets, &counted.status, &case.config.resources, reclaimable, devices.as_ref());
+    let shown = totals.iter().map(|totals| {
+        let mut shown = show_totals(totals);
+        if let Some(request) = topology_request(&current, &totals.name) {
+            shown["topologyRequest"] = request;
+        }
+        shown
+    });
     Ok(Some(json!({
         "clusterQueue": current.status.admission.as_ref().map(|admission| admission.cluster_queue.as_str()),
-        "totalRequests": totals.iter().map(show_totals).collect::<Vec<_>>(),
+        "totalRequests": shown.collect::<Vec<_>>(),
     })))
+}
+
+/// Where the pods of a pod set stand, and what each of them takes.
+fn topology_request(workload: &Workload, name: &str) -> Option<Value> {
+    let mut assignments = workload.status.admission.as_ref()?.pod_set_assignments.iter();
+    let place = assignments.find(|it| it.name == name)?.topology_assignment.as_ref()?;
+    let pod_set = workload.pod_sets.iter().find(|it| it.name == name)?;
+    let requests: Map<String, Value> = kueuecore::state::sites::requests_of(pod_set)
+        .iter()
+        .map(|(name, value)| (name.clone(), super::values::amount(name, Amount::new(*value))))
+        .collect();
+    let domains = place.domains.iter();
+    let domains = domains.map(|it| json!({"values": it.values, "count": it.count, "singlePodRequests": requests}));
+    Some(json!({"levels": place.levels, "domainRequests": domains.collect::<Vec<_>>()}))
 }
 
 fn devices(dra: &Value) -> Result<Option<DeviceRequests>, String> {

@@ -45,6 +45,7 @@ pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, a
         allowed_flavors: None,
         replaced_slice: None,
         nomination: None,
+        places: &[],
     };
     let requests = assignment.requests_to_preempt_for(&candidate);
     let demand = Demand::of_assignment(assignment, &requests, &tree);
@@ -83,6 +84,8 @@ pub(super) fn assignment(state: &mut State, workload: WorkloadId, given: &Value)
             reasons: Vec::new(),
             error: None,
             attempts: AttemptList::new(),
+            place: None,
+            delayed: None,
         });
     }
     Ok(Assignment::new(pod_sets, Usage::default(), 0))
@@ -96,7 +99,8 @@ fn mode(name: &str) -> Result<Mode, String> {
 fn dump(state: &State, targets: &[Target]) -> Value {
     let mut by_key: Vec<(String, WorkloadId)> = targets.iter().map(|t| (key(state, t.workload), t.workload)).collect();
     by_key.sort();
-    let status = |id: WorkloadId| encode::workload_status(&state.workloads.get(id).workload.status);
+    let status =
+        |id: WorkloadId| encode::workload_status(&state.workloads.get(id).workload.status, &state.config.gates);
     json!({
         "ordered": true,
         "targets": targets.iter().map(|t| json!({

@@ -1,15 +1,20 @@
 //! Whole runs through virtual time, as Kueue's were recorded.
 
+use std::collections::BTreeMap;
+
+use kueuecore::base::amount::Amount;
+use kueuecore::base::ids::FlavorId;
 use kueuecore::objects::Time;
 use kueuecore::simulate::{Cycle, Ending, Options, Run, Step, Timers, simulate};
+use kueuecore::state::State;
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::scenario::happenings;
 use kueuecore_wire::time::parse_time;
 use kueuecore_wire::{encode, report};
 use serde_json::{Map, Value, json};
 
-use super::live::{Live, events};
-use super::values::{integer, items};
+use super::live::{Live, events, without};
+use super::values::{amount, integer, items};
 use super::{Answer, lines};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -32,7 +37,7 @@ pub(super) fn trace(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answ
             let mut granted = json!({
                 "key": it.key.to_string(),
                 "clusterQueue": it.admission.cluster_queue.as_str(),
-                "podSets": pod_sets(&encode::admission(&it.admission)),
+                "podSets": pod_sets(&encode::admission(&it.admission, &played.live.engine.state.config.gates)),
             });
             if it.at != cycle.time {
                 granted["t"] = played.seconds(it.at);
@@ -41,7 +46,26 @@ pub(super) fn trace(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answ
         });
         entry["admitted"] = sorted(admitted);
         entry["inadmissible"] = cycle.parked.iter().map(ToString::to_string).collect();
-        let has_decided = ["admitted", "preempting", "inadmissible"].iter().any(|it| !items(&entry[it]).is_empty());
+        let gates = &played.live.engine.state.config.gates;
+        let placed = cycle.decision.placed.iter();
+        let assigned = placed.map(
+            |it| json!({"key": it.key.to_string(), "podSets": pod_sets(&encode::admission(&it.admission, gates))}),
+        );
+        let evicted = cycle.decision.evictions.iter().map(|it| {
+            let mut evicted = json!({"key": it.key.to_string(), "reason": it.reason});
+            if it.again {
+                evicted["again"] = json!(true);
+            }
+            evicted
+        });
+        let replaced = cycle.decision.replaced.iter();
+        let finished = replaced.map(|it| json!({"key": it.key.to_string(), "reason": "WorkloadSliceReplaced"}));
+        let more = [("assigned", sorted(assigned)), ("evicted", sorted(evicted)), ("finished", sorted(finished))];
+        for (field, rows) in more.into_iter().filter(|(_, rows)| !items(rows).is_empty()) {
+            entry[field] = rows;
+        }
+        let lists = ["admitted", "preempting", "inadmissible", "assigned", "evicted", "finished"];
+        let has_decided = lists.iter().any(|it| !items(&entry[it]).is_empty());
         if has_decided {
             cycles.push(entry);
         } else {
@@ -93,7 +117,8 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
         // The product has the other rule; cases that are drawn ask for it.
         timers: if config["timers"] == "WhenDue" { Timers::WhenDue } else { Timers::AfterRound },
     };
-    let text: String = items(&case["input"]["events"]).iter().map(|event| format!("{event}\n")).collect();
+    let events = items(&case["input"]["events"]).iter();
+    let text: String = events.map(|event| format!("{}\n", without(event, "lingerSeconds"))).collect();
     let gates = live.engine.state.config.gates;
     let happenings = happenings(text.as_bytes(), Door::Trusted, &gates, live.now, &[]).map_err(|e| lines(&e))?;
     let run = simulate(&mut live.engine, happenings, options, live.now, interrupted);
@@ -155,6 +180,10 @@ impl Played {
             "statuses": statuses,
             "localQueues": local_queues,
         });
+        let usage = topology_usage(&self.live.engine.state);
+        if usage != json!({}) {
+            end["topologyUsage"] = usage;
+        }
         if self.run.ending == Ending::CycleLimit {
             end["stopped"] = json!("maxCycles");
         }
@@ -195,6 +224,10 @@ impl Played {
             "evictions": evictions,
             "conditions": conditions,
         });
+        let unhealthy: Vec<Value> = items(&status["unhealthyNodes"]).iter().map(|it| it["name"].clone()).collect();
+        if !unhealthy.is_empty() {
+            shown["unhealthyNodes"] = Value::Array(unhealthy);
+        }
         if !requeue["requeueAt"].is_null() {
             shown["requeueAt"] = self.seconds_of(&requeue["requeueAt"]);
         }
@@ -214,6 +247,36 @@ fn sorted(entries: impl Iterator<Item = Value>) -> Value {
 
 fn pod_sets(admission: &Value) -> Vec<Value> {
     let pod_sets = items(&admission["podSetAssignments"]).iter();
-    let flavors = |it: &Value| it["flavors"].as_object().cloned().unwrap_or_default();
-    pod_sets.map(|it| json!({"name": it["name"], "count": it["count"], "flavors": flavors(it)})).collect()
+    let shown = |it: &Value| {
+        let flavors = it["flavors"].as_object().cloned().unwrap_or_default();
+        let mut shown = json!({"name": it["name"], "count": it["count"], "flavors": flavors});
+        for field in ["topologyAssignment", "delayedTopologyRequest"] {
+            if !it[field].is_null() {
+                shown[field] = it[field].clone();
+            }
+        }
+        shown
+    };
+    pod_sets.map(shown).collect()
+}
+
+/// What workloads with a place take of the nodes of each flavor.
+fn topology_usage(state: &State) -> Value {
+    let mut usage: BTreeMap<(FlavorId, &str, &str), i64> = BTreeMap::new();
+    for (_, record) in state.workloads.iter() {
+        for stand in record.charge.iter().flat_map(|charge| charge.stands.iter()) {
+            for flavor in stand.flavors.iter().filter(|flavor| state.sites.has(**flavor)) {
+                for (id, n) in &stand.domains {
+                    for (resource, value) in &*stand.per_pod {
+                        *usage.entry((*flavor, id, resource)).or_default() += value * n;
+                    }
+                }
+            }
+        }
+    }
+    let mut shown = json!({});
+    for ((flavor, id, resource), value) in usage.into_iter().filter(|it| it.1 != 0) {
+        shown[&state.names.flavors[flavor]][id][resource] = amount(resource, Amount::new(value));
+    }
+    shown
 }

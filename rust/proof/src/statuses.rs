@@ -83,5 +83,5 @@ pub(super) fn queue_order_timestamp(case: &Case<'_>) -> Answer {
 pub(super) fn sync_admitted(case: &Case<'_>) -> Answer {
     let mut workload = case.workload("workload")?;
     let changed = reservation::sync_admitted(&mut workload, case.now, case.config.gates);
-    Ok(Some(json!({"changed": changed, "status": encode::workload_status(&workload.status)})))
+    Ok(Some(json!({"changed": changed, "status": encode::workload_status(&workload.status, &case.config.gates)})))
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use kueuecore::base::gates::Gates;
 use kueuecore::schedule::decision as core;
 use kueuecore_wire::encode;
 use pyo3::prelude::*;
@@ -15,6 +16,8 @@ use crate::tables;
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Decision {
     pub inner: core::Decision,
+    /// They say how admissions are written.
+    pub gates: Gates,
 }
 
 type Key = (String, String);
@@ -68,8 +71,26 @@ impl Decision {
     /// Key, `status.admission`, whether it is Admitted, and when.
     fn admissions<'py>(&self, py: Python<'py>) -> PyResult<Vec<AdmissionRow<'py>>> {
         let rows = self.inner.admissions.iter();
-        rows.map(|a| Ok((key(&a.key), to_python(py, &encode::admission(&a.admission))?, a.is_admitted, a.at.0)))
-            .collect()
+        rows.map(|a| {
+            Ok((key(&a.key), to_python(py, &encode::admission(&a.admission, &self.gates))?, a.is_admitted, a.at.0))
+        })
+        .collect()
+    }
+
+    /// The same of workloads that had quota and got a place.
+    fn placed<'py>(&self, py: Python<'py>) -> PyResult<Vec<AdmissionRow<'py>>> {
+        let rows = self.inner.placed.iter();
+        rows.map(|a| {
+            let admission = to_python(py, &encode::admission(&a.admission, &self.gates))?;
+            Ok((key(&a.key), admission, a.is_admitted, a.at.0))
+        })
+        .collect()
+    }
+
+    /// Key, reason, message, and whether it was Evicted before.
+    fn evictions(&self) -> Vec<(Key, &'static str, String, bool)> {
+        let rows = self.inner.evictions.iter();
+        rows.map(|it| (key(&it.key), it.reason, it.message.to_string(), it.again)).collect()
     }
 
     /// Key, ClusterQueue, key of the preemptor, reason and message.

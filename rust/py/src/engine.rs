@@ -229,7 +229,10 @@ impl Engine {
     /// Runs one cycle.
     fn cycle(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Decision> {
         let call = self.call(py, "cycle", ())?;
-        Ok(Decision { inner: self.change_always(py, call, now, core::Engine::cycle)? })
+        self.change_always(py, call, now, |engine, at| Decision {
+            inner: engine.cycle(at),
+            gates: engine.state.config.gates,
+        })
     }
 
     /// Marks a workload Finished.
@@ -324,6 +327,11 @@ impl Engine {
         Ok(events.iter().map(event_row).collect())
     }
 
+    /// How many changes of nodes and pods there were.
+    fn _n_cluster_changes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, |engine| engine.state.cluster.n_changes())
+    }
+
     /// When time alone will change something, in nanoseconds since 1970.
     fn next_wake(&self, py: Python<'_>, now: i64) -> PyResult<Option<i64>> {
         self.read(py, |engine| engine.state.next_wake(Time(now)).map(|time| time.0))
@@ -344,16 +352,17 @@ impl Engine {
             });
             match (objects.next(), objects.next()) {
                 (Some(Object::Workload(workload)), None) => {
-                    engine.what_if(*workload, Time(now)).map_err(|error| Refused::Value(error.to_string()))
+                    let considered = engine.what_if(*workload, Time(now));
+                    considered.map(|it| (it, gates)).map_err(|error| Refused::Value(error.to_string()))
                 }
                 _ => Err(Refused::Value("workload: give one object, a Workload".to_owned())),
             }
         })?;
-        let it = considered.map_err(|refused| match refused {
+        let (it, gates) = considered.map_err(|refused| match refused {
             Refused::Manifests(rejections) => manifest_error(py, &rejections),
             Refused::Value(message) => PyValueError::new_err(message),
         })?;
-        let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission)));
+        let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission, &gates)));
         let preemptions = it.preemptions.iter().map(preemption_row).collect();
         let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
         let told = (it.reason, it.message, it.n_ahead, undecided);

@@ -1,5 +1,6 @@
 //! What came of a run through time; cycles are converted when somebody looks.
 
+use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
 use kueuecore::simulate::{Cycle, Run};
 use pyo3::prelude::*;
@@ -11,6 +12,7 @@ use crate::decision::Decision;
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Record {
     pub inner: Run,
+    pub gates: Gates,
 }
 
 fn text(key: &Key) -> String {
@@ -46,7 +48,7 @@ impl Record {
     fn cycle(&self, index: usize) -> PyResult<(u64, i64, Decision, usize, Vec<String>)> {
         let cycle = self.inner.log.cycles.get(index);
         let cycle = cycle.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no such cycle"))?;
-        let decision = Decision { inner: cycle.decision.clone() };
+        let decision = Decision { inner: cycle.decision.clone(), gates: self.gates };
         Ok((cycle.number, cycle.time.0, decision, cycle.n_parked, cycle.parked.iter().map(text).collect()))
     }
 

@@ -258,6 +258,9 @@ impl Simulation {
 
     /// What has come of it so far.
     fn record(&self, py: Python<'_>, engine: &Engine) -> PyResult<Record> {
-        self.run(py, engine, |simulation, engine| Record { inner: simulation.record(engine) })
+        self.run(py, engine, |simulation, engine| Record {
+            inner: simulation.record(engine),
+            gates: engine.state.config.gates,
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use kueuecore::base::gates::Gates;
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Object, Time};
 use kueuecore_wire::decode::{self, Decoded, Door};
@@ -84,7 +85,7 @@ fn play(engine: &mut Engine, decoded: &Decoded, data: &[u8], door: Door) {
 /// What is written of an object reads the same again.
 fn check_written_again(object: &Object) {
     let Object::Workload(workload) = object else { return };
-    let written = encode::workload_status(&workload.status);
+    let written = encode::workload_status(&workload.status, &Gates::default());
     let again = decode::workload_status(&written).unwrap_or_else(|error| panic!("{written} was written: {error}"));
     assert_eq!(again, *workload.status, "{written}");
     for pod_set in workload.pod_sets.iter() {

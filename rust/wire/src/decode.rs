@@ -13,6 +13,7 @@ mod outline;
 mod pod;
 mod quotas;
 mod status;
+mod topology;
 mod workload;
 
 pub(crate) use batch::add_warnings;
@@ -23,6 +24,7 @@ use kueuecore::objects::{
 pub(crate) use manifest::Manifest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+pub(crate) use topology::MAX_REPEATED;
 
 use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
 use crate::kinds::{KUEUE_GROUP, Kind, group_of};
@@ -151,11 +153,6 @@ pub fn admission(value: &Value) -> Result<Admission, FieldError> {
     typed_value::<status::AdmissionWire>(value).map(Into::into)
 }
 
-/// One of the `podSetUpdates` of an admission check, kept as text in the status.
-pub(crate) fn pod_set_updates(text: &str) -> Vec<status::PodSetUpdate> {
-    serde_json::from_str(text).unwrap_or_default()
-}
-
 /// The kind of a decoded object.
 #[must_use]
 pub fn kind_of(object: &Object) -> Kind {
@@ -173,13 +170,13 @@ pub fn kind_of(object: &Object) -> Kind {
         Object::RuntimeClass(_) => Kind::RuntimeClass,
         Object::ResourceClaimTemplate(_) => Kind::ResourceClaimTemplate,
         Object::DeviceClass(_) => Kind::DeviceClass,
+        Object::Node(_) => Kind::Node,
+        Object::Pod(_) => Kind::Pod,
         Object::Workload(_) => Kind::Workload,
         Object::Other { kind, .. } => match kind {
             OtherKind::ProvisioningRequestConfig => Kind::ProvisioningRequestConfig,
             OtherKind::MultiKueueConfig => Kind::MultiKueueConfig,
             OtherKind::MultiKueueCluster => Kind::MultiKueueCluster,
-            OtherKind::Node => Kind::Node,
-            OtherKind::Pod => Kind::Pod,
         },
     }
 }
@@ -216,6 +213,8 @@ pub(crate) fn meta_of(object: &Object) -> Option<&Meta> {
         Object::RuntimeClass(o) => &o.meta,
         Object::ResourceClaimTemplate(o) => &o.meta,
         Object::DeviceClass(o) => &o.meta,
+        Object::Node(o) => &o.meta,
+        Object::Pod(o) => &o.meta,
         Object::Workload(_) => return None,
     })
 }
@@ -301,11 +300,11 @@ pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Erro
             Object::ResourceClaimTemplate(source.read::<devices::ClaimTemplateWire>()?.into())
         }
         Kind::DeviceClass => Object::DeviceClass(source.read::<devices::DeviceClassWire>()?.into()),
+        Kind::Node => Object::Node(source.read::<topology::NodeWire>()?.into()),
+        Kind::Pod => Object::Pod(Box::new(source.read::<topology::PodWire>()?.into())),
         Kind::ProvisioningRequestConfig => return other(OtherKind::ProvisioningRequestConfig, source),
         Kind::MultiKueueConfig => return other(OtherKind::MultiKueueConfig, source),
         Kind::MultiKueueCluster => return other(OtherKind::MultiKueueCluster, source),
-        Kind::Node => return other(OtherKind::Node, source),
-        Kind::Pod => return other(OtherKind::Pod, source),
     })
 }
 

@@ -4,7 +4,9 @@
 
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::base::shared::Shared;
-use kueuecore::objects::{LimitRangeItem, Meta, Object, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus};
+use kueuecore::objects::{
+    LimitRangeItem, Meta, Node, Object, Pod, PodSpec, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus,
+};
 use serde_json::{Map, Value};
 
 use crate::decode::meta_of;
@@ -50,10 +52,24 @@ fn add_finalizer(object: &mut Value) {
     }
 }
 
-/// What an API server fills in by itself: it completes LimitRanges.
+/// What an API server fills in by itself: it completes LimitRanges, and what pods request.
 pub fn complete(object: &mut Object) {
-    if let Object::LimitRange(range) = object {
-        range.limits.iter_mut().for_each(limit_range_item);
+    match object {
+        Object::LimitRange(range) => range.limits.iter_mut().for_each(limit_range_item),
+        Object::Pod(pod) => pod_requests(&mut pod.spec),
+        _ => {}
+    }
+}
+
+/// A request that is missing is the limit; a pod's own only where no container says anything.
+fn pod_requests(spec: &mut PodSpec) {
+    for container in spec.init_containers.iter_mut().chain(&mut spec.containers) {
+        fill(&mut container.resources.requests, &container.resources.limits);
+    }
+    if let Some(resources) = &mut spec.resources {
+        let requested = |name: &String| spec.containers.iter().any(|it| it.resources.requests.contains_key(name));
+        let limits = resources.limits.iter().filter(|(name, _)| !requested(name));
+        fill(&mut resources.requests, &limits.map(|(name, limit)| (name.clone(), limit.clone())).collect());
     }
 }
 
@@ -81,12 +97,17 @@ pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
         let old = stored.and_then(|old| if let Object::Workload(old) = old { Some(&**old) } else { None });
         return storing_workload(old, new, now);
     }
+    match (stored, &mut *object) {
+        (Some(Object::Node(old)), Object::Node(new)) => keep_node_status(old, new),
+        (Some(Object::Pod(old)), Object::Pod(new)) => keep_pod_status(old, new),
+        _ => {}
+    }
     let Some(meta) = meta_mut(object) else { return };
     let old = stored.and_then(meta_of);
     if let Some(old) = old.filter(|_| meta.uid.is_empty()) {
         meta.uid.clone_from(&old.uid);
     }
-    stamp(&mut meta.created, &mut meta.generation, old.map(|old| old.created), now);
+    stamp(&mut meta.created, &mut meta.generation, old.map(|old| (old.created, old.generation)), now);
 }
 
 fn storing_workload(stored: Option<&Workload>, new: &mut Workload, now: Time) {
@@ -103,13 +124,36 @@ fn storing_workload(stored: Option<&Workload>, new: &mut Workload, now: Time) {
         }
     }
     let WorkloadMeta { created, generation, .. } = &mut new.meta;
-    stamp(created, generation, stored.map(|old| old.meta.created), now);
+    stamp(created, generation, stored.map(|old| (old.meta.created, old.meta.generation)), now);
 }
 
-/// An object keeps the time of its creation; a new one gets one, and its first generation.
-fn stamp(created: &mut Time, generation: &mut i64, stored: Option<Time>, now: Time) {
+/// A node that is given without a status keeps the one that it has.
+fn keep_node_status(old: &Node, new: &mut Node) {
+    if new.allocatable.is_empty() && new.condition_statuses.is_empty() {
+        new.allocatable.clone_from(&old.allocatable);
+        new.condition_statuses.clone_from(&old.condition_statuses);
+        new.ready = old.ready;
+    }
+}
+
+/// So does a pod, and one that is bound stays where it is.
+fn keep_pod_status(old: &Pod, new: &mut Pod) {
+    for (new, old) in [(&mut new.phase, &old.phase), (&mut new.node_name, &old.node_name)] {
+        if new.is_empty() {
+            new.clone_from(old);
+        }
+    }
+}
+
+/// An object keeps the time of its creation, and its generation unless it says another; a new one gets both.
+fn stamp(created: &mut Time, generation: &mut i64, stored: Option<(Time, i64)>, now: Time) {
     match stored {
-        Some(stored) => *created = stored,
+        Some((time, before)) => {
+            *created = time;
+            if *generation == 0 {
+                *generation = before;
+            }
+        }
         None => {
             if *created == Time::ABSENT {
                 // Kubernetes stores times in whole seconds.
@@ -135,5 +179,7 @@ fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
         Object::RuntimeClass(o) => &mut o.meta,
         Object::ResourceClaimTemplate(o) => &mut o.meta,
         Object::DeviceClass(o) => &mut o.meta,
+        Object::Node(o) => &mut o.meta,
+        Object::Pod(o) => &mut o.meta,
     })
 }

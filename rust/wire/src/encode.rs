@@ -1,5 +1,8 @@
 //! Objects of the core as JSON, with the names of v1beta2.
 
+pub mod topology;
+
+use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::objects::{
     Admission, AdmissionCheckState, CheckState, Condition, ConditionStatus, PodSetAssignment, RequeueState,
     ResourceList, Time, WorkloadStatus,
@@ -11,13 +14,13 @@ use crate::time::format_time;
 /// A Workload's `status` as the API server shows it: parts that are empty are left out.
 ///
 /// Decoding gives the same status again. A fraction of a second is printed, though an API server would have cut it
-/// off: who imitates one rounds the times down before they are stored.
+/// off: who imitates one rounds the times down before they are stored. Gates decide how topology is written.
 #[must_use]
-pub fn workload_status(status: &WorkloadStatus) -> Value {
+pub fn workload_status(status: &WorkloadStatus, gates: &Gates) -> Value {
     let mut out = Map::new();
     put_list(&mut out, "conditions", &status.conditions, condition);
     if let Some(of) = &status.admission {
-        out.insert("admission".to_owned(), admission(of));
+        out.insert("admission".to_owned(), admission(of, gates));
     }
     if let Some(state) = &status.rare.requeue_state {
         out.insert("requeueState".to_owned(), requeue_state(state));
@@ -64,8 +67,11 @@ pub fn workload_status(status: &WorkloadStatus) -> Value {
 
 /// `status.admission`.
 #[must_use]
-pub fn admission(admission: &Admission) -> Value {
-    let assignments: Vec<Value> = admission.pod_set_assignments.iter().map(assignment).collect();
+pub fn admission(admission: &Admission, gates: &Gates) -> Value {
+    let by_prefix = [Gate::TopologyAwareScheduling, Gate::TASAssignmentsEncodingByHostnamePrefix];
+    let by_prefix = by_prefix.into_iter().all(|gate| gates.enabled(gate));
+    let assignments = admission.pod_set_assignments.iter().map(|it| assignment(it, by_prefix));
+    let assignments: Vec<Value> = assignments.collect();
     let mut out = Map::new();
     // One that names none is taken, and an empty name is not.
     put_text(&mut out, "clusterQueue", &admission.cluster_queue);
@@ -104,7 +110,7 @@ pub fn resource_list(resources: &ResourceList) -> Value {
     resources.iter().map(|(name, quantity)| (name.clone(), Value::from(quantity.to_string()))).collect()
 }
 
-fn assignment(assignment: &PodSetAssignment) -> Value {
+fn assignment(assignment: &PodSetAssignment, by_prefix: bool) -> Value {
     let mut out = Map::new();
     out.insert("name".to_owned(), Value::from(assignment.name.as_str()));
     if !assignment.flavors.is_empty() {
@@ -112,7 +118,9 @@ fn assignment(assignment: &PodSetAssignment) -> Value {
     }
     put_resources(&mut out, "resourceUsage", &assignment.resource_usage);
     put(&mut out, "count", assignment.count);
-    put_json(&mut out, "topologyAssignment", &assignment.topology_assignment);
+    if let Some(of) = &assignment.topology_assignment {
+        out.insert("topologyAssignment".to_owned(), topology::assignment(of, by_prefix));
+    }
     put_text(&mut out, "delayedTopologyRequest", &assignment.delayed_topology_request);
     Value::Object(out)
 }
@@ -193,7 +201,9 @@ mod tests {
             ],
             "admission": {"clusterQueue": "cq", "podSetAssignments": [
                 {"name": "main", "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": "1500m"}, "count": 3,
-                 "topologyAssignment": {"levels": ["host"], "slices": [{"domainCount": 1}]},
+                 "topologyAssignment": {"levels": ["host"], "slices": [
+                     {"domainCount": 2, "podCounts": {"universal": 1}, "valuesPerLevel": [
+                         {"individual": {"prefix": "h", "roots": ["1", "2"]}}]}]},
                  "delayedTopologyRequest": "Pending"},
                 {"name": "other"},
             ]},
@@ -216,13 +226,13 @@ mod tests {
     #[test]
     fn a_status_comes_back_as_it_went_in() {
         let status = decode::workload_status(&full()).expect("the status is well formed");
-        let encoded = workload_status(&status);
+        let encoded = workload_status(&status, &Gates::default());
         assert_eq!(encoded, full());
         assert_eq!(decode::workload_status(&encoded), Ok(status));
     }
 
     #[test]
     fn an_empty_status_is_an_empty_object() {
-        assert_eq!(workload_status(&WorkloadStatus::default()), json!({}));
+        assert_eq!(workload_status(&WorkloadStatus::default(), &Gates::default()), json!({}));
     }
 }

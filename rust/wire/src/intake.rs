@@ -42,7 +42,13 @@ pub fn intake(engine: &Engine, data: &[u8], door: Door, now: Time) -> Result<Dec
 /// # Errors
 /// Every object without a name, of a kind that is kept.
 pub(crate) fn require_names(decoded: &Decoded) -> Result<(), Vec<Rejection>> {
-    let is_unnamed = |object: &Object| names_of(object).1.is_empty() && !matches!(object, Object::Other { .. });
+    // A pod that is not bound yet takes no room: it is the job of a Workload, or nothing to us.
+    let may_be_unnamed = |object: &Object| match object {
+        Object::Other { .. } => true,
+        Object::Pod(pod) => pod.node_name.is_empty(),
+        _ => false,
+    };
+    let is_unnamed = |object: &Object| names_of(object).1.is_empty() && !may_be_unnamed(object);
     let unnamed = decoded.objects.iter().filter(|(object, _)| is_unnamed(object));
     let rejections = unnamed.map(|(object, index)| {
         let detail = "give a name: only an API server makes one up for generateName";
@@ -90,6 +96,24 @@ mod tests {
             let text = "Workload (object 0) is invalid: metadata.name: Required value: give a name: only an API server \
                         makes one up for generateName";
             assert_eq!(refused[0].to_string(), text);
+        }
+    }
+
+    #[test]
+    fn only_a_pod_that_is_bound_needs_a_name() {
+        let pod = |spec: &str| {
+            let containers = r#""containers":[{"name":"c"}]"#;
+            let metadata = r#"{"generateName":"p-","namespace":"n"}"#;
+            format!(r#"{{"apiVersion":"v1","kind":"Pod","metadata":{metadata},"spec":{{{containers}{spec}}}}}"#)
+        };
+        for door in [Door::People, Door::Trusted] {
+            let mut engine = Engine::default();
+            let read = intake(&engine, pod("").as_bytes(), door, Time(0)).expect("it is not bound");
+            engine.apply(read.objects.into_iter().map(|(object, _)| object).collect(), Time(0));
+            assert!(engine.state.cluster.pod("n", "").is_none());
+            let refused =
+                intake(&engine, pod(r#","nodeName":"n1""#).as_bytes(), door, Time(0)).expect_err("it is bound");
+            assert_eq!(refused[0].errors[0].path, "metadata.name");
         }
     }
 }

@@ -340,6 +340,6 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         "reason": told.map_or("", |c| c.reason.as_str()),
         "message": told.map(|c| c.text()).unwrap_or_default().as_str(),
         "place": place,
-        "status": encode::workload_status(&workload.status),
+        "status": encode::workload_status(&workload.status, &state.config.gates),
     })
 }

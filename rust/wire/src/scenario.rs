@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
+use kueuecore::engine::Kind;
 use kueuecore::objects::Time;
 use kueuecore::simulate::{Change, Happening, JobPlan, PodsPlan};
 use serde::Deserialize;
@@ -32,6 +33,9 @@ struct Line<'a> {
     object: Option<&'a RawValue>,
     #[serde(borrow)]
     key: Option<Cow<'a, str>>,
+    /// Of what is deleted; absent: a Workload.
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
     run_seconds: Option<f64>,
     ready_seconds: Option<Vec<Option<f64>>>,
     fail_seconds: Option<f64>,
@@ -59,8 +63,8 @@ impl Line<'_> {
     }
 }
 
-/// Reads `{at, op, object | key, runSeconds, readySeconds, failSeconds, recoverSeconds}`, one a line: `create` and `update` with an object, `finish` and `delete`
-/// with the key `namespace/name` of a Workload. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
+/// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds}`, one a line: `create` and `update` with an object, `finish` and `delete`
+/// with the key `namespace/name` of a Workload, `delete` also with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
 /// looks at.
 ///
 /// # Errors
@@ -100,6 +104,14 @@ pub fn happenings(
         let at = Time(start.0 + at_ns);
         let job = line.job(at).map_err(|field| odd(index, &field, ONE_SPAN))?;
         // A key that names nothing stands beside no object either.
+        if let ("delete", Some(kind), Some(named), None) = (&*line.op, &line.kind, &line.key, &object) {
+            let Some(kind) = Kind::from_name(kind) else {
+                return Err(odd(index, "kind", "must be a kind that is read"));
+            };
+            let (namespace, name) = named.split_once('/').unwrap_or(("", named));
+            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            return Ok(Happening { at, change: Change::Remove { kind, namespace, name } });
+        }
         let key = line.key.as_deref().map(|text| key(text).ok_or(()));
         let change = match (&*line.op, object, key) {
             ("create", Some(mut object), None) => {

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::plan::{Chosen, Found, Plan, PlanKey};
-use super::pod_set::{FlavorChoice, Grant, PodSetAssignment};
-use super::{Candidate, Mode, NoFitReason, QueueRules, ScanProgress, Usage, no_fit_reason};
+use super::pod_set::{Delay, FlavorChoice, Grant, PodSetAssignment};
+use super::{Candidate, FlavorId, Mode, NoFitReason, QueueRules, Reason, ScanProgress, Usage, no_fit_reason};
+use crate::base::shared::Shared;
+use crate::objects::TopologyAssignment;
 
 /// The result of an assignment.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub struct Assignment {
     /// Why nothing fits; only of mode NoFit.
     pub no_fit_reason: NoFitReason,
     mode: Mode,
+    /// Were all pod sets looked at?
+    is_whole: bool,
     found: Outcome,
 }
 
@@ -35,21 +39,41 @@ impl Assignment {
     /// One of these pod sets.
     pub fn new(pod_sets: Vec<PodSetAssignment>, usage: Usage, borrowing: u32) -> Self {
         let mode = mode_of(&pod_sets);
-        Self { borrowing, usage, no_fit_reason: NoFitReason::None, mode, found: Outcome::Full(pod_sets) }
+        Self {
+            borrowing,
+            usage,
+            no_fit_reason: NoFitReason::None,
+            mode,
+            is_whole: true,
+            found: Outcome::Full(pod_sets),
+        }
     }
 
     /// One that fits, by a plan.
     pub(super) fn by_plan(plan: Arc<Plan>, found: Found, usage: Usage, borrowing: u32) -> Self {
         let found = Outcome::Planned(plan, found);
-        Self { borrowing, usage, no_fit_reason: NoFitReason::None, mode: Mode::Fit, found }
+        Self { borrowing, usage, no_fit_reason: NoFitReason::None, mode: Mode::Fit, is_whole: true, found }
     }
 
     /// The same with the reason why nothing fits, if reasons are recorded.
     pub(super) fn with_reason(mut self, rules: &QueueRules, observes: bool) -> Self {
-        if self.mode == Mode::NoFit && observes {
-            self.no_fit_reason = no_fit_reason(&self.pod_sets(), rules);
-        }
+        self.settle_reason(rules, observes);
         self
+    }
+
+    /// The same of which not all pod sets may have been looked at.
+    pub(super) fn of_whole(self, is_whole: bool) -> Self {
+        Self { is_whole, ..self }
+    }
+
+    /// The same of this mode, which need not be that of its pod sets.
+    pub(super) fn of_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Were all pod sets looked at?
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// The worst mode of its pod sets, NoFit if none was evaluated; or DeferredFit.
@@ -70,6 +94,72 @@ impl Assignment {
             Outcome::Planned(plan, found) => plan.unfold(found).into(),
             Outcome::Full(pod_sets) => pod_sets.into(),
         }
+    }
+
+    /// The pod sets, to change: then all that there is to say of them is kept.
+    pub(crate) fn pod_sets_mut(&mut self) -> &mut Vec<PodSetAssignment> {
+        if let Outcome::Planned(plan, found) = &self.found {
+            self.found = Outcome::Full(plan.unfold(found));
+        }
+        match &mut self.found {
+            Outcome::Full(pod_sets) => pod_sets,
+            Outcome::Planned(..) => unreachable!("it was unfolded"),
+        }
+    }
+
+    fn pod_set_mut(&mut self, index: usize) -> Option<&mut PodSetAssignment> {
+        self.pod_sets_mut().iter_mut().find(|pod_set| pod_set.index == index)
+    }
+
+    /// A pod set, by its place in the list, can't be placed.
+    pub(crate) fn fail(&mut self, at: usize, error: String) {
+        self.pod_sets_mut()[at].error = Some(error);
+        self.mode = mode_of(&self.pod_sets());
+    }
+
+    /// There is no place for a pod set now.
+    pub(crate) fn object(&mut self, index: usize, reason: &str) {
+        if let Some(pod_set) = self.pod_set_mut(index) {
+            pod_set.reasons.push(Reason::NoPlace(Box::new(reason.to_owned())));
+        }
+    }
+
+    /// All flavors of a pod set, and the whole, are of a lower mode.
+    pub(crate) fn lower(&mut self, index: usize, mode: Mode) {
+        if let Some(pod_set) = self.pod_set_mut(index) {
+            pod_set.flavors.iter_mut().for_each(|choice| choice.mode = mode);
+            self.mode = mode;
+        }
+    }
+
+    /// A flavor was tried in vain, for this reason.
+    pub(crate) fn mark_attempt(&mut self, index: usize, flavor: FlavorId, reason: NoFitReason) {
+        let pod_set = self.pod_set_mut(index);
+        let attempts = pod_set.into_iter().flat_map(|pod_set| &mut pod_set.attempts);
+        for attempt in attempts.filter(|attempt| attempt.flavor == flavor) {
+            (attempt.mode, attempt.no_fit_reason) = (Mode::NoFit, reason);
+        }
+    }
+
+    /// Has a pod set got a place?
+    pub(crate) fn has_places(&self) -> bool {
+        matches!(&self.found, Outcome::Full(pod_sets) if pod_sets.iter().any(|pod_set| pod_set.place.is_some()))
+    }
+
+    /// Pod sets get places, or lose them.
+    pub(crate) fn put_places(&mut self, places: Vec<(usize, Option<TopologyAssignment>)>) {
+        for (index, place) in places {
+            if let Some(pod_set) = self.pod_set_mut(index) {
+                pod_set.delayed = pod_set.delayed.map(|it| if place.is_some() { Delay::Ready } else { it });
+                pod_set.place = place.map(Shared::from);
+            }
+        }
+    }
+
+    /// Finds anew why nothing fits.
+    pub(crate) fn settle_reason(&mut self, rules: &QueueRules, observes: bool) {
+        let is_wanted = self.mode == Mode::NoFit && observes;
+        self.no_fit_reason = if is_wanted { no_fit_reason(&self.pod_sets(), rules) } else { NoFitReason::None };
     }
 
     /// What the pod sets get.

@@ -27,10 +27,12 @@ use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
 use crate::base::names::Names;
+use crate::base::shared::Shared;
 use crate::objects::config::Config;
-use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor};
+use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor, TopologyAssignment};
 use crate::pods::totals::Totals;
 use crate::quota::tree::{Column, Row, Tree};
+use crate::topology::sites::Sites;
 
 pub use crate::objects::message::Reason;
 pub use assignment::Assignment;
@@ -39,7 +41,7 @@ pub(crate) use modes::{GranularMode, PreemptionMode};
 pub use modes::{Mode, Possibility};
 pub use partial::search_counts;
 pub(crate) use pod_set::Grant;
-pub use pod_set::{Choices, FlavorChoice, PodSetAssignment, Requests};
+pub use pod_set::{Choices, Delay, FlavorChoice, PodSetAssignment, Requests};
 pub use reasons::NoFitReason;
 pub(crate) use scan::requests_topology;
 pub use usage::Usage;
@@ -152,6 +154,8 @@ pub struct Candidate<'a> {
     pub replaced_slice: Option<&'a [ReplacedPodSet]>,
     /// Restricts a recomputation to the flavors of the nomination.
     pub nomination: Option<&'a Nomination>,
+    /// By pod set, where one with quota stands already, or that it waits for a place; empty: it has no quota.
+    pub places: &'a [(Option<Shared<TopologyAssignment>>, Option<Delay>)],
 }
 
 /// A pod set of a replaced workload slice.
@@ -176,6 +180,8 @@ pub struct Context<'a> {
     pub queue: &'a QueueRules,
     /// Its row in the tree.
     pub row: Row,
+    /// The nodes of topology-aware flavors.
+    pub sites: &'a Sites,
 }
 
 impl Context<'_> {
@@ -207,26 +213,15 @@ pub fn assign(
 ) -> Assignment {
     let n_pod_sets = candidate.totals.len();
     let mut draft = Draft { pod_sets: Vec::with_capacity(n_pod_sets), borrowing: 0, usage: Usage::default() };
-    if candidate.pod_sets.iter().all(|pod_set| group_name(pod_set).is_none()) {
-        for index in 0..n_pod_sets {
-            if !assign_group(context, tree, candidate, counts, &[index], &mut draft, oracle) {
-                break;
-            }
-        }
+    let is_whole = if candidate.pod_sets.iter().all(|pod_set| group_name(pod_set).is_none()) {
+        (0..n_pod_sets).all(|index| assign_group(context, tree, candidate, counts, &[index], &mut draft, oracle))
     } else {
-        for members in grouped(candidate.pod_sets) {
-            if !assign_group(context, tree, candidate, counts, &members, &mut draft, oracle) {
-                break;
-            }
-        }
-    }
-    let Draft { mut pod_sets, borrowing, usage } = draft;
-    if assignment::mode_of(&pod_sets) != Mode::NoFit {
-        for pod_set in pod_sets.iter_mut().filter(|ps| ps.count > 0) {
-            pod_set.error = scan::lacks_topology(context, &candidate.pod_sets[pod_set.index]);
-        }
-    }
+        let mut groups = grouped(candidate.pod_sets).into_iter();
+        groups.all(|members| assign_group(context, tree, candidate, counts, &members, &mut draft, oracle))
+    };
+    let Draft { pod_sets, borrowing, usage } = draft;
     Assignment::new(pod_sets, usage, borrowing)
+        .of_whole(is_whole)
         .with_reason(context.queue, context.gate(Gate::UnadmittedWorkloadsObservability))
 }
 
@@ -277,6 +272,9 @@ fn unassigned(
             let pair = context.names.find_flavor_resource(flavor, resource);
             FlavorChoice { resource, flavor, pair, mode: Mode::Fit, level: 0, tried_index: 0 }
         }));
+    }
+    if let Some((place, delayed)) = candidate.places.get(index) {
+        (pod_set.place, pod_set.delayed) = (place.clone(), *delayed);
     }
     pod_set
 }
@@ -371,11 +369,16 @@ fn assign_group(
         pod_set.attempts.clone_from(&last.attempts);
     }
     let mut goes_on = true;
-    for index in n_before..draft.pod_sets.len() {
-        let PodSetAssignment { requests, flavors, error, .. } = &mut draft.pod_sets[index];
-        flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
+    for at in n_before..draft.pod_sets.len() {
+        let PodSetAssignment { index, requests, flavors, error, .. } = &mut draft.pod_sets[at];
+        if requests.is_empty() && group_name(&candidate.pod_sets[*index]).is_some() {
+            // One that asks for nothing stands on the nodes of its group all the same.
+            flavors.retain(|choice| context.sites.has(choice.flavor));
+        } else {
+            flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
+        }
         goes_on &= error.is_none() && (requests.is_empty() || !flavors.is_empty());
-        count(candidate, replaced, draft, index);
+        count(candidate, replaced, draft, at);
     }
     goes_on
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::modes::{GranularMode, PreemptionMode};
 use super::pod_set::{Choices, FlavorChoice, Grant, PodSetAssignment, Requests};
 use super::rules::RulesId;
-use super::scan::{Request, lacks_topology, requests_of, unsuitable};
+use super::scan::{Request, is_placed, requests_of, unsuitable};
 use super::trial::{Ask, Trial};
 use super::{
     Attempt, Context, Gate, PodSet, QueueRules, Reason, ResourceGroup, ResourceId, Totals, Usage, count_pods,
@@ -97,7 +97,7 @@ impl Plan {
         let covers = |resource| groups.iter().filter(|group| group.covered.contains(&resource)).count();
         let is_plain = groups.iter().all(|group| !group.repeats && group.covered.iter().all(|&it| covers(it) == 1));
         let are_plain = pod_sets.iter().zip(totals).all(|(pod_set, totals)| {
-            group_name(pod_set).is_none() && totals.flavors.is_empty() && lacks_topology(context, pod_set).is_none()
+            group_name(pod_set).is_none() && totals.flavors.is_empty() && !is_placed(context, pod_set)
         });
         if !is_plain || !are_plain {
             return None;
@@ -214,7 +214,7 @@ impl Plan {
         let mut scans = found.scans.iter();
         let mut grants = SmallVec::with_capacity(self.pod_sets.len());
         for (index, pod_set) in self.pod_sets.iter().enumerate() {
-            let mut grant = Grant { index, count: pod_set.count, choices: SmallVec::new() };
+            let mut grant = Grant { index, count: pod_set.count, choices: SmallVec::new(), place: None, delayed: None };
             for (scan, scanned) in pod_set.scans.iter().zip(&mut scans) {
                 let Some((chosen, _)) = scanned.chosen else {
                     grant.choices.clear();

@@ -4,6 +4,8 @@ use smallvec::SmallVec;
 
 use super::{AttemptList, Mode, Reason};
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
+use crate::base::shared::Shared;
+use crate::objects::TopologyAssignment;
 
 /// What is asked for of each resource.
 pub type Requests = SmallVec<[(ResourceId, i64); 4]>;
@@ -45,6 +47,29 @@ pub struct PodSetAssignment {
     pub error: Option<String>,
     /// The flavors tried, in the order in which they were.
     pub attempts: AttemptList,
+    /// Where its pods go, if they are placed and there is a place.
+    pub place: Option<Shared<TopologyAssignment>>,
+    /// Does it get its place later, and has it got it?
+    pub delayed: Option<Delay>,
+}
+
+/// A place that is given later (rules/08 §11.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// It is not there yet.
+    Pending,
+    /// It is.
+    Ready,
+}
+
+impl Delay {
+    /// `delayedTopologyRequest`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Delay::Pending => "Pending",
+            Delay::Ready => "Ready",
+        }
+    }
 }
 
 /// What a pod set gets, without the way there.
@@ -56,6 +81,10 @@ pub(crate) struct Grant {
     pub count: i32,
     /// The flavor and the total of each resource that has one.
     pub choices: SmallVec<[(ResourceId, FlavorId, i64); 4]>,
+    /// See [`PodSetAssignment`].
+    pub place: Option<Shared<TopologyAssignment>>,
+    /// See [`PodSetAssignment`].
+    pub delayed: Option<Delay>,
 }
 
 impl PodSetAssignment {
@@ -63,7 +92,7 @@ impl PodSetAssignment {
     pub(super) fn grant(&self) -> Grant {
         let units = |resource| self.requests.iter().find(|request| request.0 == resource).map_or(0, |it| it.1);
         let choices = self.flavors.iter().map(|it| (it.resource, it.flavor, units(it.resource))).collect();
-        Grant { index: self.index, count: self.count, choices }
+        Grant { index: self.index, count: self.count, choices, place: self.place.clone(), delayed: self.delayed }
     }
 
     /// The worst mode of its flavors (rules/03 §3).

@@ -8,8 +8,9 @@ use super::{
     PreemptionMode, Reason, ReplacedPodSet, ResourceGroup, ResourceId, Tree, Usage, put,
 };
 use crate::base::ids::FlavorId;
-use crate::objects::{PodSet, selectors};
+use crate::objects::{PodSet, ResourceFlavor, selectors};
 use crate::pods::pod_requests;
+use crate::topology::request::Wish;
 
 /// What the scans for one group of pod sets have found so far.
 pub(super) struct Found<'a> {
@@ -229,13 +230,8 @@ pub(super) fn unsuitable<'a>(
     };
     for pod_set in pod_sets {
         if context.gate(Gate::TopologyAwareScheduling) {
-            let wants = requests_topology(pod_set);
-            let has = !object.topology_name.is_empty();
-            if wants && !has && requests_any(pod_set, covered, context) {
-                return Ok(Some(Reason::TopologyUnsupported(flavor)));
-            }
-            if !wants && has && !all_topology(context) {
-                return Ok(Some(Reason::TopologyOnly(flavor)));
+            if let Some(reason) = unplaceable(context, pod_set, (flavor, object), covered) {
+                return Ok(Some(reason));
             }
         }
         let spec = &pod_set.template.spec;
@@ -255,6 +251,27 @@ pub(super) fn unsuitable<'a>(
     Ok(None)
 }
 
+/// Why a flavor and a pod set do not go together where pods are placed on nodes (rules/08 §3).
+fn unplaceable(
+    context: &Context<'_>,
+    pod_set: &PodSet,
+    (flavor, object): (FlavorId, &ResourceFlavor),
+    covered: &[ResourceId],
+) -> Option<Reason> {
+    let is_placing = !object.topology_name.is_empty();
+    if !requests_topology(pod_set) {
+        return (is_placing && !all_topology(context)).then_some(Reason::TopologyOnly(flavor));
+    }
+    if !is_placing {
+        return requests_any(pod_set, covered, context).then_some(Reason::TopologyUnsupported(flavor));
+    }
+    let Some(levels) = context.sites.levels(flavor) else { return Some(Reason::TopologyUnknown(flavor)) };
+    let wish = Wish::new(pod_set.topology_request.as_deref(), false, levels);
+    let has = |key: &str| levels.iter().any(|level| level == key);
+    let has_all = wish.key.is_some_and(has) && wish.layers.iter().all(|layer| has(layer.0));
+    (!has_all).then_some(Reason::LevelUnknown(flavor))
+}
+
 /// All reasons, in the order of the flavors.
 fn in_order(attempts: &[Attempt], skips: Vec<(usize, Reason)>) -> Vec<Reason> {
     let mut skips = skips.into_iter().peekable();
@@ -271,10 +288,7 @@ fn in_order(attempts: &[Attempt], skips: Vec<(usize, Reason)>) -> Vec<Reason> {
 
 /// Does a pod set ask for topology-aware placement itself?
 pub(crate) fn requests_topology(pod_set: &PodSet) -> bool {
-    pod_set
-        .topology_request
-        .as_ref()
-        .is_some_and(|t| t.required.is_some() || t.preferred.is_some() || t.unconstrained.is_some() || t.sliced)
+    pod_set.topology_request.as_ref().is_some_and(|request| request.is_explicit())
 }
 
 /// Do the pods themselves, before any transformation, request one of these resources?
@@ -283,17 +297,9 @@ fn requests_any(pod_set: &PodSet, covered: &[ResourceId], context: &Context<'_>)
     covered.iter().any(|resource| own.contains_key(context.names.resource_text(*resource)))
 }
 
-/// Why a pod set that needs topology has none to be placed in: the ClusterQueue has no topology-aware flavor
-/// (rules/03 §3).
-pub(super) fn lacks_topology(context: &Context<'_>, pod_set: &PodSet) -> Option<String> {
-    let has_topology = |flavor: &FlavorId| {
-        let object = context.flavors.get(*flavor).and_then(Option::as_ref);
-        object.is_some_and(|f| !f.topology_name.is_empty())
-    };
-    let none_has = || !context.queue.groups.iter().flat_map(|g| &g.flavors).any(has_topology);
-    let wants = || requests_topology(pod_set) || all_topology(context);
-    (context.gate(Gate::TopologyAwareScheduling) && wants() && none_has())
-        .then(|| "workload requires Topology, but there is no TAS cache information".to_owned())
+/// Are the pods of a pod set placed on nodes (rules/08 §2.2)?
+pub(super) fn is_placed(context: &Context<'_>, pod_set: &PodSet) -> bool {
+    context.gate(Gate::TopologyAwareScheduling) && (requests_topology(pod_set) || all_topology(context))
 }
 
 /// Are all flavors of the ClusterQueue topology-aware, so that every workload uses topology (rules/03 §5 rule 2)?

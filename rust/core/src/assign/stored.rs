@@ -4,7 +4,8 @@ use super::*;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 
 stored!(struct Resume { tried, generation, cycle, shape });
-stored!(struct PodSetAssignment { index, count, requests, flavors, reasons, error, attempts });
+stored!(struct PodSetAssignment { index, count, requests, flavors, reasons, error, attempts, place, delayed });
+stored!(enum Delay { 0 = Pending, 1 = Ready });
 stored!(struct FlavorChoice { resource, flavor, pair, mode, level, tried_index });
 stored!(struct Attempt { flavor, mode, level, possibility, reasons, no_fit_reason });
 stored!(enum Mode { 0 = NoFit, 1 = Preempt, 2 = DeferredFit, 3 = Fit });
@@ -34,17 +35,16 @@ impl Stored for Assignment {
         self.usage.write_to(out);
         self.borrowing.write_to(out);
         self.no_fit_reason.write_to(out);
-        (self.mode() == Mode::DeferredFit).write_to(out);
+        self.mode().write_to(out);
+        self.is_whole().write_to(out);
     }
 
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
         let (pod_sets, usage, borrowing) = (Vec::read_from(from)?, Usage::read_from(from)?, u32::read_from(from)?);
         let no_fit_reason = NoFitReason::read_from(from)?;
-        let mut assignment = Assignment::new(pod_sets, usage, borrowing);
+        let (mode, is_whole) = (Mode::read_from(from)?, bool::read_from(from)?);
+        let mut assignment = Assignment::new(pod_sets, usage, borrowing).of_whole(is_whole).of_mode(mode);
         assignment.no_fit_reason = no_fit_reason;
-        if bool::read_from(from)? {
-            assignment.defer_fit();
-        }
         Ok(assignment)
     }
 }

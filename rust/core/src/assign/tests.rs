@@ -36,7 +36,7 @@ fn pod_set(requests_cpu: bool, topology: bool) -> PodSet {
     let resources = Resources { requests, ..Resources::default() };
     pod_set.template.spec.containers = vec![Container { resources, ..Container::default() }];
     pod_set.topology_request =
-        topology.then(|| TopologyRequest { required: Some("rack".to_owned()), ..TopologyRequest::default() });
+        topology.then(|| TopologyRequest { required: Some("rack".to_owned()), ..TopologyRequest::default() }.into());
     pod_set
 }
 
@@ -111,7 +111,7 @@ fn pod_sets_of_a_topology_group_are_assigned_as_one_and_the_next_only_if_they_fi
     let pods = |name: &str, group: Option<&str>, count| {
         let mut pods = PodSet { name: name.to_owned(), count, ..pod_set(true, false) };
         let pod_set_group_name = group.map(str::to_owned);
-        pods.topology_request = Some(TopologyRequest { pod_set_group_name, ..TopologyRequest::default() });
+        pods.topology_request = Some(TopologyRequest { pod_set_group_name, ..TopologyRequest::default() }.into());
         pods
     };
     let why = |set: &str, before: u32, count: u32| {
@@ -132,21 +132,6 @@ fn pod_sets_of_a_topology_group_are_assigned_as_one_and_the_next_only_if_they_fi
         [why("a", 0, 10), why("b", 0, 10)].join("; "),
         "who comes after a group that does not fit is not looked at"
     );
-}
-
-#[test]
-fn each_way_to_ask_for_topology_counts() {
-    let topology = |set: fn(&mut TopologyRequest)| {
-        let mut request = TopologyRequest::default();
-        set(&mut request);
-        PodSet { topology_request: Some(request), ..PodSet::default() }
-    };
-    assert!(!super::requests_topology(&PodSet::default()));
-    assert!(!super::requests_topology(&topology(|_| ())));
-    assert!(super::requests_topology(&topology(|it| it.required = Some("rack".to_owned()))));
-    assert!(super::requests_topology(&topology(|it| it.preferred = Some("rack".to_owned()))));
-    assert!(super::requests_topology(&topology(|it| it.unconstrained = Some(true))));
-    assert!(super::requests_topology(&topology(|it| it.sliced = true)));
 }
 
 #[test]

@@ -41,12 +41,14 @@ pub enum Kind {
     RuntimeClass,
     ResourceClaimTemplate,
     DeviceClass,
+    Node,
+    Pod,
     Workload,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 15] = [
         Kind::Namespace,
         Kind::ResourceFlavor,
         Kind::Topology,
@@ -59,6 +61,8 @@ impl Kind {
         Kind::RuntimeClass,
         Kind::ResourceClaimTemplate,
         Kind::DeviceClass,
+        Kind::Node,
+        Kind::Pod,
         Kind::Workload,
     ];
 
@@ -77,6 +81,8 @@ impl Kind {
             Kind::RuntimeClass => "RuntimeClass",
             Kind::ResourceClaimTemplate => "ResourceClaimTemplate",
             Kind::DeviceClass => "DeviceClass",
+            Kind::Node => "Node",
+            Kind::Pod => "Pod",
             Kind::Workload => "Workload",
         }
     }
@@ -136,6 +142,8 @@ impl Engine {
             Kind::RuntimeClass => state.remove_runtime_class(name),
             Kind::ResourceClaimTemplate => state.remove_claim_template(namespace, name),
             Kind::DeviceClass => state.remove_device_class(name),
+            Kind::Node => state.remove_node(name).is_some(),
+            Kind::Pod => state.remove_pod(namespace, name).is_some(),
         };
         self.settle();
         found
@@ -240,7 +248,7 @@ impl Engine {
     pub fn has_heads(&self) -> bool {
         let state = &self.state;
         let waits = state.waiting.iter().any(|&(_, queue)| state.queues[queue].is_active());
-        waits || !state.flush_requests.is_empty()
+        waits || !state.flush_requests.is_empty() || state.has_second_pass()
     }
 
     /// Where a workload stands.
@@ -256,13 +264,13 @@ fn rank(object: &Object) -> u8 {
             1
         }
         Object::WorkloadPriorityClass(_) | Object::PriorityClass(_) => 2,
-        Object::Topology(_) => 3,
+        Object::Topology(_) | Object::Node(_) => 3,
         Object::ResourceFlavor(_) => 4,
         Object::AdmissionCheck(_) => 5,
         Object::Cohort(_) => 6,
         Object::ClusterQueue(_) => 7,
         Object::LocalQueue(_) => 8,
-        Object::Workload(_) => 9,
+        Object::Workload(_) | Object::Pod(_) => 9,
         Object::Other { .. } => 10,
     }
 }

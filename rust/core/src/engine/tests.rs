@@ -197,7 +197,7 @@ fn pod_sets_of_one_group_get_one_flavor_for_the_sum_of_what_they_ask_for() {
         });
         let mut both = workload("both", "6");
         let topology = TopologyRequest { pod_set_group_name: group.map(str::to_owned), ..TopologyRequest::default() };
-        both.pod_sets[0].topology_request = Some(topology);
+        both.pod_sets[0].topology_request = Some(topology.into());
         let second = PodSet { name: "second".to_owned(), ..both.pod_sets[0].clone() };
         both.pod_sets.push(second);
         world.submit(both);

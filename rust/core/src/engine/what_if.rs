@@ -115,7 +115,7 @@ impl State {
     fn consider_as_head(&mut self, id: WorkloadId, queue: QueueId, answer: &mut WhatIf) {
         let pending = &self.queues[queue].pending;
         answer.n_ahead = pending.n_before(&pending.key(&self.item(id)));
-        let Round { mut entries, not_nominated: mut refused, mut cycle, .. } = self.nominate(vec![(queue, id)]);
+        let Round { mut entries, not_nominated: mut refused, mut cycle, .. } = self.nominate(vec![(queue, id, None)]);
         if let Some(entry) = entries.first_mut() {
             self.process(entry, &mut cycle);
         }

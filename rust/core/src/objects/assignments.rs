@@ -4,9 +4,28 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-use crate::objects::PodSetAssignment;
+use super::kinds::{ResourceList, StringMap};
+use super::topology::TopologyAssignment;
+use crate::base::shared::Shared;
 
 type Make = Box<dyn FnOnce() -> Vec<PodSetAssignment> + Send + Sync>;
+
+/// One entry of `status.admission.podSetAssignments`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodSetAssignment {
+    /// Name of the pod set.
+    pub name: String,
+    /// Resource to flavor.
+    pub flavors: StringMap,
+    /// Resource to the total of the pod set.
+    pub resource_usage: ResourceList,
+    /// Absent: the count of the spec.
+    pub count: Option<i32>,
+    /// Where its pods go.
+    pub topology_assignment: Option<Shared<TopologyAssignment>>,
+    /// `delayedTopologyRequest`: `Pending` or `Ready`; empty when absent.
+    pub delayed_topology_request: String,
+}
 
 /// What pod sets were assigned. Copies share it.
 #[derive(Clone)]
@@ -14,18 +33,25 @@ pub struct PodSetAssignments(Arc<Assignments>);
 
 struct Assignments {
     waits_for_topology: bool,
+    is_placed: bool,
     list: LazyLock<Vec<PodSetAssignment>, Make>,
 }
 
 impl PodSetAssignments {
-    /// Assignments that `make` words, none of which waits for its topology.
+    /// Assignments that `make` words, none of which is placed or waits for it.
     pub(crate) fn when_read(make: impl FnOnce() -> Vec<PodSetAssignment> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Assignments { waits_for_topology: false, list: LazyLock::new(Box::new(make)) }))
+        let list = LazyLock::new(Box::new(make) as Make);
+        Self(Arc::new(Assignments { waits_for_topology: false, is_placed: false, list }))
     }
 
     /// Does one of them wait for its delayed topology assignment?
     pub(crate) fn wait_for_topology(&self) -> bool {
         self.0.waits_for_topology
+    }
+
+    /// Has one of them a topology assignment?
+    pub(crate) fn are_placed(&self) -> bool {
+        self.0.is_placed
     }
 
     /// Is there another copy?
@@ -43,9 +69,10 @@ impl PodSetAssignments {
 impl From<Vec<PodSetAssignment>> for PodSetAssignments {
     fn from(list: Vec<PodSetAssignment>) -> Self {
         let waits =
-            |it: &PodSetAssignment| it.topology_assignment.is_empty() && it.delayed_topology_request == "Pending";
+            |it: &PodSetAssignment| it.topology_assignment.is_none() && it.delayed_topology_request == "Pending";
         let waits_for_topology = list.iter().any(waits);
-        Self(Arc::new(Assignments { waits_for_topology, list: LazyLock::new(Box::new(|| list)) }))
+        let is_placed = list.iter().any(|it| it.topology_assignment.is_some());
+        Self(Arc::new(Assignments { waits_for_topology, is_placed, list: LazyLock::new(Box::new(|| list)) }))
     }
 }
 

@@ -103,11 +103,11 @@ pub struct Toleration {
     pub toleration_seconds: Option<i64>,
 }
 
-/// `Topology`: read so that its absence can be reported.
+/// `Topology` (rules/08 §1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     pub meta: Meta,
-    /// `spec.levels[].nodeLabel`.
+    /// `spec.levels[].nodeLabel`, the widest level first.
     pub levels: Vec<String>,
 }
 
@@ -372,10 +372,18 @@ pub struct Requirement {
     pub values: Vec<String>,
 }
 
-/// One term of a required node affinity.
+/// One term of a node affinity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeSelectorTerm {
     pub match_expressions: Vec<Requirement>,
-    /// Are there `matchFields`? They are never evaluated (rules/03 §5).
-    pub has_match_fields: bool,
+    /// Never evaluated against flavors (rules/03 §5), against nodes they are (rules/08 §4.7).
+    pub match_fields: Vec<Requirement>,
+}
+
+/// One term of a preferred node affinity.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PreferredTerm {
+    pub weight: i32,
+    /// `preference`.
+    pub term: NodeSelectorTerm,
 }

@@ -169,6 +169,12 @@ pub enum Reason {
     NotAllowed(FlavorId),
     /// The pod set asks for topology, the flavor has none.
     TopologyUnsupported(FlavorId),
+    /// The same, and the nodes of the flavor are not known yet.
+    TopologyUnknown(FlavorId),
+    /// The flavor's topology has no such level.
+    LevelUnknown(FlavorId),
+    /// There is no place on the nodes of the chosen flavor.
+    NoPlace(Box<String>),
     /// The flavor places with topology only, the pod set does not ask for it.
     TopologyOnly(FlavorId),
     /// A taint of the flavor is not tolerated.

@@ -10,20 +10,24 @@ pub mod conditions;
 pub mod config;
 mod kinds;
 pub mod message;
+mod nodes;
 mod pod_set;
 pub mod priority;
 pub mod resource_names;
 pub(crate) mod selectors;
 pub(crate) mod slices;
 mod stored;
+mod topology;
 pub mod variants;
 mod workload;
 mod workload_meta;
 
-pub use assignments::PodSetAssignments;
+pub use assignments::{PodSetAssignment, PodSetAssignments};
 pub use conditions::{Condition, ConditionStatus, Conditions};
 pub use kinds::*;
+pub use nodes::*;
 pub use pod_set::*;
+pub use topology::*;
 pub use workload::*;
 pub use workload_meta::*;
 
@@ -44,6 +48,8 @@ pub enum Object {
     RuntimeClass(RuntimeClass),
     ResourceClaimTemplate(ResourceClaimTemplate),
     DeviceClass(DeviceClass),
+    Node(Node),
+    Pod(Box<Pod>),
     Workload(Box<Workload>),
     /// Kinds that are read and validated, and that the scheduler itself does not look at.
     Other {
@@ -59,6 +65,4 @@ pub enum OtherKind {
     ProvisioningRequestConfig,
     MultiKueueConfig,
     MultiKueueCluster,
-    Node,
-    Pod,
 }

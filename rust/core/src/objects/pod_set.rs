@@ -2,7 +2,8 @@
 
 #![allow(missing_docs)]
 
-use super::kinds::{NodeSelectorTerm, ResourceList, StringMap, Toleration};
+use super::kinds::{NodeSelectorTerm, PreferredTerm, ResourceList, StringMap, Toleration};
+use super::topology::TopologyRequest;
 
 /// One pod set of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -11,20 +12,8 @@ pub struct PodSet {
     pub count: i32,
     pub min_count: Option<i32>,
     pub template: PodTemplate,
-    pub topology_request: Option<TopologyRequest>,
-}
-
-/// `podSets[].topologyRequest`: what tells whether topology is asked for; the rest enters as text.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct TopologyRequest {
-    pub required: Option<String>,
-    pub preferred: Option<String>,
-    pub unconstrained: Option<bool>,
-    pub pod_set_group_name: Option<String>,
-    /// Is a slice layer asked for (`podSetSliceRequiredTopology`, `...Constraints`)?
-    pub sliced: bool,
-    /// The whole request as compact JSON with sorted keys, for equality.
-    pub text: String,
+    /// Boxed, as few have one.
+    pub topology_request: Option<Box<TopologyRequest>>,
 }
 
 /// `podSets[].template`.
@@ -43,6 +32,8 @@ pub struct PodSpec {
     pub node_selector: StringMap,
     /// `affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`.
     pub required_node_affinity: Option<Vec<NodeSelectorTerm>>,
+    /// `affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution`.
+    pub preferred_node_affinity: Vec<PreferredTerm>,
     pub tolerations: Vec<Toleration>,
     pub runtime_class_name: Option<String>,
     pub priority_class_name: String,

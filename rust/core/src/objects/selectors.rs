@@ -28,6 +28,19 @@ fn requirement_matches(requirement: &Requirement, labels: &StringMap) -> Option<
     }
 }
 
+/// Does a term of a node affinity match a node? One that says nothing matches nothing.
+pub fn term_matches(term: &NodeSelectorTerm, labels: &StringMap, name: &str) -> bool {
+    let says_something = !(term.match_expressions.is_empty() && term.match_fields.is_empty());
+    let field_matches = |it: &Requirement| match (it.key.as_str(), it.operator.as_str(), &it.values[..]) {
+        ("metadata.name", "In", [only]) => only == name,
+        ("metadata.name", "NotIn", [only]) => only != name,
+        _ => false,
+    };
+    says_something
+        && term.match_expressions.iter().all(|it| requirement_matches(it, labels) == Some(true))
+        && term.match_fields.iter().all(field_matches)
+}
+
 /// Is a taint tolerated by one of these tolerations (rules/03 §5 rule 3)?
 pub fn tolerated<'a>(taint: &Taint, tolerations: impl IntoIterator<Item = &'a Toleration>) -> bool {
     tolerations.into_iter().any(|t| {
@@ -139,7 +152,7 @@ mod tests {
             required_node_affinity: terms.map(|terms| {
                 terms
                     .into_iter()
-                    .map(|match_expressions| NodeSelectorTerm { match_expressions, has_match_fields: false })
+                    .map(|match_expressions| NodeSelectorTerm { match_expressions, ..NodeSelectorTerm::default() })
                     .collect()
             }),
             ..PodSpec::default()

@@ -94,15 +94,42 @@ stored!(struct OwnerReference { api_version, kind, name, uid, controller });
 stored!(struct PriorityClassRef { group, kind, name });
 stored!(struct PodSet { name, count, min_count, template, topology_request });
 stored!(struct PodTemplate { labels, annotations, spec });
-stored!(struct TopologyRequest { required, preferred, unconstrained, pod_set_group_name, sliced, text });
+stored!(struct TopologyRequest {
+    required, preferred, unconstrained, pod_index_label, sub_group_index_label, sub_group_count, pod_set_group_name,
+    slice_required_topology, slice_size, constraints,
+});
+stored!(struct SliceConstraint { topology, size });
+stored!(struct TopologyAssignment { levels, domains });
+stored!(struct TopologyDomain { values, count });
+
+impl Stored for Arc<Topology> {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        (**self).write_to(out);
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        Topology::read_from(from).map(Arc::new)
+    }
+}
+
+impl Stored for Shared<TopologyAssignment> {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        (**self).write_to(out);
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        TopologyAssignment::read_from(from).map(Shared::from)
+    }
+}
 stored!(struct PodSpec {
-    init_containers, containers, node_selector, required_node_affinity, tolerations, runtime_class_name,
+    init_containers, containers, node_selector, required_node_affinity, preferred_node_affinity, tolerations, runtime_class_name,
     priority_class_name, priority, overhead, resources, resource_claims, opaque,
 });
 stored!(struct PodResourceClaim { claim_name, template_name });
 stored!(struct Container { name, resources, sidecar, ports });
 stored!(struct Resources { requests, limits });
-stored!(struct NodeSelectorTerm { match_expressions, has_match_fields });
+stored!(struct NodeSelectorTerm { match_expressions, match_fields });
+stored!(struct PreferredTerm { weight, term });
 stored!(struct Requirement { key, operator, values });
 stored!(struct Toleration { key, operator, value, effect, toleration_seconds });
 
@@ -123,7 +150,9 @@ stored!(struct RequeueState { count, requeue_at });
 stored!(struct ReclaimablePod { name, count });
 stored!(struct AdmissionCheckState {
     name, state, message, last_transition, requeue_after_seconds, retry_count, pod_set_updates,
+    updates,
 });
+stored!(struct PodSetUpdate { name, labels, annotations, node_selector, tolerations });
 stored!(enum CheckState { 0 = Pending, 1 = Ready, 2 = Retry, 3 = Rejected });
 stored!(struct EvictionCount { reason, underlying_cause, count });
 stored!(struct PreemptionGateState { name, position, last_transition });
@@ -146,6 +175,9 @@ stored!(enum Reason {
     9 = Insufficient { fr, missing },
     10 = ReplacedSliceFlavor(flavor, other),
     11 = ResourceNotProvided(flavor, resource),
+    12 = TopologyUnknown(flavor),
+    13 = LevelUnknown(flavor),
+    14 = NoPlace(why),
 });
 stored!(struct ConsideredFlavor { flavor, mode, possibility, level, reasons });
 stored!(struct Path { queue, cohorts });
@@ -206,3 +238,8 @@ stored!(struct Transformation { replace, multiply_by, outputs });
 stored!(struct DeviceClassMapping { name, device_class_names, sources });
 stored!(struct DeviceSource { kind, name, driver, device_selector });
 stored!(enum DeviceSourceKind { 0 = Counter, 1 = Capacity });
+
+// Nodes and pods.
+stored!(struct Node { meta, unschedulable, taints, ready, allocatable, condition_statuses });
+stored!(struct NodeReady { status, since });
+stored!(struct Pod { meta, node_name, phase, scheduling_gates, spec });

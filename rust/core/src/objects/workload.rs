@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use super::assignments::PodSetAssignments;
-use super::kinds::{ResourceList, StringMap, Time};
+use super::kinds::{ResourceList, StringMap, Time, Toleration};
 use super::pod_set::PodSet;
 use super::workload_meta::{MetaDetails, WorkloadMeta};
 use crate::base::shared::Shared;
@@ -97,22 +97,6 @@ pub struct Admission {
     pub pod_set_assignments: PodSetAssignments,
 }
 
-/// One entry of `status.admission.podSetAssignments`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PodSetAssignment {
-    pub name: String,
-    /// Resource to flavor.
-    pub flavors: StringMap,
-    /// Resource to the total of the pod set.
-    pub resource_usage: ResourceList,
-    /// Absent: the count of the spec.
-    pub count: Option<i32>,
-    /// `topologyAssignment` as compact JSON, passed through; empty when absent.
-    pub topology_assignment: String,
-    /// `delayedTopologyRequest`: `Pending` or `Ready`; empty when absent.
-    pub delayed_topology_request: String,
-}
-
 /// `status.requeueState`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequeueState {
@@ -138,6 +122,19 @@ pub struct AdmissionCheckState {
     pub retry_count: Option<i32>,
     /// `podSetUpdates` as compact JSON, passed through; empty when absent.
     pub pod_set_updates: String,
+    /// What they say of nodes.
+    pub updates: Vec<PodSetUpdate>,
+}
+
+/// What an admission check that is Ready adds to the pods of a pod set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodSetUpdate {
+    /// Name of the pod set.
+    pub name: String,
+    pub labels: StringMap,
+    pub annotations: StringMap,
+    pub node_selector: StringMap,
+    pub tolerations: Vec<Toleration>,
 }
 
 /// `state` of an admission check.

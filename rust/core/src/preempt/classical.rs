@@ -64,7 +64,7 @@ pub(super) fn find_targets(
         let mut removed = Vec::new();
         let fits = search.attempt(tree, allow_borrowing, &mut removed);
         if fits {
-            minimise(tree, preemptor, demand, allow_borrowing, &mut removed);
+            minimise(world, tree, preemptor, demand, allow_borrowing, &mut removed);
         }
         let targets = targets_of(&removed);
         restore(world, tree, mark, &targets);
@@ -239,7 +239,7 @@ impl<'a> Search<'a> {
                         continue;
                     }
                     shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
-                    if shortage.is_none() {
+                    if shortage.is_none() && self.world.has_place(removed) {
                         return true;
                     }
                 }

@@ -44,7 +44,7 @@ pub(super) fn find_targets(
     let mut removed = search.removed;
     take_out(tree, preemptor, demand);
     if fits {
-        minimise(tree, preemptor, demand, true, &mut removed);
+        minimise(world, tree, preemptor, demand, true, &mut removed);
     }
     let targets = targets_of(&removed);
     restore(world, tree, mark, &targets);
@@ -151,7 +151,7 @@ impl<'a> Search<'a> {
     fn preempt(&mut self, tree: &mut Tree, victim: &Victim<'a>, reason: &'static str) -> Outcome {
         let removed = victim.take_out(self.world, tree, reason);
         self.removed.push(removed);
-        if self.fits(tree) {
+        if self.fits(tree) && self.world.has_place(&self.removed) {
             FITS
         } else if self.removed.len() == self.patience && self.is_hopeless(tree) {
             HOPELESS

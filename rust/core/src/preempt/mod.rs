@@ -45,9 +45,21 @@ pub struct World<'a> {
     pub names: &'a Names,
     /// Configuration.
     pub config: &'a Config,
+    /// Has the preemptor to be placed, too?
+    pub placing: Option<&'a dyn Placing>,
+}
+
+/// Whether the preemptor has a place on nodes once others are gone (rules/08 §11.6).
+pub trait Placing {
+    /// Is there a place for all of its pods without these?
+    fn has_place_without(&self, gone: &[Target]) -> bool;
 }
 
 impl World<'_> {
+    fn has_place(&self, removed: &[Removed<'_>]) -> bool {
+        self.placing.is_none_or(|placing| placing.has_place_without(&targets_of(removed)))
+    }
+
     fn queue_at(&self, node: NodeId) -> Option<QueueId> {
         match self.owners[node] {
             Some(Owner::Queue(queue)) => Some(queue),
@@ -279,6 +291,7 @@ fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, 
 /// Drops the targets that are not needed, last added first; a dropped one leaves its place to the last of the list
 /// (rules/04 §4.5). The tree has all targets removed before and those that stay after.
 fn minimise(
+    world: &World<'_>,
     tree: &mut Tree,
     preemptor: &Preemptor,
     demand: &Demand,
@@ -288,16 +301,24 @@ fn minimise(
     // Where so much is needed, more is needed, too: what others leave only becomes less.
     let mut needed: FxHashMap<Row, &[(FlavorResourceId, Amount)]> = FxHashMap::default();
     for i in (0..removed.len().saturating_sub(1)).rev() {
-        let Removed { row, usage, .. } = removed[i];
+        let last = removed[i];
+        let Removed { row, usage, .. } = last;
         if needed.get(&row).is_some_and(|least| is_at_least(usage, least)) && !tree.may_saturate() {
             continue;
         }
         tree.add_all(row, usage);
-        if demand.fits(tree, preemptor.row, allow_borrowing) {
-            removed.swap_remove(i);
-        } else {
+        if !demand.fits(tree, preemptor.row, allow_borrowing) {
             tree.remove_all(row, usage);
             needed.insert(row, usage);
+            continue;
+        }
+        let n_before = removed.len();
+        removed.swap_remove(i);
+        if !world.has_place(removed) {
+            // Back to where it was; the one that took its place goes to the end again.
+            removed.push(last);
+            removed.swap(i, n_before - 1);
+            tree.remove_all(row, usage);
         }
     }
 }
@@ -338,6 +359,12 @@ impl<'a> Simulation<'a> {
                 found
             }
         }
+    }
+
+    /// The same where the preemptor has to be placed, too.
+    pub fn targets_with_place(&self, tree: &mut Tree, demand: &Demand, placing: &dyn Placing) -> Vec<Target> {
+        let world = World { placing: Some(placing), ..self.world };
+        find_targets(&world, tree, &self.preemptor, demand)
     }
 }
 

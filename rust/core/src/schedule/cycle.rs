@@ -10,6 +10,7 @@ use crate::schedule::round::{Cycle, Fitting, Progress, Round};
 use crate::schedule::waiting::Waiting;
 use crate::state::State;
 use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::status::messages;
 
 impl State {
     /// Runs one cycle at `now`. Without any head nothing happens, and the cycle does not count.
@@ -22,19 +23,22 @@ impl State {
             Some(cycle) => self.go_on(cycle, waiting, now),
             None => self.begin_cycle(waiting, now),
         };
+        self.put_copies_away();
         self.note_all_left();
         decision
     }
 
     fn begin_cycle(&mut self, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         let unparked = self.settle_before_cycle();
-        let heads = self.heads();
+        let mut decision = Decision { unparked, ..Decision::default() };
+        let heads = self.heads(&mut decision);
         if heads.is_empty() {
-            return Decision { unparked, ..Decision::default() };
+            return decision;
         }
         self.cycle += 1;
         let mut round = self.nominate(heads);
         round.cycle.decision.unparked = unparked;
+        round.cycle.decision.events.splice(..0, decision.events);
         self.order(&mut round);
         if let Progress::Waits { entry, slice } = self.process_entries(&mut round) {
             return self.wait(round, entry, slice, waiting, now);
@@ -52,13 +56,22 @@ impl State {
         self.deliver_writes();
         let unparked = self.flush();
         self.forest.flush(&self.names);
+        self.settle_sites();
         unparked
     }
 
-    /// Pops the head of every active ClusterQueue, in the order of their names (rules/05 §3).
-    fn heads(&mut self) -> Vec<(QueueId, WorkloadId)> {
+    /// Who comes for a second pass, and the head of every active ClusterQueue in the order of their names (rules/05 §3).
+    fn heads(&mut self, decision: &mut Decision) -> Vec<(QueueId, WorkloadId, Option<u32>)> {
         let waiting: Vec<QueueId> = self.waiting.iter().map(|(_, queue)| *queue).collect();
         let mut heads = Vec::with_capacity(waiting.len());
+        for (queue, workload, iteration) in self.take_second_passes() {
+            if self.queues[queue].node.is_some() {
+                heads.push((queue, workload, Some(iteration)));
+            } else {
+                let message = messages::queue_not_found(&self.names.queues[queue]).into();
+                self.fail_second_pass(workload, iteration, message, decision);
+            }
+        }
         for queue in waiting {
             if !self.queues[queue].is_active() {
                 continue;
@@ -71,7 +84,7 @@ impl State {
             if let Some(workload) = queues[queue].pending.pop(places, usage) {
                 let record = self.workloads.get_mut(workload);
                 record.evaluated_generation = record.workload.meta.generation;
-                heads.push((queue, workload));
+                heads.push((queue, workload, None));
             }
         }
         heads
@@ -83,7 +96,16 @@ impl State {
         if self.config.fair_sharing.is_none() {
             sort_classical(&mut round.entries, self.config.gates);
         }
-        round.left = Sorted::from_sorted((0..round.entries.len()).collect());
+        let mut left: Vec<usize> = (0..round.entries.len()).collect();
+        if self.config.fair_sharing.is_some() {
+            // Of several heads of one ClusterQueue the last one stands for it; the others have come in vain.
+            let queue_of = |at: &usize| round.entries[*at].queue;
+            let is_last = |at: &usize| !round.entries[at + 1..].iter().any(|later| later.queue == queue_of(at));
+            if round.entries.iter().any(|entry| entry.second_pass.is_some()) {
+                left.retain(is_last);
+            }
+        }
+        round.left = Sorted::from_sorted(left);
     }
 
     /// Decides on the entries that are left, one by one, in the order of the configured algorithm.
@@ -109,6 +131,7 @@ impl State {
         for (tree, mark) in std::mem::take(&mut cycle.marks) {
             self.forest.tree_mut(tree).rollback(mark);
         }
+        self.sites.rollback_all();
         self.show_victims(&cycle.victims);
     }
 
@@ -127,6 +150,9 @@ impl State {
         for (target, preemptor, queue) in std::mem::take(&mut cycle.preemptions) {
             self.write_preemption(target, preemptor, queue, now, &mut cycle.decision);
         }
+        for (workload, why) in std::mem::take(&mut cycle.evictions) {
+            self.evict_from_failed_nodes(workload, why, now, &mut cycle.decision);
+        }
         for (from, to) in std::mem::take(&mut cycle.migrations) {
             self.write_migration(from, to, now, &mut cycle.decision);
         }
@@ -136,7 +162,8 @@ impl State {
     pub(crate) fn requeue_entries(&mut self, round: Round, now: Time) -> Decision {
         let Round { entries, not_nominated, mut cycle, .. } = round;
         for entry in entries.into_iter().chain(not_nominated) {
-            if entry.status != EntryStatus::Assumed && !entry.is_gone {
+            let is_done = matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted);
+            if !is_done && !entry.is_gone {
                 self.requeue(entry, now, &mut cycle.decision);
             }
         }

@@ -19,6 +19,10 @@ pub struct Decision {
     pub cycle: u64,
     /// Workloads that got quota, in the order in which they were decided on.
     pub admissions: Vec<Admitted>,
+    /// Workloads with quota that got a place on nodes: one that was put off, or one instead of a failed host.
+    pub placed: Vec<Admitted>,
+    /// Workloads that lose their quota, as there is no place instead of a failed host.
+    pub evictions: Vec<Evicted>,
     /// What they got, by ids: pod set by pod set, resource by resource.
     pub flavors: Vec<AssignedFlavor>,
     /// Workloads that are preempted: marked, with their quota until they have stopped.
@@ -58,6 +62,8 @@ impl Decision {
     /// Adds what the same cycle decided after it had waited.
     pub(crate) fn go_on(&mut self, rest: Decision) {
         let Decision { admissions, flavors, preemptions, replaced, pending, parked, events, undecided, .. } = rest;
+        self.placed.extend(rest.placed);
+        self.evictions.extend(rest.evictions);
         let n_before = index(self.admissions.len());
         self.admissions.extend(admissions);
         let behind = |it: AssignedFlavor| AssignedFlavor { admission: it.admission + n_before, ..it };
@@ -80,11 +86,16 @@ impl Decision {
         self.waits_for_pods = rest.waits_for_pods;
     }
 
+    /// Did a workload get quota or a place, or is it to lose them?
+    pub fn has_decided(&self) -> bool {
+        let Self { admissions, placed, preemptions, evictions, .. } = self;
+        !(admissions.is_empty() && placed.is_empty() && preemptions.is_empty() && evictions.is_empty())
+    }
+
     /// Did the cycle change anything but messages: a reservation, a preemption, or the contents of a heap or of what is parked?
     pub fn has_changed_something(&self) -> bool {
         self.unparked > 0
-            || !self.admissions.is_empty()
-            || !self.preemptions.is_empty()
+            || self.has_decided()
             || !self.parked.is_empty()
             || self.pending.iter().any(|kept| kept.parked)
     }
@@ -105,6 +116,23 @@ pub struct Admitted {
     pub is_admitted: bool,
     /// When: the time of the cycle, or later if that waited.
     pub at: Time,
+}
+
+/// A workload that is evicted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evicted {
+    /// The workload.
+    pub key: Key,
+    /// Its slot.
+    pub workload: WorkloadId,
+    /// Reason of its condition Evicted.
+    pub reason: &'static str,
+    /// Kueue's message.
+    pub message: Message,
+    /// Was it Evicted before, and has its condition been written anew?
+    pub again: bool,
+    /// What its event SecondPassFailed says if this can't be written.
+    pub unwritten: Message,
 }
 
 /// What a pod set got of one resource.

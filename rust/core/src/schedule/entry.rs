@@ -13,6 +13,7 @@ use crate::quota::forest::{NodeId, TreeId};
 use crate::quota::tree::Row;
 use crate::state::verdicts::Verdict;
 use crate::status::{messages, reasons};
+use crate::topology::sites::Stand;
 use crate::workloads::charge::Target;
 
 /// What became of an entry so far.
@@ -29,6 +30,8 @@ pub enum EntryStatus {
     PreemptionGated,
     /// Quota is reserved.
     Assumed,
+    /// It loses its quota: there is no place instead of one that has failed.
+    Evicted,
 }
 
 /// A head of a cycle.
@@ -48,6 +51,8 @@ pub struct Entry {
     pub assignment: Option<Arc<Assignment>>,
     /// The workloads that it would preempt.
     pub targets: Vec<Target>,
+    /// What its assignment takes of nodes beyond what it has.
+    pub stands: Vec<Stand>,
     /// Its shape when it was nominated.
     pub shape: Option<ShapeId>,
     /// `AllocatableResourceGeneration` of its ClusterQueue when it was nominated.
@@ -70,6 +75,8 @@ pub struct Entry {
     pub is_homeless: bool,
     /// Does it hold quota already (second pass)?
     pub has_reservation: bool,
+    /// How often it came for a second pass; `None`: it is the head of its queue.
+    pub second_pass: Option<u32>,
     /// Does it wait for its own preemptions?
     pub is_preemptor: bool,
     /// Effective priority.
@@ -124,9 +131,10 @@ impl Entry {
         self.silent = true;
     }
 
-    /// It takes part, with these flavors and targets.
-    pub(crate) fn nominate(&mut self, verdict: Verdict) {
+    /// It takes part, with these flavors and targets, and this much of nodes.
+    pub(crate) fn nominate(&mut self, verdict: Verdict, stands: Vec<Stand>) {
         let Verdict { assignment, targets, message } = verdict;
+        self.stands = stands;
         self.assignment = Some(assignment);
         self.targets = targets;
         self.message = message;
@@ -188,6 +196,11 @@ impl Entry {
     /// Step 12: it has quota.
     pub(crate) fn assume(&mut self) {
         self.status = EntryStatus::Assumed;
+    }
+
+    /// There is no place instead of one that has failed (rules/08 §11.7).
+    pub(crate) fn evict(&mut self) {
+        self.status = EntryStatus::Evicted;
     }
 
     /// It would have quota, and it or its ClusterQueue went while the cycle waited.

@@ -6,6 +6,7 @@ pub(crate) mod entry;
 pub(crate) mod nominate;
 mod order;
 pub(crate) mod outcome;
+pub(crate) mod placing;
 mod process;
 pub(crate) mod round;
 pub(crate) mod slices;

@@ -1,5 +1,6 @@
 //! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::assign::plan::Plan;
@@ -18,11 +19,11 @@ use crate::queue::{RequeueReason, queue_order_timestamp};
 use crate::quota::tree::Tree;
 use crate::schedule::decision::Undecided;
 use crate::schedule::entry::{Entry, EntryStatus, Obstacle};
+use crate::schedule::placing::{Placer, ScoredByFlavor};
 use crate::schedule::round::{Cycle, Round};
 use crate::schedule::tournament::Tournament;
 use crate::schedule::victims::Victims;
 use crate::state::State;
-use crate::state::apply::asks_for_topology;
 use crate::state::records::QueueRecord;
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::stage::has_quota_reservation;
@@ -31,20 +32,20 @@ use crate::workloads::charge::Target;
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
-    pub(crate) fn nominate(&mut self, heads: Vec<(QueueId, WorkloadId)>) -> Round {
+    pub(crate) fn nominate(&mut self, heads: Vec<(QueueId, WorkloadId, Option<u32>)>) -> Round {
         let mut cycle = Cycle::default();
         let mut entries = Vec::with_capacity(heads.len());
         let mut not_nominated = Vec::new();
         // Nearly every head has an event.
         cycle.decision.events.reserve(heads.len());
-        for (queue, workload) in heads {
-            let mut entry = self.entry(queue, workload);
+        for (queue, workload, second_pass) in heads {
+            let mut entry = Entry { second_pass, ..self.entry(queue, workload) };
             match self.obstacle(&entry) {
                 Some(obstacle) => {
                     entry.refuse(obstacle);
                     not_nominated.push(entry);
                 }
-                None => match self.undecided(queue, workload) {
+                None => match self.undecided(workload) {
                     Some(undecided) => {
                         entry.leave_undecided();
                         cycle.decision.undecided.push(undecided);
@@ -53,7 +54,8 @@ impl State {
                     None => {
                         cycle.mark(&mut self.forest, entry.tree);
                         let verdict = self.verdict(&entry, &mut cycle);
-                        entry.nominate(verdict);
+                        let stands = self.net_stands(workload, &verdict.assignment);
+                        entry.nominate(verdict, stands);
                         entries.push(entry);
                     }
                 },
@@ -75,6 +77,7 @@ impl State {
             row,
             assignment: None,
             targets: Vec::new(),
+            stands: Vec::new(),
             shape: record.shape,
             generation: self.forest.generation(node),
             starts_over: false,
@@ -86,6 +89,7 @@ impl State {
             is_gone: false,
             is_homeless: false,
             has_reservation: has_quota_reservation(&record.workload),
+            second_pass: None,
             is_preemptor: self.queues[queue].pending.is_preemptor(workload, record.workload.meta.generation),
             priority: effective_priority(&record.workload, gates),
             time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
@@ -100,7 +104,7 @@ impl State {
     /// What a search for workloads to preempt reads.
     pub fn world(&self) -> World<'_> {
         let Self { forest, owners, queues, local_queues, workloads, names, config, .. } = self;
-        World { forest, owners, queues, local_queues, workloads, names, config }
+        World { forest, owners, queues, local_queues, workloads, names, config, placing: None }
     }
 
     /// Why a head is not nominated (rules/05 §6.1 rows a to g).
@@ -111,7 +115,8 @@ impl State {
         if has_retry_or_rejected_checks(workload) {
             return obstacle(reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.into());
         }
-        if self.forest.has_cycle(entry.node) {
+        let is_inactive = entry.second_pass.is_some() && !self.queues[entry.queue].is_active();
+        if is_inactive || self.forest.has_cycle(entry.node) {
             return obstacle(
                 reasons::SUSPENDED,
                 Message::Blocked(Queue::Cluster(self.names.queues[entry.queue].shared()), Blocker::Inactive),
@@ -129,41 +134,11 @@ impl State {
         obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?.into())
     }
 
-    /// Topology is not placed and published devices are not known here: a workload whose answer depends on one gets
-    /// none.
-    pub fn undecided(&self, queue: QueueId, workload: WorkloadId) -> Option<Undecided> {
+    /// Published devices are not known here: a workload whose answer depends on one gets none.
+    pub fn undecided(&self, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
-        if let Some(Devices::Undecided { field, message }) = record.devices.as_deref() {
-            return Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() });
-        }
-        if !self.gate(Gate::TopologyAwareScheduling) {
-            return None;
-        }
-        let asks = asks_for_topology(&record.spec);
-        let flavors = || self.queues[queue].rules.groups.iter().flat_map(|g| &g.flavors);
-        let places = |flavor: &crate::base::ids::FlavorId| {
-            self.flavors[*flavor].as_ref().is_some_and(|f| !f.topology_name.is_empty())
-        };
-        let (field, message) = if asks && flavors().any(places) {
-            let index = record.spec.original.iter().position(assign::requests_topology).unwrap_or_default();
-            (
-                format!("spec.podSets[{index}].topologyRequest"),
-                "asks for topology-aware placement, which is not decided here yet".to_owned(),
-            )
-        } else if flavors().next().is_some() && flavors().all(places) {
-            let flavor = flavors().next().expect("there is one");
-            let name = &self.names.flavors[*flavor];
-            (
-                "spec.podSets".to_owned(),
-                format!(
-                    "could only use flavors with topologyName (ResourceFlavor \"{name}\", spec.topologyName), whose \
-                     placement is not decided here yet"
-                ),
-            )
-        } else {
-            return None;
-        };
-        Some(Undecided { key: record.key().clone(), field, message })
+        let Some(Devices::Undecided { field, message }) = record.devices.as_deref() else { return None };
+        Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() })
     }
 
     /// Where the scan of flavors is not to go on, it starts over (rules/03 §6).
@@ -186,9 +161,12 @@ impl State {
         victims: &mut Victims,
     ) -> (Assignment, Vec<Target>) {
         let slice = self.replaced_slice(entry.queue, entry.workload, victims.in_tree(entry.tree));
-        self.look_without(victims, entry.tree, &[], |state, tree| {
-            state.search_assignment(entry, (nomination, slice), plan, tree)
-        })
+        let scored = RefCell::new(std::mem::take(&mut self.sites.scored));
+        let found = self.look_without(victims, entry.tree, &[], |state, tree| {
+            state.search_assignment(entry, (nomination, slice), (plan, &scored), tree)
+        });
+        self.sites.scored = scored.into_inner();
+        found
     }
 
     /// The plan by which a workload gets its flavors in a ClusterQueue; `None`: it may use some only, replaces
@@ -200,10 +178,10 @@ impl State {
         {
             return None;
         }
-        let Self { workloads, queues, names, flavors, config, .. } = self;
+        let Self { workloads, queues, names, flavors, config, sites, .. } = self;
         let QueueRecord { rules, rules_id, .. } = &queues[queue];
         workloads.plan(workload, *rules_id, |key, spec| {
-            let context = Context { names, flavors, config, queue: rules, row: 0 };
+            let context = Context { names, flavors, config, queue: rules, row: 0, sites };
             Plan::new(key, &context, rules, &spec.adjusted, &spec.totals)
         })
     }
@@ -213,15 +191,24 @@ impl State {
         &self,
         entry: &Entry,
         (nomination, slice): (Option<&Nomination>, Option<WorkloadId>),
-        plan: Option<&Arc<Plan>>,
+        (plan, scored): (Option<&Arc<Plan>>, &RefCell<ScoredByFlavor>),
         tree: &mut Tree,
     ) -> (Assignment, Vec<Target>) {
+        // Who has a plan is not placed.
+        let of_entry = || Placer::new(self, (entry.queue, entry.workload), slice, scored);
+        let placer = if plan.is_none() { of_entry() } else { None };
+        let placed = |mut assignment: Assignment| {
+            placer.iter().for_each(|placer| placer.place(&mut assignment));
+            assignment
+        };
         let replaced = slice.map(|slice| self.pod_sets_of_slice(slice));
         let slice = slice.map(|workload| Target { workload, queue: entry.queue, reason: "" });
         let record = self.workloads.get(entry.workload);
         let allowed = allowed_flavors(&record.workload);
+        let places = placer.as_ref().map(Placer::places_now).unwrap_or_default();
         let candidate = Candidate {
             pod_sets: &record.spec.adjusted,
+            places: &places,
             totals: &record.totals,
             resume: record.resume.as_deref(),
             allowed_flavors: allowed.as_deref(),
@@ -234,6 +221,7 @@ impl State {
             config: &self.config,
             queue: &self.queues[entry.queue].rules,
             row: entry.row,
+            sites: &self.sites,
         };
         let mut oracle = Simulation::new(self.world(), entry.preemptor());
         let full = match plan {
@@ -245,12 +233,15 @@ impl State {
                 );
                 full
             }
-            None => assign::assign(&context, tree, &candidate, None, &mut oracle),
+            None => placed(assign::assign(&context, tree, &candidate, None, &mut oracle)),
         };
         let targets_of = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| {
             let requests = assignment.requests_to_preempt_for(&candidate);
             let demand = Demand::of_assignment(assignment, &requests, tree);
-            oracle.targets(tree, demand)
+            match &placer {
+                Some(placer) => oracle.targets_with_place(tree, &demand, &placer.asks_for_place(assignment)),
+                None => oracle.targets(tree, demand),
+            }
         };
         let works = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| match assignment.mode() {
             Mode::Fit => Some(Vec::new()),
@@ -260,11 +251,11 @@ impl State {
         let reducible = candidate.pod_sets.iter().any(|ps| ps.min_count.is_some_and(|min| ps.count > min));
         // The old slice leaves with the victims: what counts is only what the new one takes beyond it (rules/09 §2.3).
         let with_slice = |targets: Vec<Target>| slice.into_iter().chain(targets).collect::<Vec<_>>();
-        match works(tree, &full, &mut oracle) {
+        let (mut assignment, targets) = match works(tree, &full, &mut oracle) {
             Some(targets) => (full, with_slice(targets)),
             None if reducible && context.config.gates.enabled(Gate::PartialAdmission) => {
                 let reduced = assign::search_counts(candidate.pod_sets, |counts| {
-                    let assignment = assign::assign(&context, tree, &candidate, Some(counts), &mut oracle);
+                    let assignment = placed(assign::assign(&context, tree, &candidate, Some(counts), &mut oracle));
                     works(tree, &assignment, &mut oracle).map(|targets| (assignment, targets))
                 });
                 match reduced {
@@ -273,6 +264,8 @@ impl State {
                 }
             }
             None => (full, Vec::new()),
-        }
+        };
+        placer.iter().for_each(|placer| placer.place_after_search(&mut assignment, &targets));
+        (assignment, targets)
     }
 }

@@ -14,7 +14,7 @@ use crate::objects::resource_names::{exact_quantity, quantity_from_value};
 use crate::objects::{Admission, PodSet, PodSetRequest, Time};
 use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
-use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Kept, Preempted, index};
+use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Evicted, Kept, Preempted, index};
 use crate::schedule::entry::{Entry, EntryStatus};
 use crate::schedule::round::{Assumed, Cycle};
 use crate::state::State;
@@ -23,7 +23,7 @@ use crate::status::admissible::{is_admissible, queued_wait};
 use crate::status::checks::checks_for_admission;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
 use crate::status::stage::{has_quota_reservation, is_evicted};
-use crate::status::{eviction, reasons};
+use crate::status::{eviction, messages, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Target;
@@ -53,17 +53,24 @@ impl State {
                 message,
             });
         }
-        cycle.assumed.push(Assumed { workload: entry.workload, queue: entry.queue, admission, assigned });
+        let (workload, queue, had_quota) = (entry.workload, entry.queue, entry.has_reservation);
+        cycle.assumed.push(Assumed { workload, queue, had_quota, admission, assigned });
     }
 
     /// Writes a reservation and charges it.
     pub(crate) fn assume(&mut self, assumed: Assumed, now: Time, decision: &mut Decision) {
-        let Assumed { workload: id, queue, admission, assigned } = assumed;
+        let Assumed { workload: id, queue, had_quota, admission, assigned } = assumed;
         let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
         let required: BTreeSet<String> = checks_for_admission(&object, &admission);
         let gates = self.config.gates;
-        let before = Box::new(self.workloads.get(id).clone());
-        self.push_penalty(id, queue, now);
+        let mut before = Box::new(self.workloads.get(id).clone());
+        let has_moved = had_quota && !before.workload.status.rare.unhealthy_nodes.is_empty();
+        if let Some(now) = self.overwrite_with_copy(id) {
+            before.workload = now;
+        }
+        if !had_quota {
+            self.push_penalty(id, queue, now);
+        }
         let record = self.workloads.get_mut(id);
         let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
         record.resume = None;
@@ -71,20 +78,71 @@ impl State {
         self.agenda.touch(id);
         self.unqueue(id);
         let n_before = index(decision.admissions.len());
-        decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
+        if !had_quota {
+            decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
+        }
         self.put_cached_as(id, Some(assigned));
-        if is_admitted {
+        if is_admitted && !has_moved {
             let message = Message::AdmittedBy { queue: admission.cluster_queue.shared(), wait_ns: 0 };
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
-        decision.admissions.push(Admitted { key, workload: id, queue, admission, is_admitted, at: now });
+        self.list_for_second_pass(id, 0);
+        let admitted = Admitted { key, workload: id, queue, admission, is_admitted, at: now };
+        if had_quota { decision.placed.push(admitted) } else { decision.admissions.push(admitted) }
+    }
+
+    /// Evicts a workload for whose failed hosts there is no replacement (rules/08 §11.7).
+    pub(crate) fn evict_from_failed_nodes(
+        &mut self,
+        id: WorkloadId,
+        unwritten: Message,
+        now: Time,
+        decision: &mut Decision,
+    ) {
+        let mut before = Box::new(self.workloads.get(id).clone());
+        if let Some(now) = self.overwrite_with_copy(id) {
+            before.workload = now;
+        }
+        let was_evicted = is_evicted(&before.workload);
+        self.unconfirmed.insert(id, before);
+        let record = self.workloads.get_mut(id);
+        let nodes = record.workload.status.rare.unhealthy_nodes.join(",");
+        let message: Message = messages::no_replacement(&nodes).into();
+        eviction::evict(&mut record.workload, reasons::NODE_FAILURES, "", message.clone(), now);
+        let key = record.key().clone();
+        self.rank_candidate(id);
+        self.agenda.touch(id);
+        self.undelivered.push(id);
+        let reason = "EvictedDueToNodeFailures".into();
+        decision.events.push(Event { kind: "Normal", reason, key: key.clone(), message: message.clone() });
+        let (reason, again) = (reasons::NODE_FAILURES, was_evicted);
+        decision.evictions.push(Evicted { key, workload: id, reason, message, again, unwritten });
+    }
+
+    /// A second pass has come to nothing; says whether there will be another.
+    pub(crate) fn fail_second_pass(
+        &mut self,
+        id: WorkloadId,
+        iteration: u32,
+        message: Message,
+        decision: &mut Decision,
+    ) -> bool {
+        let comes_again = self.list_for_second_pass(id, iteration);
+        if comes_again {
+            let key = self.workloads.get(id).key().clone();
+            decision.events.push(Event { kind: "Warning", reason: "SecondPassFailed".into(), key, message });
+        }
+        comes_again
     }
 
     /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
     pub(crate) fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
         self.now = now;
+        if is_evicted(&self.workloads.get(id).workload) && has_quota_reservation(&before.workload) {
+            return self.forget_eviction(id, before, gone);
+        }
         self.restore_slice(id);
         self.request_flush_for(id);
         self.uncache(id);
@@ -108,6 +166,16 @@ impl State {
             pending.requeue(&mut self.places, &item, &returned);
             self.set_queued_in(id, Some(queue));
             self.note_waiting(queue);
+        }
+    }
+
+    /// Takes an eviction back that was not written: the workload keeps its quota, and is tried again.
+    fn forget_eviction(&mut self, id: WorkloadId, before: Record, gone: bool) {
+        self.workloads.get_mut(id).workload = before.workload;
+        self.rank_candidate(id);
+        self.agenda.touch(id);
+        if !gone {
+            self.list_for_second_pass(id, 0);
         }
     }
 
@@ -192,6 +260,11 @@ impl State {
 
     /// Gives a head back to its queue and writes why (rules/05 §6.5).
     pub(crate) fn requeue(&mut self, entry: Entry, now: Time, decision: &mut Decision) {
+        if let Some(iteration) = entry.second_pass
+            && self.fail_second_pass(entry.workload, iteration, entry.message.clone(), decision)
+        {
+            return;
+        }
         let mut reason = entry.requeue;
         if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
             reason = RequeueReason::FailedAfterNomination;
@@ -212,16 +285,18 @@ impl State {
             return;
         }
         let gates = self.config.gates;
+        let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
         let requests = (!self.tells_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let record = self.workloads.get_mut(entry.workload);
-        let mut written = keep_pending(&mut record.workload, entry.reason, entry.message.clone(), requests, now, gates);
+        // An API server refuses a condition without a reason, and with it all that is written (rules/08 §11.5).
+        let mut written = !reason.is_empty()
+            && keep_pending(&mut record.workload, entry.reason, entry.message.clone(), requests, now, gates);
         if entry.status == EntryStatus::PreemptionGated {
             written |= block_on_preemption_gates(&mut record.workload, entry.message.clone(), now);
         }
         let record = self.workloads.get(entry.workload);
-        let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
         decision.events.push(Event {
             kind: "Warning",
             reason: reason.into(),

@@ -1,18 +1,22 @@
 //! One entry is decided on, with what the entries before it have taken (rules/05 §6.4).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::assign::{self, Mode, Nomination};
+use crate::assign::{self, Assignment, Mode, Nomination};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, WorkloadId};
 use crate::objects::PreemptionPolicy;
 use crate::schedule::entry::Entry;
 use crate::schedule::round::{Cycle, Fitting, Round};
+use crate::schedule::victims::Victims;
 use crate::state::State;
+use crate::state::sites::stands_on_unhealthy_node;
 use crate::state::verdicts::Verdict;
 use crate::status::admissible::has_closed_preemption_gate;
 use crate::status::messages;
+use crate::workloads::charge::Target;
 
 impl State {
     /// Decides on one entry (rules/05 §6.4).
@@ -25,10 +29,24 @@ impl State {
             self.fits(entry, cycle);
         }
         if cycle.victims.overlap_with(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
-            self.assign_again(entry, cycle);
+            self.assign_without_victims(entry, cycle);
+        } else if !entry.stands.is_empty()
+            && self.gate(Gate::TASRecomputeAssignmentWithinSchedulingCycle)
+            && !self.has_room(entry, cycle)
+            && self.fits_quota(entry, cycle)
+        {
+            self.place_again(entry);
         }
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let mode = assignment.mode();
+        if mode != Mode::Fit
+            && self.gate(Gate::TASFailedNodeReplacementFailFast)
+            && stands_on_unhealthy_node(&self.workloads.get(entry.workload).workload)
+        {
+            entry.evict();
+            cycle.evictions.push((entry.workload, entry.message.clone()));
+            return Fitting::Decided;
+        }
         match mode {
             Mode::NoFit => {
                 let reason = assignment.no_fit_reason;
@@ -104,9 +122,8 @@ impl State {
         }
     }
 
-    /// An entry whose targets are victims already is assigned again as if those were gone, among the flavors that it was
-    /// nominated with (rules/04 §7).
-    fn assign_again(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
+    /// An entry is assigned again, among the flavors that it was nominated with.
+    fn assign_again(&mut self, entry: &mut Entry, victims: &mut Victims) -> (Assignment, Vec<Target>) {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let record = self.workloads.get(entry.workload);
         let mut nomination = Nomination::new();
@@ -115,13 +132,32 @@ impl State {
             nomination.insert(record.spec.adjusted[pod_set.index].name.clone(), flavors);
         }
         self.workloads.get_mut(entry.workload).resume = None;
-        self.hide_victims(&mut cycle.victims, entry.tree);
-        let (mut assignment, targets) = self.find_assignment(entry, None, Some(&nomination), &mut cycle.victims);
-        assignment.defer_fit();
+        self.find_assignment(entry, None, Some(&nomination), victims)
+    }
+
+    fn nominate_again(&mut self, entry: &mut Entry, assignment: Assignment, targets: Vec<Target>) {
         let record = self.workloads.get(entry.workload);
         let message = assign::messages::assignment(&self.names, &assignment, &record.spec.original);
+        let stands = self.net_stands(entry.workload, &assignment);
+        entry.nominate(Verdict { assignment: Arc::new(assignment), targets, message }, stands);
+    }
+
+    /// One that found its place taken by an entry before it looks for another; the victims are still there.
+    fn place_again(&mut self, entry: &mut Entry) {
+        let (assignment, targets) = self.assign_again(entry, &mut Victims::default());
+        self.nominate_again(entry, assignment, targets);
+    }
+
+    /// An entry whose targets are victims already is assigned again as if those were gone (rules/04 §7).
+    fn assign_without_victims(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
+        self.hide_victims(&mut cycle.victims, entry.tree);
+        let mark = self.sites.mark();
+        self.leave_nodes(cycle.victims.all());
+        let (mut assignment, targets) = self.assign_again(entry, &mut cycle.victims);
+        self.sites.rollback(mark);
+        assignment.defer_fit();
         let deferred = assignment.mode() == Mode::DeferredFit;
-        entry.nominate(Verdict { assignment: Arc::new(assignment), targets, message });
+        self.nominate_again(entry, assignment, targets);
         let fresh = !entry.targets.is_empty() && !cycle.victims.overlap_with(entry) && self.fits(entry, cycle);
         let result = if deferred {
             "deferred_fit"
@@ -133,6 +169,32 @@ impl State {
         let of_queue =
             cycle.decision.target_recomputations.entry(self.names.queues[entry.queue].to_string()).or_default();
         *of_queue.entry(result).or_default() += 1;
+    }
+
+    /// Takes workloads off their nodes, until that is taken back.
+    fn leave_nodes(&mut self, workloads: impl Iterator<Item = WorkloadId>) {
+        if self.sites.is_empty() {
+            return;
+        }
+        for workload in workloads {
+            if let Some(charge) = self.workloads.get(workload).charge.clone() {
+                self.sites.try_stands(&charge.stands, false);
+            }
+        }
+    }
+
+    /// Is there room on its nodes with the victims of the cycle and the own targets gone?
+    fn has_room(&mut self, entry: &Entry, cycle: &Cycle) -> bool {
+        if entry.stands.is_empty() {
+            return true;
+        }
+        let mark = self.sites.mark();
+        let gone: BTreeSet<WorkloadId> =
+            cycle.victims.all().chain(entry.targets.iter().map(|target| target.workload)).collect();
+        self.leave_nodes(gone.into_iter());
+        let has_room = self.sites.have_room_for(&entry.stands);
+        self.sites.rollback(mark);
+        has_room
     }
 
     /// Is preemption gated and a gate closed (rules/05 §6.4 step 5)?
@@ -169,8 +231,12 @@ impl State {
         usage
     }
 
-    /// Would the usage fit with the victims of the cycle and the own targets gone (rules/05 §6.4 step 2)?
+    /// Would all fit with the victims of the cycle and the own targets gone (rules/05 §6.4 step 2)?
     fn fits(&mut self, entry: &Entry, cycle: &mut Cycle) -> bool {
+        self.fits_quota(entry, cycle) && self.has_room(entry, cycle)
+    }
+
+    fn fits_quota(&mut self, entry: &Entry, cycle: &mut Cycle) -> bool {
         self.look_without(&mut cycle.victims, entry.tree, &entry.targets, |_, tree| {
             entry.usage().iter().all(|&(fr, amount)| {
                 let available = tree.column(fr).map_or(Amount::ZERO, |column| tree.available(entry.row, column));
@@ -185,5 +251,6 @@ impl State {
         let tree = self.forest.tree_mut(entry.tree);
         tree.add_all(entry.row, usage);
         cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
+        self.sites.try_stands(&entry.stands, true);
     }
 }

@@ -6,6 +6,7 @@ use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::base::sorted::Sorted;
 use crate::objects::Admission;
+use crate::objects::message::Message;
 use crate::quota::forest::{Forest, TreeId};
 use crate::quota::tree::Mark;
 use crate::schedule::decision::Decision;
@@ -51,6 +52,8 @@ pub(crate) enum Fitting {
 pub(crate) struct Assumed {
     pub workload: WorkloadId,
     pub queue: QueueId,
+    /// Did it hold quota before?
+    pub had_quota: bool,
     pub admission: Shared<Admission>,
     pub assigned: Assigned,
 }
@@ -67,6 +70,8 @@ pub(crate) struct Cycle {
     pub replaced: Vec<(WorkloadId, WorkloadId)>,
     /// Preemptions, to write at the end: target and preemptor.
     pub preemptions: Vec<(Target, WorkloadId, QueueId)>,
+    /// Workloads to evict at the end, as their hosts have failed, and why nothing else will do.
+    pub evictions: Vec<(WorkloadId, Message)>,
     /// Variants to evict at the end: the one that runs, and the one for a preferred flavor.
     pub migrations: Vec<(WorkloadId, WorkloadId)>,
     /// The victims of the entries so far.

@@ -39,6 +39,11 @@ impl Victims {
         self.of_trees.get(&tree).map_or(&self.nobody, |victims| &victims.workloads)
     }
 
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = WorkloadId> + '_ {
+        self.of_trees.values().flat_map(|victims| victims.workloads.iter().copied())
+    }
+
     /// Adds the targets of an entry.
     pub fn add(&mut self, tree: TreeId, targets: &[Target]) {
         if targets.is_empty() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::key::Key;
+use crate::engine::Kind;
 use crate::engine::columns::Columns;
 use crate::objects::{Object, Time};
 
@@ -43,6 +44,15 @@ pub enum Change {
     Finish(Key),
     /// A workload is deleted.
     Delete(Key),
+    /// Another object is deleted.
+    Remove {
+        /// Its kind.
+        kind: Kind,
+        /// Its namespace; empty: none.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 impl Change {
@@ -50,7 +60,7 @@ impl Change {
         match self {
             Change::Create { object, .. } => matches!(**object, Object::Workload(_)),
             Change::Submit { .. } => true,
-            Change::Update(_) | Change::Watch | Change::Finish(_) | Change::Delete(_) => false,
+            Change::Update(_) | Change::Watch | Change::Finish(_) | Change::Delete(_) | Change::Remove { .. } => false,
         }
     }
 }

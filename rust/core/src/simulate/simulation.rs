@@ -286,7 +286,9 @@ impl Simulation {
     fn next_instant(&self, engine: &Engine, goes_on: bool) -> Option<Time> {
         let happening = self.happenings.front().map(|it| it.happening.at);
         let alarm = engine.state.agenda.first_alarm();
-        let next = [happening, self.jobs.next_time(), alarm, self.next_wake()].into_iter().flatten().min();
+        let second_pass = engine.state.second_passes.next_timer();
+        let due = [happening, self.jobs.next_time(), alarm, self.next_wake(), second_pass];
+        let next = due.into_iter().flatten().min();
         let sample = self.samples.next_time().filter(|_| goes_on || next.is_some_and(|next| next < END));
         [next, sample].into_iter().flatten().min()
     }
@@ -311,6 +313,7 @@ impl Simulation {
                 }
                 None => {
                     engine.state.agenda.ring(time);
+                    engine.state.second_passes.ripen(time);
                     Some(Then::Instant(time, Stage::Rung))
                 }
             },

@@ -5,7 +5,6 @@ mod workload;
 
 use std::sync::Arc;
 
-use crate::assign::requests_topology;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, Object, PriorityClass, ResourceFlavor,
@@ -15,7 +14,6 @@ use crate::state::State;
 use crate::state::records::StaleDefaults;
 use crate::status::admissible::is_admissible;
 use crate::status::stage::{Stage, is_finished};
-use crate::workloads::Spec;
 
 impl State {
     /// Applies one object: creates it or takes over its newer version.
@@ -48,6 +46,14 @@ impl State {
             Object::RuntimeClass(class) => self.put_runtime_class(class),
             Object::ResourceClaimTemplate(template) => self.put_claim_template(template),
             Object::DeviceClass(class) => self.put_device_class(class),
+            Object::Node(node) => {
+                self.put_node(node);
+            }
+            // One without a name is not there yet: only an API server makes one up.
+            Object::Pod(pod) if pod.meta.name.is_empty() => {}
+            Object::Pod(pod) => {
+                self.put_pod(*pod);
+            }
             Object::Workload(workload) => {
                 self.apply_workload(*workload);
             }
@@ -91,6 +97,9 @@ impl State {
         let id = self.flavor(&flavor.meta.name);
         let flavor = Arc::new(flavor);
         let old = self.flavors[id].replace(Arc::clone(&flavor));
+        if old.as_ref() != Some(&flavor) {
+            self.flavor_changed(&flavor.meta.name, old.clone());
+        }
         let changed = old.is_none_or(|old| {
             old.node_labels != flavor.node_labels
                 || old.node_taints != flavor.node_taints
@@ -109,27 +118,39 @@ impl State {
     pub fn remove_flavor(&mut self, name: &str) -> bool {
         let id = self.names.flavors.find(name);
         self.workloads.forget_plans();
-        let found = id.is_some_and(|id| self.flavors.ensure(id).take().is_some());
+        let old = id.and_then(|id| self.flavors.ensure(id).take());
+        let found = old.is_some();
+        if found {
+            self.flavor_changed(name, old);
+        }
         for queue in self.queues_using_flavor(name) {
             self.refresh_activeness(queue);
         }
         found
     }
 
-    fn queues_using_flavor(&self, name: &str) -> Vec<QueueId> {
+    pub(super) fn queues_using_flavor(&self, name: &str) -> Vec<QueueId> {
         let Some(flavor) = self.names.flavors.find(name) else { return Vec::new() };
         let uses = |id: &QueueId| self.queues[*id].rules.groups.iter().any(|g| g.flavors.contains(&flavor));
         self.existing_queues().into_iter().filter(uses).collect()
     }
 
     fn put_topology(&mut self, topology: Topology) {
-        self.topologies.insert(topology.meta.name.clone(), topology);
+        let (name, topology) = (topology.meta.name.clone(), Arc::new(topology));
+        let old = self.topologies.insert(name.clone(), Arc::clone(&topology));
+        if old.as_ref() != Some(&topology) {
+            self.topology_changed(&name, old);
+        }
         self.refresh_all();
     }
 
     /// Removes a Topology.
     pub(crate) fn remove_topology(&mut self, name: &str) -> bool {
-        let found = self.topologies.remove(name).is_some();
+        let old = self.topologies.remove(name);
+        let found = old.is_some();
+        if found {
+            self.topology_changed(name, old);
+        }
         self.refresh_all();
         found
     }
@@ -446,9 +467,4 @@ pub(super) fn same_spec(a: &ClusterQueue, b: &ClusterQueue) -> bool {
 fn same_local_queue(a: &LocalQueue, b: &LocalQueue) -> bool {
     let meta = Meta { deleting: a.meta.deleting, ..b.meta.clone() };
     LocalQueue { meta, consumed_resources: b.consumed_resources.clone(), ..a.clone() } == *b
-}
-
-/// Does any pod set ask for topology-aware placement?
-pub fn asks_for_topology(spec: &Spec) -> bool {
-    spec.original.iter().any(requests_topology)
 }

@@ -155,15 +155,20 @@ impl State {
         record.settled = None;
         record.activeness = None;
         record.terminating = false;
+        let mut gone = Vec::new();
         for workload in std::mem::take(&mut record.candidates).workloads() {
             self.unready.remove(&workload);
-            self.workloads.get_mut(workload).charge = None;
+            let charge = self.workloads.get_mut(workload).charge.take();
+            gone.extend(charge.map(|charge| (workload, Arc::clone(&charge.stands))));
             record.uncounted.insert(workload);
         }
         record.n_reserving = 0;
         record.n_admitted = 0;
         record.admitted_usage = Usage::default();
         record.usage_of = Sorted::default();
+        for (workload, stands) in gone {
+            self.charge_stands(workload, &stands, false);
+        }
         self.set_rules(id, QueueRules::default());
         self.owners[node] = None;
         let parent = self.forest.parent(node);
@@ -342,7 +347,9 @@ impl State {
         let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
         let key = self.candidate_key(workload, uses);
         self.queues[queue].candidates.insert(&self.names, &key);
-        let charge = Charge { queue, usage, admitted, local_queue, candidate: key };
+        let stands = self.stands_of(workload);
+        self.charge_stands(workload, &stands, true);
+        let charge = Charge { queue, usage, admitted, local_queue, candidate: key, stands };
         self.queues[queue].count_charge(&charge, true);
         self.changed_queues.touch_queue(queue);
         self.changed_queues.touch_local_queue(local_queue);
@@ -379,6 +386,7 @@ impl State {
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
         self.queues[queue].count_charge(&charge, false);
+        self.charge_stands(workload, &charge.stands, false);
         self.changed_queues.touch_queue(queue);
         self.changed_queues.touch_local_queue(charge.local_queue);
     }

@@ -5,11 +5,15 @@ pub(crate) mod agenda;
 pub(crate) mod apply;
 pub(crate) mod cache;
 pub mod changed_queues;
+pub mod cluster;
 mod devices;
 pub mod queue_counts;
 pub mod records;
 mod saved;
+pub(crate) mod second_pass;
+pub mod sites;
 mod stored;
+mod topology;
 pub(crate) mod verdicts;
 
 pub use cache::CohortHasCycle;
@@ -37,7 +41,10 @@ use crate::pods::LimitRangeSummary;
 use crate::queue::Places;
 use crate::quota::forest::{Forest, NodeId};
 use crate::quota::tree::Quota;
+use crate::state::cluster::Cluster;
 use crate::state::records::{CohortRecord, FlushRequest, LocalQueueRecord, Owner, QueueRecord, StaleDefaults};
+use crate::state::second_pass::SecondPasses;
+use crate::topology::sites::Sites;
 use crate::workloads::{Record, Workloads};
 
 /// All state of an engine. No copy sees what another one writes.
@@ -51,8 +58,12 @@ pub struct State {
     pub forest: Forest,
     /// ResourceFlavors.
     pub flavors: IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,
+    /// The nodes of topology-aware flavors.
+    pub sites: Sites,
     /// Topologies by name.
-    topologies: BTreeMap<String, Topology>,
+    pub(crate) topologies: BTreeMap<String, Arc<Topology>>,
+    /// Nodes and pods.
+    pub cluster: Cluster,
     /// AdmissionChecks by name.
     pub(crate) checks: BTreeMap<String, AdmissionCheck>,
     /// WorkloadPriorityClasses by name.
@@ -98,6 +109,8 @@ pub struct State {
     pub(crate) unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.
     pub(crate) undelivered: Vec<WorkloadId>,
+    /// Who comes to a cycle once more.
+    pub(crate) second_passes: SecondPasses,
     /// The slices that the last cycle replaced, by their replacements: the object before.
     pub(crate) replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
     /// Which workloads are to be reconciled.

@@ -11,7 +11,7 @@ impl State {
                 let id = self.names.flavors.find(&o.meta.name)?;
                 self.flavors.get(id)?.as_deref().cloned().map(Object::ResourceFlavor)
             }
-            Object::Topology(o) => self.topologies.get(&o.meta.name).cloned().map(Object::Topology),
+            Object::Topology(o) => self.topologies.get(&o.meta.name).map(|it| Object::Topology((**it).clone())),
             Object::Cohort(o) => {
                 let id = self.names.cohorts.find(&o.meta.name)?;
                 self.cohorts[id].object.as_deref().cloned().map(Object::Cohort)
@@ -35,6 +35,11 @@ impl State {
             Object::ResourceClaimTemplate(o) => {
                 let templates = self.claim_templates.get(&o.meta.namespace)?;
                 templates.get(&o.meta.name).cloned().map(Object::ResourceClaimTemplate)
+            }
+            Object::Node(o) => self.cluster.node(&o.meta.name).map(|it| Object::Node((**it).clone())),
+            Object::Pod(o) => {
+                let pod = self.cluster.pod(&o.meta.namespace, &o.meta.name)?;
+                Some(Object::Pod(Box::new((**pod).clone())))
             }
             Object::DeviceClass(o) => self.device_classes.get(&o.meta.name).cloned().map(Object::DeviceClass),
             Object::Workload(o) => {

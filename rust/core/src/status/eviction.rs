@@ -220,6 +220,7 @@ fn reset_check(check: &mut AdmissionCheckState, now: Time) {
         requeue_after_seconds: check.requeue_after_seconds,
         retry_count,
         pod_set_updates: String::new(),
+        updates: Vec::new(),
     };
 }
 
@@ -311,6 +312,7 @@ mod tests {
                 requeue_after_seconds: Some(60),
                 retry_count: Some(4),
                 pod_set_updates: "[]".to_owned(),
+                updates: Vec::new(),
             };
             w.status.rare.admission_checks = vec![before.clone()];
             evict(&mut w, reasons::ADMISSION_CHECK, "", "m", NOW);

@@ -62,6 +62,16 @@ pub(crate) fn slice_replaced(successor: &WorkloadMeta) -> String {
     )
 }
 
+/// The message of a second pass whose ClusterQueue has gone (rules/05 §6.1).
+pub(crate) fn queue_not_found(queue: &str) -> String {
+    format!("ClusterQueue {queue} not found")
+}
+
+/// The message of an eviction for whose failed hosts there is no replacement (rules/08 §11.7).
+pub(crate) fn no_replacement(nodes: &str) -> String {
+    format!("Workload was evicted as there was no replacement for unhealthy node(s): {nodes}")
+}
+
 impl Message {
     /// The words. Those of a condition or an event may be cut: see [`Message::cut`].
     pub fn text(&self) -> Cow<'_, str> {
@@ -222,6 +232,9 @@ pub fn reason(lexicon: &Lexicon, reason: &Reason) -> String {
         Reason::TopologyUnsupported(id) => {
             format!("Flavor \"{}\" does not support TopologyAwareScheduling", flavor(id))
         }
+        Reason::TopologyUnknown(id) => format!("Flavor \"{}\" information missing in TAS cache", flavor(id)),
+        Reason::LevelUnknown(id) => format!("Flavor \"{}\" does not contain the requested level", flavor(id)),
+        Reason::NoPlace(ref why) => why.to_string(),
         Reason::TopologyOnly(id) => format!("Flavor \"{}\" supports only TopologyAwareScheduling", flavor(id)),
         Reason::UntoleratedTaint(id, ref taint) => format!(
             "untolerated taint {{{} {} {} <nil>}} in flavor {}",

@@ -3,7 +3,7 @@
 pub mod activeness;
 pub mod admissible;
 pub mod checks;
-pub(crate) mod eviction;
+pub mod eviction;
 pub mod messages;
 pub(crate) mod readiness;
 pub mod reasons;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::assign::{Assignment, Grant};
+use crate::assign::{Assignment, Delay, Grant};
 use crate::base::amount::Amount;
 use crate::base::ids::FlavorResourceId;
 use crate::base::names::{Lexicon, Names};
@@ -35,13 +35,21 @@ impl Assigned {
         let grants = assignment.grants();
         let totals: Arc<[Totals]> = grants.iter().map(|grant| totals(names, grant)).collect();
         let charged = charged_usage(names, &totals);
-        let told = {
-            let order: SmallVec<[usize; 4]> = grants.iter().map(|grant| grant.index).collect();
-            let (lexicon, pod_sets, totals) = (names.lexicon(), spec.original.clone(), Arc::clone(&totals));
-            PodSetAssignments::when_read(move || {
-                let pod_sets = order.iter().map(|&index| &pod_sets[index]).zip(totals.iter());
-                pod_sets.map(|(pod_set, totals)| tell(&lexicon, &pod_set.name, totals)).collect()
-            })
+        let order: SmallVec<[usize; 4]> = grants.iter().map(|grant| grant.index).collect();
+        let (lexicon, pod_sets, by_id) = (names.lexicon(), spec.original.clone(), Arc::clone(&totals));
+        let tell = move || {
+            let pod_sets = order.iter().map(|&index| &pod_sets[index]).zip(by_id.iter());
+            pod_sets.map(|(pod_set, totals)| tell(&lexicon, &pod_set.name, totals)).collect::<Vec<_>>()
+        };
+        let told = if grants.iter().any(|grant| grant.place.is_some() || grant.delayed.is_some()) {
+            let placed = |(told, grant): (PodSetAssignment, Grant)| PodSetAssignment {
+                topology_assignment: grant.place,
+                delayed_topology_request: grant.delayed.map_or("", Delay::as_str).to_owned(),
+                ..told
+            };
+            tell().into_iter().zip(grants).map(placed).collect::<Vec<_>>().into()
+        } else {
+            PodSetAssignments::when_read(tell)
         };
         Self { spec: spec.number(), told, totals, charged }
     }

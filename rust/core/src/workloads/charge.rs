@@ -1,10 +1,12 @@
 //! What a workload charges while it holds quota, and its place among the candidates for preemption (rules/04 §3).
 
 use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
 
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::base::key::Key;
 use crate::objects::Time;
+use crate::topology::sites::Stand;
 use crate::workloads::assigned::Charged;
 
 /// What a reserving workload charges to its ClusterQueue.
@@ -20,6 +22,8 @@ pub struct Charge {
     pub local_queue: LocalQueueId,
     /// Its place among the candidates for preemption.
     pub candidate: CandidateKey,
+    /// Where its pods stand, as far as they are placed.
+    pub stands: Arc<[Stand]>,
 }
 
 /// The place of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.

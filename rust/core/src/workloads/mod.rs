@@ -20,7 +20,7 @@ use crate::base::key::Key;
 use crate::base::names::Names;
 use crate::base::pair::Pair;
 use crate::base::shared::Shared;
-use crate::objects::{PodSet, PodSetRequest, PodSpec, Workload};
+use crate::objects::{PodSet, PodSetRequest, PodSpec, TopologyRequest, Workload};
 use crate::pods::devices::Devices;
 use crate::pods::totals::Totals;
 use crate::workloads::assigned::Assigned;
@@ -149,7 +149,7 @@ impl Id for FormId {
 struct FormKey {
     name: String,
     min_count: Option<i32>,
-    topology: String,
+    topology: Option<Box<TopologyRequest>>,
     spec: PodSpec,
 }
 
@@ -383,7 +383,7 @@ fn form_key(pod_set: &PodSet) -> FormKey {
     FormKey {
         name: pod_set.name.clone(),
         min_count: pod_set.min_count,
-        topology: pod_set.topology_request.as_ref().map(|t| t.text.clone()).unwrap_or_default(),
+        topology: pod_set.topology_request.clone(),
         spec,
     }
 }

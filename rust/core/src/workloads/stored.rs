@@ -8,6 +8,7 @@ use crate::base::ids::{FlavorResourceId, IdSet};
 use crate::base::text::Text;
 use crate::objects::{Time, WorkloadMeta};
 use crate::snapshot::{Damage, Pool as Part, Pooled, Reader, Stored, Writer, stored};
+use crate::topology::sites::Stand;
 use crate::workloads::assigned::Charged;
 use crate::workloads::charge::{CandidateKey, Target};
 
@@ -271,7 +272,7 @@ impl Record {
 
 impl Charge {
     fn store(&self, own: &Key, out: &mut Writer<'_>) {
-        let Self { queue, usage, admitted, local_queue, candidate } = self;
+        let Self { queue, usage, admitted, local_queue, candidate, stands } = self;
         let CandidateKey { not_evicted, priority, reserved, uid_prefix: _, key, id: _, queue_time, uses } = candidate;
         queue.write_to(out);
         usage.write_to(out);
@@ -283,6 +284,7 @@ impl Charge {
         store_key(key, own, out);
         queue_time.write_to(out);
         uses.write_to(out);
+        out.list(stands.iter());
     }
 
     fn restore(id: WorkloadId, own: &Key, from: &mut Reader<'_>) -> Result<Self, Damage> {
@@ -294,7 +296,8 @@ impl Charge {
         let (queue_time, uses) = (Stored::read_from(from)?, Stored::read_from(from)?);
         let uid_prefix = key.uid_prefix();
         let candidate = CandidateKey { not_evicted, priority, reserved, uid_prefix, key, id, queue_time, uses };
-        Ok(Self { queue, usage, admitted, local_queue, candidate })
+        let stands = from.list(Stand::read_from)?.into();
+        Ok(Self { queue, usage, admitted, local_queue, candidate, stands })
     }
 }
 

@@ -55,7 +55,7 @@ impl From<FlavorWire> for ResourceFlavor {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct TaintWire {
+pub(crate) struct TaintWire {
     #[serde(deserialize_with = "nil")]
     key: String,
     #[serde(deserialize_with = "nil")]

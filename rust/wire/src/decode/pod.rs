@@ -1,8 +1,8 @@
 //! Pod templates: the fields that scheduling reads.
 
 use kueuecore::objects::{
-    Container, NodeSelectorTerm, PodResourceClaim, PodSpec, PodTemplate, Requirement, ResourceList, Resources,
-    StringMap, Toleration,
+    Container, NodeSelectorTerm, PodResourceClaim, PodSpec, PodTemplate, PreferredTerm, Requirement, ResourceList,
+    Resources, StringMap, Toleration,
 };
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -73,6 +73,7 @@ impl From<PodSpecWire> for PodSpec {
             containers: wire.containers,
             node_selector: wire.node_selector,
             required_node_affinity: wire.affinity.required_terms,
+            preferred_node_affinity: wire.affinity.preferred_terms,
             tolerations: wire.tolerations,
             runtime_class_name: wire.runtime_class_name,
             priority_class_name: wire.priority_class_name,
@@ -106,6 +107,7 @@ fn opaque(parts: [(&str, Value); 3]) -> String {
 struct Affinity {
     whole: Value,
     required_terms: Option<Vec<NodeSelectorTerm>>,
+    preferred_terms: Vec<PreferredTerm>,
 }
 
 #[derive(Deserialize, Default)]
@@ -120,6 +122,8 @@ struct AffinityWire {
 struct NodeAffinityWire {
     #[serde(deserialize_with = "maybe::<_, NodeSelectorWire, _>")]
     required_during_scheduling_ignored_during_execution: Option<NodeSelectorWire>,
+    #[serde(deserialize_with = "list::<_, PreferredWire, _>")]
+    preferred_during_scheduling_ignored_during_execution: Vec<PreferredTerm>,
 }
 
 #[derive(Deserialize, Default)]
@@ -134,22 +138,39 @@ struct NodeSelectorWire {
 struct TermWire {
     #[serde(deserialize_with = "list::<_, RequirementWire, _>")]
     match_expressions: Vec<Requirement>,
-    #[serde(deserialize_with = "nil")]
-    match_fields: Vec<Value>,
+    #[serde(deserialize_with = "list::<_, RequirementWire, _>")]
+    match_fields: Vec<Requirement>,
 }
 
 impl From<TermWire> for NodeSelectorTerm {
     fn from(wire: TermWire) -> Self {
-        NodeSelectorTerm { match_expressions: wire.match_expressions, has_match_fields: !wire.match_fields.is_empty() }
+        NodeSelectorTerm { match_expressions: wire.match_expressions, match_fields: wire.match_fields }
     }
 }
 
-/// Reads the affinity twice: whole, for equality, and its required node terms.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PreferredWire {
+    #[serde(deserialize_with = "nil")]
+    weight: i32,
+    #[serde(deserialize_with = "part::<_, TermWire, _>")]
+    preference: NodeSelectorTerm,
+}
+
+impl From<PreferredWire> for PreferredTerm {
+    fn from(wire: PreferredWire) -> Self {
+        PreferredTerm { weight: wire.weight, term: wire.preference }
+    }
+}
+
+/// Reads the affinity twice: whole, for equality, and its node terms.
 fn affinity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Affinity, D::Error> {
     let whole = Value::deserialize(deserializer)?;
     let wire: AffinityWire = nil(&whole).map_err(D::Error::custom)?;
     let required = wire.node_affinity.required_during_scheduling_ignored_during_execution;
-    Ok(Affinity { whole, required_terms: required.map(|selector| selector.node_selector_terms) })
+    let required_terms = required.map(|selector| selector.node_selector_terms);
+    let preferred_terms = wire.node_affinity.preferred_during_scheduling_ignored_during_execution;
+    Ok(Affinity { whole, required_terms, preferred_terms })
 }
 
 #[derive(Deserialize, Default)]
@@ -178,7 +199,7 @@ impl From<ContainerWire> for Container {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct ResourcesWire {
+pub(crate) struct ResourcesWire {
     #[serde(deserialize_with = "resources")]
     requests: ResourceList,
     #[serde(deserialize_with = "resources")]

@@ -3,12 +3,13 @@
 use kueuecore::base::shared::Shared;
 use kueuecore::objects::{
     Admission, AdmissionCheckState, CheckState, Condition, ConditionStatus, EvictionCount, PodSetAssignment,
-    PodSetRequest, PreemptionGateState, RareStatus, ReclaimablePod, RequeueState, ResourceList, StringMap, Time,
-    Toleration, WorkloadStatus,
+    PodSetRequest, PodSetUpdate, PreemptionGateState, RareStatus, ReclaimablePod, RequeueState, ResourceList,
+    StringMap, Time, Toleration, TopologyAssignment, WorkloadStatus,
 };
 use serde::Deserialize;
 
 use super::pod::TolerationWire;
+use super::topology;
 use super::workload::NameWire;
 use crate::read::{list, maybe, maybe_time, nil, resources, text, time};
 
@@ -120,8 +121,8 @@ struct AssignmentWire {
     #[serde(deserialize_with = "resources")]
     resource_usage: ResourceList,
     count: Option<i32>,
-    #[serde(deserialize_with = "text")]
-    topology_assignment: String,
+    #[serde(deserialize_with = "topology::assignment")]
+    topology_assignment: Option<Shared<TopologyAssignment>>,
     #[serde(deserialize_with = "nil")]
     delayed_topology_request: String,
 }
@@ -199,6 +200,9 @@ impl From<CheckWire> for AdmissionCheckState {
             last_transition: wire.last_transition_time,
             requeue_after_seconds: wire.requeue_after_seconds,
             retry_count: wire.retry_count,
+            updates: serde_json::from_str::<Vec<UpdateWire>>(&wire.pod_set_updates)
+                .map(|updates| updates.into_iter().map(PodSetUpdate::from).collect())
+                .unwrap_or_default(),
             pod_set_updates: wire.pod_set_updates,
         }
     }
@@ -260,18 +264,24 @@ impl From<GateWire> for PreemptionGateState {
     }
 }
 
-/// One entry of an admission check's `podSetUpdates`, for validation.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct PodSetUpdate {
+struct UpdateWire {
     #[serde(deserialize_with = "nil")]
-    pub(crate) name: String,
+    name: String,
     #[serde(deserialize_with = "nil")]
-    pub(crate) labels: StringMap,
+    labels: StringMap,
     #[serde(deserialize_with = "nil")]
-    pub(crate) annotations: StringMap,
+    annotations: StringMap,
     #[serde(deserialize_with = "nil")]
-    pub(crate) node_selector: StringMap,
+    node_selector: StringMap,
     #[serde(deserialize_with = "list::<_, TolerationWire, _>")]
-    pub(crate) tolerations: Vec<Toleration>,
+    tolerations: Vec<Toleration>,
+}
+
+impl From<UpdateWire> for PodSetUpdate {
+    fn from(wire: UpdateWire) -> Self {
+        let UpdateWire { name, labels, annotations, node_selector, tolerations } = wire;
+        PodSetUpdate { name, labels, annotations, node_selector, tolerations }
+    }
 }

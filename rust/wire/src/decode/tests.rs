@@ -1,4 +1,7 @@
-use kueuecore::objects::{BorrowWithinCohort, FungibilityPolicy, Preemption, PreemptionPolicy, StopPolicy, Time};
+use kueuecore::objects::{
+    BorrowWithinCohort, FungibilityPolicy, Preemption, PreemptionPolicy, StopPolicy, Time, TopologyAssignment,
+    TopologyDomain,
+};
 use serde_json::json;
 
 use super::*;
@@ -69,6 +72,8 @@ fn a_cluster_queue_is_read_in_full() {
 
 #[test]
 fn a_workload_keeps_what_scheduling_reads_of_a_pod() {
+    let term = json!({"matchExpressions": [{"key": "k", "operator": "Exists"}],
+        "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]});
     let Object::Workload(workload) = one(&json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
         "metadata": {"name": "w", "namespace": "ns", "creationTimestamp": "2026-01-01T00:00:00Z", "deletionTimestamp": null,
@@ -80,8 +85,9 @@ fn a_workload_keeps_what_scheduling_reads_of_a_pod() {
                     "restartPolicy": "Never",
                     "initContainers": [{"name": "i", "restartPolicy": "Always", "image": "x"}],
                     "containers": [{"name": "c", "resources": {"requests": {"cpu": 1.5, "memory": "1Gi"}}, "ports": [{"hostPort": 1, "containerPort": 2}]}],
-                    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                        {"matchExpressions": [{"key": "k", "operator": "Exists"}], "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]}}},
+                    "affinity": {"nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]},
+                        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 7, "preference": term}]}},
                     "tolerations": [{"key": "t", "operator": "Exists", "tolerationSeconds": 3}],
                     "overhead": {}}}}]},
     })) else {
@@ -94,14 +100,15 @@ fn a_workload_keeps_what_scheduling_reads_of_a_pod() {
     assert_eq!(*workload.preemption_gates, ["g"]);
     let pods = &workload.pod_sets[0];
     let request = pods.topology_request.as_ref().expect("present");
-    assert!(request.sliced);
-    assert_eq!(request.text, r#"{"podSetSliceRequiredTopology":"host","podSetSliceSize":2,"required":"rack"}"#);
+    assert_eq!(request.required.as_deref(), Some("rack"));
+    assert_eq!(request.layers().as_slice(), [("host", 2)]);
     let spec = &pods.template.spec;
     assert!(spec.init_containers[0].sidecar);
     assert_eq!(spec.containers[0].resources.requests["cpu"].to_string(), "1500m");
     assert_eq!(spec.containers[0].ports, r#"[{"containerPort":2,"hostPort":1}]"#);
     let terms = spec.required_node_affinity.as_ref().expect("present");
-    assert!(terms[0].has_match_fields);
+    assert_eq!(terms[0].match_fields[0].values, ["n"]);
+    assert_eq!((spec.preferred_node_affinity[0].weight, &spec.preferred_node_affinity[0].term), (7, &terms[0]));
     assert_eq!(terms[0].match_expressions[0].operator, "Exists");
     assert_eq!(spec.tolerations[0].toleration_seconds, Some(3));
     assert!(spec.overhead.as_ref().is_some_and(std::collections::BTreeMap::is_empty));
@@ -142,9 +149,11 @@ fn older_versions_are_converted() {
         ("kueue.x-k8s.io", "WorkloadPriorityClass", "high")
     );
     assert_eq!(workload.status.rare.accumulated_past_execution_time_seconds, Some(3));
+    let domain = |host: &str, count| TopologyDomain { values: vec!["r1".to_owned(), host.to_owned()], count };
+    let domains = vec![domain("h1", 1), domain("h2", 2)];
     assert_eq!(
         workload.status.admission.as_ref().expect("present").pod_set_assignments[0].topology_assignment,
-        r#"{"levels":["r","h"],"slices":[{"domainCount":2,"podCounts":{"individual":[1,2]},"valuesPerLevel":[{"universal":"r1"},{"individual":{"roots":["h1","h2"]}}]}]}"#
+        Some(TopologyAssignment { levels: vec!["r".to_owned(), "h".to_owned()], domains }.into())
     );
 }
 

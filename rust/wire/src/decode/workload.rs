@@ -2,14 +2,13 @@
 
 use kueuecore::base::shared::Shared;
 use kueuecore::objects::{Meta, PodSet, PodTemplate, PriorityClassRef, TopologyRequest, Workload, WorkloadStatus};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::meta::MetaWire;
 use super::pod::TemplateWire;
 use super::status::StatusWire;
-use crate::read::{canonical, list, maybe, nil, part};
+use super::topology::RequestWire;
+use crate::read::{list, maybe, nil, part};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -96,8 +95,8 @@ pub(crate) struct PodSetWire {
     min_count: Option<i32>,
     #[serde(deserialize_with = "part::<_, TemplateWire, _>")]
     template: PodTemplate,
-    #[serde(deserialize_with = "topology_request")]
-    topology_request: Option<TopologyRequest>,
+    #[serde(deserialize_with = "maybe::<_, RequestWire, _>")]
+    topology_request: Option<Box<TopologyRequest>>,
 }
 
 impl From<PodSetWire> for PodSet {
@@ -110,31 +109,4 @@ impl From<PodSetWire> for PodSet {
             topology_request: wire.topology_request,
         }
     }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct TopologyRequestWire {
-    required: Option<String>,
-    preferred: Option<String>,
-    unconstrained: Option<bool>,
-    pod_set_group_name: Option<String>,
-    pod_set_slice_required_topology: Option<String>,
-    #[serde(deserialize_with = "nil")]
-    podset_slice_required_topology_constraints: Vec<Value>,
-}
-
-/// Reads the request twice: the fields that decide, and the whole for equality.
-fn topology_request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TopologyRequest>, D::Error> {
-    let whole = Value::deserialize(deserializer)?;
-    let wire: Option<TopologyRequestWire> = maybe(&whole).map_err(D::Error::custom)?;
-    Ok(wire.map(|wire| TopologyRequest {
-        required: wire.required,
-        preferred: wire.preferred,
-        unconstrained: wire.unconstrained,
-        pod_set_group_name: wire.pod_set_group_name,
-        sliced: wire.pod_set_slice_required_topology.is_some()
-            || !wire.podset_slice_required_topology_constraints.is_empty(),
-        text: canonical(&whole),
-    }))
 }

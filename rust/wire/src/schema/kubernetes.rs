@@ -1,7 +1,9 @@
 //! Metadata, what many kinds share, and the kinds of Kubernetes itself.
 
+use super::kueue::EFFECTS;
 use super::{
-    Field, Schema, any, boolean, field, fields, int32, int64, kind, list, map, object, quantity, text, texts, time,
+    Field, Schema, any, boolean, field, fields, int32, int64, kind, list, map, object, one_of, quantity, text, texts,
+    time,
 };
 
 /// `metadata` of any object.
@@ -93,6 +95,45 @@ pub(super) fn runtime_class() -> Schema {
         field("overhead", object([field("podFixed", map(any()))])),
         field("scheduling", any()),
     ])
+}
+
+/// Of its status the fields that count are looked into.
+pub(super) fn node() -> Schema {
+    let taint = object(fields(&["key", "value"], text))
+        .with([field("effect", one_of(EFFECTS)), field("timeAdded", time())])
+        .needs(&["key", "effect"]);
+    let spec = object([
+        field("configSource", any()),
+        field("podCIDRs", texts()),
+        field("taints", list(taint)),
+        field("unschedulable", boolean()),
+    ])
+    .with(fields(&["externalID", "podCIDR", "providerID"], text));
+    let condition = object(fields(&["type", "status", "reason", "message"], text))
+        .with(fields(&["lastHeartbeatTime", "lastTransitionTime"], time))
+        .needs(&["type", "status"]);
+    let status = object([
+        field("allocatable", map(any())),
+        field("capacity", map(any())),
+        field("conditions", list(condition)),
+        field("phase", text()),
+    ])
+    .with(fields(
+        &[
+            "addresses",
+            "config",
+            "daemonEndpoints",
+            "declaredFeatures",
+            "features",
+            "images",
+            "nodeInfo",
+            "runtimeHandlers",
+            "volumesAttached",
+            "volumesInUse",
+        ],
+        any,
+    ));
+    kind([field("spec", spec), field("status", status)])
 }
 
 pub(super) fn priority_class() -> Schema {

@@ -11,7 +11,7 @@ use super::{
 };
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
-const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+pub(super) const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// A kind with a spec and a status.
 fn with(spec: Schema, status: Schema) -> Schema {

@@ -195,7 +195,7 @@ fn admission(old: &Admission, new: &Admission, gates: &Gates) -> Vec<FieldError>
     if old.cluster_queue == new.cluster_queue && assignments == *new.pod_set_assignments {
         return Vec::new();
     }
-    vec![FieldError::invalid("status.admission", encode::admission(new).to_string(), IMMUTABLE)]
+    vec![FieldError::invalid("status.admission", encode::admission(new, gates).to_string(), IMMUTABLE)]
 }
 
 /// Counts only grow while quota is reserved, but for pod sets that an elastic workload shrank.

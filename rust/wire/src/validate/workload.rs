@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::objects::{Condition, ConditionStatus, Container, PodSet, ResourceList, TopologyRequest, Workload};
-use serde_json::Value;
 
 use super::labels;
 use super::quotas::negative;
 use super::resource_flavor::tolerations;
-use crate::decode::pod_set_updates;
-use crate::field_error::{FieldError, quoted, rendered};
+use crate::field_error::{FieldError, quoted};
 use crate::names::dns1123_subdomain_errors;
 
 pub(super) const ELASTIC: &str = "kueue.x-k8s.io/elastic-job";
@@ -107,28 +105,23 @@ fn resource_list(resources: &ResourceList, path: &str, no_negative: bool) -> Vec
 }
 
 fn slice_size(request: &TopologyRequest, path: &str) -> Vec<FieldError> {
-    let Ok(request) = serde_json::from_str::<Value>(&request.text) else { return Vec::new() };
+    const TOO_SMALL: &str = "must be greater than 0";
     let mut errors = Vec::new();
-    let size = &request["podSetSliceSize"];
     let size_path = format!("{path}.podSetSliceSize");
-    match (request["podSetSliceRequiredTopology"].is_null(), size.as_i64()) {
-        (false, None) => {
+    match (&request.slice_required_topology, request.slice_size) {
+        (Some(_), None) => {
             errors.push(FieldError::required(size_path, "must be set when podSetSliceRequiredTopology is specified"));
         }
-        (false, Some(n)) if n <= 0 => {
-            errors.push(FieldError::invalid(size_path, rendered(size), "must be greater than 0"));
+        (Some(_), Some(size)) if size <= 0 => {
+            errors.push(FieldError::invalid(size_path, size.to_string(), TOO_SMALL));
         }
-        (true, Some(_)) => errors
+        (None, Some(_)) => errors
             .push(FieldError::forbidden(size_path, "may not be set when podSetSliceRequiredTopology is not specified")),
         _ => {}
     }
-    let constraints = request["podsetSliceRequiredTopologyConstraints"].as_array();
-    for (i, constraint) in constraints.into_iter().flatten().enumerate() {
-        let size = constraint["size"].as_i64().unwrap_or(0);
-        if size <= 0 {
-            let path = format!("{path}.podsetSliceRequiredTopologyConstraints[{i}].size");
-            errors.push(FieldError::invalid(path, size.to_string(), "must be greater than 0"));
-        }
+    for (i, layer) in request.constraints.iter().enumerate().filter(|(_, layer)| layer.size <= 0) {
+        let path = format!("{path}.podsetSliceRequiredTopologyConstraints[{i}].size");
+        errors.push(FieldError::invalid(path, layer.size.to_string(), TOO_SMALL));
     }
     errors
 }
@@ -216,7 +209,7 @@ fn admission_checks(workload: &Workload) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let names: Vec<&str> = pod_set_names(workload).into_iter().collect();
     for (i, check) in workload.status.rare.admission_checks.iter().enumerate() {
-        for (j, update) in pod_set_updates(&check.pod_set_updates).into_iter().enumerate() {
+        for (j, update) in check.updates.iter().enumerate() {
             let path = format!("status.admissionChecks[{i}].podSetUpdates[{j}]");
             if !names.contains(&update.name.as_str()) {
                 errors.push(FieldError::unsupported(format!("{path}.name"), quoted(&update.name), &names));

@@ -22,6 +22,7 @@ use crate::pods::totals::Totals;
 use crate::quota::forest::{Forest, NodeKind};
 use crate::quota::tree::{Column, Quota};
 use crate::testing::Dice;
+use crate::topology::sites::Sites;
 
 const N_WORLDS: u64 = 6_000;
 const RESOURCES: [&str; 4] = ["cpu", "memory", "example.com/gpu", "pods"];
@@ -199,7 +200,8 @@ fn by_a_plan_a_workload_is_assigned_what_it_is_without_one() {
         let resume = dice.once_in(3).then(|| resume(&mut dice, pod_sets.len()));
 
         let (rules, id) = RulesTable::default().share(rules);
-        let context = Context { names: &names, flavors: &flavors, config: &config, queue: &rules, row };
+        let context =
+            Context { names: &names, flavors: &flavors, config: &config, queue: &rules, row, sites: &Sites::default() };
         let key = PlanKey { spec: seed, rules: id };
         let Some(plan) = Plan::new(key, &context, &rules, &pod_sets, &totals) else {
             n_general += 1;
@@ -212,6 +214,7 @@ fn by_a_plan_a_workload_is_assigned_what_it_is_without_one() {
             allowed_flavors: None,
             replaced_slice: None,
             nomination: None,
+            places: &[],
         };
         let expected = assign(&context, &mut again.clone(), &candidate, None, &mut Anything(seed));
         let found = Arc::new(plan).assign(&mut tree, row, resume.as_ref(), &mut Anything(seed));

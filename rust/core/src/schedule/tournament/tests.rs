@@ -156,6 +156,8 @@ impl World {
             row,
             assignment: Some(Arc::new(assignment)),
             targets: Vec::new(),
+            stands: Vec::new(),
+            second_pass: None,
             shape: None,
             generation: 0,
             starts_over: false,

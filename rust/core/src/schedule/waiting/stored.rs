@@ -13,7 +13,7 @@ use crate::schedule::victims::Victims;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::state::State;
 
-stored!(enum EntryStatus { 0 = NotNominated, 1 = Nominated, 2 = Skipped, 3 = PreemptionGated, 4 = Assumed });
+stored!(enum EntryStatus { 0 = NotNominated, 1 = Nominated, 2 = Skipped, 3 = PreemptionGated, 4 = Assumed, 5 = Evicted });
 
 impl Waiting {
     /// The shapes of its entries. They are those of the engine in which it waits, and are written there.
@@ -63,8 +63,9 @@ impl Round {
     /// What is decided is written by then, and who goes first is found out again.
     fn store(&self, out: &mut Writer<'_>) {
         let Self { entries, not_nominated, left, tournament: _, cycle } = self;
-        let Cycle { marks: _, decision: _, assumed, replaced, preemptions, migrations, victims } = cycle;
-        debug_assert!(assumed.is_empty() && replaced.is_empty() && preemptions.is_empty() && migrations.is_empty());
+        let Cycle { marks: _, decision: _, assumed, replaced, preemptions, evictions, migrations, victims } = cycle;
+        debug_assert!(assumed.is_empty() && replaced.is_empty() && preemptions.is_empty());
+        debug_assert!(evictions.is_empty() && migrations.is_empty());
         for entries in [entries, not_nominated] {
             out.count(entries.len());
             entries.iter().for_each(|entry| entry.store(out));
@@ -118,6 +119,7 @@ impl Entry {
             row: _,
             assignment,
             targets,
+            stands,
             shape: _,
             generation,
             starts_over,
@@ -129,6 +131,7 @@ impl Entry {
             is_gone,
             is_homeless,
             has_reservation,
+            second_pass,
             is_preemptor,
             priority,
             time,
@@ -138,6 +141,7 @@ impl Entry {
         assignment.is_some().write_to(out);
         assignment.iter().for_each(|assignment| assignment.write_to(out));
         targets.write_to(out);
+        stands.write_to(out);
         generation.write_to(out);
         starts_over.write_to(out);
         status.write_to(out);
@@ -148,6 +152,7 @@ impl Entry {
         is_gone.write_to(out);
         is_homeless.write_to(out);
         has_reservation.write_to(out);
+        second_pass.write_to(out);
         is_preemptor.write_to(out);
         priority.write_to(out);
         time.write_to(out);
@@ -165,6 +170,7 @@ impl Entry {
             row,
             assignment: Option::<Assignment>::read_from(from)?.map(Arc::new),
             targets: Stored::read_from(from)?,
+            stands: Stored::read_from(from)?,
             shape: None,
             generation: Stored::read_from(from)?,
             starts_over: Stored::read_from(from)?,
@@ -176,6 +182,7 @@ impl Entry {
             is_gone: Stored::read_from(from)?,
             is_homeless: Stored::read_from(from)?,
             has_reservation: Stored::read_from(from)?,
+            second_pass: Stored::read_from(from)?,
             is_preemptor: Stored::read_from(from)?,
             priority: Stored::read_from(from)?,
             time: Stored::read_from(from)?,

@@ -3,7 +3,7 @@
 use super::Simulation;
 use crate::base::ids::WorkloadId;
 use crate::base::shared::Shared;
-use crate::engine::Engine;
+use crate::engine::{Engine, Kind};
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
 use crate::simulate::plan::{Change, JobPlan};
 use crate::simulate::record::Step;
@@ -30,6 +30,14 @@ impl Simulation {
                 if let Some(id) = engine.state.workloads.find(key.namespace(), key.name()) {
                     self.delete(engine, id);
                 }
+            }
+            Change::Remove { kind: Kind::Workload, namespace, name } => {
+                if let Some(id) = engine.state.workloads.find(&namespace, &name) {
+                    self.delete(engine, id);
+                }
+            }
+            Change::Remove { kind, namespace, name } => {
+                engine.delete(kind, &namespace, &name, self.clock);
             }
         }
     }

@@ -106,7 +106,7 @@ impl Simulation {
             return None;
         }
         let decision = &underway.decision;
-        let has_decided = !decision.admissions.is_empty() || !decision.preemptions.is_empty();
+        let has_decided = decision.has_decided();
         let has_changed = has_decided || underway.before != contents(engine);
         self.n_quiet = if has_changed { 0 } else { self.n_quiet + 1 };
         engine.state.flush();
@@ -134,7 +134,7 @@ impl Simulation {
             decision.pending = Vec::new();
             keys = Vec::new();
         }
-        let has_decided = !decision.admissions.is_empty() || !decision.preemptions.is_empty();
+        let has_decided = decision.has_decided();
         let is_worth_it = is_told || n_parked > 0 || has_decided;
         is_worth_it.then_some(Cycle { number: self.n_cycles, time, decision, n_parked, parked: keys })
     }

@@ -14,6 +14,7 @@ use crate::pods::devices::Devices;
 use crate::pods::totals::{self, intern_totals};
 use crate::queue::{Item, queue_order_timestamp};
 use crate::state::State;
+use crate::state::second_pass::needs_second_pass;
 use crate::status::admissible::{backoff_expired, has_closed_preemption_gate, is_admissible, requeue_at};
 use crate::status::stage::{Stage, has_quota_reservation, is_active, is_on_hold};
 use crate::workloads::{Prepared, Record, Spec};
@@ -177,6 +178,7 @@ impl State {
                     // It was there before, and its LocalQueue was asked for all that it has.
                     self.assign_queue(id);
                 }
+                self.list_for_second_pass(id, 0);
             }
             return id;
         };
@@ -218,16 +220,19 @@ impl State {
             self.workloads.get_mut(id).resume = None;
         }
         if now == Stage::Finished || !is_active(&self.workloads.get(id).workload) {
+            self.second_passes.call_off(id);
             self.unqueue(id);
             self.request_flush_for(id);
             self.uncache(id);
         } else if before == Stage::Pending && now == Stage::Pending {
             if is_on_hold(&self.workloads.get(id).workload) {
+                self.second_passes.call_off(id);
                 self.unqueue(id);
             } else {
                 self.enqueue(id, relevant);
             }
         } else if before == Stage::Pending {
+            self.second_passes.call_off(id);
             self.unqueue(id);
             self.put_cached(id);
         } else if now == Stage::Pending {
@@ -236,8 +241,13 @@ impl State {
             let workload = &self.workloads.get(id).workload;
             // During a backoff it is in no queue before something else is written to it.
             let is_held = requeue_at(workload).is_some_and(|at| at > self.now);
+            let needs_pass = needs_second_pass(workload);
             if !is_held && !is_on_hold(workload) {
                 self.enqueue(id, relevant);
+                self.second_passes.call_off(id);
+            }
+            if !needs_pass {
+                self.second_passes.call_off(id);
             }
         } else {
             let record = self.workloads.get(id);
@@ -257,6 +267,7 @@ impl State {
             }
         }
         self.advance_penalty(id, old);
+        self.list_for_second_pass(id, 0);
     }
 
     /// May the change make a parked workload admissible (rules/05 §2.1 rule 2)?
@@ -366,6 +377,7 @@ impl State {
         self.agenda.forget(id);
         // Its slot may soon be another's.
         self.unconfirmed.remove(&id);
+        self.second_passes.call_off(id);
         self.undelivered.retain(|written| *written != id);
         self.local_queues[record.local_queue].workloads.remove(id);
         self.changed_queues.touch_local_queue(record.local_queue);

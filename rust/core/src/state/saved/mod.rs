@@ -40,6 +40,9 @@ impl State {
             forest: _,
             flavors,
             topologies,
+            cluster,
+            sites,
+            second_passes,
             checks,
             workload_priority_classes,
             namespaces,
@@ -80,6 +83,9 @@ impl State {
             namespaces.get(id).cloned().flatten().write_to(out);
         }
         topologies.write_to(out);
+        cluster.write_to(out);
+        sites.write_to(out);
+        second_passes.write_to(out);
         checks.write_to(out);
         workload_priority_classes.write_to(out);
         limit_ranges.write_to(out);
@@ -127,6 +133,9 @@ impl State {
         state.flavors = of_names(state.names.flavors.len(), from)?;
         state.namespaces = of_names(state.names.namespaces.len(), from)?;
         state.topologies = Stored::read_from(from)?;
+        state.cluster = Stored::read_from(from)?;
+        state.sites = Stored::read_from(from)?;
+        state.second_passes = Stored::read_from(from)?;
         state.checks = Stored::read_from(from)?;
         state.workload_priority_classes = Stored::read_from(from)?;
         state.limit_ranges = Stored::read_from(from)?;
@@ -156,6 +165,7 @@ impl State {
         state.cycle = Stored::read_from(from)?;
         from.check(state.cycle <= MAX_CYCLES, "a number that no cycle has")?;
         state.now = Stored::read_from(from)?;
+        state.restore_sites();
         Ok(state)
     }
 }

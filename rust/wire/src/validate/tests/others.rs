@@ -72,6 +72,42 @@ fn flavors_and_topologies_are_refused_with_the_reason() {
 }
 
 #[test]
+fn nodes_and_pods_are_refused_with_the_reason() {
+    let node = |body: Value| {
+        let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}});
+        node.as_object_mut().expect("an object").extend(body.as_object().cloned().unwrap_or_default());
+        node
+    };
+    let pod = |spec: Value| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec});
+    let ready = json!({"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"});
+    check(
+        &[
+            (node(json!({})), "accepted"),
+            (
+                node(json!({"status": {"allocatable": {"cpu": 0.5}, "conditions": [ready], "nodeInfo": {"a": 1}}})),
+                "accepted",
+            ),
+            (
+                node(json!({"spec": {"unschedulable": "yes"}})),
+                "spec.unschedulable: Invalid value: \"string\": spec.unschedulable in body must be of type boolean: \"string\"",
+            ),
+            (
+                node(json!({"spec": {"taints": [{"key": "a", "effect": "Never"}]}})),
+                "spec.taints[0].effect: Unsupported value: \"Never\": supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"",
+            ),
+            (node(json!({"spec": {"taints": [{"key": "a"}]}})), "spec.taints[0].effect: Required value"),
+            (
+                node(json!({"status": {"allocatable": {"cpu": "lots"}}})),
+                "status.allocatable.cpu: Invalid value: \"lots\": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            ),
+            (pod(json!({"containers": [{"name": "c", "resources": {"requests": {"cpu": 0.5}}}]})), "accepted"),
+            (pod(json!({"nodeName": 3})), "spec.nodeName: Invalid value: 3: must be a string"),
+        ],
+        &Gates::default(),
+    );
+}
+
+#[test]
 fn the_other_kinds_are_refused_with_the_reason() {
     let blocked = "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
     let object = |kind: &str, body: Value| {

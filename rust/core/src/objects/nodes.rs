@@ -1,0 +1,45 @@
+//! Nodes and pods: where there is room, and what takes it (rules/08 §4, §12, §13).
+
+#![allow(missing_docs)]
+
+use std::collections::BTreeMap;
+
+use super::conditions::ConditionStatus;
+use super::kinds::{Meta, ResourceList, Taint, Time};
+use super::pod_set::PodSpec;
+
+/// `Node` (v1): what of it decides where pods fit (rules/08 §4) and whether they can stay (rules/08 §13).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    pub meta: Meta,
+    pub unschedulable: bool,
+    pub taints: Vec<Taint>,
+    /// Condition Ready; `None`: it has none.
+    pub ready: Option<NodeReady>,
+    pub allocatable: ResourceList,
+    /// The statuses of all conditions by type: what brings back workloads that fit nowhere (rules/08 §11.11).
+    pub condition_statuses: BTreeMap<String, ConditionStatus>,
+}
+
+/// Condition Ready of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeReady {
+    pub status: ConditionStatus,
+    /// Its last transition.
+    pub since: Time,
+}
+
+/// `Pod` (v1): what it takes from its node (rules/08 §4.4), and how it is released (rules/08 §12).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pod {
+    pub meta: Meta,
+    /// Empty: not bound to a node.
+    pub node_name: String,
+    /// `status.phase`; empty when absent.
+    pub phase: String,
+    /// Names of `spec.schedulingGates`.
+    pub scheduling_gates: Vec<String>,
+    /// Of its containers only `resources` and whether they are sidecars, of the rest `nodeSelector`, `overhead` and
+    /// `resources`.
+    pub spec: PodSpec,
+}

@@ -1,0 +1,112 @@
+//! What pod sets ask of topology, and what they are assigned (rules/08 §2, §15).
+
+#![allow(missing_docs)]
+
+use smallvec::SmallVec;
+
+/// `podSets[].topologyRequest` (rules/08 §2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TopologyRequest {
+    pub required: Option<String>,
+    pub preferred: Option<String>,
+    /// `false` asks for topology, too, without naming a level.
+    pub unconstrained: Option<bool>,
+    pub pod_index_label: Option<String>,
+    pub sub_group_index_label: Option<String>,
+    pub sub_group_count: Option<i32>,
+    pub pod_set_group_name: Option<String>,
+    pub slice_required_topology: Option<String>,
+    pub slice_size: Option<i32>,
+    /// `podsetSliceRequiredTopologyConstraints`, the widest first.
+    pub constraints: Vec<SliceConstraint>,
+}
+
+/// One layer of slices: each slice of so many pods stays in one domain of a level.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SliceConstraint {
+    pub topology: String,
+    pub size: i32,
+}
+
+impl TopologyRequest {
+    /// Does it ask for topology, and not only say how pods are numbered or grouped (rules/08 §2.2)?
+    #[must_use]
+    pub fn is_explicit(&self) -> bool {
+        self.required.is_some()
+            || self.preferred.is_some()
+            || self.unconstrained.is_some()
+            || self.slice_required_topology.is_some()
+            || self.slice_size.is_some()
+            || !self.constraints.is_empty()
+    }
+
+    /// The layers of slices, the widest first: level and pods of each (rules/08 §2.1). A size that is absent is 0.
+    #[must_use]
+    pub fn layers(&self) -> SmallVec<[(&str, i32); 3]> {
+        if self.constraints.is_empty() {
+            let only = self.slice_required_topology.as_deref();
+            return only.map(|topology| (topology, self.slice_size.unwrap_or(0))).into_iter().collect();
+        }
+        self.constraints.iter().map(|layer| (layer.topology.as_str(), layer.size)).collect()
+    }
+}
+
+/// `topologyAssignment` of a pod set, one entry a domain (rules/08 §15.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TopologyAssignment {
+    /// Node labels, the widest level first.
+    pub levels: Vec<String>,
+    pub domains: Vec<TopologyDomain>,
+}
+
+/// So many pods in one domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TopologyDomain {
+    /// A value for each of the levels.
+    pub values: Vec<String>,
+    pub count: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(set: impl FnOnce(&mut TopologyRequest)) -> TopologyRequest {
+        let mut request = TopologyRequest::default();
+        set(&mut request);
+        request
+    }
+
+    #[test]
+    fn each_way_to_ask_for_topology_is_explicit() {
+        let rack = || Some("rack".to_owned());
+        for (asked, expected) in [
+            (request(|_| ()), false),
+            (request(|it| it.pod_index_label = rack()), false),
+            (request(|it| it.sub_group_index_label = rack()), false),
+            (request(|it| it.sub_group_count = Some(2)), false),
+            (request(|it| it.pod_set_group_name = rack()), false),
+            (request(|it| it.required = rack()), true),
+            (request(|it| it.preferred = rack()), true),
+            (request(|it| it.unconstrained = Some(false)), true),
+            (request(|it| it.slice_required_topology = rack()), true),
+            (request(|it| it.slice_size = Some(2)), true),
+            (request(|it| it.constraints = vec![SliceConstraint::default()]), true),
+        ] {
+            assert_eq!(asked.is_explicit(), expected, "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_layers_wins_over_the_two_fields() {
+        let mut asked = request(|it| it.slice_size = Some(2));
+        assert!(asked.layers().is_empty());
+        asked.slice_required_topology = Some("rack".to_owned());
+        assert_eq!(asked.layers().as_slice(), [("rack", 2)]);
+        asked.slice_size = None;
+        assert_eq!(asked.layers().as_slice(), [("rack", 0)]);
+        let layer = |topology: &str, size| SliceConstraint { topology: topology.to_owned(), size };
+        asked.constraints = vec![layer("block", 8), layer("host", 4)];
+        assert_eq!(asked.layers().as_slice(), [("block", 8), ("host", 4)]);
+    }
+}

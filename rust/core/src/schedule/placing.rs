@@ -1,0 +1,407 @@
+//! What quota allows is placed on nodes (rules/08 §11).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::assign::{Assignment, Delay, Mode, NoFitReason, PodSetAssignment, requests_topology};
+use crate::base::gates::Gate;
+use crate::base::ids::{FlavorId, QueueId, WorkloadId};
+use crate::base::shared::Shared;
+use crate::objects::slices::is_elastic;
+use crate::objects::{CheckState, PodSet, Toleration, TopologyAssignment, Workload};
+use crate::preempt::Placing;
+use crate::state::State;
+use crate::state::sites::{domains_of, is_on_unhealthy_node, requests_of, stands_on_unhealthy_node, with_pod};
+use crate::status::activeness::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER};
+use crate::status::checks::flavors_by_check;
+use crate::status::eviction::owned_by_single_pod;
+use crate::status::stage::has_quota_reservation;
+use crate::topology::capacity::Amounts;
+use crate::topology::filter::PodFacts;
+use crate::topology::placement::{Ask, Assumed, Scored, Terms};
+use crate::topology::sites::Stand;
+use crate::workloads::Record;
+use crate::workloads::charge::Target;
+
+/// The preferences that were looked at in this cycle, by flavor.
+pub(crate) type ScoredByFlavor = BTreeMap<FlavorId, Scored>;
+
+/// Places the pods of one workload.
+pub(crate) struct Placer<'a> {
+    state: &'a State,
+    queue: QueueId,
+    record: &'a Record,
+    /// The slice that it replaces.
+    slice: Option<WorkloadId>,
+    scored: &'a RefCell<ScoredByFlavor>,
+    /// What a pod of each pod set asks for.
+    requests: Vec<Amounts>,
+}
+
+/// A pod set that needs a place, and the flavor on whose nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wanted {
+    pod_set: usize,
+    count: i32,
+    flavor: FlavorId,
+}
+
+/// What a pod set needs.
+enum Need {
+    Place(Wanted),
+    /// A place, and that later.
+    Later,
+    /// What there is not.
+    Error(String),
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+struct Found {
+    places: Vec<(usize, Option<TopologyAssignment>)>,
+    failure: Option<Failure>,
+}
+
+/// The first pod set without a place.
+#[derive(Debug)]
+struct Failure {
+    pod_set: usize,
+    flavor: FlavorId,
+    reason: String,
+}
+
+impl<'a> Placer<'a> {
+    /// For a workload that has to be placed; `None`: it has not.
+    pub fn new(
+        state: &'a State,
+        (queue, workload): (QueueId, WorkloadId),
+        slice: Option<WorkloadId>,
+        scored: &'a RefCell<ScoredByFlavor>,
+    ) -> Option<Self> {
+        if !state.needs_place(queue, workload) {
+            return None;
+        }
+        let record = state.workloads.get(workload);
+        let requests = record.spec.adjusted.iter().map(requests_of).collect();
+        Some(Self { state, queue, record, slice, scored, requests })
+    }
+
+    fn workload(&self) -> &'a Workload {
+        &self.record.workload
+    }
+
+    /// Where the pod sets of one that has quota stand already, or that they wait for a place.
+    pub fn places_now(&self) -> Vec<(Option<Shared<TopologyAssignment>>, Option<Delay>)> {
+        let delayed = |it: &crate::objects::PodSetAssignment| match it.delayed_topology_request.as_str() {
+            "Pending" => Some(Delay::Pending),
+            "Ready" => Some(Delay::Ready),
+            _ => None,
+        };
+        let admission = self.workload().status.admission.as_ref();
+        let assignments = admission.map(|admission| admission.pod_set_assignments.iter());
+        assignments.into_iter().flatten().map(|it| (it.topology_assignment.clone(), delayed(it))).collect()
+    }
+
+    fn unhealthy(&self) -> Option<&'a str> {
+        self.workload().status.rare.unhealthy_nodes.first().map(String::as_str)
+    }
+
+    /// Finds places for what has quota. Without one it may preempt, if empty nodes would do (rules/08 §11.4, §11.5).
+    pub fn place(&self, assignment: &mut Assignment) {
+        if !assignment.is_whole() || assignment.mode() == Mode::NoFit {
+            return;
+        }
+        let wanted = self.wanted(assignment);
+        let observes = self.state.gate(Gate::UnadmittedWorkloadsObservability);
+        if assignment.mode() == Mode::Fit {
+            let found = self.find(&wanted, false, &[]);
+            match &found.failure {
+                Some(failure) => {
+                    assignment.object(failure.pod_set, &failure.reason);
+                    assignment.lower(failure.pod_set, Mode::Preempt);
+                }
+                None => assignment.put_places(found.places),
+            }
+        }
+        if assignment.mode() == Mode::Preempt && self.unhealthy().is_none() {
+            match self.find(&wanted, true, &[]).failure {
+                Some(failure) => {
+                    if observes {
+                        let reason = NoFitReason::TopologyPlacementFailed;
+                        assignment.mark_attempt(failure.pod_set, failure.flavor, reason);
+                    }
+                    assignment.lower(failure.pod_set, Mode::NoFit);
+                }
+                None => wanted.iter().for_each(|it| assignment.lower(it.pod_set, Mode::Preempt)),
+            }
+        }
+        assignment.settle_reason(&self.state.queues[self.queue].rules, observes);
+    }
+
+    /// After the search for targets: the places that it will have, or would have on empty nodes, are kept free for it
+    /// (rules/08 §11.6).
+    pub fn place_after_search(&self, assignment: &mut Assignment, targets: &[Target]) {
+        if assignment.mode() != Mode::Preempt || self.stands_on_unhealthy_node() {
+            return;
+        }
+        let wanted = self.wanted(assignment);
+        let found = self.find(&wanted, targets.is_empty(), targets);
+        assignment.put_places(found.places);
+    }
+
+    /// Is it Admitted, with pods on a host that has failed?
+    fn stands_on_unhealthy_node(&self) -> bool {
+        stands_on_unhealthy_node(self.workload())
+    }
+
+    /// What pod sets need, by their places in the list.
+    fn needs(&self, pod_sets: &[PodSetAssignment]) -> Vec<(usize, Need)> {
+        let mut needs = Vec::new();
+        for (at, it) in pod_sets.iter().enumerate() {
+            let pod_set = &self.record.spec.adjusted[it.index];
+            let has_place = it.place.as_ref().is_some_and(|place| !is_on_unhealthy_node(self.workload(), place));
+            if !self.state.is_placed(self.queue, pod_set) || it.error.is_some() || it.count == 0 || has_place {
+                continue;
+            }
+            let need = match self.flavor_of(pod_set, it.flavors.iter().map(|choice| choice.flavor)) {
+                Err(error) => Need::Error(error),
+                Ok(flavor) if self.is_delayed(flavor) => Need::Later,
+                Ok(flavor) => Need::Place(Wanted { pod_set: it.index, count: it.count, flavor }),
+            };
+            needs.push((at, need));
+        }
+        needs
+    }
+
+    /// The pod sets that need a place now. What cannot be asked for is an error of the pod set.
+    fn wanted(&self, assignment: &mut Assignment) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        let needs = self.needs(&assignment.pod_sets());
+        for (at, need) in needs {
+            match need {
+                Need::Error(error) => assignment.fail(at, error),
+                Need::Later => assignment.pod_sets_mut()[at].delayed = Some(Delay::Pending),
+                Need::Place(it) => wanted.push(it),
+            }
+        }
+        wanted
+    }
+
+    /// The flavor on whose nodes a pod set is placed.
+    fn flavor_of(&self, pod_set: &PodSet, flavors: impl Iterator<Item = FlavorId>) -> Result<FlavorId, String> {
+        if self.is_elastic() && self.state.gate(Gate::ElasticJobsViaWorkloadSlicesWithTAS) {
+            let request = pod_set.topology_request.as_ref();
+            if request.is_some_and(|it| it.required.is_some()) {
+                return Err("required topology is not supported with ElasticJobsViaWorkloadSlices".to_owned());
+            }
+            if request.is_some_and(|it| it.preferred.is_some()) {
+                return Err("preferred topology is not supported with ElasticJobsViaWorkloadSlices".to_owned());
+            }
+        }
+        let State { sites, names, queues, .. } = self.state;
+        let mut of_queue = queues[self.queue].rules.groups.iter().flat_map(|group| &group.flavors);
+        if !of_queue.any(|flavor| sites.has(*flavor)) {
+            return Err("workload requires Topology, but there is no TAS cache information".to_owned());
+        }
+        let mut found: Vec<(&str, FlavorId)> =
+            flavors.filter(|it| sites.has(*it)).map(|it| (names.flavors[it].as_str(), it)).collect();
+        found.sort_unstable();
+        found.dedup();
+        match found[..] {
+            [] => Err("no TAS flavor assigned".to_owned()),
+            [(_, flavor)] => Ok(flavor),
+            _ => {
+                let names: Vec<&str> = found.iter().map(|it| it.0).collect();
+                Err(format!("more than one TAS flavor assigned: {}", names.join(", ")))
+            }
+        }
+    }
+
+    fn is_elastic(&self) -> bool {
+        self.state.gate(Gate::ElasticJobsViaWorkloadSlices) && is_elastic(self.workload())
+    }
+
+    /// Is it placed only later: by a worker of MultiKueue, or once what it needs is provisioned?
+    fn is_delayed(&self, flavor: FlavorId) -> bool {
+        let Some(object) = &self.state.queues[self.queue].settled else { return false };
+        let name = self.state.names.flavors[flavor].as_str();
+        let all = crate::status::checks::all_flavors(&object.resource_groups);
+        let by_check = flavors_by_check(&object.admission_checks, &all);
+        let is_of = |check: &str, controller| {
+            self.state.checks.get(check).is_some_and(|check| check.controller_name == controller)
+        };
+        let is_reserved = has_quota_reservation(self.workload());
+        by_check.iter().any(|(check, flavors)| {
+            is_of(check, MULTI_KUEUE_CONTROLLER)
+                || (!is_reserved && is_of(check, PROVISIONING_CONTROLLER) && flavors.contains(name))
+        })
+    }
+
+    /// Looks for places, flavor by flavor, without what some workloads take.
+    fn find(&self, wanted: &[Wanted], simulates_empty: bool, gone: &[Target]) -> Found {
+        let State { sites, names, config, .. } = self.state;
+        let gates = config.gates;
+        let mut flavors: Vec<FlavorId> = wanted.iter().map(|it| it.flavor).collect();
+        flavors.sort_unstable_by_key(|flavor| names.flavors[*flavor].as_str());
+        flavors.dedup();
+        let unhealthy = self.unhealthy();
+        let stays = gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads) && owned_by_single_pod(self.workload());
+        let mut shared = Assumed::default();
+        let mut found = Found::default();
+        for flavor in flavors {
+            let Some(ground) = sites.ground(flavor) else { continue };
+            let asks: Vec<Ask<'_>> =
+                wanted.iter().filter(|it| it.flavor == flavor).map(|it| self.ask(it, ground.tolerations)).collect();
+            let given_back = self.given_back(flavor, gone);
+            let terms = Terms { gates, simulates_empty, unhealthy, stays, given_back: &given_back };
+            let shares = gates.enabled(Gate::TASHandleOverlappingFlavors) && ground.tree.is_by_hostname();
+            let mut own = Assumed::default();
+            let assumed = if shares { &mut shared } else { &mut own };
+            let mut scored = self.scored.borrow_mut();
+            let scored = (self.record.key().uid(), scored.entry(flavor).or_default());
+            for (pod_set, place) in ground.place(&asks, terms, assumed, scored) {
+                match place {
+                    Ok(place) => found.places.push((pod_set, Some(place))),
+                    Err(reason) => {
+                        found.places.push((pod_set, None));
+                        found.failure.get_or_insert(Failure { pod_set, flavor, reason });
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn ask(&self, wanted: &Wanted, tolerations: &'a [Toleration]) -> Ask<'_> {
+        let pod_set = &self.record.spec.adjusted[wanted.pod_set];
+        let of = |workload: &'a Workload| {
+            let admission = workload.status.admission.as_ref()?;
+            let assigned = admission.pod_set_assignments.iter().find(|it| it.name == pod_set.name)?;
+            assigned.topology_assignment.as_deref()
+        };
+        let slice = self.slice.map(|slice| &self.state.workloads.get(slice).workload);
+        let is_elastic = self.is_elastic();
+        Ask {
+            pod_set,
+            index: wanted.pod_set,
+            count: wanted.count,
+            requests: &self.requests[wanted.pod_set],
+            is_implied: !requests_topology(pod_set),
+            facts: self.facts(pod_set, tolerations),
+            current: of(self.workload()),
+            previous: slice.filter(|_| is_elastic).and_then(of),
+        }
+    }
+
+    /// What the template says of nodes, with what checks that are Ready add to it.
+    fn facts(&self, pod_set: &'a PodSet, tolerations: &'a [Toleration]) -> Result<PodFacts<'a>, String> {
+        let checks = self.workload().status.rare.admission_checks.iter();
+        let ready = checks.filter(|check| check.state == CheckState::Ready);
+        let updates = ready.flat_map(|check| &check.updates).filter(|update| update.name == pod_set.name);
+        let by_library = self.state.gate(Gate::SchedulerLibraryIntegration);
+        PodFacts::new(&pod_set.template, updates, tolerations)
+            .map(|facts| PodFacts { by_library, ..facts })
+            .map_err(|error| format!("invalid podSetUpdate for PodSet {}, error: {error}", pod_set.name))
+    }
+
+    /// What workloads that count as gone give back to the leaves of a flavor.
+    fn given_back(&self, flavor: FlavorId, gone: &[Target]) -> Assumed {
+        let mut given_back = Assumed::default();
+        for target in gone {
+            let Some(charge) = &self.state.workloads.get(target.workload).charge else { continue };
+            for stand in charge.stands.iter().filter(|stand| stand.flavors.contains(&flavor)) {
+                for (id, n) in &stand.domains {
+                    let amounts = given_back.entry(id.clone()).or_default();
+                    for (resource, value) in &*stand.per_pod {
+                        let sum = amounts.entry(resource.clone()).or_default();
+                        *sum = sum.wrapping_add(value.wrapping_mul(*n));
+                    }
+                }
+            }
+        }
+        given_back
+    }
+
+    /// The question that a search for targets asks.
+    pub fn asks_for_place(&self, assignment: &Assignment) -> AsksForPlace<'_, 'a> {
+        let needs = self.needs(&assignment.pod_sets()).into_iter();
+        let wanted = needs.filter_map(|(_, need)| match need {
+            Need::Place(wanted) => Some(wanted),
+            Need::Later | Need::Error(_) => None,
+        });
+        AsksForPlace { placer: self, wanted: wanted.collect() }
+    }
+}
+
+/// Is there a place once some workloads are gone?
+pub(crate) struct AsksForPlace<'b, 'a> {
+    placer: &'b Placer<'a>,
+    wanted: Vec<Wanted>,
+}
+
+impl Placing for AsksForPlace<'_, '_> {
+    fn has_place_without(&self, gone: &[Target]) -> bool {
+        self.placer.find(&self.wanted, false, gone).failure.is_none()
+    }
+}
+
+impl State {
+    /// Places what has been assigned to a workload in a ClusterQueue, as a cycle does before it looks for targets.
+    pub fn place(&self, queue: QueueId, workload: WorkloadId, assignment: &mut Assignment) {
+        let scored = RefCell::default();
+        if let Some(placer) = Placer::new(self, (queue, workload), None, &scored) {
+            placer.place(assignment);
+        }
+    }
+
+    /// What an assignment takes of nodes beyond what the workload has there already (rules/08 §11.6).
+    pub fn net_stands(&self, workload: WorkloadId, assignment: &Assignment) -> Vec<Stand> {
+        if !assignment.has_places() {
+            return Vec::new();
+        }
+        let record = self.workloads.get(workload);
+        let admission = record.workload.status.admission.as_ref();
+        let mut stands = Vec::new();
+        for it in assignment.pod_sets().iter() {
+            let Some(place) = &it.place else { continue };
+            let pod_set = &record.spec.adjusted[it.index];
+            let mut flavors = it.flavors.iter().map(|choice| choice.flavor).filter(|flavor| self.sites.has(*flavor));
+            let Some(flavor) = flavors.next().filter(|first| flavors.all(|other| other == *first)) else { continue };
+            let assigned = admission.and_then(|it| it.pod_set_assignments.iter().find(|it| it.name == pod_set.name));
+            let now: BTreeMap<String, i64> = assigned
+                .and_then(|it| it.topology_assignment.as_ref())
+                .map(|place| domains_of(place).into_iter().collect())
+                .unwrap_or_default();
+            let more = domains_of(place).into_iter().map(|(id, n)| {
+                let had = now.get(&id).copied().unwrap_or(0);
+                (id, n - had)
+            });
+            let domains: Vec<(String, i64)> = more.filter(|(_, n)| *n > 0).collect();
+            if !domains.is_empty() {
+                let per_pod = Arc::new(with_pod(&requests_of(pod_set)));
+                stands.push(Stand { flavors: [flavor].into_iter().collect(), per_pod, domains });
+            }
+        }
+        stands
+    }
+
+    /// Does a workload have to be placed on nodes?
+    pub(crate) fn needs_place(&self, queue: QueueId, workload: WorkloadId) -> bool {
+        self.gate(Gate::TopologyAwareScheduling)
+            && (self.places_all(queue) || self.workloads.get(workload).spec.adjusted.iter().any(requests_topology))
+    }
+
+    fn is_placed(&self, queue: QueueId, pod_set: &PodSet) -> bool {
+        requests_topology(pod_set) || self.places_all(queue)
+    }
+
+    /// Are all flavors of a ClusterQueue topology-aware, so that every workload is placed?
+    fn places_all(&self, queue: QueueId) -> bool {
+        let places = |flavor: &FlavorId| self.flavors[*flavor].as_ref().is_some_and(|it| !it.topology_name.is_empty());
+        self.queues[queue].rules.groups.iter().flat_map(|group| &group.flavors).all(places)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! What placement does in cycles, seen through an engine.
+
+use crate::engine::Kind;
+use crate::objects::conditions::{ADMITTED, EVICTED};
+use crate::objects::config::Config;
+use crate::objects::{
+    AdmissionCheck, CheckState, ConditionStatus, Node, NodeReady, Object, Pod, PodSet, Preemption, PreemptionPolicy,
+    ResourceFlavor, Topology, TopologyRequest, Workload,
+};
+use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, resource_group, rules, workload};
+use crate::topology::tree::HOSTNAME;
+
+fn node(name: &str, cpus: &str) -> Node {
+    let mut node = Node { meta: meta(name), ..Node::default() };
+    node.meta.labels = [(HOSTNAME.to_owned(), name.to_owned())].into();
+    node.ready = Some(NodeReady { status: ConditionStatus::True, since: at(0) });
+    node.allocatable = [("cpu", cpus), ("pods", "110")].map(|(k, v)| (k.to_owned(), quantity(v))).into_iter().collect();
+    node
+}
+
+fn hosts(flavor: &str) -> Object {
+    Object::ResourceFlavor(ResourceFlavor {
+        meta: meta(flavor),
+        topology_name: "hosts".to_owned(),
+        ..ResourceFlavor::default()
+    })
+}
+
+/// A world whose flavor `default` has hosts `a` and `b` with 4 CPUs each.
+fn world() -> World {
+    let mut world = World::new(Config::default());
+    world.apply([
+        Object::Topology(Topology { meta: meta("hosts"), levels: vec![HOSTNAME.to_owned()] }),
+        hosts("default"),
+        Object::Node(node("a", "4")),
+        Object::Node(node("b", "4")),
+    ]);
+    world
+}
+
+/// So many pods of one CPU each, on one host.
+fn pods(name: &str, count: i32) -> Workload {
+    let mut asked = workload(name, "1");
+    let mut sets: Vec<PodSet> = asked.pod_sets.to_vec();
+    sets[0].count = count;
+    let request = TopologyRequest { required: Some(HOSTNAME.to_owned()), ..TopologyRequest::default() };
+    sets[0].topology_request = Some(Box::new(request));
+    asked.pod_sets = sets.into();
+    asked
+}
+
+/// Where the pods of a workload stand, as `host:count`.
+fn place(world: &World, name: &str) -> String {
+    let Some(admission) = &world.get(name).status.admission else { return "nowhere".to_owned() };
+    let Some(place) = &admission.pod_set_assignments[0].topology_assignment else {
+        return "without a place".to_owned();
+    };
+    let domains = place.domains.iter().map(|it| format!("{}:{}", it.values.join("/"), it.count));
+    domains.collect::<Vec<_>>().join(" ")
+}
+
+fn preempts(world: &mut World) {
+    world.change_cluster_queue(|queue| {
+        let within_cluster_queue = PreemptionPolicy::LowerPriority;
+        queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+    });
+}
+
+/// A host that a workload stands on has failed.
+fn fail(world: &mut World, name: &str, host: &str) {
+    world.change(name, |workload| workload.status.rare.unhealthy_nodes = vec![host.to_owned()]);
+}
+
+fn reasons(decision: &crate::schedule::decision::Decision) -> Vec<String> {
+    decision.events.iter().map(|event| event.reason.to_string()).collect()
+}
+
+#[test]
+fn pods_get_a_host_and_the_next_ones_another() {
+    let mut world = world();
+    for name in ["x", "y"] {
+        world.submit(pods(name, 3));
+        world.cycle();
+    }
+    assert_eq!((place(&world, "x"), place(&world, "y")), ("a:3".to_owned(), "b:3".to_owned()));
+    world.submit(pods("z", 2));
+    let kept = world.cycle().pending.remove(0);
+    let nowhere = "couldn't assign flavors to pod set main: topology \"hosts\" allows to fit only 1 out of 2 pod(s)";
+    assert!(kept.message.text().starts_with(nowhere), "{}", kept.message);
+    world.delete(Kind::Workload, "x");
+    world.cycle();
+    assert_eq!(place(&world, "z"), "a:2");
+}
+
+#[test]
+fn quota_that_is_left_in_pieces_is_a_reason_to_preempt() {
+    let mut world = world();
+    preempts(&mut world);
+    for (name, second) in [("x", 10), ("y", 11)] {
+        world.now = at(second);
+        world.submit(pods(name, 3));
+        world.cycle();
+    }
+    world.submit(Workload { priority: Some(1), ..pods("z", 2) });
+    let victims = world.cycle().preemptions;
+    assert_eq!(victims.iter().map(|it| it.key.name()).collect::<Vec<_>>(), ["y"], "the younger one");
+}
+
+#[test]
+fn nobody_gives_way_where_empty_hosts_would_not_do() {
+    let mut world = world();
+    preempts(&mut world);
+    world.submit(pods("x", 3));
+    world.cycle();
+    world.submit(Workload { priority: Some(1), ..pods("w", 5) });
+    let decision = world.cycle();
+    assert_eq!((decision.preemptions.len(), decision.pending[0].reason), (0, "TopologyPlacementFailed"));
+}
+
+#[test]
+fn heads_of_one_cycle_do_not_take_the_same_place() {
+    let mut world = world();
+    let other = Object::ClusterQueue(cluster_queue("other", "10"));
+    world.apply([other, Object::LocalQueue(crate::testing::local_queue("other", "other"))]);
+    world.submit(pods("x", 3));
+    world.submit(Workload { queue_name: "other".into(), ..pods("y", 3) });
+    assert_eq!(world.cycle().admissions.len(), 2);
+    assert_eq!((place(&world, "x"), place(&world, "y")), ("a:3".to_owned(), "b:3".to_owned()));
+}
+
+#[test]
+fn flavors_over_the_same_hosts_share_them() {
+    let mut world = world();
+    let mut other = cluster_queue("other", "10");
+    other.resource_groups = vec![resource_group(&["cpu"], &[("spare", "10")])];
+    world.apply([
+        hosts("spare"),
+        Object::ClusterQueue(other),
+        Object::LocalQueue(crate::testing::local_queue("other", "other")),
+    ]);
+    world.submit(pods("x", 4));
+    world.cycle();
+    world.submit(Workload { queue_name: "other".into(), ..pods("y", 4) });
+    world.cycle();
+    assert_eq!((place(&world, "x"), place(&world, "y")), ("a:4".to_owned(), "b:4".to_owned()));
+}
+
+#[test]
+fn pods_that_kueue_has_not_placed_take_room_until_they_end() {
+    let mut world = world();
+    let mut pod = Pod { meta: namespaced("p"), node_name: "a".to_owned(), ..Pod::default() };
+    pod.spec = workload("p", "3").pod_sets[0].template.spec.clone();
+    world.apply([Object::Pod(Box::new(pod.clone()))]);
+    world.submit(pods("x", 4));
+    world.cycle();
+    assert_eq!(place(&world, "x"), "b:4");
+    world.submit(pods("y", 4));
+    assert_eq!(world.cycle().admissions.len(), 0);
+    world.apply([Object::Pod(Box::new(Pod { phase: "Succeeded".to_owned(), ..pod }))]);
+    world.cycle();
+    assert_eq!(place(&world, "y"), "a:4", "those who found no room are tried again");
+}
+
+#[test]
+fn nodes_that_come_bring_back_who_found_no_room() {
+    let mut world = world();
+    world.submit(pods("x", 5));
+    world.cycle();
+    world.apply([Object::Node(node("c", "8"))]);
+    world.cycle();
+    assert_eq!(place(&world, "x"), "c:5");
+    let unready = Node { ready: Some(NodeReady { status: ConditionStatus::False, since: at(9) }), ..node("a", "4") };
+    world.apply([Object::Node(unready)]);
+    world.submit(pods("y", 4));
+    world.cycle();
+    assert_eq!(place(&world, "y"), "b:4");
+}
+
+#[test]
+fn a_failed_host_is_replaced_a_second_later() {
+    let mut world = world();
+    world.submit(pods("x", 3));
+    world.cycle();
+    fail(&mut world, "x", "a");
+    assert_eq!(world.cycle().placed.len(), 0, "not at once");
+    world.now = at(11);
+    let decision = world.cycle();
+    assert_eq!((decision.admissions.len(), decision.placed.len()), (0, 1));
+    assert_eq!((place(&world, "x"), reasons(&decision)), ("b:3".to_owned(), Vec::<String>::new()));
+    assert!(world.get("x").status.rare.unhealthy_nodes.is_empty());
+    assert!(world.condition("x", ADMITTED).starts_with("True"));
+}
+
+#[test]
+fn without_a_replacement_the_workload_is_evicted_or_tried_again() {
+    for fails_fast in [true, false] {
+        let gate = crate::base::gates::Gate::TASFailedNodeReplacementFailFast;
+        let gates = Config::default().gates.with(gate, fails_fast);
+        let mut world = world();
+        world.engine.state.config.gates = gates;
+        for name in ["x", "y"] {
+            world.submit(pods(name, 3));
+            world.cycle();
+        }
+        fail(&mut world, "x", "a");
+        world.now = at(11);
+        let decision = world.cycle();
+        if fails_fast {
+            let message = "Workload was evicted as there was no replacement for unhealthy node(s): a";
+            assert_eq!(reasons(&decision), ["EvictedDueToNodeFailures"]);
+            assert_eq!(decision.evictions[0].message.text(), message);
+            assert_eq!(world.condition("x", EVICTED), format!("True NodeFailures: {message}"));
+        } else {
+            assert_eq!(reasons(&decision), ["SecondPassFailed"]);
+            world.now = at(12);
+            assert!(reasons(&world.cycle()).is_empty(), "it comes again after two seconds");
+            world.now = at(13);
+            assert_eq!(reasons(&world.cycle()), ["SecondPassFailed"]);
+            assert_eq!(place(&world, "x"), "a:3");
+        }
+    }
+}
+
+#[test]
+fn the_place_of_pods_that_wait_for_provisioning_is_found_once_the_check_is_ready() {
+    let mut world = world();
+    let controller_name = "kueue.x-k8s.io/provisioning-request".to_owned();
+    world.apply([Object::AdmissionCheck(AdmissionCheck { meta: meta("prov"), controller_name, active: true })]);
+    world.change_cluster_queue(|queue| queue.admission_checks = rules(&["prov"]));
+    world.submit(pods("x", 3));
+    world.cycle();
+    assert_eq!(place(&world, "x"), "without a place");
+    world.reconcile();
+    world.answer("x", "prov", CheckState::Ready, "");
+    world.now = at(11);
+    let decision = world.cycle();
+    assert_eq!((decision.placed.len(), reasons(&decision)), (1, vec!["Admitted".to_owned()]));
+    assert_eq!(place(&world, "x"), "a:3");
+    let admission = world.get("x").status.admission.clone().expect("it has quota");
+    assert_eq!(admission.pod_set_assignments[0].delayed_topology_request, "Ready");
+}
+
+#[test]
+fn what_has_quota_by_its_status_takes_its_place_from_the_start() {
+    let mut world = world();
+    world.submit(pods("x", 3));
+    world.cycle();
+    let x = world.engine.state.workload_object(world.id("x"));
+    let mut again = self::world();
+    again.submit(x);
+    again.submit(pods("y", 3));
+    again.cycle();
+    assert_eq!(place(&again, "y"), "b:3");
+}

@@ -1,0 +1,235 @@
+//! Nodes and pods of the cluster: where topology-aware scheduling finds room (rules/08 §4).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::objects::{Node, Pod};
+use crate::snapshot::{Damage, Reader, Stored, Writer};
+use crate::state::State;
+
+/// All nodes and pods.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    nodes: Arc<BTreeMap<String, Arc<Node>>>,
+    /// By namespace and name.
+    pods: Arc<BTreeMap<String, BTreeMap<String, Arc<Pod>>>>,
+    /// The pods that are bound, by node, in the order of namespace and name.
+    bound: Arc<BTreeMap<String, Vec<Arc<Pod>>>>,
+    n_changes: u64,
+}
+
+impl Cluster {
+    /// How many changes of nodes and pods there were.
+    pub fn n_changes(&self) -> u64 {
+        self.n_changes
+    }
+
+    /// The node with this name.
+    pub fn node(&self, name: &str) -> Option<&Arc<Node>> {
+        self.nodes.get(name)
+    }
+
+    /// All nodes, in the order of their names.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.nodes.values()
+    }
+
+    /// All pods, in the order of namespace and name.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.values().flat_map(BTreeMap::values)
+    }
+
+    /// The pod with this namespace and name.
+    pub fn pod(&self, namespace: &str, name: &str) -> Option<&Arc<Pod>> {
+        self.pods.get(namespace)?.get(name)
+    }
+
+    /// The pods that are bound to a node, whatever their phase, in the order of namespace and name. There may be no such
+    /// node.
+    pub fn pods_on(&self, node: &str) -> &[Arc<Pod>] {
+        self.bound.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    fn bind(&mut self, pod: &Arc<Pod>) {
+        if !pod.node_name.is_empty() {
+            let pods = Arc::make_mut(&mut self.bound).entry(pod.node_name.clone()).or_default();
+            let place = pods.partition_point(|other| key(other) < key(pod));
+            pods.insert(place, Arc::clone(pod));
+        }
+    }
+
+    fn unbind(&mut self, pod: &Pod) {
+        let bound = Arc::make_mut(&mut self.bound);
+        if let Some(pods) = bound.get_mut(&pod.node_name) {
+            pods.retain(|other| key(other) != key(pod));
+            if pods.is_empty() {
+                bound.remove(&pod.node_name);
+            }
+        }
+    }
+}
+
+impl Stored for Cluster {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        out.list(self.nodes().map(|node| &**node).collect::<Vec<_>>().into_iter());
+        out.list(self.pods().map(|pod| &**pod).collect::<Vec<_>>().into_iter());
+        self.n_changes.write_to(out);
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let mut cluster = Self::default();
+        let nodes = from.list(Node::read_from)?.into_iter().map(|node| (node.meta.name.clone(), Arc::new(node)));
+        cluster.nodes = Arc::new(nodes.collect());
+        for pod in from.list(Pod::read_from)? {
+            let pod = Arc::new(pod);
+            let of_namespace = Arc::make_mut(&mut cluster.pods).entry(pod.meta.namespace.clone()).or_default();
+            let before = of_namespace.insert(pod.meta.name.clone(), Arc::clone(&pod));
+            from.check(before.is_none(), "a pod that stands there twice")?;
+            cluster.bind(&pod);
+        }
+        cluster.n_changes = Stored::read_from(from)?;
+        Ok(cluster)
+    }
+}
+
+fn key(pod: &Pod) -> (&str, &str) {
+    (&pod.meta.namespace, &pod.meta.name)
+}
+
+impl State {
+    /// Stores a node, and returns what was there before. One that says the same again changes nothing.
+    pub(crate) fn put_node(&mut self, node: Node) -> Option<Arc<Node>> {
+        let name = node.meta.name.clone();
+        let old = self.cluster.node(&name).cloned();
+        if old.as_deref() != Some(&node) {
+            Arc::make_mut(&mut self.cluster.nodes).insert(name.clone(), Arc::new(node));
+            self.cluster.n_changes += 1;
+            self.node_changed(&name, old.clone());
+        }
+        old
+    }
+
+    /// Removes a node, and returns it. The pods on it stay until they are deleted themselves.
+    pub(crate) fn remove_node(&mut self, name: &str) -> Option<Arc<Node>> {
+        self.cluster.node(name)?;
+        let old = Arc::make_mut(&mut self.cluster.nodes).remove(name);
+        self.cluster.n_changes += 1;
+        self.node_changed(name, old.clone());
+        old
+    }
+
+    /// Stores a pod, and returns what was there before. One that says the same again changes nothing.
+    pub(crate) fn put_pod(&mut self, pod: Pod) -> Option<Arc<Pod>> {
+        let (namespace, name) = (pod.meta.namespace.clone(), pod.meta.name.clone());
+        let old = self.cluster.pod(&namespace, &name).cloned();
+        if old.as_deref() != Some(&pod) {
+            let pod = Arc::new(pod);
+            old.iter().for_each(|old| self.cluster.unbind(old));
+            self.cluster.bind(&pod);
+            let pods = Arc::make_mut(&mut self.cluster.pods);
+            pods.entry(namespace.clone()).or_default().insert(name.clone(), pod);
+            self.cluster.n_changes += 1;
+            self.pod_changed(&namespace, &name, old.clone());
+        }
+        old
+    }
+
+    /// Removes a pod, and returns it.
+    pub(crate) fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<Arc<Pod>> {
+        self.cluster.pod(namespace, name)?;
+        let pods = Arc::make_mut(&mut self.cluster.pods);
+        let of_namespace = pods.get_mut(namespace)?;
+        let old = of_namespace.remove(name);
+        if of_namespace.is_empty() {
+            pods.remove(namespace);
+        }
+        old.iter().for_each(|old| self.cluster.unbind(old));
+        self.cluster.n_changes += 1;
+        self.pod_changed(namespace, name, old.clone());
+        old
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::Meta;
+    use crate::objects::config::Config;
+
+    fn state() -> State {
+        State::new(Config::default())
+    }
+
+    fn pod(namespace: &str, name: &str, node: &str) -> Pod {
+        let meta = Meta { namespace: namespace.to_owned(), name: name.to_owned(), ..Meta::default() };
+        Pod { meta, node_name: node.to_owned(), ..Pod::default() }
+    }
+
+    fn on(state: &State, node: &str) -> Vec<String> {
+        let pods = state.cluster.pods_on(node).iter();
+        pods.map(|pod| format!("{}/{}", pod.meta.namespace, pod.meta.name)).collect()
+    }
+
+    #[test]
+    fn a_pod_is_on_the_node_that_it_is_bound_to() {
+        let mut state = state();
+        assert_eq!(state.put_pod(pod("b", "x", "n1")), None);
+        state.put_pod(pod("a", "y", "n1"));
+        state.put_pod(pod("a", "x", ""));
+        assert_eq!((on(&state, "n1"), on(&state, "")), (vec!["a/y".to_owned(), "b/x".to_owned()], vec![]));
+        state.put_pod(pod("a", "x", "n1"));
+        assert_eq!(on(&state, "n1"), ["a/x", "a/y", "b/x"]);
+        let before = state.put_pod(pod("b", "x", "n2")).expect("it was there");
+        assert_eq!(before.node_name, "n1");
+        assert_eq!(
+            (on(&state, "n1"), on(&state, "n2")),
+            (vec!["a/x".to_owned(), "a/y".to_owned()], vec!["b/x".to_owned()])
+        );
+        assert_eq!(state.remove_pod("b", "x").map(|pod| pod.node_name.clone()).as_deref(), Some("n2"));
+        assert!(state.remove_pod("b", "x").is_none());
+        assert!(on(&state, "n2").is_empty());
+        assert!(state.cluster.pod("b", "x").is_none());
+    }
+
+    #[test]
+    fn nodes_come_in_the_order_of_their_names_and_go() {
+        let mut state = state();
+        let node = |name: &str, unschedulable| {
+            let meta = Meta { name: name.to_owned(), ..Meta::default() };
+            Node { meta, unschedulable, ..Node::default() }
+        };
+        state.put_node(node("b", false));
+        state.put_node(node("a", false));
+        let before = state.put_node(node("b", true));
+        assert!(before.is_some_and(|before| !before.unschedulable));
+        let names: Vec<&str> = state.cluster.nodes().map(|node| node.meta.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(state.cluster.node("b").is_some_and(|node| node.unschedulable));
+        assert!(state.remove_node("b").is_some());
+        assert!(state.remove_node("b").is_none());
+        assert!(state.cluster.node("b").is_none());
+    }
+
+    #[test]
+    fn a_copy_does_not_see_what_changes_later() {
+        let mut state = state();
+        state.put_pod(pod("a", "x", "n1"));
+        let copy = state.fork();
+        state.remove_pod("a", "x");
+        assert_eq!((on(&copy, "n1").len(), on(&state, "n1").len()), (1, 0));
+    }
+
+    #[test]
+    fn what_says_the_same_again_is_not_stored_anew() {
+        let mut state = state();
+        state.put_pod(pod("a", "x", "n1"));
+        let first = Arc::clone(state.cluster.pod("a", "x").expect("it was just put"));
+        state.put_pod(pod("a", "x", "n1"));
+        assert!(Arc::ptr_eq(&first, state.cluster.pod("a", "x").expect("it is still there")));
+        assert_eq!(state.cluster.n_changes(), 1);
+        state.remove_pod("a", "y");
+        assert_eq!(state.cluster.n_changes(), 1);
+        state.remove_pod("a", "x");
+        assert_eq!(state.cluster.n_changes(), 2);
+    }
+}

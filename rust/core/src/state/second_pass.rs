@@ -1,0 +1,177 @@
+//! Workloads with quota that come to a cycle once more: for a place that was put off, or for one instead of a failed host
+//! (rules/08 §11.10).
+
+use std::collections::BTreeMap;
+
+use crate::base::ids::{QueueId, WorkloadId};
+use crate::objects::{Time, Workload};
+use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
+use crate::state::State;
+use crate::state::sites::stands_on_unhealthy_node;
+use crate::status::checks::has_all_checks_ready;
+use crate::status::reservation::has_topology_pending;
+use crate::status::stage::{has_quota_reservation, is_admitted, is_evicted, is_finished, is_on_hold};
+
+const SECOND_NS: i64 = 1_000_000_000;
+const LONGEST_WAIT_NS: i64 = 30 * SECOND_NS;
+
+/// A workload as it was when it was put on the list: that is what comes to the cycle.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SecondPass {
+    /// The workload.
+    pub id: WorkloadId,
+    /// As it was.
+    pub copy: Workload,
+    /// How often it came.
+    pub iteration: u32,
+}
+
+/// Who comes once more, and when.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SecondPasses {
+    /// By the time at which they are due, in the order in which they were put there.
+    timers: BTreeMap<(Time, u64), SecondPass>,
+    n_timers: u64,
+    /// Where each stands among these.
+    listed: BTreeMap<WorkloadId, (Time, u64)>,
+    ready: BTreeMap<WorkloadId, SecondPass>,
+    /// What workloads are like now whose older copies are in a cycle.
+    set_aside: BTreeMap<WorkloadId, Workload>,
+}
+
+stored!(struct SecondPass { id, copy, iteration });
+
+/// Between cycles no copy is in one.
+impl Stored for SecondPasses {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        let Self { timers, n_timers, listed: _, ready, set_aside: _ } = self;
+        timers.write_to(out);
+        n_timers.write_to(out);
+        ready.write_to(out);
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let timers: BTreeMap<(Time, u64), SecondPass> = Stored::read_from(from)?;
+        let listed: BTreeMap<_, _> = timers.iter().map(|(timer, pass)| (pass.id, *timer)).collect();
+        from.check(listed.len() == timers.len(), "a workload that is listed twice for a second pass")?;
+        let (n_timers, ready) = (Stored::read_from(from)?, Stored::read_from(from)?);
+        Ok(Self { timers, n_timers, listed, ready, set_aside: BTreeMap::new() })
+    }
+}
+
+impl SecondPasses {
+    /// When the next one is due, if one is; those that are ready are.
+    pub fn next_due(&self) -> Option<Time> {
+        if self.ready.is_empty() { self.next_timer() } else { Some(Time(i64::MIN)) }
+    }
+
+    /// The same of those that are not ready.
+    pub fn next_timer(&self) -> Option<Time> {
+        self.timers.first_key_value().map(|it| it.0.0)
+    }
+
+    /// It is not needed any more.
+    pub fn call_off(&mut self, id: WorkloadId) {
+        self.ready.remove(&id);
+        self.listed.remove(&id).and_then(|timer| self.timers.remove(&timer));
+    }
+
+    /// Readies those that are due.
+    pub fn ripen(&mut self, now: Time) {
+        while let Some(entry) = self.timers.first_entry().filter(|entry| entry.key().0 <= now) {
+            let pass = entry.remove();
+            self.listed.remove(&pass.id);
+            if needs_second_pass(&pass.copy) {
+                self.ready.insert(pass.id, pass);
+            }
+        }
+    }
+}
+
+impl State {
+    /// Lists a workload for a second pass, if it needs one and is not listed; says whether it is now. `iteration`: how
+    /// often it came already.
+    pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
+        let record = self.workloads.get(id);
+        if !needs_second_pass(&record.workload) {
+            if iteration > 0 {
+                self.second_passes.call_off(id);
+            }
+            return false;
+        }
+        let passes = &mut self.second_passes;
+        if passes.listed.contains_key(&id) {
+            return false;
+        }
+        let iteration = iteration + 1;
+        let wait = SECOND_NS.checked_shl(iteration - 1).filter(|_| iteration < 6).unwrap_or(LONGEST_WAIT_NS);
+        passes.n_timers += 1;
+        let due = Time(self.now.0.saturating_add(wait.min(LONGEST_WAIT_NS)));
+        let copy = record.workload.clone();
+        passes.listed.insert(id, (due, passes.n_timers));
+        passes.timers.insert((due, passes.n_timers), SecondPass { id, copy, iteration });
+        true
+    }
+
+    /// Takes those that are ready, as they were when they were listed, with the number of their passes.
+    pub(crate) fn take_second_passes(&mut self) -> Vec<(QueueId, WorkloadId, u32)> {
+        self.second_passes.ripen(self.now);
+        let mut passes = Vec::new();
+        for SecondPass { id, copy, iteration } in std::mem::take(&mut self.second_passes.ready).into_values() {
+            let Some(admission) = &copy.status.admission else { continue };
+            let queue = self.names.queue(admission.cluster_queue.as_str());
+            let workload = &mut self.workloads.get_mut(id).workload;
+            if *workload != copy {
+                let now = std::mem::replace(workload, copy);
+                self.second_passes.set_aside.insert(id, now);
+            }
+            passes.push((queue, id, iteration));
+        }
+        // By name, as the order in which they come is open.
+        passes.sort_by(|a, b| self.workloads.get(a.1).key().cmp(self.workloads.get(b.1).key()));
+        passes
+    }
+
+    /// A cycle writes to a workload on the grounds of its older copy. Returns what it was like meanwhile, if it differed.
+    pub(crate) fn overwrite_with_copy(&mut self, id: WorkloadId) -> Option<Workload> {
+        self.second_passes.set_aside.remove(&id)
+    }
+
+    /// The workloads to which the cycle has not written are what they are.
+    pub(crate) fn put_copies_away(&mut self) {
+        for (id, now) in std::mem::take(&mut self.second_passes.set_aside) {
+            self.workloads.get_mut(id).workload = now;
+        }
+    }
+
+    /// Its second pass is not to wait any longer.
+    pub fn ready_for_second_pass(&mut self, id: WorkloadId) {
+        let copy = self.workloads.get(id).workload.clone();
+        if needs_second_pass(&copy) {
+            self.second_passes.call_off(id);
+            self.second_passes.ready.insert(id, SecondPass { id, copy, iteration: 1 });
+        }
+    }
+
+    /// Is one due now?
+    pub(crate) fn has_second_pass(&self) -> bool {
+        self.second_passes.next_due().is_some_and(|due| due <= self.now)
+    }
+
+    /// When the next second pass is due.
+    pub fn next_second_pass(&self) -> Option<Time> {
+        self.second_passes.next_due()
+    }
+}
+
+/// Does a workload with quota have to come to a cycle once more?
+pub(crate) fn needs_second_pass(workload: &Workload) -> bool {
+    if is_finished(workload) || is_evicted(workload) || !has_quota_reservation(workload) || is_on_hold(workload) {
+        return false;
+    }
+    let waits_for_place = !workload.status.rare.admission_checks.is_empty()
+        && has_all_checks_ready(workload)
+        && has_topology_pending(workload)
+        && !is_admitted(workload);
+    waits_for_place || stands_on_unhealthy_node(workload)
+}

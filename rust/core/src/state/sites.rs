@@ -1,0 +1,204 @@
+//! Nodes, pods and topologies as they change, and where the pods of workloads stand (rules/08 §4).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::base::gates::Gate;
+use crate::base::ids::{FlavorId, WorkloadId};
+use crate::objects::resource_names::resource_value;
+use crate::objects::{Pod, PodSet, PodSetAssignment, TopologyAssignment, Workload};
+use crate::pods::{pod_requests, values};
+use crate::state::State;
+use crate::status::stage::is_admitted;
+use crate::topology::capacity::{Amounts, PODS};
+use crate::topology::sites::{Site, Stand};
+use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname, id_of};
+
+impl State {
+    /// Brings the trees up to date at the start of a cycle, and forgets whose preferences were looked at.
+    pub(crate) fn settle_sites(&mut self) {
+        self.refresh_sites();
+        self.sites.scored.clear();
+    }
+
+    /// Builds the trees anew if nodes, flavors or topologies have changed.
+    pub fn refresh_sites(&mut self) {
+        if !std::mem::take(&mut self.sites.is_stale) {
+            return;
+        }
+        let mut sites = BTreeMap::new();
+        if self.gate(Gate::TopologyAwareScheduling) {
+            for (id, flavor) in self.flavors.ids().filter_map(|id| Some((id, self.flavors[id].as_ref()?))) {
+                let Some(topology) = self.topologies.get(&flavor.topology_name) else { continue };
+                let levels = &topology.levels;
+                let any_condition = self.gate(Gate::SchedulerLibraryIntegration) && ends_with_hostname(levels);
+                let nodes = self.cluster.nodes().filter(|it| belongs(it, &flavor.node_labels, levels, any_condition));
+                let offer = |node| Offer { node, taken: self.sites.taken.get(&Arc::as_ref(node).meta.name) };
+                let tree = Tree::new(levels, nodes.map(offer));
+                sites.insert(id, Site { flavor: Arc::clone(flavor), tree });
+            }
+        }
+        self.sites.by_flavor = sites;
+        let pools = self.pools_hosts();
+        for id in self.sites.placed.clone() {
+            if let Some(charge) = self.workloads.get(id).charge.clone() {
+                self.sites.charge(&charge.stands, true, pools);
+            }
+        }
+        self.sites.try_again();
+    }
+
+    /// Finds out anew what follows from nodes, pods and charges.
+    pub(crate) fn restore_sites(&mut self) {
+        let stands =
+            self.workloads.iter().filter(|(_, record)| record.charge.as_ref().is_some_and(|it| !it.stands.is_empty()));
+        let placed = stands.map(|(id, _)| id).collect();
+        self.sites.placed = placed;
+        let pods: Vec<Arc<Pod>> = self.cluster.pods().cloned().collect();
+        pods.iter().for_each(|pod| _ = self.change_taken(None, Some(pod)));
+        self.sites.is_stale = true;
+        self.refresh_sites();
+    }
+
+    fn pools_hosts(&self) -> bool {
+        self.gate(Gate::TASHandleOverlappingFlavors)
+    }
+
+    /// The trees depend on something that has changed.
+    pub(crate) fn note_sites_changed(&mut self) {
+        self.sites.is_stale = true;
+    }
+
+    /// Counts what the pods of a workload take of their nodes, or does so no more.
+    pub(crate) fn charge_stands(&mut self, id: WorkloadId, stands: &[Stand], adds: bool) {
+        if stands.is_empty() {
+            return;
+        }
+        if adds {
+            self.sites.placed.insert(id);
+        } else {
+            self.sites.placed.remove(&id);
+        }
+        if !self.sites.is_stale {
+            let pools = self.pools_hosts();
+            self.sites.charge(stands, adds, pools);
+        }
+    }
+
+    /// Where the pods of a workload stand as its admission says.
+    pub(crate) fn stands_of(&mut self, id: WorkloadId) -> Arc<[Stand]> {
+        if !self.gate(Gate::TopologyAwareScheduling) {
+            return Arc::default();
+        }
+        let State { workloads, names, .. } = self;
+        let record = workloads.get(id);
+        let Some(admission) =
+            record.workload.status.admission.as_ref().filter(|it| it.pod_set_assignments.are_placed())
+        else {
+            return Arc::default();
+        };
+        let mut stands = Vec::new();
+        for assigned in admission.pod_set_assignments.iter() {
+            let Some(place) = &assigned.topology_assignment else { continue };
+            let pod_set = record.spec.adjusted.iter().find(|pod_set| pod_set.name == assigned.name);
+            let per_pod = pod_set.map_or_else(|| share_of_pod(assigned), |pod_set| with_pod(&requests_of(pod_set)));
+            let mut flavors: SmallVec<[FlavorId; 1]> =
+                assigned.flavors.values().map(|name| names.flavors.intern(name)).collect();
+            flavors.sort_unstable();
+            flavors.dedup();
+            stands.push(Stand { flavors, per_pod: Arc::new(per_pod), domains: domains_of(place) });
+        }
+        stands.into()
+    }
+
+    /// A pod came, went or moved: what is left of its nodes is something else. Returns the node to which it gave something
+    /// back.
+    pub(crate) fn change_taken(&mut self, old: Option<&Pod>, new: Option<&Pod>) -> Option<String> {
+        let takes = |pod: Option<&Pod>| {
+            let pod = pod.filter(|pod| takes_room(pod))?;
+            Some((pod.node_name.clone(), with_pod(&values(&pod_requests(&pod.spec)))))
+        };
+        let (before, now) = (takes(old), takes(new));
+        if before == now {
+            return None;
+        }
+        for (used, sign) in before.iter().map(|used| (used, -1)).chain(now.iter().map(|used| (used, 1))) {
+            let taken = self.sites.taken.entry(used.0.clone()).or_default();
+            for (resource, value) in &used.1 {
+                let sum = taken.entry(resource.clone()).or_default();
+                *sum = sum.wrapping_add(value.wrapping_mul(sign));
+            }
+            taken.retain(|_, value| *value != 0);
+            if taken.is_empty() {
+                self.sites.taken.remove(&used.0);
+            }
+        }
+        self.sites.is_stale = true;
+        let (node, had) = before?;
+        let is_less = match now {
+            Some((same, has)) if same == node => {
+                had.iter().any(|(resource, value)| has.get(resource).copied().unwrap_or(0) < *value)
+            }
+            _ => true,
+        };
+        is_less.then_some(node)
+    }
+}
+
+/// Does a pod take room on a node without Kueue (rules/08 §4.4)?
+pub(crate) fn takes_room(pod: &Pod) -> bool {
+    const PLACED_BY_KUEUE: [&str; 5] = [
+        "kueue.x-k8s.io/podset-required-topology",
+        "kueue.x-k8s.io/podset-preferred-topology",
+        "kueue.x-k8s.io/podset-unconstrained-topology",
+        "kueue.x-k8s.io/podset-slice-required-topology",
+        "kueue.x-k8s.io/podset-slice-required-topology-constraints",
+    ];
+    !pod.node_name.is_empty()
+        && pod.phase != "Succeeded"
+        && pod.phase != "Failed"
+        && !PLACED_BY_KUEUE.iter().any(|key| pod.meta.annotations.contains_key(*key))
+}
+
+/// What one pod of a pod set asks for, by its template.
+pub fn requests_of(pod_set: &PodSet) -> Amounts {
+    values(&pod_requests(&pod_set.template.spec))
+}
+
+/// The same, the pod itself included.
+pub(crate) fn with_pod(requests: &Amounts) -> Amounts {
+    let mut amounts = requests.clone();
+    *amounts.entry(PODS.to_owned()).or_default() += 1;
+    amounts
+}
+
+/// Of a pod set that the workload no longer has, what its admission says of one pod.
+fn share_of_pod(assigned: &PodSetAssignment) -> Amounts {
+    let count = i64::from(assigned.count.unwrap_or(0));
+    let share =
+        |(name, quantity): (&String, _)| (name.clone(), resource_value(name, quantity).checked_div(count).unwrap_or(0));
+    with_pod(&assigned.resource_usage.iter().map(share).collect())
+}
+
+/// The leaves of an assignment, by id.
+pub(crate) fn domains_of(place: &TopologyAssignment) -> Vec<(String, i64)> {
+    place.domains.iter().map(|domain| (id_of(&domain.values), i64::from(domain.count))).collect()
+}
+
+/// Is a pod set of this workload on a host that has failed?
+pub(crate) fn is_on_unhealthy_node(workload: &Workload, place: &TopologyAssignment) -> bool {
+    let unhealthy = &workload.status.rare.unhealthy_nodes;
+    place.domains.iter().any(|domain| domain.values.last().is_some_and(|host| unhealthy.contains(host)))
+}
+
+/// Is a workload Admitted, with pods on a host that has failed?
+pub(crate) fn stands_on_unhealthy_node(workload: &Workload) -> bool {
+    !workload.status.rare.unhealthy_nodes.is_empty()
+        && is_admitted(workload)
+        && workload.status.admission.as_ref().is_some_and(|admission| {
+            let mut places = admission.pod_set_assignments.iter().filter_map(|it| it.topology_assignment.as_ref());
+            places.any(|place| is_on_unhealthy_node(workload, place))
+        })
+}

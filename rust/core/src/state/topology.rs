@@ -1,0 +1,103 @@
+//! What topology-aware scheduling works out anew when what it stands on changes (rules/08 §1, §4, §11.11).
+
+use std::sync::Arc;
+
+use crate::base::gates::Gate;
+use crate::base::ids::QueueId;
+use crate::objects::{Node, Pod, ResourceFlavor, Topology};
+use crate::state::State;
+use crate::topology::tree::belongs;
+
+impl State {
+    /// A node came, changed or went; `old` is what it was. Where that may make room, those who found none are tried again.
+    pub(super) fn node_changed(&mut self, name: &str, old: Option<Arc<Node>>) {
+        if !self.gate(Gate::TopologyAwareScheduling) {
+            return;
+        }
+        let new = self.cluster.node(name).cloned();
+        let both = || old.iter().chain(&new);
+        let is_of_flavor = |node: &Arc<Node>| {
+            let flavors = self.flavors.iter().flatten();
+            flavors.filter(|flavor| !flavor.topology_name.is_empty()).any(|flavor| {
+                let levels = self.topologies.get(&flavor.topology_name).map(|topology| &topology.levels[..]);
+                levels.is_some_and(|levels| belongs(node, &flavor.node_labels, levels, true))
+            })
+        };
+        let is_relevant = match (&old, &new) {
+            (Some(old), Some(new)) => differ(old, new),
+            _ => true,
+        };
+        if !is_relevant || !both().any(is_of_flavor) {
+            return;
+        }
+        self.note_sites_changed();
+        let active: Vec<QueueId> = self.queues.ids().filter(|id| self.queues[*id].is_active()).collect();
+        active.into_iter().for_each(|queue| self.request_flush(queue));
+    }
+
+    /// A pod came, changed or went; `old` is what it was. Where it gives something back, those who found no room are
+    /// tried again.
+    pub(super) fn pod_changed(&mut self, namespace: &str, name: &str, old: Option<Arc<Pod>>) {
+        let new = self.cluster.pod(namespace, name).cloned();
+        let freed = self.change_taken(old.as_deref(), new.as_deref());
+        let Some(node) = freed.and_then(|node| self.cluster.node(&node).cloned()) else { return };
+        let flavors: Vec<String> = self
+            .flavors
+            .iter()
+            .flatten()
+            .filter(|flavor| {
+                let levels = self.topologies.get(&flavor.topology_name).map(|topology| &topology.levels[..]);
+                levels.is_some_and(|levels| belongs(&node, &flavor.node_labels, levels, true))
+            })
+            .map(|flavor| flavor.meta.name.clone())
+            .collect();
+        for flavor in flavors {
+            self.queues_using_flavor(&flavor).into_iter().for_each(|queue| self.request_flush(queue));
+        }
+    }
+
+    /// A Topology came, changed or went; `old` is what it was.
+    pub(super) fn topology_changed(&mut self, name: &str, old: Option<Arc<Topology>>) {
+        self.note_sites_changed();
+        let levels_changed = match (&old, self.topologies.get(name)) {
+            (Some(old), Some(new)) => old.levels != new.levels,
+            _ => false,
+        };
+        if levels_changed {
+            let flavors = self.flavors.iter().flatten().filter(|flavor| flavor.topology_name == name);
+            let flavors: Vec<String> = flavors.map(|flavor| flavor.meta.name.clone()).collect();
+            for flavor in flavors {
+                self.queues_using_flavor(&flavor).into_iter().for_each(|queue| self.request_flush(queue));
+            }
+        }
+    }
+
+    /// A ResourceFlavor came, changed or went; `old` is what it was.
+    pub(super) fn flavor_changed(&mut self, name: &str, old: Option<Arc<ResourceFlavor>>) {
+        let new = self.names.flavors.find(name).and_then(|id| self.flavors[id].clone());
+        let places = |flavor: &Arc<ResourceFlavor>| !flavor.topology_name.is_empty();
+        if !old.iter().chain(&new).any(places) {
+            return;
+        }
+        self.note_sites_changed();
+        if let (Some(old), Some(new)) = (&old, &new) {
+            let facts = |it: &ResourceFlavor| (it.node_labels.clone(), it.node_taints.clone(), it.tolerations.clone());
+            if facts(old) != facts(new) {
+                let active: Vec<QueueId> = self.queues.ids().filter(|id| self.queues[*id].is_active()).collect();
+                active.into_iter().for_each(|queue| self.request_flush(queue));
+            }
+        }
+    }
+}
+
+/// Do two versions of a node differ in anything that placement looks at? Heartbeats, which only renew times, do not.
+fn differ(old: &Node, new: &Node) -> bool {
+    let readiness = |node: &Node| node.ready.map(|ready| ready.status);
+    old.unschedulable != new.unschedulable
+        || readiness(old) != readiness(new)
+        || old.allocatable != new.allocatable
+        || old.meta.labels != new.meta.labels
+        || old.taints != new.taints
+        || old.condition_statuses != new.condition_statuses
+        || old.meta.annotations != new.meta.annotations
+}

@@ -1,0 +1,118 @@
+//! What leaves have free and what workloads take of it, in a column for each resource (rules/08 §4).
+
+use std::collections::BTreeMap;
+
+/// A domain by its place among those of its level.
+pub type Row = usize;
+
+/// Amounts by resource: milli-units of `cpu`, whole units of the rest.
+pub type Amounts = BTreeMap<String, i64>;
+
+/// The resource that counts pods.
+pub const PODS: &str = "pods";
+
+/// What so many pods fit at most.
+const NO_LIMIT: i64 = i32::MAX as i64;
+
+/// A column for each resource that a leaf has.
+#[derive(Clone, Debug, Default)]
+pub struct Capacity {
+    slots: BTreeMap<String, usize>,
+    /// What pods outside Kueue leave.
+    free: Vec<Vec<i64>>,
+    /// What workloads use.
+    used: Vec<Vec<i64>>,
+}
+
+/// What one pod asks for: the columns of its resources, by name, and the amounts.
+#[derive(Clone, Debug, Default)]
+pub struct Demand<'a> {
+    parts: Vec<(&'a str, Option<usize>, i64)>,
+}
+
+/// What is left on a leaf.
+#[derive(Clone, Copy)]
+pub struct Remaining<'a> {
+    capacity: &'a Capacity,
+    leaf: Row,
+    /// Does what workloads use count?
+    with_usage: bool,
+    /// What is taken and what is given back besides.
+    besides: (Option<&'a Amounts>, Option<&'a Amounts>),
+}
+
+impl Capacity {
+    /// What leaves offer, in their order.
+    pub fn new<'a>(offers: impl ExactSizeIterator<Item = &'a Amounts> + Clone) -> Self {
+        let mut capacity = Self::default();
+        let n_leaves = offers.len();
+        for resource in offers.clone().flat_map(BTreeMap::keys) {
+            let n_slots = capacity.slots.len();
+            capacity.slots.entry(resource.clone()).or_insert(n_slots);
+        }
+        capacity.free = vec![vec![0; n_leaves]; capacity.slots.len()];
+        capacity.used = capacity.free.clone();
+        for (leaf, offer) in offers.enumerate() {
+            for (resource, value) in offer {
+                capacity.free[capacity.slots[resource]][leaf] = *value;
+            }
+        }
+        capacity
+    }
+
+    /// What a pod asks for.
+    pub fn demand<'a>(&self, requests: &'a Amounts) -> Demand<'a> {
+        let part = |(name, value): (&'a String, &i64)| (name.as_str(), self.slots.get(name).copied(), *value);
+        Demand { parts: requests.iter().map(part).collect() }
+    }
+
+    /// What so many pods take of a leaf; fewer than none give it back.
+    pub fn take(&mut self, leaf: Row, requests: &Amounts, n_pods: i64) {
+        for (resource, value) in requests {
+            // No pod fits where the resource is missing, whatever is used of it.
+            if let Some(&slot) = self.slots.get(resource) {
+                let used = &mut self.used[slot][leaf];
+                *used = used.wrapping_add(value.wrapping_mul(n_pods));
+            }
+        }
+    }
+
+    /// What is left on a leaf.
+    pub fn remaining<'a>(
+        &'a self,
+        leaf: Row,
+        with_usage: bool,
+        besides: (Option<&'a Amounts>, Option<&'a Amounts>),
+    ) -> Remaining<'a> {
+        Remaining { capacity: self, leaf, with_usage, besides }
+    }
+}
+
+impl Remaining<'_> {
+    fn of(&self, resource: &str, slot: Option<usize>) -> i64 {
+        let Some(slot) = slot else { return 0 };
+        let free = self.capacity.free[slot][self.leaf];
+        let used = if self.with_usage { self.capacity.used[slot][self.leaf] } else { 0 };
+        let of = |amounts: Option<&Amounts>| amounts.and_then(|amounts| amounts.get(resource)).copied().unwrap_or(0);
+        free.wrapping_sub(used).wrapping_sub(of(self.besides.0)).wrapping_add(of(self.besides.1))
+    }
+
+    /// How many pods fit, and the resource that limits them; `besides` is there already.
+    pub fn fits<'a>(&self, demand: &Demand<'a>, besides: Option<&Demand<'_>>) -> (i64, Option<&'a str>) {
+        let mut least = (i64::MAX, None);
+        for &(resource, slot, value) in &demand.parts {
+            let n_pods = if value == 0 {
+                NO_LIMIT
+            } else {
+                let other = besides.and_then(|demand| demand.parts.iter().find(|it| it.0 == resource));
+                let left = self.of(resource, slot).wrapping_sub(other.map_or(0, |it| it.2));
+                left.wrapping_div(value).clamp(0, NO_LIMIT)
+            };
+            // They stand by name, and the first of the smallest counts.
+            if n_pods < least.0 {
+                least = (n_pods, Some(resource));
+            }
+        }
+        if least.1.is_none() { (0, None) } else { least }
+    }
+}

@@ -1,0 +1,20 @@
+//! Topology-aware placement: which nodes, racks and blocks the pods of a workload get (rules/08).
+//!
+//! [`tree`] has the domains of a flavor's nodes, [`capacity`] what they have free. [`placement`] places the pod sets of a
+//! workload: it counts what fits ([`counts`]), chooses domains ([`search`], [`balanced`]) and goes down to the leaves
+//! ([`descend`]).
+
+mod balanced;
+pub mod capacity;
+mod counts;
+mod descend;
+mod failure;
+pub mod filter;
+pub mod placement;
+pub mod request;
+mod search;
+pub mod sites;
+pub mod tree;
+
+#[cfg(test)]
+mod tests;

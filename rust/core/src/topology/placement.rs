@@ -1,0 +1,479 @@
+//! Where the pods of a workload go on the nodes of one flavor (rules/08 §5.1, §11.3, §13.5, §14).
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+
+use crate::base::gates::{Gate, Gates};
+use crate::objects::{PodSet, Toleration, TopologyAssignment, TopologyDomain, TopologyRequest};
+use crate::topology::balanced;
+use crate::topology::capacity::{Amounts, PODS, Row};
+use crate::topology::counts::{Pods, count};
+use crate::topology::descend::Placed;
+use crate::topology::failure;
+use crate::topology::filter::PodFacts;
+use crate::topology::request::Wish;
+use crate::topology::search::{Algorithm, Search};
+use crate::topology::tree::{Tree, id_of};
+
+/// A pod set to place.
+#[derive(Clone)]
+pub struct Ask<'a> {
+    /// The pod set.
+    pub pod_set: &'a PodSet,
+    /// Its place among the pod sets of its workload.
+    pub index: usize,
+    /// So many pods.
+    pub count: i32,
+    /// What the template of its pods asks for, without `pods`.
+    pub requests: &'a Amounts,
+    /// Does it use topology only because its ClusterQueue has nothing else?
+    pub is_implied: bool,
+    /// Where it runs may depend on what admission checks add to the template; or why they can't.
+    pub facts: Result<PodFacts<'a>, String>,
+    /// Where it stands now.
+    pub current: Option<&'a TopologyAssignment>,
+    /// Where the pods of the slice stand that it replaces.
+    pub previous: Option<&'a TopologyAssignment>,
+}
+
+/// What holds for all pod sets of a workload.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// Feature gates.
+    pub gates: Gates,
+    /// Is what workloads use left out?
+    pub simulates_empty: bool,
+    /// The first host that has failed under it.
+    pub unhealthy: Option<&'a str>,
+    /// Are its pods left where they are all the same?
+    pub stays: bool,
+    /// What workloads that count as gone give back, by leaf.
+    pub given_back: &'a Assumed,
+}
+
+/// The nodes of a flavor.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    /// Name of the Topology.
+    pub topology: &'a str,
+    /// Its nodes.
+    pub tree: &'a Tree,
+    /// What the flavor tolerates.
+    pub tolerations: &'a [Toleration],
+}
+
+/// What the groups placed before take, by leaf.
+pub type Assumed = BTreeMap<String, Amounts>;
+
+/// What became of pod sets: where they go, or why nowhere.
+pub type Places = Vec<(usize, Result<TopologyAssignment, String>)>;
+
+/// The pod sets whose preferred terms have been looked at in this cycle.
+pub type Scored = FxHashSet<(String, String)>;
+
+impl<'a> Ground<'a> {
+    /// Places pod sets group by group, until one does not fit. `uid`: of the workload.
+    pub fn place(
+        &self,
+        asks: &[Ask<'a>],
+        terms: Terms<'_>,
+        assumed: &mut Assumed,
+        (uid, scored): (&str, &mut Scored),
+    ) -> Places {
+        let mut places = Places::new();
+        for group in groups(asks) {
+            let failed = if terms.unhealthy.is_some() {
+                self.replace(&group, terms, assumed, &mut places, (uid, scored))
+            } else {
+                self.place_group(&group, terms, assumed, &mut places, (uid, scored))
+            };
+            if failed {
+                break;
+            }
+        }
+        places
+    }
+
+    /// Places a group; says whether it has no place.
+    fn place_group(
+        &self,
+        group: &[&Ask<'a>],
+        terms: Terms<'_>,
+        assumed: &mut Assumed,
+        places: &mut Places,
+        scored: (&str, &mut Scored),
+    ) -> bool {
+        let (leader, worker) = leader_and_worker(group);
+        if terms.gates.enabled(Gate::ElasticJobsViaWorkloadSlicesWithTAS)
+            && let Some(failed) = self.scale(worker, leader, terms, assumed, places, (scored.0, &mut *scored.1))
+        {
+            return failed;
+        }
+        match self.find(worker, leader, i64::from(worker.count), terms, assumed, None, scored) {
+            Err(reason) => {
+                places.extend(group.iter().map(|ask| (ask.index, Err(reason.clone()))));
+                true
+            }
+            Ok(placed) => {
+                if let Some(leader) = leader {
+                    let of_leader = self.assignment(&placed.leaders);
+                    assume(assumed, &of_leader, leader.requests);
+                    places.push((leader.index, Ok(of_leader)));
+                }
+                let of_worker = self.assignment(&placed.workers);
+                assume(assumed, &of_worker, worker.requests);
+                places.push((worker.index, Ok(of_worker)));
+                false
+            }
+        }
+    }
+
+    /// Looks for a place on the nodes as they are.
+    #[allow(clippy::too_many_arguments)]
+    fn find<'b>(
+        &self,
+        worker: &Ask<'a>,
+        leader: Option<&Ask<'a>>,
+        n_pods: i64,
+        terms: Terms<'b>,
+        assumed: &'b Assumed,
+        within: Option<&Within<'_>>,
+        (uid, scored): (&str, &mut Scored),
+    ) -> Result<Placed, String> {
+        let gates = terms.gates;
+        let facts = worker.facts.as_ref().map_err(Clone::clone)?;
+        let of_part = within.and_then(|within| within.request.as_ref());
+        let request = of_part.or(worker.pod_set.topology_request.as_deref());
+        let request = Wish::new(request, worker.is_implied, &self.tree.keys).in_tree(self.tree)?;
+        let (tree, one) = (self.tree, with_pod(worker.requests));
+        let of_leader = leader.map(|leader| with_pod(leader.requests));
+        let (assumed, given_back) = (self.by_leaf(assumed), self.by_leaf(terms.given_back));
+        let respects = gates.enabled(Gate::TASRespectNodeAffinityPreferred);
+        let remembers = gates.enabled(Gate::TASCacheNodeMatchResults) && tree.is_by_hostname() && !uid.is_empty();
+        let is_first = !remembers || scored.insert((uid.to_owned(), worker.pod_set.name.clone()));
+        let pods = Pods {
+            requests: &one,
+            leader: of_leader.as_ref(),
+            facts,
+            // Kueue keeps which nodes match, and not what they score, from the first look in a cycle on.
+            scores: respects && is_first,
+            simulates_empty: terms.simulates_empty,
+            taken: &|leaf| {
+                let at = |amounts: &[Option<&'b Amounts>]| amounts.get(leaf).copied().flatten();
+                (at(&assumed), at(&given_back).filter(|_| !terms.simulates_empty))
+            },
+            within: within.map(|within| &*within.leaf),
+        };
+        let (levels, refusals) = count(tree, &request, &pods);
+        let is_free = request.unconstrained && gates.enabled(Gate::TASProfileMixed);
+        let search = Search {
+            tree,
+            request: &request,
+            levels: &levels,
+            algorithm: if is_free { Algorithm::LeastFree } else { Algorithm::BestFit },
+            scores: respects,
+            n_pods,
+            n_leaders: i64::from(leader.is_some()),
+        };
+        if gates.enabled(Gate::TASBalancedPlacement)
+            && balanced::is_wanted(&request)
+            && let Some(placed) = search.balance()
+        {
+            return Ok(placed);
+        }
+        let chosen = search
+            .choose()
+            .map_err(|lack| failure::message(self.topology, tree, &request, &levels, &refusals, (&lack, n_pods)))?;
+        Ok(search.descend(chosen, false).unwrap_or_default())
+    }
+
+    fn by_leaf<'b>(&self, assumed: &'b Assumed) -> Vec<Option<&'b Amounts>> {
+        if assumed.is_empty() {
+            return Vec::new();
+        }
+        let mut by_leaf = vec![None; self.tree.n_leaves()];
+        for (id, amounts) in assumed {
+            if let Some(leaf) = self.tree.find_leaf_by_id(id) {
+                by_leaf[leaf] = Some(amounts);
+            }
+        }
+        by_leaf
+    }
+
+    fn assignment(&self, leaves: &[(Row, i64)]) -> TopologyAssignment {
+        let domain = |&(leaf, n): &(Row, i64)| TopologyDomain {
+            values: self.tree.assigned_values(leaf),
+            count: i32::try_from(n).unwrap_or(i32::MAX),
+        };
+        TopologyAssignment { levels: self.tree.assigned_keys().to_vec(), domains: leaves.iter().map(domain).collect() }
+    }
+
+    /// The first domain of an assignment that is there no more.
+    fn stale_domain<'b>(&self, assignment: &'b TopologyAssignment) -> Option<&'b TopologyDomain> {
+        assignment.domains.iter().find(|domain| self.tree.find_leaf(&domain.values).is_none())
+    }
+
+    /// The pods of both, by domain.
+    fn merged(&self, new: &TopologyAssignment, old: &TopologyAssignment) -> TopologyAssignment {
+        let mut by_leaf: Vec<(Option<Row>, &TopologyDomain)> =
+            new.domains.iter().chain(&old.domains).map(|it| (self.tree.find_leaf(&it.values), it)).collect();
+        by_leaf.sort_by_key(|it| it.0);
+        let mut domains: Vec<TopologyDomain> = Vec::new();
+        for (_, domain) in by_leaf {
+            match domains.last_mut().filter(|last| last.values == domain.values) {
+                Some(last) => last.count = last.count.saturating_add(domain.count),
+                None => domains.push(domain.clone()),
+            }
+        }
+        TopologyAssignment { levels: new.levels.clone(), domains }
+    }
+
+    /// Moves what stood on a failed host (rules/08 §13.5); says whether there is no place for it.
+    fn replace(
+        &self,
+        group: &[&Ask<'a>],
+        terms: Terms<'_>,
+        assumed: &mut Assumed,
+        places: &mut Places,
+        (uid, scored): (&str, &mut Scored),
+    ) -> bool {
+        for ask in group {
+            let Some(current) = ask.current else { continue };
+            if terms.stays {
+                places.push((ask.index, Ok(current.clone())));
+                continue;
+            }
+            match self.replaced(ask, current, terms, assumed, (uid, &mut *scored)) {
+                Ok((moved, whole)) => {
+                    assume(assumed, &moved, ask.requests);
+                    places.push((ask.index, Ok(whole)));
+                }
+                Err(reason) => {
+                    places.push((ask.index, Err(reason)));
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn replaced(
+        &self,
+        ask: &Ask<'a>,
+        current: &TopologyAssignment,
+        terms: Terms<'_>,
+        assumed: &Assumed,
+        scored: (&str, &mut Scored),
+    ) -> Result<(TopologyAssignment, TopologyAssignment), String> {
+        let host = terms.unhealthy.unwrap_or_default();
+        let is_lost = |domain: &&TopologyDomain| domain.values.last().is_some_and(|value| value == host);
+        let n_lost = current.domains.iter().rfind(is_lost).map_or(0, |domain| i64::from(domain.count));
+        let domains = current.domains.iter().filter(|domain| !is_lost(domain)).cloned().collect();
+        let rest = TopologyAssignment { levels: current.levels.clone(), domains };
+        if let Some(stale) = self.stale_domain(&rest) {
+            let stale = stale.values.first().map_or("", String::as_str);
+            return Err(format!(
+                "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale \
+                 domain {stale}"
+            ));
+        }
+        let within = self.replacement_domain(ask, &rest, n_lost)?;
+        let placed = self.find(ask, None, n_lost, terms, assumed, within.as_ref(), scored)?;
+        if placed.workers.is_empty() {
+            return Err(format!("cannot find replacement assignment for unhealthy node: {host}"));
+        }
+        let moved = self.assignment(&placed.workers);
+        let whole = self.merged(&moved, &rest);
+        Ok((moved, whole))
+    }
+
+    /// Where lost pods have to go: to complete the slice of which they were part, or to stay in the required domain.
+    fn replacement_domain(
+        &self,
+        ask: &Ask<'a>,
+        rest: &TopologyAssignment,
+        n_lost: i64,
+    ) -> Result<Option<Within<'a>>, String> {
+        let tree = self.tree;
+        let request = ask.pod_set.topology_request.as_deref();
+        let wish = Wish::new(request, ask.is_implied, &tree.keys);
+        if wish.layers.first().is_some_and(|layer| layer.1 <= 0) {
+            return Err("slice topology requested, but slice size not provided".to_owned());
+        }
+        let Some(level) = wish.key.and_then(|key| tree.level_of(key)).filter(|_| !rest.domains.is_empty()) else {
+            return Ok(None);
+        };
+        if let Some(&(_, size)) = wish.layers.first().filter(|layer| n_lost % layer.1 != 0) {
+            let divides = |layer: &&(&'a str, i64)| layer.1 > 0 && n_lost % layer.1 == 0;
+            let broken = if wish.layers.len() > 1 {
+                wish.layers.iter().rev().find(|layer| !divides(layer))
+            } else {
+                wish.layers.first()
+            };
+            let &(key, size) = broken.unwrap_or(&(wish.layers[0].0, size));
+            let Some(of_slice) = tree.level_of(key) else { return Ok(None) };
+            let Some(row) = self.incomplete_slice(rest, of_slice, n_lost, size) else { return Ok(None) };
+            // Of the slices only the smallest ones are kept whole that the lost pods fill.
+            let kept = wish.layers.iter().rev().find(divides);
+            let part = request.map(|request| TopologyRequest {
+                constraints: Vec::new(),
+                slice_required_topology: kept.map(|layer| layer.0.to_owned()),
+                slice_size: Some(kept.map_or(1, |layer| i32::try_from(layer.1).unwrap_or(i32::MAX))),
+                ..request.clone()
+            });
+            return Ok(Some(Within { leaf: self.leaves_of(of_slice, row), request: part }));
+        }
+        if !wish.required {
+            return Ok(None);
+        }
+        let leaf = rest.domains.first().and_then(|domain| tree.find_leaf(&domain.values));
+        let row = leaf.map(|leaf| tree.ancestor(tree.lowest(), leaf, level));
+        Ok(row.map(|row| Within { leaf: self.leaves_of(level, row), request: None }))
+    }
+
+    /// The first domain in which the pods that are left and the lost ones make whole slices.
+    fn incomplete_slice(&self, rest: &TopologyAssignment, level: usize, n_lost: i64, size: i64) -> Option<Row> {
+        let mut n_pods: BTreeMap<Row, i64> = BTreeMap::new();
+        for domain in &rest.domains {
+            if let Some(leaf) = self.tree.find_leaf(&domain.values) {
+                let row = self.tree.ancestor(self.tree.lowest(), leaf, level);
+                *n_pods.entry(row).or_default() += i64::from(domain.count);
+            }
+        }
+        n_pods.into_iter().find(|(_, n)| size > 0 && (n + n_lost) % size == 0).map(|it| it.0)
+    }
+
+    /// Kueue compares full paths with the id of the domain, which for a host below other levels is its bare name: then
+    /// none matches.
+    fn leaves_of(&self, level: usize, row: Row) -> Box<dyn Fn(Row) -> bool + 'a> {
+        let tree = self.tree;
+        if level == tree.lowest() && tree.is_by_hostname() && tree.n_levels() > 1 {
+            return Box::new(|_| false);
+        }
+        let leaves = tree.below(level, row, tree.lowest());
+        Box::new(move |leaf| leaves.contains(&leaf))
+    }
+
+    /// Places what an elastic workload has grown by, or cuts what it has shrunk by (rules/08 §14). `None`: it is placed
+    /// anew.
+    fn scale(
+        &self,
+        worker: &Ask<'a>,
+        leader: Option<&Ask<'a>>,
+        terms: Terms<'_>,
+        assumed: &mut Assumed,
+        places: &mut Places,
+        scored: (&str, &mut Scored),
+    ) -> Option<bool> {
+        let previous = worker.previous?;
+        let of_leader = leader.and_then(|leader| leader.previous);
+        if self.stale_domain(previous).is_some() || of_leader.is_some_and(|it| self.stale_domain(it).is_some()) {
+            return None;
+        }
+        let n_before: i64 = previous.domains.iter().map(|domain| i64::from(domain.count)).sum();
+        let n_pods = i64::from(worker.count);
+        if n_pods <= n_before {
+            // A leader without a place is one that Kueue does not expect.
+            let of_leader = match (leader, of_leader) {
+                (Some(_), None) => return None,
+                (Some(leader), Some(place)) => Some((leader, place)),
+                (None, _) => None,
+            };
+            let cut = truncated(previous, n_pods);
+            assume(assumed, &cut, worker.requests);
+            places.push((worker.index, Ok(cut)));
+            if let Some((leader, place)) = of_leader {
+                assume(assumed, place, leader.requests);
+                places.push((leader.index, Ok(place.clone())));
+            }
+            return Some(false);
+        }
+        assume(assumed, previous, worker.requests);
+        if let (Some(leader), Some(place)) = (leader, of_leader) {
+            assume(assumed, place, leader.requests);
+        }
+        let to_place = leader.filter(|_| of_leader.is_none());
+        let placed = match self.find(worker, to_place, n_pods - n_before, terms, assumed, None, scored) {
+            Ok(placed) => placed,
+            Err(reason) => {
+                places.push((worker.index, Err(reason)));
+                return Some(true);
+            }
+        };
+        let new = self.assignment(&placed.workers);
+        places.push((worker.index, Ok(self.merged(&new, previous))));
+        if let Some(leader) = leader {
+            let place = of_leader.cloned().unwrap_or_else(|| self.assignment(&placed.leaders));
+            if of_leader.is_none() {
+                assume(assumed, &place, leader.requests);
+            }
+            places.push((leader.index, Ok(place)));
+        }
+        assume(assumed, &new, worker.requests);
+        Some(false)
+    }
+}
+
+/// The leaves in which lost pods have to stay, and what is asked of these if it is less than what the pod set asks.
+struct Within<'a> {
+    leaf: Box<dyn Fn(Row) -> bool + 'a>,
+    request: Option<TopologyRequest>,
+}
+
+/// Pod sets of one group together, in the order in which their groups come up.
+fn groups<'a, 'b>(asks: &'b [Ask<'a>]) -> Vec<Vec<&'b Ask<'a>>> {
+    let mut groups: Vec<(Option<&str>, Vec<&Ask<'a>>)> = Vec::new();
+    for ask in asks {
+        let name = ask.pod_set.topology_request.as_ref().and_then(|it| it.pod_set_group_name.as_deref());
+        match groups.iter_mut().find(|group| name.is_some() && group.0 == name) {
+            Some(group) => group.1.push(ask),
+            None => groups.push((name, vec![ask])),
+        }
+    }
+    groups.into_iter().map(|group| group.1).collect()
+}
+
+/// Of two the one with fewer pods leads, the second if they have as many.
+fn leader_and_worker<'a, 'b>(group: &[&'b Ask<'a>]) -> (Option<&'b Ask<'a>>, &'b Ask<'a>) {
+    match *group {
+        [first, second, ..] if second.count > first.count => (Some(first), second),
+        [first, second, ..] => (Some(second), first),
+        [only] => (None, only),
+        [] => unreachable!("a group has members"),
+    }
+}
+
+/// What a pod asks for, itself included.
+fn with_pod(requests: &Amounts) -> Amounts {
+    let mut amounts = requests.clone();
+    let pods = amounts.entry(PODS.to_owned()).or_default();
+    *pods = pods.saturating_add(1);
+    amounts
+}
+
+/// Notes what pods take that were placed.
+pub fn assume(assumed: &mut Assumed, place: &TopologyAssignment, requests: &Amounts) {
+    for domain in &place.domains {
+        let amounts = assumed.entry(id_of(&domain.values)).or_default();
+        for (resource, value) in with_pod(requests) {
+            let sum = amounts.entry(resource).or_default();
+            *sum = sum.wrapping_add(value.wrapping_mul(i64::from(domain.count)));
+        }
+    }
+}
+
+/// The first pods of an assignment.
+fn truncated(assignment: &TopologyAssignment, n_pods: i64) -> TopologyAssignment {
+    let mut left = n_pods;
+    let mut domains = Vec::new();
+    for domain in &assignment.domains {
+        let count = i64::from(domain.count).min(left);
+        if count <= 0 {
+            break;
+        }
+        domains.push(TopologyDomain { values: domain.values.clone(), count: i32::try_from(count).unwrap_or(i32::MAX) });
+        left -= count;
+    }
+    TopologyAssignment { levels: assignment.levels.clone(), domains }
+}

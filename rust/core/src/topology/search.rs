@@ -1,0 +1,184 @@
+//! At which level pods are placed, and in which of its domains (rules/08 §6, §7).
+
+use std::cmp::Reverse;
+
+use crate::topology::capacity::Row;
+use crate::topology::counts::{Counts, Levels, Unit};
+use crate::topology::request::Request;
+use crate::topology::tree::Tree;
+
+/// How domains are preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// The fullest domain that suffices.
+    BestFit,
+    /// What has the least room first.
+    LeastFree,
+}
+
+/// One placement under way.
+pub struct Search<'a> {
+    pub tree: &'a Tree,
+    pub request: &'a Request,
+    pub levels: &'a Levels,
+    pub algorithm: Algorithm,
+    /// Do scores count?
+    pub scores: bool,
+    /// Pods and leaders to place.
+    pub n_pods: i64,
+    pub n_leaders: i64,
+}
+
+/// Domains that are enough together, in the order in which they are filled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    pub level: usize,
+    pub rows: Vec<Row>,
+}
+
+/// Why there are none: how many would fit, and where it was looked last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// There is no domain at this level.
+    NoDomains(usize),
+    /// So many fit, seen in a domain of a level.
+    Fits { shown: i64, level: usize },
+}
+
+impl Search<'_> {
+    pub fn counts(&self, level: usize, row: Row) -> Counts {
+        self.levels[level][row]
+    }
+
+    /// How many slices there are to place.
+    pub fn n_slices(&self) -> i64 {
+        self.n_pods / self.request.slice_size
+    }
+
+    /// Domains by what they hold beside a leader.
+    pub fn sort_with_leader(&self, level: usize, rows: &mut [Row], algorithm: Algorithm) {
+        rows.sort_unstable_by_key(|&row| {
+            let it = self.counts(level, row);
+            let score = if self.scores { it.score } else { 0 };
+            let slices = it.slices_with_leader;
+            let slices = if algorithm == Algorithm::BestFit { -slices } else { slices };
+            (Reverse(it.leaders), Reverse(score), slices, it.pods_with_leader, row)
+        });
+    }
+
+    /// Domains by what they hold.
+    pub fn sort_plain(&self, level: usize, rows: &mut [Row], algorithm: Algorithm) {
+        rows.sort_unstable_by_key(|&row| {
+            let it = self.counts(level, row);
+            let score = if self.scores { it.score } else { 0 };
+            let slices = if algorithm == Algorithm::BestFit { -it.slices } else { it.slices };
+            (Reverse(score), slices, it.pods, row)
+        });
+    }
+
+    /// The place in the list of the domain that is enough and has the least room, else of the first.
+    pub fn best_fit(&self, counts: &dyn Fn(Row) -> Counts, list: &[Row], unit: Unit, n: i64, n_leaders: i64) -> usize {
+        let first_score = list.first().map_or(0, |&row| counts(row).score);
+        let is_in_run = |row: Row| !self.scores || counts(row).score == first_score;
+        let candidates = list.iter().enumerate().take_while(|it| is_in_run(*it.1)).filter_map(|(at, &row)| {
+            let it = counts(row);
+            let room = it.of(unit, n_leaders > 0);
+            (it.leaders >= n_leaders && room >= n).then_some((room, at))
+        });
+        candidates.min().map_or(0, |it| it.1)
+    }
+
+    /// Moves a domain to the front in which a leader leaves enough room for the rest.
+    pub fn put_leader_first(
+        &self,
+        counts: &dyn Fn(Row) -> Counts,
+        list: &mut [Row],
+        unit: Unit,
+        n_leaders: i64,
+        need: i64,
+    ) {
+        if n_leaders == 0 || list.len() < 2 {
+            return;
+        }
+        let all: i64 = list.iter().map(|&row| counts(row).of(unit, false)).sum();
+        let leaves_enough = |&row: &Row| {
+            let it = counts(row);
+            it.leaders >= n_leaders && all - (it.of(unit, false) - it.of(unit, true)) >= need
+        };
+        if let Some(at) = list.iter().position(leaves_enough) {
+            list[..=at].rotate_right(1);
+        }
+    }
+
+    fn is_sufficient(&self, counts: Counts) -> bool {
+        counts.slices_with_leader >= self.n_slices() && counts.leaders >= self.n_leaders
+    }
+
+    /// The domains to be filled.
+    pub fn choose(&self) -> Result<Chosen, Lack> {
+        self.choose_at(self.request.level)
+    }
+
+    fn choose_at(&self, level: usize) -> Result<Chosen, Lack> {
+        let (n, n_leaders) = (self.n_slices(), self.n_leaders);
+        let mut rows: Vec<Row> = (0..self.tree.n_domains(level)).collect();
+        let counts = |row| self.counts(level, row);
+        self.sort_with_leader(level, &mut rows, self.algorithm);
+        let Some(&first) = rows.first() else { return Err(Lack::NoDomains(level)) };
+        let one = |row| Ok(Chosen { level, rows: vec![row] });
+        match self.algorithm {
+            Algorithm::BestFit if self.is_sufficient(counts(first)) => {
+                return one(rows[self.best_fit(&counts, &rows, Unit::Slices, n, n_leaders)]);
+            }
+            Algorithm::LeastFree => {
+                if let Some(&enough) = rows.iter().find(|&&row| self.is_sufficient(counts(row))) {
+                    return one(enough);
+                }
+            }
+            Algorithm::BestFit => {}
+        }
+        if self.request.required {
+            // With scores the best one need not be the largest.
+            let enough = rows.iter().skip(1).position(|&row| self.is_sufficient(counts(row)));
+            if let Some(at) = enough.filter(|_| self.scores && self.algorithm == Algorithm::BestFit) {
+                let rest = &rows[at + 1..];
+                return one(rest[self.best_fit(&counts, rest, Unit::Slices, n, n_leaders)]);
+            }
+            return Err(Lack::Fits { shown: counts(first).slices, level });
+        }
+        if !self.request.unconstrained && level > 0 {
+            return self.choose_at(level - 1);
+        }
+        self.choose_several(level, rows)
+    }
+
+    fn choose_several(&self, level: usize, mut list: Vec<Row>) -> Result<Chosen, Lack> {
+        let (n, best_fit) = (self.n_slices(), self.algorithm == Algorithm::BestFit);
+        let (mut rest, mut n_leaders) = (n, self.n_leaders);
+        let counts = |row| self.counts(level, row);
+        self.put_leader_first(&counts, &mut list, Unit::Slices, n_leaders, n);
+        let mut rows = Vec::new();
+        while n_leaders > 0 && list.first().is_some_and(|&row| counts(row).leaders > 0) {
+            let enough = best_fit && counts(list[0]).slices_with_leader >= rest;
+            let at = if enough { self.best_fit(&counts, &list, Unit::Slices, rest, n_leaders) } else { 0 };
+            let row = list.remove(at);
+            rest -= counts(row).slices_with_leader;
+            n_leaders -= counts(row).leaders;
+            rows.push(row);
+        }
+        if n_leaders > 0 {
+            return Err(Lack::Fits { shown: self.n_leaders - n_leaders, level });
+        }
+        self.sort_plain(level, &mut list, self.algorithm);
+        let mut list = list.as_slice();
+        while rest > 0 {
+            let Some(&first) = list.first() else { return Err(Lack::Fits { shown: n - rest, level }) };
+            let enough = best_fit && counts(first).slices >= rest;
+            let row = if enough { list[self.best_fit(&counts, list, Unit::Slices, rest, 0)] } else { first };
+            rest -= counts(row).slices;
+            rows.push(row);
+            list = &list[1..];
+        }
+        Ok(Chosen { level, rows })
+    }
+}

@@ -1,0 +1,204 @@
+//! The domains of a flavor's nodes as dense rows, numbered in the order of their names (rules/08 §4).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::objects::{ConditionStatus, Node, StringMap};
+use crate::pods::values;
+use crate::topology::capacity::{Amounts, Capacity, Row};
+
+/// The label of which every node has a value of its own.
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// The domains of one flavor and what their nodes offer. A leaf is a domain of the lowest level.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// The label of each level, the coarsest first.
+    pub keys: Vec<String>,
+    levels: Vec<Level>,
+    /// Of each leaf, the first of its nodes by name.
+    nodes: Vec<Arc<Node>>,
+    by_id: FxHashMap<String, Row>,
+    /// What the leaves have, and what is taken.
+    pub capacity: Capacity,
+}
+
+/// The domains of one level, in the order of their paths.
+#[derive(Clone, Debug, Default)]
+struct Level {
+    values: Vec<String>,
+    parents: Vec<Row>,
+    /// Where the children of each begin in the next level, and where the last ones end.
+    first_children: Vec<Row>,
+}
+
+/// A node of the flavor, and what pods take of it that Kueue has not placed.
+pub struct Offer<'a> {
+    /// The node.
+    pub node: &'a Arc<Node>,
+    /// The sum of their requests, their number included.
+    pub taken: Option<&'a Amounts>,
+}
+
+/// Does a node belong to a flavor with these labels and levels (rules/08 §4.1)?
+///
+/// `any_condition`: whether it is ready, and may be scheduled to, is asked later.
+pub fn belongs(node: &Node, labels: &StringMap, levels: &[String], any_condition: bool) -> bool {
+    let is_usable = || node.ready.as_ref().is_some_and(|it| it.status == ConditionStatus::True) && !node.unschedulable;
+    labels.iter().all(|(key, value)| node.meta.labels.get(key) == Some(value))
+        && levels.iter().all(|key| node.meta.labels.contains_key(key))
+        && (any_condition || is_usable())
+}
+
+impl Tree {
+    /// The domains of these nodes, which come in the order of their names and have a value for each level.
+    pub fn new<'a>(keys: &[String], offers: impl IntoIterator<Item = Offer<'a>>) -> Self {
+        let by_hostname = ends_with_hostname(keys);
+        let mut leaves: BTreeMap<Vec<String>, (Arc<Node>, Amounts)> = BTreeMap::new();
+        let mut path_of_host: FxHashMap<String, Vec<String>> = FxHashMap::default();
+        for Offer { node, taken } in offers {
+            let mut path: Vec<String> = keys.iter().map(|key| node.meta.labels[key].clone()).collect();
+            if by_hostname {
+                // Nodes of one hostname are one domain, wherever their other labels put them.
+                let host = path.last().cloned().unwrap_or_default();
+                path = path_of_host.entry(host).or_insert(path).clone();
+            }
+            let (_, offered) = leaves.entry(path).or_insert_with(|| (Arc::clone(node), Amounts::new()));
+            for (resource, value) in values(&node.allocatable) {
+                let sum = offered.entry(resource).or_default();
+                *sum = sum.wrapping_add(value);
+            }
+            for (resource, value) in taken.into_iter().flatten() {
+                let sum = offered.entry(resource.clone()).or_default();
+                *sum = sum.wrapping_sub(*value);
+            }
+        }
+        let mut levels: Vec<Level> = vec![Level::default(); keys.len()];
+        let mut last: &[String] = &[];
+        for path in leaves.keys() {
+            let n_same = path.iter().zip(last).take_while(|(a, b)| a == b).count();
+            for depth in n_same..path.len() {
+                let parent = depth.checked_sub(1).map_or(0, |above| levels[above].values.len() - 1);
+                let first_child = levels.get(depth + 1).map_or(0, |below| below.values.len());
+                let level = &mut levels[depth];
+                level.values.push(path[depth].clone());
+                level.parents.push(parent);
+                level.first_children.push(first_child);
+            }
+            last = path;
+        }
+        for depth in 0..levels.len() {
+            let end = levels.get(depth + 1).map_or(0, |below| below.values.len());
+            levels[depth].first_children.push(end);
+        }
+        let capacity = Capacity::new(leaves.values().map(|(_, offered)| offered));
+        let nodes = leaves.into_values().map(|(node, _)| node).collect();
+        let mut tree = Self { keys: keys.to_vec(), levels, nodes, by_id: FxHashMap::default(), capacity };
+        tree.by_id = (0..tree.n_leaves()).map(|leaf| (tree.leaf_id(leaf), leaf)).collect();
+        tree
+    }
+
+    /// The number of levels.
+    pub fn n_levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The lowest level.
+    pub fn lowest(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// The number of leaves.
+    pub fn n_leaves(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The number of domains of a level.
+    pub fn n_domains(&self, level: usize) -> usize {
+        self.levels[level].values.len()
+    }
+
+    /// The level with this label.
+    pub fn level_of(&self, key: &str) -> Option<usize> {
+        self.keys.iter().position(|known| known == key)
+    }
+
+    /// Is each leaf one host?
+    pub fn is_by_hostname(&self) -> bool {
+        ends_with_hostname(&self.keys)
+    }
+
+    /// The children of a domain, in the next level.
+    pub fn children(&self, level: usize, row: Row) -> Range<Row> {
+        let first = &self.levels[level].first_children;
+        first[row]..first[row + 1]
+    }
+
+    /// What stands above a domain, in the level before.
+    fn parent_of(&self, level: usize, row: Row) -> Row {
+        self.levels[level].parents[row]
+    }
+
+    /// The domain of a higher level in which a domain lies.
+    pub fn ancestor(&self, level: usize, row: Row, above: usize) -> Row {
+        (above + 1..=level).rev().fold(row, |row, level| self.parent_of(level, row))
+    }
+
+    /// The domains of a lower level in a domain.
+    pub fn below(&self, level: usize, row: Row, lower: usize) -> Range<Row> {
+        (level..lower).fold(row..row + 1, |rows, level| {
+            let first = &self.levels[level].first_children;
+            first[rows.start]..first[rows.end]
+        })
+    }
+
+    /// The values of a domain from the top.
+    pub fn path(&self, level: usize, row: Row) -> Vec<&str> {
+        (0..=level).map(|above| self.levels[above].values[self.ancestor(level, row, above)].as_str()).collect()
+    }
+
+    /// The values by which an assignment names a leaf: its hostname alone, or all levels.
+    pub fn assigned_values(&self, leaf: Row) -> Vec<String> {
+        if self.is_by_hostname() {
+            return vec![self.levels[self.lowest()].values[leaf].clone()];
+        }
+        self.path(self.lowest(), leaf).into_iter().map(str::to_owned).collect()
+    }
+
+    /// The labels of the levels that an assignment names.
+    pub fn assigned_keys(&self) -> &[String] {
+        if self.is_by_hostname() { &self.keys[self.lowest()..] } else { &self.keys }
+    }
+
+    fn leaf_id(&self, leaf: Row) -> String {
+        id_of(&self.assigned_values(leaf))
+    }
+
+    /// The leaf that an assignment names.
+    pub fn find_leaf(&self, values: &[String]) -> Option<Row> {
+        self.find_leaf_by_id(&id_of(values))
+    }
+
+    /// The same by its id, the values joined.
+    pub fn find_leaf_by_id(&self, id: &str) -> Option<Row> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The node of a leaf whose labels and taints count.
+    pub fn node(&self, leaf: Row) -> &Node {
+        &self.nodes[leaf]
+    }
+}
+
+/// Is the lowest level the hostname?
+pub fn ends_with_hostname(keys: &[String]) -> bool {
+    keys.last().is_some_and(|key| key == HOSTNAME)
+}
+
+/// The id of a domain by its values.
+pub fn id_of(values: &[String]) -> String {
+    values.join(",")
+}
