@@ -220,8 +220,9 @@ impl Engine {
         self.change(id, now, |workload| note_readiness(workload, are_ready, now))
     }
 
-    /// The API server refused to write a reservation of the last cycle, or of an earlier one whose writes are followed. `gone`: the workload no longer exists. The
-    /// workload is as it was before the cycle, and queued again unless it is gone (rules/05 §6.4 step 12).
+    /// The API server refused to write a reservation or an eviction of the last cycle, or of an earlier one whose writes
+    /// are followed. `gone`: the workload no longer exists. The workload is as it was before the cycle, and tried again
+    /// unless it is gone (rules/05 §6.4 step 12, rules/08 §11.7).
     pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
         let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
         self.state.forget_reservation(id, *before, gone, now);
