@@ -225,7 +225,7 @@ def _columns(value: JsonValue, where: str) -> tuple[object, ...]:
 _Reader: TypeAlias = Callable[[JsonValue, str], object]
 # As kueuecore.submissions.ColumnBytes.
 _COLUMNS: tuple[_Reader, ...] = (_texts, _column(4), _column(4), _column(8), _column(4), _texts, _column(8))
-# The calls that change an engine, with what reads their arguments but the time, as rust/py takes them.
+# The calls that an engine keeps, with what reads their arguments but the time, as rust/py takes them.
 _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "apply": (_data, _flag),
     "submit": (_text, _text, _whole, _columns),
@@ -238,6 +238,7 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "forget": (_text, _text, _flag),
     "note_readiness": (_text, _text, _flag),
     "confirm": (_text, _text),
+    "what_if": (_data, _flag),
     "_take_written": (),
     "_take_changed_queues": (),
 }

@@ -72,7 +72,8 @@ class SavedEngine:
     def journal(self) -> JsonObject:
         """The calls that have changed it since it was made, as plain data for JSON: `replay` does them once more.
 
-        It grows with every call: for reports of bugs and for tests. What brings an engine across a restart is `save`.
+        `what_if` is among them: it changes no decision, but the names that it met first keep their numbers. The journal
+        grows with every call: for reports of bugs and for tests. What brings an engine across a restart is `save`.
 
         Raises:
             ValueError: It was made without `keeps_journal`, or loaded.

@@ -104,6 +104,19 @@ def test_what_has_come_in_columns_and_was_taken_is_kept_too(read: Any) -> None:
     assert read(fork).workloads() == fork.workloads()
 
 
+def test_names_and_slots_first_met_in_a_question_are_replayed() -> None:
+    engine = busy()
+    before = engine.now
+    question = workload("c", queue="elsewhere").to_manifest()
+    container = question["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"example.com/tpu": "1"}}
+    engine.what_if(question, now=at(9))
+    assert engine.now == before
+    assert replayed(engine).save() == engine.save()
+    assert repr(replayed(engine).apply([workload("d")])) == repr(engine.apply([workload("d")]))
+    assert replayed(engine).save() == engine.save()
+
+
 def test_the_engine_of_a_controller_and_of_a_virtual_cluster_is_saved_as_any_other() -> None:
     objects = [flavor(), cluster_queue(cpu=1), local_queue(), workload("a"), workload("b", created=1)]
     controller = Controller()

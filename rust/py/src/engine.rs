@@ -112,6 +112,22 @@ impl Engine {
         })
     }
 
+    /// Answers a question, and writes it down: it moves no time and decides nothing, but names and slots that are first
+    /// met in it are the engine's from then on.
+    fn ask<R: Send, E: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        now: i64,
+        work: impl FnOnce(&mut core::Engine, Time) -> Result<R, E> + Send,
+    ) -> PyResult<Result<R, E>> {
+        run(py, &self.inner, |engine, journal| {
+            let answer = work(engine, Time(now))?;
+            journal.note_question(call, now);
+            Ok(answer)
+        })
+    }
+
     /// A change that nothing refuses.
     fn change_always<R: Send>(
         &self,
@@ -340,19 +356,27 @@ impl Engine {
     /// What would become of a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
     /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many stand before it, and the field
     /// and message of what is not decided.
-    fn what_if<'py>(&self, py: Python<'py>, data: &[u8], trusted: bool, now: i64) -> PyResult<WhatIfRow<'py>> {
-        let considered = self.read(py, |engine| {
+    fn what_if<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'_, PyBytes>,
+        trusted: bool,
+        now: i64,
+    ) -> PyResult<WhatIfRow<'py>> {
+        let call = self.call(py, "what_if", (data, trusted))?;
+        let data = data.as_bytes();
+        let considered = self.ask(py, call, now, |engine, at| {
             let gates = engine.state.config.gates;
             let decoded = decode_with(data, door(trusted), &gates).map_err(Refused::Manifests)?;
             let mut objects = decoded.objects.into_iter().map(|(mut object, _)| {
                 if !trusted {
-                    storing(None, &mut object, Time(now));
+                    storing(None, &mut object, at);
                 }
                 object
             });
             match (objects.next(), objects.next()) {
                 (Some(Object::Workload(workload)), None) => {
-                    let considered = engine.what_if(*workload, Time(now));
+                    let considered = engine.what_if(*workload, at);
                     considered.map(|it| (it, gates)).map_err(|error| Refused::Value(error.to_string()))
                 }
                 _ => Err(Refused::Value("workload: give one object, a Workload".to_owned())),

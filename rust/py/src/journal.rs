@@ -34,6 +34,11 @@ impl Journal {
     /// A call was done at `now`.
     pub fn note(&mut self, call: Call, now: i64) {
         self.now = now;
+        self.note_question(call, now);
+    }
+
+    /// A question about `now` was answered, which is no time that the engine has come to.
+    pub fn note_question(&mut self, call: Call, now: i64) {
         if let Some(arguments) = call.arguments {
             self.calls.push(Arc::new((call.name, arguments, now)));
         }
