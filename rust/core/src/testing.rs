@@ -4,7 +4,7 @@ use crate::base::ids::WorkloadId;
 use crate::base::quantity::Quantity;
 use crate::engine::{Engine, Kind};
 use crate::objects::condition_type::ConditionType;
-use crate::objects::config::Config;
+use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
 use crate::objects::{
     AdmissionCheck, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, Condition, ConditionStatus,
     Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor, ResourceGroup,
@@ -139,6 +139,26 @@ impl World {
             Object::ClusterQueue(cluster_queue("cq", "10")),
             Object::LocalQueue(local_queue("lq", "cq")),
         ]);
+        world
+    }
+
+    /// ClusterQueues `a`, `b` and `c`, each with one workload of that name that fits. Admissions go one by one, each once
+    /// the pods of the one before are ready.
+    pub fn where_pods_block() -> Self {
+        let wait = WaitForPodsReady {
+            timeout_ns: 60 * SECOND,
+            recovery_timeout_ns: None,
+            block_admission: true,
+            requeuing_timestamp: RequeuingTimestamp::Eviction,
+            backoff_limit_count: None,
+            backoff_base_seconds: 1,
+            backoff_max_seconds: 1,
+        };
+        let mut world = Self::new(Config { wait_for_pods_ready: Some(wait), ..Config::default() });
+        for name in ["a", "b", "c"] {
+            world.apply([Object::ClusterQueue(cluster_queue(name, "4")), Object::LocalQueue(local_queue(name, name))]);
+            world.submit(Workload { queue_name: name.to_owned().into(), ..workload(name, "4") });
+        }
         world
     }
 

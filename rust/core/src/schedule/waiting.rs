@@ -144,29 +144,9 @@ mod tests {
     use super::*;
     use crate::engine::Kind;
     use crate::objects::conditions::{QUOTA_RESERVED, condition};
-    use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
     use crate::objects::{Admission, ConditionStatus, Object, Workload};
     use crate::status::readiness::note_readiness;
-    use crate::testing::{World, at, cluster_queue, local_queue, workload};
-
-    /// ClusterQueues `a`, `b` and `c`, each with one workload of that name that fits.
-    fn world() -> World {
-        let wait = WaitForPodsReady {
-            timeout_ns: 60_000_000_000,
-            recovery_timeout_ns: None,
-            block_admission: true,
-            requeuing_timestamp: RequeuingTimestamp::Eviction,
-            backoff_limit_count: None,
-            backoff_base_seconds: 1,
-            backoff_max_seconds: 1,
-        };
-        let mut world = World::new(Config { wait_for_pods_ready: Some(wait), ..Config::default() });
-        for name in ["a", "b", "c"] {
-            world.apply([Object::ClusterQueue(cluster_queue(name, "4")), Object::LocalQueue(local_queue(name, name))]);
-            world.submit(Workload { queue_name: name.to_owned().into(), ..workload(name, "4") });
-        }
-        world
-    }
+    use crate::testing::{World, at, cluster_queue, workload};
 
     fn told(decision: &Decision) -> (Vec<&str>, Option<&str>) {
         let admitted = decision.admissions.iter().map(|admission| admission.key.name()).collect();
@@ -180,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_cycle_admits_one_after_the_other_as_their_pods_become_ready() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         assert_eq!(told(&world.cycle()), (vec!["a"], Some("b")));
         let message = "WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition";
         assert!(world.condition("b", QUOTA_RESERVED).contains(message), "{}", world.condition("b", QUOTA_RESERVED));
@@ -197,7 +177,7 @@ mod tests {
     /// Somebody else's reservation of `b` was seen while the cycle waited; that of the cycle is refused.
     #[test]
     fn a_reservation_that_comes_back_counts_once_its_cluster_queue_does() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
             let admission = Admission { cluster_queue: "later".into(), ..Admission::default() };
@@ -219,7 +199,7 @@ mod tests {
 
     #[test]
     fn whoever_loses_its_quota_is_waited_for_no_longer() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "a");
         assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
@@ -227,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_head_that_goes_while_it_waits_is_not_admitted() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "b");
         // Its slot is another's now.
@@ -240,7 +220,7 @@ mod tests {
 
     #[test]
     fn one_of_another_uid_is_not_admitted_for_the_head_and_not_lost() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
             let key = &workload.meta.key;
@@ -254,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_head_whose_queue_goes_while_it_waits_is_not_admitted() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::ClusterQueue, "b");
         become_ready(&mut world, "a");
@@ -267,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_happens_meanwhile_is_not_seen_by_the_cycle() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         world.cycle();
         // It would not fit any more; the cycle decides on what it saw.
         world.apply([Object::ClusterQueue(cluster_queue("b", "1"))]);
@@ -276,7 +256,7 @@ mod tests {
     }
     #[test]
     fn a_head_that_asks_for_less_when_its_wait_ends_is_charged_that() {
-        let mut world = world();
+        let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
             let mut pod_sets = workload.pod_sets.to_vec();

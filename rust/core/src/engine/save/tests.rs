@@ -1,9 +1,9 @@
 use super::*;
 use crate::engine::Kind;
-use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
-use crate::objects::{Object, Workload};
+use crate::objects::Workload;
+use crate::objects::config::Config;
 use crate::status::readiness::note_readiness;
-use crate::testing::{World, cluster_queue, local_queue, workload};
+use crate::testing::{World, workload};
 
 /// What is read of the bytes of an engine.
 fn reload(engine: &mut Engine) -> Engine {
@@ -23,22 +23,9 @@ fn world() -> World {
     world
 }
 
-/// Admissions go one by one, each once the pods of the one before are ready; `b` waits for those of `a`.
+/// Its cycle waits with `b` for the pods of `a`.
 fn waiting_world() -> World {
-    let wait = WaitForPodsReady {
-        timeout_ns: 60_000_000_000,
-        recovery_timeout_ns: None,
-        block_admission: true,
-        requeuing_timestamp: RequeuingTimestamp::Eviction,
-        backoff_limit_count: None,
-        backoff_base_seconds: 1,
-        backoff_max_seconds: 1,
-    };
-    let mut world = World::new(Config { wait_for_pods_ready: Some(wait), ..Config::default() });
-    for name in ["a", "b", "c"] {
-        world.apply([Object::ClusterQueue(cluster_queue(name, "4")), Object::LocalQueue(local_queue(name, name))]);
-        world.submit(Workload { queue_name: name.to_owned().into(), ..workload(name, "4") });
-    }
+    let mut world = World::where_pods_block();
     assert_eq!(world.cycle().waits_for_pods.map(|key| key.name().to_owned()).as_deref(), Some("b"));
     world
 }
