@@ -107,7 +107,7 @@ def test_what_has_come_in_columns_and_was_taken_is_kept_too(read: Any) -> None:
 def test_names_and_slots_first_met_in_a_question_are_replayed() -> None:
     engine = busy()
     before = engine.now
-    question = workload("c", queue="elsewhere").to_manifest()
+    question: Json = workload("c", queue="elsewhere").to_manifest()
     container = question["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
     container["resources"] = {"requests": {"example.com/tpu": "1"}}
     engine.what_if(question, now=at(9))

@@ -131,6 +131,7 @@ class VirtualCluster:
         ready_seconds: Sequence[float | None] | None = None,
         fail_seconds: float | None = None,
         recover_seconds: float | None = None,
+        linger_seconds: float | None = None,
         now: TimeLike | None = None,
     ) -> tuple[str, ...]:
         """A Workload or a job appears.
@@ -141,6 +142,7 @@ class VirtualCluster:
             ready_seconds: As in `Happening`.
             fail_seconds: As in `Happening`.
             recover_seconds: As in `Happening`.
+            linger_seconds: As in `Happening`.
             now: When; by default, and if the cluster has gone on beyond that, its own time.
 
         Returns:
@@ -157,6 +159,7 @@ class VirtualCluster:
             ready_seconds=ready_seconds,
             fail_seconds=fail_seconds,
             recover_seconds=recover_seconds,
+            linger_seconds=linger_seconds,
         )
         # What is refused is refused before anything happens.
         at = self.now if now is None else max(self.now, nanoseconds(now))

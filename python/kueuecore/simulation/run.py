@@ -48,6 +48,8 @@ class Happening:
             Without a list at once. `run_seconds` begins when the pods are first ready in an admission.
         fail_seconds: So long after they are first ready in an admission, one of them fails; `None`: never.
         recover_seconds: So long after the failure all are ready again; `None`: never.
+        linger_seconds: How long the pods of a created Workload stay on a node that has failed (rules/08 §13.2); `None`:
+            they are gone at once.
     """
 
     at: float
@@ -58,6 +60,7 @@ class Happening:
     ready_seconds: Sequence[float | None] | None = None
     fail_seconds: float | None = None
     recover_seconds: float | None = None
+    linger_seconds: float | None = None
 
 
 class RunEnding(StrEnum):

@@ -22,9 +22,9 @@ from kueuecore.times import format_time, later
 
 __all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan"]
 
-JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None]
-"""What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, and
-when all are ready again."""
+JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None, int | None]
+"""What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
+all are ready again, and how long they stay on a node that has failed."""
 
 
 def event_line(event: Happening | Mapping[str, object]) -> bytes:
@@ -44,6 +44,7 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
         "readySeconds": _checked_ready_seconds(event.ready_seconds),
         "failSeconds": event.fail_seconds,
         "recoverSeconds": event.recover_seconds,
+        "lingerSeconds": event.linger_seconds,
     }
     line = _dumped(head)
     if event.object is None:
@@ -96,6 +97,7 @@ def job_plan(happening: Happening, *, at: int) -> JobPlan:
         None if ready is None else [span(it, "ready_seconds") for it in ready],
         span(happening.fail_seconds, "fail_seconds"),
         span(happening.recover_seconds, "recover_seconds"),
+        span(happening.linger_seconds, "linger_seconds"),
     )
 
 

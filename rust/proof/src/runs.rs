@@ -13,7 +13,7 @@ use kueuecore_wire::time::parse_time;
 use kueuecore_wire::{encode, report};
 use serde_json::{Map, Value, json};
 
-use super::live::{Live, events, without};
+use super::live::{Live, events};
 use super::values::{amount, integer, items};
 use super::{Answer, lines};
 
@@ -117,8 +117,7 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
         // The product has the other rule; cases that are drawn ask for it.
         timers: if config["timers"] == "WhenDue" { Timers::WhenDue } else { Timers::AfterRound },
     };
-    let events = items(&case["input"]["events"]).iter();
-    let text: String = events.map(|event| format!("{}\n", without(event, "lingerSeconds"))).collect();
+    let text: String = items(&case["input"]["events"]).iter().map(|event| format!("{event}\n")).collect();
     let gates = live.engine.state.config.gates;
     let happenings = happenings(text.as_bytes(), Door::Trusted, &gates, live.now, &[]).map_err(|e| lines(&e))?;
     let run = simulate(&mut live.engine, happenings, options, live.now, interrupted);

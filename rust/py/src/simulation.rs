@@ -18,7 +18,7 @@ use crate::record::Record;
 
 /// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, and
 /// when all are ready again.
-type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>);
+type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>);
 
 /// What a step was (`Cycle`, `Instant`, `Ask`, or why there was none), and the workloads about which to ask.
 type TurnRow = (&'static str, Vec<(String, String)>);
@@ -196,10 +196,10 @@ impl Simulation {
 
     /// A workload that has just appeared has a job that goes like this.
     fn created(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str, plan: Plan) -> PyResult<()> {
-        let (run_ns, ready_ns, fails_ns, recovers_ns) = plan;
+        let (run_ns, ready_ns, fails_ns, recovers_ns, lingers_ns) = plan;
         let pods = ready_ns.map(|ready_ns| Box::new(PodsPlan { ready_ns, fails_ns, recovers_ns }));
         let found = self.run_on_workload(py, engine, (namespace, name), |simulation, engine, id| {
-            simulation.created(engine, id, JobPlan { run_ns, pods });
+            simulation.created(engine, id, JobPlan { run_ns, pods, lingers_ns });
         })?;
         found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
     }

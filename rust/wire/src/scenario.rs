@@ -40,6 +40,7 @@ struct Line<'a> {
     ready_seconds: Option<Vec<Option<f64>>>,
     fail_seconds: Option<f64>,
     recover_seconds: Option<f64>,
+    linger_seconds: Option<f64>,
 }
 
 impl Line<'_> {
@@ -51,6 +52,7 @@ impl Line<'_> {
         let run_ns = span("runSeconds", self.run_seconds)?;
         let fails_ns = span("failSeconds", self.fail_seconds)?;
         let recovers_ns = span("recoverSeconds", self.recover_seconds)?;
+        let lingers_ns = span("lingerSeconds", self.linger_seconds)?;
         let pods = match &self.ready_seconds {
             None => None,
             Some(ready) => {
@@ -59,12 +61,13 @@ impl Line<'_> {
                 Some(Box::new(PodsPlan { ready_ns: ready_ns.collect::<Result<_, _>>()?, fails_ns, recovers_ns }))
             }
         };
-        Ok(JobPlan { run_ns, pods })
+        Ok(JobPlan { run_ns, pods, lingers_ns })
     }
 }
 
-/// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds}`, one a line: `create` and `update` with an object, `finish` and `delete`
-/// with the key `namespace/name` of a Workload, `delete` also with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
+/// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds}`, one a line:
+/// `create` and `update` with an object, `finish` and `delete` with the key `namespace/name` of a Workload, `delete` also
+/// with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
 /// looks at.
 ///
 /// # Errors

@@ -236,12 +236,7 @@ impl Engine {
         write: impl FnOnce(&mut crate::objects::Workload) -> bool,
     ) -> bool {
         self.state.now = now;
-        let old = self.state.workloads.get(id).clone();
-        let changed = write(&mut self.state.workloads.get_mut(id).workload);
-        if changed {
-            self.state.settle_status_change(id, &old);
-        }
-        changed
+        self.state.change(id, write)
     }
 
     /// May a cycle have something to do: is anything in the heap of a ClusterQueue that may admit, or asked to be tried

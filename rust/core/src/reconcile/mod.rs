@@ -4,6 +4,7 @@
 //! next pass. Pod readiness, provisioning and the retention of finished workloads are not told here.
 
 mod active;
+pub(crate) mod nodes;
 mod reserved;
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,7 @@ impl State {
     /// and name. For all others it would write nothing.
     pub(crate) fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
         self.deliver_writes();
+        let mut events = self.look_at_nodes(now);
         for (queue, shape) in self.agenda.take_parked() {
             for id in self.queues[queue].pending.parked_of_shape(shape) {
                 self.agenda.touch(id);
@@ -87,7 +89,8 @@ impl State {
         let due = self.agenda.touched();
         let mut due: Vec<_> = due.map(|id| (self.workloads.get(id).key().clone(), id)).collect();
         due.sort();
-        due.into_iter().flat_map(|(_, id)| self.reconcile(id, now)).collect()
+        events.extend(due.into_iter().flat_map(|(_, id)| self.reconcile(id, now)));
+        events
     }
 
     /// When a workload is to be looked at again, if nothing else happens.
@@ -98,7 +101,7 @@ impl State {
     /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time or the wait for pods ends.
     pub fn next_wake(&self, now: Time) -> Option<Time> {
         let touched = self.agenda.touched().filter_map(|id| self.wake(id, now));
-        touched.chain(self.agenda.next_alarm(now)).min()
+        touched.chain(self.agenda.next_alarm(now)).chain(self.node_watch.next(Some(now))).min()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::base::shared::Shared;
 use crate::objects::message::{Message, Path, Preemption};
 use crate::objects::priority::{base_priority, effective_priority};
 use crate::objects::resource_names::{exact_quantity, quantity_from_value};
-use crate::objects::{Admission, PodSet, PodSetRequest, Time};
+use crate::objects::{Admission, PodSet, PodSetAssignment, PodSetRequest, Time};
 use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
 use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Evicted, Kept, Preempted, index};
@@ -86,11 +86,16 @@ impl State {
             let message = Message::AdmittedBy { queue: admission.cluster_queue.shared(), wait_ns: 0 };
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
+        let has_new_place = !had_quota || !has_same_places(before.workload.status.admission.as_deref(), &admission);
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
         self.list_for_second_pass(id, 0);
         let admitted = Admitted { key, workload: id, queue, admission, is_admitted, at: now };
-        if had_quota { decision.placed.push(admitted) } else { decision.admissions.push(admitted) }
+        if !had_quota {
+            decision.admissions.push(admitted);
+        } else if has_new_place {
+            decision.placed.push(admitted);
+        }
     }
 
     /// Evicts a workload for whose failed hosts there is no replacement (rules/08 §11.7).
@@ -393,6 +398,18 @@ fn assigned_flavors(admission: u32, (pod_set, totals): (usize, &Totals)) -> impl
         let (pod_set, count, amount) = (index(pod_set), totals.count, totals.request(resource));
         AssignedFlavor { admission, pod_set, count, resource, flavor, amount }
     })
+}
+
+/// Do pods stand where they stood, or are they to be placed as before?
+fn has_same_places(before: Option<&Admission>, now: &Admission) -> bool {
+    fn place(it: &PodSetAssignment) -> impl PartialEq + '_ {
+        (&it.name, &it.topology_assignment, &it.delayed_topology_request)
+    }
+    let is_same = |before: &Admission| {
+        let before = before.pod_set_assignments.iter().map(place);
+        before.eq(now.pod_set_assignments.iter().map(place))
+    };
+    before.is_some_and(is_same)
 }
 
 #[cfg(test)]

@@ -130,6 +130,8 @@ pub struct JobPlan {
     pub run_ns: Option<i64>,
     /// When its pods are ready, where somebody waits for that; `None`: at once.
     pub pods: Option<Box<PodsPlan>>,
+    /// How long its pods stay on a node that has failed, in nanoseconds (rules/08 §13.2); `None`: they are gone at once.
+    pub lingers_ns: Option<i64>,
 }
 
 /// When the pods of a job are ready, in nanoseconds.

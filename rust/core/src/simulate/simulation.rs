@@ -3,10 +3,11 @@
 mod changes;
 mod cycles;
 mod jobs;
+mod nodes;
 mod samples;
 mod settle;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -31,6 +32,8 @@ pub struct Simulation {
     free_at: Time,
     jobs: Jobs,
     samples: Samples,
+    /// When pods have gone from nodes that have failed.
+    leaving: BTreeSet<(Time, String)>,
     /// What is to come, in the order of time.
     happenings: VecDeque<Scheduled>,
     n_scheduled: u32,
@@ -111,6 +114,7 @@ impl Simulation {
             free_at: now,
             jobs: Jobs::default(),
             samples: Samples::default(),
+            leaving: BTreeSet::new(),
             happenings: VecDeque::new(),
             n_scheduled: 0,
             happened: Vec::new(),
@@ -287,7 +291,9 @@ impl Simulation {
         let happening = self.happenings.front().map(|it| it.happening.at);
         let alarm = engine.state.agenda.first_alarm();
         let second_pass = engine.state.second_passes.next_timer();
-        let due = [happening, self.jobs.next_time(), alarm, self.next_wake(), second_pass];
+        let node = engine.state.node_watch.next(None);
+        let leaving = self.leaving.first().map(|it| it.0);
+        let due = [happening, self.jobs.next_time(), alarm, self.next_wake(), second_pass, node, leaving];
         let next = due.into_iter().flatten().min();
         let sample = self.samples.next_time().filter(|_| goes_on || next.is_some_and(|next| next < END));
         [next, sample].into_iter().flatten().min()
@@ -314,6 +320,7 @@ impl Simulation {
                 None => {
                     engine.state.agenda.ring(time);
                     engine.state.second_passes.ripen(time);
+                    self.ring_nodes(&mut engine.state, time);
                     Some(Then::Instant(time, Stage::Rung))
                 }
             },

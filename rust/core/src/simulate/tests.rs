@@ -17,7 +17,7 @@ const OPTIONS: Options = Options {
 };
 
 fn runs(run_ns: Option<i64>) -> JobPlan {
-    JobPlan { run_ns, pods: None }
+    JobPlan { run_ns, ..JobPlan::default() }
 }
 
 fn create(seconds: i64, workload: Workload, run_seconds: i64) -> Happening {

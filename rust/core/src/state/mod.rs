@@ -7,6 +7,7 @@ pub(crate) mod cache;
 pub mod changed_queues;
 pub mod cluster;
 mod devices;
+pub(crate) mod node_watch;
 pub mod queue_counts;
 pub mod records;
 mod saved;
@@ -42,6 +43,7 @@ use crate::queue::Places;
 use crate::quota::forest::{Forest, NodeId};
 use crate::quota::tree::Quota;
 use crate::state::cluster::Cluster;
+use crate::state::node_watch::NodeWatch;
 use crate::state::records::{CohortRecord, FlushRequest, LocalQueueRecord, Owner, QueueRecord, StaleDefaults};
 use crate::state::second_pass::SecondPasses;
 use crate::topology::sites::Sites;
@@ -64,6 +66,8 @@ pub struct State {
     pub(crate) topologies: BTreeMap<String, Arc<Topology>>,
     /// Nodes and pods.
     pub cluster: Cluster,
+    /// Nodes that the controller of failed nodes is to look at.
+    pub(crate) node_watch: NodeWatch,
     /// AdmissionChecks by name.
     pub(crate) checks: BTreeMap<String, AdmissionCheck>,
     /// WorkloadPriorityClasses by name.

@@ -15,6 +15,7 @@ impl State {
             return;
         }
         let new = self.cluster.node(name).cloned();
+        self.watch_node(name, old.as_deref(), new.as_deref());
         let both = || old.iter().chain(&new);
         let is_of_flavor = |node: &Arc<Node>| {
             let flavors = self.flavors.iter().flatten();

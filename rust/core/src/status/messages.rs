@@ -72,6 +72,12 @@ pub(crate) fn no_replacement(nodes: &str) -> String {
     format!("Workload was evicted as there was no replacement for unhealthy node(s): {nodes}")
 }
 
+/// The message of an eviction after which no second host is replaced (rules/08 §13.3).
+pub(crate) fn several_nodes_failed(failed: &[String], node: &str) -> String {
+    let named = failed.join(", ");
+    format!("Workload eviction triggered due to multiple TAS assigned node failures, including: {named}, {node}")
+}
+
 impl Message {
     /// The words. Those of a condition or an event may be cut: see [`Message::cut`].
     pub fn text(&self) -> Cow<'_, str> {

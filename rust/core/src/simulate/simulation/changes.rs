@@ -17,7 +17,7 @@ impl Simulation {
                 object => self.put(engine, object),
             },
             Change::Submit { columns, row, run_ns } => {
-                self.create(engine, columns.workload(row), JobPlan { run_ns, pods: None }, number);
+                self.create(engine, columns.workload(row), JobPlan { run_ns, ..JobPlan::default() }, number);
             }
             Change::Update(object) => self.update(engine, *object),
             Change::Watch => {}
@@ -74,7 +74,7 @@ impl Simulation {
                 }
             }
             // It is gone.
-            (None, Object::Workload(_)) => {}
+            (None, Object::Workload(_) | Object::Node(_) | Object::Pod(_) | Object::Topology(_)) => {}
             // Whoever watches is not told of an update that changes nothing.
             (Some(old), new) if same_spec(&old, &new) => {}
             (_, object) => self.put(engine, object),

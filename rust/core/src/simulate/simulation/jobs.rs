@@ -73,6 +73,11 @@ impl Jobs {
         self.jobs.remove(&id);
     }
 
+    /// How long the pods of a job stay on a node that has failed; `None`: nobody sees any.
+    pub(super) fn lingers_ns(&self, id: WorkloadId) -> Option<i64> {
+        self.jobs.get(&id).and_then(|job| job.plan.lingers_ns)
+    }
+
     pub(super) fn next_time(&self) -> Option<Time> {
         self.timers.first().map(|timer| timer.time)
     }

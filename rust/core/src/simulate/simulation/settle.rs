@@ -69,7 +69,9 @@ impl Simulation {
             let mut due: Vec<(Key, WorkloadId)> =
                 touched.map(|id| (state.workloads.get(id).key().clone(), id)).collect();
             if due.is_empty() {
-                break;
+                let Some(more) = self.look_at_next_node(engine) else { break };
+                events.extend(more);
+                continue;
             }
             due.sort();
             for (_, id) in &due {

@@ -190,6 +190,16 @@ impl State {
         id
     }
 
+    /// Changes the status of a workload; `write` says whether it did.
+    pub(crate) fn change(&mut self, id: WorkloadId, write: impl FnOnce(&mut Workload) -> bool) -> bool {
+        let old = self.workloads.get(id).clone();
+        let changed = write(&mut self.workloads.get_mut(id).workload);
+        if changed {
+            self.settle_status_change(id, &old);
+        }
+        changed
+    }
+
     /// The same after its status alone was changed in place.
     pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
         self.agenda.touch(id);

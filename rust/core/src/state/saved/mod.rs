@@ -43,6 +43,7 @@ impl State {
             cluster,
             sites,
             second_passes,
+            node_watch,
             checks,
             workload_priority_classes,
             namespaces,
@@ -86,6 +87,7 @@ impl State {
         cluster.write_to(out);
         sites.write_to(out);
         second_passes.write_to(out);
+        node_watch.write_to(out);
         checks.write_to(out);
         workload_priority_classes.write_to(out);
         limit_ranges.write_to(out);
@@ -136,6 +138,7 @@ impl State {
         state.cluster = Stored::read_from(from)?;
         state.sites = Stored::read_from(from)?;
         state.second_passes = Stored::read_from(from)?;
+        state.node_watch = Stored::read_from(from)?;
         state.checks = Stored::read_from(from)?;
         state.workload_priority_classes = Stored::read_from(from)?;
         state.limit_ranges = Stored::read_from(from)?;

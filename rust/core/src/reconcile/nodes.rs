@@ -1,0 +1,285 @@
+//! What a node that fails, or is well again, means to the workloads on it (rules/08 §13.1 to §13.4).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::base::gates::Gate;
+use crate::base::ids::WorkloadId;
+use crate::base::key::Key;
+use crate::base::text::Text;
+use crate::objects::selectors::tolerated;
+use crate::objects::{Node, Pod, PodSetAssignment, Taint, Time, Toleration, Workload};
+use crate::schedule::decision::Event;
+use crate::state::State;
+use crate::state::node_watch::is_ready;
+use crate::status::eviction::{event_reason, evict};
+use crate::status::messages;
+use crate::status::reasons::NODE_FAILURES;
+use crate::status::stage::{is_admitted, is_evicted, is_finished};
+use crate::topology::tree::{HOSTNAME, ends_with_hostname};
+
+const PATIENCE_NS: i64 = 30_000_000_000;
+const WORKLOAD: &str = "kueue.x-k8s.io/workload";
+const TOPOLOGY_GATE: &str = "kueue.x-k8s.io/topology";
+
+/// Do pods run there of workloads of a namespace, of which there are no objects? Node and namespace are given.
+pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, &str) -> bool;
+
+/// Do any pods of a workload stand on a node, by its assignment (rules/08 §13.1)?
+pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
+    let assignments = workload.status.admission.as_ref().map(|admission| &admission.pod_set_assignments);
+    assignments.is_some_and(|assignments| assignments.iter().any(|assigned| has_node(assigned, node)))
+}
+
+fn has_node(assigned: &PodSetAssignment, node: &str) -> bool {
+    let is_there = |domain: &crate::objects::TopologyDomain| {
+        domain.count > 0 && domain.values.last().is_some_and(|host| host == node)
+    };
+    let place = assigned.topology_assignment.as_ref();
+    place.is_some_and(|place| ends_with_hostname(&place.levels) && place.domains.iter().any(is_there))
+}
+
+impl State {
+    /// Looks at the nodes to which something has happened, by name.
+    pub(super) fn look_at_nodes(&mut self, now: Time) -> Vec<Event> {
+        self.now = now;
+        self.node_watch.ring(now);
+        let mut events = Vec::new();
+        while let Some(name) = self.node_watch.take_due() {
+            events.append(&mut self.look_at_node(&name, &|_, _, _| false));
+        }
+        events
+    }
+
+    /// Marks or unmarks a node for the workloads on it, and notes when to look again.
+    pub(crate) fn look_at_node(&mut self, name: &str, has_unseen_pods: HasUnseenPods<'_>) -> Vec<Event> {
+        let node = self.cluster.node(name).cloned();
+        let goes_there = |pod: &Arc<Pod>| {
+            pod.spec.node_selector.get(HOSTNAME).is_some_and(|host| host == name) && owner_of(pod).is_some()
+        };
+        let pinned = self.cluster.pods().filter(|pod| goes_there(pod)).cloned().collect();
+        let on_node = self.workloads_on(name).filter(|id| !is_out(&self.workloads.get(*id).workload)).collect();
+        let mut look = Look { state: self, name, node, pinned, has_unseen_pods, events: Vec::new() };
+        let again = look.run(look.by_key(on_node));
+        let events = look.events;
+        self.node_watch.settled(name, again);
+        events
+    }
+
+    /// The Admitted workloads with pods on a node.
+    pub(crate) fn workloads_on(&self, node: &str) -> impl Iterator<Item = WorkloadId> {
+        let is_on = |workload: &Workload| is_admitted(workload) && stands_on(workload, node);
+        self.sites.placed.iter().copied().filter(move |id| is_on(&self.workloads.get(*id).workload))
+    }
+}
+
+/// One look at one node.
+struct Look<'a> {
+    state: &'a mut State,
+    name: &'a str,
+    node: Option<Arc<Node>>,
+    /// Pods that have to go to the node, and may have come too late (rules/08 §13.4).
+    pinned: Vec<Arc<Pod>>,
+    has_unseen_pods: HasUnseenPods<'a>,
+    events: Vec<Event>,
+}
+
+impl Look<'_> {
+    /// Says when to look again, if at all.
+    fn run(&mut self, mut on_node: Vec<WorkloadId>) -> Option<Time> {
+        let Some((node, ready)) = self.node.clone().and_then(|node| node.ready.map(|ready| (node, ready))) else {
+            self.mark(&on_node);
+            return None;
+        };
+        if !is_ready(&node) {
+            let lost_at = Time(ready.since.0.saturating_add(PATIENCE_NS));
+            if lost_at > self.state.now && !self.gate(Gate::TASReplaceNodeOnPodTermination) {
+                return Some(lost_at);
+            }
+            if lost_at <= self.state.now && self.gate(Gate::TASReplaceNodeDueToNotReadyOverFixedTime) {
+                on_node = self.mark(&on_node);
+            }
+        }
+        on_node.extend(self.late(&on_node));
+        let stuck: Vec<Vec<Arc<Pod>>> = on_node.iter().map(|id| self.stuck_pods(&node, *id)).collect();
+        let has_failed: Vec<bool> = on_node.iter().map(|id| self.has_failed(&node, *id)).collect();
+        let of = |is: bool| on_node.iter().zip(&has_failed).filter(move |it| *it.1 == is).map(|it| *it.0);
+        of(false).for_each(|id| self.unmark(id));
+        let left_over = self.mark(&of(true).collect::<Vec<_>>());
+        for ((id, has_failed), pods) in on_node.iter().zip(has_failed).zip(stuck) {
+            if !has_failed || left_over.contains(id) {
+                pods.iter().for_each(|pod| self.fail(pod));
+            }
+        }
+        None
+    }
+
+    fn gate(&self, gate: Gate) -> bool {
+        self.state.gate(gate)
+    }
+
+    fn workload(&self, id: WorkloadId) -> &Workload {
+        &self.state.workloads.get(id).workload
+    }
+
+    /// In the order of namespace and name; Kueue takes them in any order.
+    fn by_key(&self, mut ids: Vec<WorkloadId>) -> Vec<WorkloadId> {
+        ids.sort_by(|a, b| self.state.workloads.get(*a).key().cmp(self.state.workloads.get(*b).key()));
+        ids
+    }
+
+    /// The workloads whose pods have to go there, though they do not stand there any more.
+    fn late(&self, known: &[WorkloadId]) -> Vec<WorkloadId> {
+        let owners =
+            self.pinned.iter().filter_map(|pod| self.state.workloads.find(&pod.meta.namespace, owner_of(pod)?));
+        let late: BTreeSet<WorkloadId> =
+            owners.filter(|id| !known.contains(id) && !is_out(self.workload(*id))).collect();
+        self.by_key(late.into_iter().collect())
+    }
+
+    /// Does it matter what pods there are (rules/08 §13.2)?
+    fn asks_for_pods(&self, node: &Node, id: WorkloadId) -> bool {
+        if !stands_on(self.workload(id), self.name) {
+            return true;
+        }
+        let on_termination = self.gate(Gate::TASReplaceNodeOnPodTermination);
+        if !is_ready(node) {
+            return on_termination;
+        }
+        let (hostile, temporary) = self.taints(node, id);
+        if hostile { on_termination } else { temporary }
+    }
+
+    /// Is the node lost to a workload (rules/08 §13.2)?
+    fn has_failed(&self, node: &Node, id: WorkloadId) -> bool {
+        if !stands_on(self.workload(id), self.name) {
+            return false;
+        }
+        if self.asks_for_pods(node, id) {
+            return !self.has_progressing_pods(id);
+        }
+        !is_ready(node) || self.taints(node, id).0
+    }
+
+    /// Does any pod of its namespace run there? Kueue means the workload's own, but asks so (rules/08 §13.2).
+    fn has_progressing_pods(&self, id: WorkloadId) -> bool {
+        let namespace = self.state.workloads.get(id).key().namespace();
+        let runs = |pod: &Arc<Pod>| {
+            pod.meta.namespace == namespace && !pod.meta.deleting && !matches!(&*pod.phase, "Succeeded" | "Failed")
+        };
+        self.state.cluster.pods_on(self.name).iter().any(runs)
+            || (self.has_unseen_pods)(self.state, self.name, namespace)
+    }
+
+    /// Is there a taint that pods there do not tolerate, or only for a while (rules/08 §13.2)?
+    fn taints(&self, node: &Node, id: WorkloadId) -> (bool, bool) {
+        if !self.gate(Gate::TASReplaceNodeOnNodeTaints) {
+            return (false, false);
+        }
+        let keeps_away = |taint: &&Taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
+        let taints: Vec<&Taint> = node.taints.iter().filter(keeps_away).collect();
+        let (mut hostile, mut temporary) = (false, false);
+        for tolerations in self.tolerations(id) {
+            let lasting = || tolerations.iter().copied().filter(|it| it.toleration_seconds.is_none());
+            hostile |= taints.iter().any(|taint| !tolerated(taint, tolerations.iter().copied()));
+            temporary |= taints.iter().any(|taint| !tolerated(taint, lasting()));
+        }
+        (hostile, temporary)
+    }
+
+    /// What each pod set on the node tolerates: by its template, its flavors and all checks (rules/08 §13.2).
+    fn tolerations(&self, id: WorkloadId) -> Vec<Vec<&Toleration>> {
+        let record = self.state.workloads.get(id);
+        let status = &record.workload.status;
+        let Some(admission) = &status.admission else { return Vec::new() };
+        let mut found = Vec::new();
+        for assigned in admission.pod_set_assignments.iter().filter(|assigned| has_node(assigned, self.name)) {
+            let Some(pod_set) = record.spec.original.iter().find(|pod_set| pod_set.name == assigned.name) else {
+                continue;
+            };
+            let flavors: BTreeSet<&String> = assigned.flavors.values().collect();
+            let flavors = flavors.into_iter().filter_map(|name| {
+                let id = self.state.names.flavors.find(name)?;
+                self.state.flavors.get(id)?.as_deref()
+            });
+            let checks = status.rare.admission_checks.iter();
+            let updates = checks.filter_map(|check| check.updates.iter().find(|it| it.name == assigned.name));
+            let template = pod_set.template.spec.tolerations.iter();
+            let all = template
+                .chain(flavors.flat_map(|flavor| &flavor.tolerations))
+                .chain(updates.flat_map(|update| &update.tolerations));
+            found.push(all.filter(|it| !matches!(&*it.operator, "Lt" | "Gt")).collect());
+        }
+        found
+    }
+
+    /// Notes that the node failed; at a second one, a workload is evicted (rules/08 §13.3). Returns the others.
+    fn mark(&mut self, ids: &[WorkloadId]) -> Vec<WorkloadId> {
+        let (name, now) = (self.name, self.state.now);
+        let mut kept = Vec::new();
+        for &id in ids {
+            let workload = self.workload(id);
+            let failed = &workload.status.rare.unhealthy_nodes;
+            if is_evicted(workload) {
+                continue;
+            }
+            if failed.is_empty() {
+                self.state.change(id, |workload| {
+                    workload.status.rare.unhealthy_nodes.push(name.to_owned());
+                    true
+                });
+            } else if !failed.iter().any(|node| node == name) {
+                let message = messages::several_nodes_failed(failed, name);
+                let key = self.state.workloads.get(id).key().clone();
+                self.state.change(id, |workload| {
+                    evict(workload, NODE_FAILURES, "", Text::copied(&message), now);
+                    true
+                });
+                let reason = event_reason(NODE_FAILURES, "").into();
+                self.events.push(Event { kind: "Normal", reason, key, message: Text::copied(&message).into() });
+                continue;
+            }
+            kept.push(id);
+        }
+        kept
+    }
+
+    fn unmark(&mut self, id: WorkloadId) {
+        let name = self.name;
+        if self.workload(id).status.rare.unhealthy_nodes.iter().any(|node| node == name) {
+            self.state.change(id, |workload| {
+                workload.status.rare.unhealthy_nodes.retain(|node| node != name);
+                true
+            });
+        }
+    }
+
+    /// Pods that wait for the node and will never start there (rules/08 §13.4).
+    fn stuck_pods(&self, node: &Node, id: WorkloadId) -> Vec<Arc<Pod>> {
+        if !self.asks_for_pods(node, id) {
+            return Vec::new();
+        }
+        let key: &Key = self.state.workloads.get(id).key();
+        let waits = |pod: &&Arc<Pod>| {
+            owner_of(pod) == Some(key.name())
+                && pod.meta.namespace == key.namespace()
+                && pod.node_name.is_empty()
+                && pod.phase == "Pending"
+                && pod.scheduling_gates.iter().all(|gate| gate != TOPOLOGY_GATE)
+        };
+        self.pinned.iter().filter(waits).cloned().collect()
+    }
+
+    fn fail(&mut self, pod: &Pod) {
+        self.state.put_pod(Pod { phase: "Failed".to_owned(), ..pod.clone() });
+    }
+}
+
+fn is_out(workload: &Workload) -> bool {
+    is_finished(workload) || is_evicted(workload)
+}
+
+/// The name of the Workload that a pod belongs to.
+fn owner_of(pod: &Pod) -> Option<&str> {
+    pod.meta.annotations.get(WORKLOAD).map(String::as_str).filter(|name| !name.is_empty())
+}

@@ -1,0 +1,47 @@
+//! Nodes that fail: pods of jobs linger there for a while, and once they have gone, the node is looked at again
+//! (rules/08 §13.2).
+
+use super::Simulation;
+use crate::engine::Engine;
+use crate::objects::Time;
+use crate::schedule::decision::Event;
+use crate::state::State;
+
+impl Simulation {
+    /// Looks at the next node to which something has happened; `None`: there is none.
+    pub(super) fn look_at_next_node(&mut self, engine: &mut Engine) -> Option<Vec<Event>> {
+        let state = &mut engine.state;
+        let name = state.node_watch.take_due()?;
+        state.now = self.clock;
+        self.note_leaving(state, &name);
+        let linger = |state: &State, node: &str, namespace: &str| {
+            let since = state.node_watch.bad_since(node);
+            let lingers = |ns: i64| since.is_none_or(|since| self.clock.since(since) < ns);
+            let of_namespace = |id| state.workloads.get(id).key().namespace() == namespace;
+            let mut there = state.workloads_on(node).filter(|id| of_namespace(*id));
+            there.any(|id| self.jobs.lingers_ns(id).is_some_and(lingers))
+        };
+        Some(state.look_at_node(&name, &linger))
+    }
+
+    /// Sets when pods have gone from a node that has failed just now; nobody waits for those on one that is well.
+    fn note_leaving(&mut self, state: &State, name: &str) {
+        let Some(since) = state.node_watch.bad_since(name) else {
+            return self.leaving.retain(|(_, other)| other != name);
+        };
+        if since == self.clock {
+            let spans = state.workloads_on(name).filter_map(|id| self.jobs.lingers_ns(id)).filter(|ns| *ns > 0);
+            let times: Vec<Time> = spans.map(|ns| self.after(ns)).collect();
+            self.leaving.extend(times.into_iter().map(|time| (time, name.to_owned())));
+        }
+    }
+
+    /// Pods have gone from nodes, or these have had their time.
+    pub(super) fn ring_nodes(&mut self, state: &mut State, now: Time) {
+        state.node_watch.ring(now);
+        while let Some((_, name)) = self.leaving.first().filter(|(time, _)| *time <= now) {
+            state.node_watch.touch(name);
+            self.leaving.pop_first();
+        }
+    }
+}

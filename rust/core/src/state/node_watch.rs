@@ -1,0 +1,96 @@
+//! Which nodes the controller of failed nodes is to look at, and when again (rules/08 §13).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::gates::Gate;
+use crate::objects::{ConditionStatus, Node, Time};
+use crate::snapshot::stored;
+use crate::state::State;
+
+/// What has happened to nodes since they were looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeWatch {
+    /// To look at now.
+    due: BTreeSet<String>,
+    /// To look at later: those that are not ready get some time.
+    later: BTreeMap<String, Time>,
+    /// Since when nodes are not ready, or keep pods away.
+    bad_since: BTreeMap<String, Time>,
+}
+
+stored!(struct NodeWatch { due, later, bad_since });
+
+impl NodeWatch {
+    /// Takes out the next node to look at now, by name.
+    pub fn take_due(&mut self) -> Option<String> {
+        self.due.pop_first()
+    }
+
+    /// It is to be looked at now.
+    pub fn touch(&mut self, name: &str) {
+        self.due.insert(name.to_owned());
+    }
+
+    /// It is looked at; `again`: once more then.
+    pub fn settled(&mut self, name: &str, again: Option<Time>) {
+        self.due.remove(name);
+        self.later.remove(name);
+        if let Some(at) = again {
+            self.later.insert(name.to_owned(), at);
+        }
+    }
+
+    /// Time has come for what was put off up to `now`.
+    pub fn ring(&mut self, now: Time) {
+        let due = &mut self.due;
+        self.later.retain(|name, at| {
+            let waits = *at > now;
+            if !waits {
+                due.insert(name.clone());
+            }
+            waits
+        });
+    }
+
+    /// The first time after `now` for which one was put off; `None` of `now`: whenever that is.
+    pub fn next(&self, now: Option<Time>) -> Option<Time> {
+        self.later.values().copied().filter(|at| now.is_none_or(|now| *at > now)).min()
+    }
+
+    /// Since when a node is not ready, or keeps pods away; `None`: it is well, or gone.
+    pub fn bad_since(&self, name: &str) -> Option<Time> {
+        self.bad_since.get(name).copied()
+    }
+}
+
+/// Is its condition Ready True?
+pub(crate) fn is_ready(node: &Node) -> bool {
+    node.ready.is_some_and(|ready| ready.status == ConditionStatus::True)
+}
+
+/// Is it ready, without a taint that keeps pods away?
+fn is_well(node: &Node) -> bool {
+    is_ready(node) && !node.taints.iter().any(|taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute"))
+}
+
+impl State {
+    /// A node came, changed or went: it is looked at if that may mean something to the workloads on it.
+    pub(super) fn watch_node(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
+        if new.is_none_or(is_well) {
+            self.node_watch.bad_since.remove(name);
+            self.node_watch.later.remove(name);
+        } else {
+            self.node_watch.bad_since.entry(name.to_owned()).or_insert(self.now);
+        }
+        let is_other = match (old, new) {
+            (Some(old), Some(new)) => {
+                let by_taints = self.gate(Gate::TASReplaceNodeOnNodeTaints);
+                is_ready(old) != is_ready(new) || (by_taints && old.taints != new.taints)
+            }
+            _ => true,
+        };
+        if is_other && self.gate(Gate::TASFailedNodeReplacement) {
+            self.node_watch.touch(name);
+        }
+    }
+}
