@@ -193,6 +193,10 @@ impl State {
         now: Time,
         decision: &mut Decision,
     ) {
+        // A victim that came for a second pass itself is evicted as it is, not as it came.
+        if let Some(newest) = self.overwrite_with_copy(target.workload) {
+            self.workloads.get_mut(target.workload).workload = newest;
+        }
         let victim = self.workloads.get(target.workload);
         // One that is on its way out already is only waited for.
         if !is_evicted(&victim.workload) {

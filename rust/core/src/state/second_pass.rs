@@ -35,6 +35,8 @@ pub(crate) struct SecondPasses {
     /// Where each stands among these.
     listed: BTreeMap<WorkloadId, (Time, u64)>,
     ready: BTreeMap<WorkloadId, SecondPass>,
+    /// The copies that are in a cycle.
+    in_cycle: BTreeMap<WorkloadId, Workload>,
     /// What workloads are like now whose older copies are in a cycle.
     set_aside: BTreeMap<WorkloadId, Workload>,
 }
@@ -44,7 +46,7 @@ stored!(struct SecondPass { id, copy, iteration });
 /// Between cycles no copy is in one.
 impl Stored for SecondPasses {
     fn write_to(&self, out: &mut Writer<'_>) {
-        let Self { timers, n_timers, listed: _, ready, set_aside: _ } = self;
+        let Self { timers, n_timers, listed: _, ready, in_cycle: _, set_aside: _ } = self;
         timers.write_to(out);
         n_timers.write_to(out);
         ready.write_to(out);
@@ -55,7 +57,7 @@ impl Stored for SecondPasses {
         let listed: BTreeMap<_, _> = timers.iter().map(|(timer, pass)| (pass.id, *timer)).collect();
         from.check(listed.len() == timers.len(), "a workload that is listed twice for a second pass")?;
         let (n_timers, ready) = (Stored::read_from(from)?, Stored::read_from(from)?);
-        Ok(Self { timers, n_timers, listed, ready, set_aside: BTreeMap::new() })
+        Ok(Self { timers, n_timers, listed, ready, ..Self::default() })
     }
 }
 
@@ -92,8 +94,10 @@ impl State {
     /// Lists a workload for a second pass, if it needs one and is not listed; says whether it is now. `iteration`: how
     /// often it came already.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
-        let record = self.workloads.get(id);
-        if !needs_second_pass(&record.workload) {
+        // In its cycle it is what it was, whatever others have done to it since.
+        let in_cycle = self.second_passes.in_cycle.get(&id).filter(|_| iteration > 0);
+        let copy = in_cycle.unwrap_or(&self.workloads.get(id).workload).clone();
+        if !needs_second_pass(&copy) {
             if iteration > 0 {
                 self.second_passes.call_off(id);
             }
@@ -107,7 +111,6 @@ impl State {
         let wait = SECOND_NS.checked_shl(iteration - 1).filter(|_| iteration < 6).unwrap_or(LONGEST_WAIT_NS);
         passes.n_timers += 1;
         let due = Time(self.now.0.saturating_add(wait.min(LONGEST_WAIT_NS)));
-        let copy = record.workload.clone();
         passes.listed.insert(id, (due, passes.n_timers));
         passes.timers.insert((due, passes.n_timers), SecondPass { id, copy, iteration });
         true
@@ -120,6 +123,7 @@ impl State {
         for SecondPass { id, copy, iteration } in std::mem::take(&mut self.second_passes.ready).into_values() {
             let Some(admission) = &copy.status.admission else { continue };
             let queue = self.names.queue(admission.cluster_queue.as_str());
+            self.second_passes.in_cycle.insert(id, copy.clone());
             let workload = &mut self.workloads.get_mut(id).workload;
             if *workload != copy {
                 let now = std::mem::replace(workload, copy);
@@ -139,6 +143,7 @@ impl State {
 
     /// The workloads to which the cycle has not written are what they are.
     pub(crate) fn put_copies_away(&mut self) {
+        self.second_passes.in_cycle.clear();
         for (id, now) in std::mem::take(&mut self.second_passes.set_aside) {
             self.workloads.get_mut(id).workload = now;
         }
