@@ -1,5 +1,7 @@
 //! Small worlds for tests: a namespace, a flavor, a ClusterQueue and a LocalQueue, and workloads that ask for CPUs.
 
+pub mod hosts;
+
 use crate::base::ids::WorkloadId;
 use crate::base::quantity::Quantity;
 use crate::engine::{Engine, Kind};

@@ -283,3 +283,6 @@ fn is_out(workload: &Workload) -> bool {
 fn owner_of(pod: &Pod) -> Option<&str> {
     pod.meta.annotations.get(WORKLOAD).map(String::as_str).filter(|name| !name.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

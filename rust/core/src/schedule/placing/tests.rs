@@ -4,60 +4,10 @@ use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, EVICTED};
 use crate::objects::config::Config;
 use crate::objects::{
-    AdmissionCheck, CheckState, ConditionStatus, Node, NodeReady, Object, Pod, PodSet, Preemption, PreemptionPolicy,
-    ResourceFlavor, Topology, TopologyRequest, Workload,
+    AdmissionCheck, CheckState, ConditionStatus, Node, NodeReady, Object, Pod, Preemption, PreemptionPolicy, Workload,
 };
-use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, resource_group, rules, workload};
-use crate::topology::tree::HOSTNAME;
-
-fn node(name: &str, cpus: &str) -> Node {
-    let mut node = Node { meta: meta(name), ..Node::default() };
-    node.meta.labels = [(HOSTNAME.to_owned(), name.to_owned())].into();
-    node.ready = Some(NodeReady { status: ConditionStatus::True, since: at(0) });
-    node.allocatable = [("cpu", cpus), ("pods", "110")].map(|(k, v)| (k.to_owned(), quantity(v))).into_iter().collect();
-    node
-}
-
-fn hosts(flavor: &str) -> Object {
-    Object::ResourceFlavor(ResourceFlavor {
-        meta: meta(flavor),
-        topology_name: "hosts".to_owned(),
-        ..ResourceFlavor::default()
-    })
-}
-
-/// A world whose flavor `default` has hosts `a` and `b` with 4 CPUs each.
-fn world() -> World {
-    let mut world = World::new(Config::default());
-    world.apply([
-        Object::Topology(Topology { meta: meta("hosts"), levels: vec![HOSTNAME.to_owned()] }),
-        hosts("default"),
-        Object::Node(node("a", "4")),
-        Object::Node(node("b", "4")),
-    ]);
-    world
-}
-
-/// So many pods of one CPU each, on one host.
-fn pods(name: &str, count: i32) -> Workload {
-    let mut asked = workload(name, "1");
-    let mut sets: Vec<PodSet> = asked.pod_sets.to_vec();
-    sets[0].count = count;
-    let request = TopologyRequest { required: Some(HOSTNAME.to_owned()), ..TopologyRequest::default() };
-    sets[0].topology_request = Some(Box::new(request));
-    asked.pod_sets = sets.into();
-    asked
-}
-
-/// Where the pods of a workload stand, as `host:count`.
-fn place(world: &World, name: &str) -> String {
-    let Some(admission) = &world.get(name).status.admission else { return "nowhere".to_owned() };
-    let Some(place) = &admission.pod_set_assignments[0].topology_assignment else {
-        return "without a place".to_owned();
-    };
-    let domains = place.domains.iter().map(|it| format!("{}:{}", it.values.join("/"), it.count));
-    domains.collect::<Vec<_>>().join(" ")
-}
+use crate::testing::hosts::{hosts, node, place, pods, world};
+use crate::testing::{World, at, cluster_queue, meta, namespaced, resource_group, rules, workload};
 
 fn preempts(world: &mut World) {
     world.change_cluster_queue(|queue| {
@@ -246,7 +196,7 @@ fn what_has_quota_by_its_status_takes_its_place_from_the_start() {
     world.submit(pods("x", 3));
     world.cycle();
     let x = world.engine.state.workload_object(world.id("x"));
-    let mut again = self::world();
+    let mut again = crate::testing::hosts::world();
     again.submit(x);
     again.submit(pods("y", 3));
     again.cycle();

@@ -1,0 +1,171 @@
+//! Nodes that fail and come back, seen through an engine.
+
+use super::{TOPOLOGY_GATE, WORKLOAD};
+use crate::base::gates::{Gate, Gates};
+use crate::engine::Kind;
+use crate::objects::conditions::EVICTED;
+use crate::objects::config::Config;
+use crate::objects::{ConditionStatus, NodeReady, Object, Pod, Taint, Toleration, Workload};
+use crate::testing::hosts::{node, place, pods, world, world_with};
+use crate::testing::{World, at, namespaced};
+use crate::topology::tree::HOSTNAME;
+
+/// `x` stands on host `a`.
+fn placed(mut world: World) -> World {
+    world.submit(pods("x", 3));
+    world.cycle();
+    assert_eq!(place(&world, "x"), "a:3");
+    world
+}
+
+/// Host `a` is ready or not since now, and has these taints.
+fn report(world: &mut World, is_ready: bool, taints: &[&str]) -> Vec<String> {
+    let mut host = node("a", "4");
+    let status = if is_ready { ConditionStatus::True } else { ConditionStatus::False };
+    host.ready = Some(NodeReady { status, since: world.now });
+    let taint = |key: &&str| Taint { key: (*key).to_owned(), effect: "NoExecute".to_owned(), ..Taint::default() };
+    host.taints = taints.iter().map(taint).collect();
+    world.apply([Object::Node(host)]);
+    world.reconcile()
+}
+
+fn pod(name: &str, host: &str, phase: &str) -> Pod {
+    let mut pod = Pod { meta: namespaced(name), node_name: host.to_owned(), phase: phase.to_owned(), ..Pod::default() };
+    pod.meta.annotations = [(WORKLOAD.to_owned(), "x".to_owned())].into();
+    pod
+}
+
+fn failed(world: &World) -> Vec<String> {
+    world.get("x").status.rare.unhealthy_nodes.clone()
+}
+
+#[test]
+fn a_host_that_is_not_ready_is_replaced_in_a_second_pass() {
+    let mut world = placed(world());
+    world.now = at(20);
+    assert_eq!(report(&mut world, false, &[]), [""; 0]);
+    assert_eq!(failed(&world), ["a"]);
+    world.now = at(21);
+    let decision = world.cycle();
+    assert_eq!((decision.placed.len(), decision.evictions.len()), (1, 0));
+    assert_eq!((place(&world, "x"), failed(&world)), ("b:3".to_owned(), vec![]));
+}
+
+#[test]
+fn a_host_that_is_ready_again_is_unmarked_and_the_second_pass_comes_all_the_same() {
+    let mut world = placed(world());
+    world.now = at(20);
+    report(&mut world, false, &[]);
+    report(&mut world, true, &[]);
+    assert!(failed(&world).is_empty());
+    world.now = at(21);
+    world.cycle();
+    assert_eq!(place(&world, "x"), "b:3");
+}
+
+#[test]
+fn pods_that_still_run_keep_a_host_and_those_that_have_ended_do_not() {
+    for (phase, deleting, expected) in
+        [("Running", false, 0), ("Running", true, 1), ("Succeeded", false, 1), ("Failed", false, 1)]
+    {
+        let mut world = placed(world());
+        let mut it = pod("p", "a", phase);
+        it.meta.deleting = deleting;
+        // Kueue's own pods take no room a second time.
+        it.meta.annotations.insert("kueue.x-k8s.io/podset-required-topology".to_owned(), HOSTNAME.to_owned());
+        world.apply([Object::Pod(it.into())]);
+        report(&mut world, false, &[]);
+        assert_eq!(failed(&world).len(), expected, "{phase} {deleting}");
+    }
+}
+
+#[test]
+fn without_the_gate_for_pods_a_host_has_half_a_minute() {
+    let gates = Gates::default().with(Gate::TASReplaceNodeOnPodTermination, false);
+    let mut world = placed(world_with(Config { gates, ..Config::default() }));
+    world.now = at(20);
+    report(&mut world, false, &[]);
+    assert!(failed(&world).is_empty());
+    assert_eq!(world.engine.state.next_wake(world.now), Some(at(50)));
+    world.now = at(49);
+    world.reconcile();
+    assert!(failed(&world).is_empty());
+    world.now = at(50);
+    world.reconcile();
+    assert_eq!(failed(&world), ["a"]);
+}
+
+#[test]
+fn a_host_that_is_gone_has_failed_and_a_second_one_evicts() {
+    let mut world = world();
+    let mut asked = pods("x", 6);
+    let mut sets = asked.pod_sets.to_vec();
+    if let Some(request) = &mut sets[0].topology_request {
+        request.required = None;
+        request.unconstrained = Some(true);
+    }
+    asked.pod_sets = sets.into();
+    world.submit(asked);
+    world.cycle();
+    assert_eq!(place(&world, "x"), "a:4 b:2");
+    world.delete(Kind::Node, "a");
+    assert_eq!(world.reconcile(), [""; 0]);
+    assert_eq!(failed(&world), ["a"]);
+    world.delete(Kind::Node, "b");
+    let message = "Workload eviction triggered due to multiple TAS assigned node failures, including: a, b";
+    assert_eq!(world.reconcile(), [format!("Normal EvictedDueToNodeFailures: {message}")]);
+    assert_eq!(world.condition("x", EVICTED), format!("True NodeFailures: {message}"));
+    assert!(failed(&world).is_empty());
+}
+
+#[test]
+fn a_taint_counts_unless_it_is_tolerated_and_for_a_while_only_while_pods_run() {
+    let tolerates = |seconds| Toleration {
+        key: "k".to_owned(),
+        operator: "Exists".to_owned(),
+        toleration_seconds: seconds,
+        ..Toleration::default()
+    };
+    for (tolerations, expected) in [(vec![], 1), (vec![tolerates(None)], 0), (vec![tolerates(Some(60))], 1)] {
+        let mut world = world();
+        let mut asked: Workload = pods("x", 3);
+        let mut sets = asked.pod_sets.to_vec();
+        sets[0].template.spec.tolerations.clone_from(&tolerations);
+        asked.pod_sets = sets.into();
+        world.submit(asked);
+        world.cycle();
+        report(&mut world, true, &["k"]);
+        assert_eq!(failed(&world).len(), expected, "{tolerations:?}");
+    }
+    let mut off = placed(world_with(Config {
+        gates: Gates::default().with(Gate::TASReplaceNodeOnNodeTaints, false),
+        ..Config::default()
+    }));
+    report(&mut off, true, &["k"]);
+    assert!(failed(&off).is_empty());
+}
+
+#[test]
+fn pods_that_wait_for_the_host_in_vain_are_failed() {
+    let mut world = placed(world());
+    let mut waits = pod("waits", "", "Pending");
+    waits.spec.node_selector = [(HOSTNAME.to_owned(), "a".to_owned())].into();
+    let mut gated = Pod { scheduling_gates: vec![TOPOLOGY_GATE.to_owned()], ..waits.clone() };
+    gated.meta.name = "gated".to_owned();
+    // It runs, so that the host is not lost to the workload.
+    let mut runs = pod("runs", "a", "Running");
+    runs.meta.annotations.insert("kueue.x-k8s.io/podset-required-topology".to_owned(), HOSTNAME.to_owned());
+    world.apply([Object::Pod(waits.into()), Object::Pod(gated.into()), Object::Pod(runs.into())]);
+    report(&mut world, true, &["k"]);
+    let phase = |name| world.engine.state.cluster.pod("ns", name).map(|pod| pod.phase.clone());
+    assert_eq!([phase("waits"), phase("gated"), phase("runs")].map(Option::unwrap), ["Failed", "Pending", "Running"]);
+    assert!(failed(&world).is_empty());
+}
+
+#[test]
+fn without_the_gate_nobody_looks_at_nodes() {
+    let gates = Gates::default().with(Gate::TASFailedNodeReplacement, false);
+    let mut world = placed(world_with(Config { gates, ..Config::default() }));
+    report(&mut world, false, &[]);
+    assert!(failed(&world).is_empty());
+}
