@@ -10,6 +10,7 @@ mod candidates;
 mod cycles;
 mod fair_sharing;
 mod functions;
+mod late_checks;
 mod live;
 mod pods;
 mod preempt;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kueuecore::base::amount::Amount;
 use kueuecore::base::ids::FlavorId;
 use kueuecore::objects::Time;
-use kueuecore::simulate::{Cycle, Ending, Options, Run, Step, Timers, simulate};
+use kueuecore::simulate::{Cycle, Ending, Options, Run, Simulation, Step, Timers, Turn};
 use kueuecore::state::State;
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::scenario::happenings;
@@ -13,6 +13,7 @@ use kueuecore_wire::time::parse_time;
 use kueuecore_wire::{encode, report};
 use serde_json::{Map, Value, json};
 
+use super::late_checks::LateChecks;
 use super::live::{Live, events};
 use super::values::{amount, integer, items};
 use super::{Answer, lines};
@@ -120,7 +121,25 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
     let text: String = items(&case["input"]["events"]).iter().map(|event| format!("{event}\n")).collect();
     let gates = live.engine.state.config.gates;
     let happenings = happenings(text.as_bytes(), Door::Trusted, &gates, live.now, &[]).map_err(|e| lines(&e))?;
-    let run = simulate(&mut live.engine, happenings, options, live.now, interrupted);
+    let mut simulation = Simulation::new(options, live.now);
+    simulation.schedule(happenings);
+    let mut checks = LateChecks::of(case, &mut simulation);
+    simulation.happened(&mut live.engine);
+    // Runs with a topology were recorded by another loop: the last cycle ends the run, not the first beyond.
+    let is_placed = items(&case["objects"]).iter().any(|it| it["kind"] == "Topology");
+    let last_cycle = options.max_cycles.filter(|_| is_placed);
+    let ending = loop {
+        if interrupted() {
+            break Ending::Interrupted;
+        }
+        match (simulation.step(&mut live.engine), &mut checks) {
+            (Turn::Done(ending), _) => break ending,
+            (Turn::Ask(asked), Some(checks)) => checks.answer(&mut live.engine, &mut simulation, &asked),
+            (Turn::Cycle, _) if Some(simulation.n_cycles()) == last_cycle => break Ending::CycleLimit,
+            _ => {}
+        }
+    };
+    let run = Run { ending, ..simulation.record(&live.engine) };
     match run.ending {
         Ending::Complete | Ending::CycleLimit => Ok(Some(Played { live, run })),
         Ending::Interrupted | Ending::OutOfTime => Err(format!("the run ended: {}", run.ending.name())),

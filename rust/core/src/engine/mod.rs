@@ -151,6 +151,12 @@ impl Engine {
 
     /// One scheduling cycle (rules/05 §6).
     pub fn cycle(&mut self, now: Time) -> Decision {
+        self.state.second_passes.ripen(now);
+        self.decide(now)
+    }
+
+    /// The same for those who ready second passes themselves.
+    pub(crate) fn decide(&mut self, now: Time) -> Decision {
         let state = &mut self.state;
         if !state.agenda.is_followed() {
             return state.run_cycle(&mut self.waiting, now);
@@ -242,6 +248,11 @@ impl Engine {
     /// May a cycle have something to do: is anything in the heap of a ClusterQueue that may admit, or asked to be tried
     /// again?
     pub fn has_heads(&self) -> bool {
+        self.has_ready_heads() || self.state.next_second_pass().is_some_and(|due| due <= self.state.now)
+    }
+
+    /// The same for those who ready second passes themselves.
+    pub(crate) fn has_ready_heads(&self) -> bool {
         let state = &self.state;
         let waits = state.waiting.iter().any(|&(_, queue)| state.queues[queue].is_active());
         waits || !state.flush_requests.is_empty() || state.has_second_pass()

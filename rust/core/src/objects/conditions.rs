@@ -141,7 +141,7 @@ pub fn find(conditions: &Conditions, kind: Known) -> Option<&Condition> {
 
 /// The condition of this type, if it is True.
 #[must_use]
-pub(crate) fn find_true(conditions: &Conditions, kind: Known) -> Option<&Condition> {
+pub fn find_true(conditions: &Conditions, kind: Known) -> Option<&Condition> {
     conditions.find_with(kind, ConditionStatus::True)
 }
 

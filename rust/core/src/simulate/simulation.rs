@@ -267,7 +267,7 @@ impl Simulation {
                 Some(time) => Next::Instant(time),
             };
         }
-        let wants_cycle = self.n_quiet < self.patience && engine.has_heads();
+        let wants_cycle = self.n_quiet < self.patience && engine.has_ready_heads();
         let begin = self.clock.max(self.free_at);
         let instant = self.next_instant(engine, wants_cycle);
         let goes_first = |time: Time| self.options.timers == Timers::WhenDue && time <= begin;

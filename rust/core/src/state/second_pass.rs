@@ -118,7 +118,6 @@ impl State {
 
     /// Takes those that are ready, as they were when they were listed, with the number of their passes.
     pub(crate) fn take_second_passes(&mut self) -> Vec<(QueueId, WorkloadId, u32)> {
-        self.second_passes.ripen(self.now);
         let mut passes = Vec::new();
         for SecondPass { id, copy, iteration } in std::mem::take(&mut self.second_passes.ready).into_values() {
             let Some(admission) = &copy.status.admission else { continue };
@@ -158,9 +157,9 @@ impl State {
         }
     }
 
-    /// Is one due now?
+    /// Is one ready?
     pub(crate) fn has_second_pass(&self) -> bool {
-        self.second_passes.next_due().is_some_and(|due| due <= self.now)
+        !self.second_passes.ready.is_empty()
     }
 
     /// When the next second pass is due.

@@ -57,7 +57,7 @@ impl Simulation {
     pub(super) fn decide(&mut self, engine: &mut Engine) -> Option<Then> {
         let mut underway = self.underway.take()?;
         let is_first = underway.parked_before.is_none();
-        let decision = engine.cycle(self.clock);
+        let decision = engine.decide(self.clock);
         if self.options.keeps_messages {
             let now = self.clock;
             let events = decision.events.iter().map(|event| (now, event.clone()));
@@ -115,6 +115,7 @@ impl Simulation {
         self.free_at = self.after(self.options.cycle_step_ns);
         if self.options.timers == Timers::AfterRound {
             self.clock = self.free_at;
+            engine.state.second_passes.ripen(self.clock);
         }
         engine.state.now = self.clock;
         None

@@ -47,7 +47,8 @@ impl Simulation {
         }
     }
 
-    pub(super) fn next_wake(&self) -> Option<Time> {
+    /// When time alone gives those something to say who are asked; `None`: never, or it has come.
+    pub fn next_wake(&self) -> Option<Time> {
         self.asking.as_ref().and_then(|asking| asking.wake)
     }
 
