@@ -1,7 +1,8 @@
-//! What Kueue's workload controller writes into a status outside of cycles (rules/07 §12).
+//! What Kueue's controllers write into the status of workloads outside of cycles (rules/07 §12); `nodes` is that of failed
+//! nodes.
 //!
 //! One pass looks at one workload and ends with the first step that writes, as an update of the object would bring the
-//! next pass. Pod readiness, provisioning and the retention of finished workloads are not told here.
+//! next pass. Pod readiness, provisioning and the retention of finished workloads are not written here.
 
 mod active;
 pub(crate) mod nodes;
