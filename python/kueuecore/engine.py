@@ -235,10 +235,10 @@ class Engine(SavedEngine):
         return WhatIf.of(batch.given_to(self._core.what_if, flag("trusted", trusted), at))
 
     def reconcile(self, now: TimeLike) -> tuple[Event, ...]:
-        """Write what Kueue's controllers of workloads and of failed nodes write outside of cycles (rules/07, rules/08 §13).
+        """Write what Kueue's controllers of workloads and nodes write outside of cycles (rules/07, rules/08 §13).
 
-        Why a workload is not even queued, evictions by stop policies, Admitted once all checks are ready, nodes that have
-        failed: call it after `apply` and after each cycle.
+        Why a workload is not even queued, evictions by stop policies, Admitted once all checks are ready, which nodes
+        have failed: call it after `apply` and after each cycle.
 
         Args:
             now: The time of what is written.
