@@ -89,10 +89,8 @@ class Assigner:
         for index, pod_set in enumerate(self.info.pod_sets[: len(totals)]):
             name = request_of(pod_set).group
             groups.setdefault(str(index) if name is None else name, []).append(index)
-        for members in groups.values():
-            if not self._assign_group(assignment, totals, members):
-                break
-        if assignment.mode != Mode.NO_FIT:
+        is_whole = all(self._assign_group(assignment, totals, members) for members in groups.values())
+        if is_whole and assignment.mode != Mode.NO_FIT:
             settle(self.snapshot, self.info, assignment, self.replaced)
         if assignment.mode == Mode.NO_FIT and self.settings.on("UnadmittedWorkloadsObservability"):
             assignment.no_fit = self._no_fit_reason(assignment)

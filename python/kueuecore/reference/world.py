@@ -44,10 +44,10 @@ class World(Watchers):
     def reconcile(self, now: str | int) -> list[Event]:
         """Write what the workload controller writes between cycles, until nothing changes (rules/07 §12)."""
         self.advance(now)
-        self.events = []
         watch.look_again(self)
         self.settle()
-        return self.events
+        written, self.events = self.events, []
+        return written
 
     def settle(self, react: Callable[[str], None] = lambda name: None) -> None:
         """Let those who watch, the workload controller and who else reacts work until nothing changes."""

@@ -49,7 +49,7 @@ def encoded(assignment: TopologyAssignment, *, by_prefix: bool) -> Json:
     if not by_prefix:
         return single
     runs = in_runs(assignment)
-    if len(runs["slices"]) <= 1 or len(assignment.domains) > MOST_DOMAINS:
+    if len(runs.get("slices", ())) <= 1 or len(assignment.domains) > MOST_DOMAINS:
         return runs
     return single if _n_bytes(single) < _n_bytes(runs) else runs
 
@@ -64,7 +64,8 @@ def _n_bytes(written: Json) -> int:
 
 
 def _written(assignment: TopologyAssignment, runs: Sequence[_Domains]) -> Json:
-    return {"levels": list(assignment.levels), "slices": [_slice(len(assignment.levels), run) for run in runs]}
+    slices = [_slice(len(assignment.levels), run) for run in runs]
+    return {"levels": list(assignment.levels), **({"slices": slices} if slices else {})}
 
 
 def _slice(n_levels: int, domains: _Domains) -> Json:
