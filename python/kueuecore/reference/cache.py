@@ -25,6 +25,7 @@ class Snapshot:
     """The cache at one moment, with the active ClusterQueues alone. What is tried ends by its opposite (rules/02 §1).
 
     Args:
+        inactive: The ClusterQueues that are there, but not active.
         workloads: Who holds quota, by ClusterQueue and key.
         local_queue_usage: What each LocalQueue has used, if that orders anything (rules/09 §1.5).
         topologies: The nodes of each flavor with a topology that is known (rules/08 §4).
@@ -35,6 +36,7 @@ class Snapshot:
     now: int
     flavors: Mapping[str, Json]
     nodes: Mapping[str, Node]
+    inactive: frozenset[str]
     usage: Usage
     workloads: dict[str, dict[str, Info]]
     local_queue_usage: Mapping[str, float]
@@ -230,13 +232,14 @@ class Cache:
         for name, node in self.forest.cluster_queues.items():
             node.is_active = self.is_active(name) and not node.has_cycle
         nodes = {name: node for name, node in self.forest.cluster_queues.items() if node.is_active}
+        inactive = frozenset(self.forest.cluster_queues.keys() - nodes)
         workloads = {name: dict(self.workloads[name]) for name in nodes}
         used, flavors = self.used.copy(), dict(self.flavors)
         controllers = {name: check["spec"].get("controllerName", "") for name, check in self.checks.items()}
         on = self.settings.on("TopologyAwareScheduling")
         topologies = self.cluster.topologies(flavors, self._holders(), self.settings) if on else {}
         usage = local_queue_usage or {}
-        return Snapshot(self.settings, now, flavors, nodes, used, workloads, usage, topologies, controllers)
+        return Snapshot(self.settings, now, flavors, nodes, inactive, used, workloads, usage, topologies, controllers)
 
     def _holders(self) -> list[Info]:
         """All who hold quota, of inactive ClusterQueues, too."""

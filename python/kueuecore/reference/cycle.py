@@ -12,7 +12,7 @@ from kueuecore.reference.assignment import Mode, PodSetAssignment
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.nominate import NAMESPACE_MISMATCH, Entry, assign_with_targets, obstacle, replaced_slice
-from kueuecore.reference.objects import FlavorResource, names_of
+from kueuecore.reference.objects import FlavorResource, key, names_of
 from kueuecore.reference.pending import RequeueReason, has_closed_gate
 from kueuecore.reference.preempt import Target
 from kueuecore.reference.settings import Json
@@ -74,7 +74,9 @@ class Cycle:
         for entry in self._tournaments(entries) if self.settings.fair_sharing is not None else entries:
             self._process(entry)
         for entry in [*entries, *(head for head in heads if head not in entries)]:
-            if entry.status not in ("assumed", "evicted") and self._is_here(entry.info):
+            # A second pass that was not served fails, even if the workload has finished in this very cycle.
+            is_here = entry.n_tries > 0 or self._is_here(entry.info)
+            if entry.status not in ("assumed", "evicted") and is_here:
                 self._requeue(entry)
         return self.decision
 
@@ -88,7 +90,13 @@ class Cycle:
         if conditions.has_reservation(info.workload):
             kept = {name: newest["status"][name] for name in ("reclaimablePods",) if name in newest["status"]}
             newest["status"] = {**conditions.copied(info.workload["status"]), **kept}
+            newest["metadata"] = {**newest["metadata"], "generation": info.workload["metadata"]["generation"]}
         return newest
+
+    def _number(self, workload: Json) -> None:
+        """A status says which generation it is of; the generation itself is not the scheduler's to write."""
+        stored = self.world.kind("Workload")[key(workload)]
+        workload["metadata"]["generation"] = stored["metadata"]["generation"]
 
     def _is_here(self, info: Info) -> bool:
         """Is it still to be decided on? While a cycle waits for pods, others may go (rules/07 §6)."""
@@ -132,7 +140,9 @@ class Cycle:
 
     def _tournaments(self, entries: list[Entry]) -> Iterator[Entry]:
         """With fair sharing: those with the smallest share first, as it is at that moment (rules/05 §6.3)."""
-        left = {entry.info.cluster_queue: entry for entry in entries}
+        last = {entry.info.cluster_queue: entry for entry in entries}
+        # Kueue leaves open which tree is first: here it is that of the first entry that takes part.
+        left = {entry.info.cluster_queue: entry for entry in entries if entry is last[entry.info.cluster_queue]}
         while left:
             name = next(iter(left))
             node = self.snapshot.nodes[name]
@@ -315,6 +325,7 @@ class Cycle:
         again = conditions.is_true(self.world.kind("Workload")[info.key], "Evicted")
         evicted = self._owned(info)
         event = eviction.evict(evicted, reason, message, self.world.now)
+        self._number(evicted)
         if not self._write(evicted) and self.refused != "NotFound":
             return
         entry.status = "evicted"
@@ -332,6 +343,7 @@ class Cycle:
             conditions.put(victim, "Preempted", True, preempted, message, self.world.now, observed=False)
         if event := eviction.evict(victim, reason, message, self.world.now):
             self.decision.events.append(event)
+        self._number(victim)
         self._write(victim)
         told = decision.Preemption(*names_of(victim), info.cluster_queue, preemptor.key, preempted or reason, message)
         self.decision.preemptions.append(told)
@@ -387,6 +399,7 @@ class Cycle:
         needed = {name for name, flavors in self.snapshot.spec(info.cluster_queue).checks.items() if used & flavors}
         if needed <= {check["name"] for check in conditions.check_states(admitted)}:
             conditions.sync_admitted(admitted, now, self.settings)
+        self._number(admitted)
         for past in ("resourceRequests", "unhealthyNodes"):
             admitted["status"].pop(past, None)
         entry.status = "assumed"

@@ -68,8 +68,10 @@ def obstacle(info: Info, snapshot: Snapshot, namespaces: Mapping[str, Json], lim
     """Reason and message for a head that is not even tried (rules/05 §6.1 a to g); empty if it is."""
     if any(check["state"] in ("Retry", "Rejected") for check in conditions.check_states(info.workload)):
         return "PendingEvaluation", "The workload has failed admission checks"
-    if info.cluster_queue not in snapshot.nodes:
+    if info.cluster_queue in snapshot.inactive:
         return "Suspended", f"ClusterQueue {info.cluster_queue} is inactive"
+    if info.cluster_queue not in snapshot.nodes:
+        return "Misconfigured", f"ClusterQueue {info.cluster_queue} not found"
     selector = snapshot.spec(info.cluster_queue).namespace_selector
     message = inadmissible_because(info.workload, selector, namespaces, limits)
     return ("Misconfigured" if message else "", message)

@@ -22,7 +22,7 @@ from kueuecore.testing.drawn_worlds import (
 from kueuecore.testing.history import START, History, Move, MoveKind, key_of
 from kueuecore.times import format_time
 
-__all__ = ["history", "move", "random_history"]
+__all__ = ["history", "move", "random_history", "rival"]
 
 CYCLE = Move(kind=MoveKind.CYCLE)
 # What comes later is more urgent more often than not, or nobody would have to give way.
@@ -69,7 +69,7 @@ def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> H
     n_rivals = min(chance.one(4, 3, 5, 2), max_moves)
     for number in range(chance.integer(min(n_rivals + 2, max_moves), max_moves)):
         if number < n_rivals and known:
-            happens = Move(kind=MoveKind.APPLY, object=_rival(chance, stock, tuple(known), number))
+            happens = Move(kind=MoveKind.APPLY, object=rival(chance, stock, tuple(known), number))
         else:
             happens = move(chance, stock, tuple(known), number=number, forks=forks)
         if happens.object is not None and happens.object["kind"] == "Workload" and "status" not in happens.object:
@@ -156,7 +156,7 @@ def _applied(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number
         return _changed(chance, stock, chance.one(*known))
     is_rival: bool = chance.boolean()
     if known and is_rival:
-        return _rival(chance, stock, known, number)
+        return rival(chance, stock, known, number)
     # Some are older than others that wait: created is not when it came.
     created = chance.one(number, number, 0, 1)
     return workloads(chance, stock, f"n{number}", uid=f"uid-n{number:02}", created=created, priorities=_LATE_PRIORITIES)
@@ -202,7 +202,7 @@ def _larger_slice(chance: Chance, workload: JsonObject, number: int) -> JsonObje
     )
 
 
-def _rival(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: int) -> JsonObject:
+def rival(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: int) -> JsonObject:
     """A new workload that asks for as much as another: it wants its place, if that has one."""
     asked = object_at(chance.one(*known), "spec")
     spec: JsonObject = {

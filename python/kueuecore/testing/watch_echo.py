@@ -28,6 +28,7 @@ class Echo:
         gates = object_at(scenario.configuration or {}, "featureGates")
         self._has_min_counts = gates.get("PartialAdmission") is not False
         self._states: Mapping[str, WorkloadState] = {}
+        self._generations: dict[str, int] = {}
 
     def look(self, seen: EngineView) -> None:
         """Take down how things stand before a move."""
@@ -44,7 +45,9 @@ class Echo:
         written = [name for name in names if seen.states[name].status != self._states[name].status]
         for name in written:
             status = seen.states[name].status
-            generation = max(it.get("observedGeneration", 0) for it in status["conditions"])
+            # What a second pass writes may be of an older generation.
+            observed = max(it.get("observedGeneration", 0) for it in status["conditions"])
+            generation = self._generations[name] = max(observed, self._generations.get(name, 0))
             plain = self._objects[name]
             if not self._has_min_counts:
                 plain = {**plain, "spec": without_min_counts(object_at(plain, "spec"))}

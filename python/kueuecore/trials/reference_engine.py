@@ -33,6 +33,8 @@ class ReferenceEngine:
         others = [it for it in scenario.objects if it not in running and it not in queues]
         found._put([*(it for it in others if it["kind"] != "Workload"), *running, *queues], START)
         found._put([it for it in others if it["kind"] == "Workload"], START)
+        # Nobody has reconciled yet, so all nodes are still to be looked at.
+        found.world.node_checks |= dict.fromkeys(found.world.kind("Node"), START)
         return found
 
     def apply(self, objects: bytes, *, now: int) -> None:
@@ -96,7 +98,7 @@ class ReferenceEngine:
     def cycle(self, now: int) -> Any:
         """Run a cycle."""
         decision = self.world.cycle(now)
-        self.world.dirty |= set(decision.parked)
+        self.world.dirty |= {*decision.parked, *(it.key for it in decision.pending if it.is_parked)}
         return decision
 
     def reconcile(self, now: int) -> Any:

@@ -8,7 +8,7 @@ use kueuecore::assign::{
 };
 use kueuecore::base::amount::Amount;
 use kueuecore::base::gates::Gates;
-use kueuecore::base::ids::{FlavorResourceId, ResourceId, WorkloadId};
+use kueuecore::base::ids::{FlavorResourceId, QueueId, ResourceId, WorkloadId};
 use kueuecore::base::names::Names;
 use kueuecore::objects::PodSet;
 use kueuecore::objects::resource_names::resource_value;
@@ -77,14 +77,14 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     let mut assignment = assign_flavors(&context, state.forest.tree_mut(tree), &candidate, None, &mut oracle);
     state.place(queue, workload, &mut assignment);
     let mut answer = dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted, &state.config.gates);
-    answer["tasUsage"] = tas_usage(&state, workload, &assignment);
+    answer["tasUsage"] = tas_usage(&state, (queue, workload), &assignment);
     Ok(Some(answer))
 }
 
 /// What the assignment takes of nodes.
-fn tas_usage(state: &State, workload: WorkloadId, assignment: &Assignment) -> Value {
+fn tas_usage(state: &State, of: (QueueId, WorkloadId), assignment: &Assignment) -> Value {
     let mut usage = Map::new();
-    for stand in state.net_stands(workload, assignment) {
+    for stand in state.net_stands(of, assignment) {
         for flavor in &stand.flavors {
             let of_flavor = usage.entry(state.names.flavors[*flavor].clone()).or_insert_with(|| json!([]));
             for (id, count) in &stand.domains {

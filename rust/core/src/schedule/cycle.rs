@@ -147,11 +147,16 @@ impl State {
         for (old, new) in std::mem::take(&mut cycle.replaced) {
             self.replace_slice(old, new, now, &mut cycle.decision);
         }
+        let evictions = std::mem::take(&mut cycle.evictions);
+        let (later, first): (Vec<_>, Vec<_>) = evictions.into_iter().partition(|it| it.is_victim);
+        for eviction in first {
+            self.evict_from_failed_nodes(eviction, now, &mut cycle.decision);
+        }
         for (target, preemptor, queue) in std::mem::take(&mut cycle.preemptions) {
             self.write_preemption(target, preemptor, queue, now, &mut cycle.decision);
         }
-        for (workload, why) in std::mem::take(&mut cycle.evictions) {
-            self.evict_from_failed_nodes(workload, why, now, &mut cycle.decision);
+        for eviction in later {
+            self.evict_from_failed_nodes(eviction, now, &mut cycle.decision);
         }
         for (from, to) in std::mem::take(&mut cycle.migrations) {
             self.write_migration(from, to, now, &mut cycle.decision);

@@ -54,7 +54,7 @@ impl State {
                     None => {
                         cycle.mark(&mut self.forest, entry.tree);
                         let verdict = self.verdict(&entry, &mut cycle);
-                        let stands = self.net_stands(workload, &verdict.assignment);
+                        let stands = self.net_stands((queue, workload), &verdict.assignment);
                         entry.nominate(verdict, stands);
                         entries.push(entry);
                     }

@@ -16,7 +16,7 @@ use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
 use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Evicted, Kept, Preempted, index};
 use crate::schedule::entry::{Entry, EntryStatus};
-use crate::schedule::round::{Assumed, Cycle};
+use crate::schedule::round::{Assumed, Cycle, Eviction};
 use crate::state::State;
 use crate::state::records::Owner;
 use crate::status::admissible::{is_admissible, queued_wait};
@@ -65,8 +65,9 @@ impl State {
         let gates = self.config.gates;
         let mut before = Box::new(self.workloads.get(id).clone());
         let has_moved = had_quota && !before.workload.status.rare.unhealthy_nodes.is_empty();
-        if let Some(now) = self.overwrite_with_copy(id) {
-            before.workload = now;
+        let newest = self.overwrite_with_copy(id);
+        if let Some(newest) = &newest {
+            before.workload.clone_from(newest);
         }
         if !had_quota {
             self.push_penalty(id, queue, now);
@@ -75,6 +76,7 @@ impl State {
         let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
         record.resume = None;
         let key = record.key().clone();
+        newest.iter().for_each(|newest| self.take_over_status(id, newest));
         self.agenda.touch(id);
         self.unqueue(id);
         let n_before = index(decision.admissions.len());
@@ -101,14 +103,14 @@ impl State {
     /// Evicts a workload for whose failed hosts there is no replacement (rules/08 §11.7).
     pub(crate) fn evict_from_failed_nodes(
         &mut self,
-        id: WorkloadId,
-        unwritten: Message,
+        Eviction { workload: id, unwritten, .. }: Eviction,
         now: Time,
         decision: &mut Decision,
     ) {
         let mut before = Box::new(self.workloads.get(id).clone());
-        if let Some(now) = self.overwrite_with_copy(id) {
-            before.workload = now;
+        let newest = self.overwrite_with_copy(id);
+        if let Some(newest) = &newest {
+            before.workload.clone_from(newest);
         }
         let was_evicted = is_evicted(&before.workload);
         self.unconfirmed.insert(id, before);
@@ -117,6 +119,7 @@ impl State {
         let message: Message = messages::no_replacement(&nodes).into();
         eviction::evict(&mut record.workload, reasons::NODE_FAILURES, "", message.clone(), now);
         let key = record.key().clone();
+        newest.iter().for_each(|newest| self.take_over_status(id, newest));
         self.rank_candidate(id);
         self.agenda.touch(id);
         self.undelivered.push(id);
@@ -193,9 +196,14 @@ impl State {
         now: Time,
         decision: &mut Decision,
     ) {
-        // A victim that came for a second pass itself is evicted as it is, not as it came.
-        if let Some(newest) = self.overwrite_with_copy(target.workload) {
-            self.workloads.get_mut(target.workload).workload = newest;
+        // A victim that came for a second pass itself is evicted as it is, not as it came; but if that pass has evicted it,
+        // it is preempted instead.
+        let newest = self.overwrite_with_copy(target.workload);
+        let by_its_pass = decision.evictions.iter().position(|it| it.workload == target.workload);
+        match (by_its_pass, &newest) {
+            (Some(at), _) => _ = decision.evictions.remove(at),
+            (None, Some(newest)) => self.workloads.get_mut(target.workload).workload.clone_from(newest),
+            (None, None) => (),
         }
         let victim = self.workloads.get(target.workload);
         // One that is on its way out already is only waited for.
@@ -216,6 +224,7 @@ impl State {
             ]);
             let record = self.workloads.get_mut(target.workload);
             eviction::preempt(&mut record.workload, target.reason, message, now);
+            newest.iter().for_each(|newest| self.take_over_status(target.workload, newest));
             self.rank_candidate(target.workload);
             self.agenda.touch(target.workload);
             self.undelivered.push(target.workload);

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::assign::{Assignment, Delay, Mode, NoFitReason, PodSetAssignment, requests_topology};
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, QueueId, WorkloadId};
@@ -199,13 +201,13 @@ impl<'a> Placer<'a> {
                 return Err("preferred topology is not supported with ElasticJobsViaWorkloadSlices".to_owned());
             }
         }
-        let State { sites, names, queues, .. } = self.state;
-        let mut of_queue = queues[self.queue].rules.groups.iter().flat_map(|group| &group.flavors);
-        if !of_queue.any(|flavor| sites.has(*flavor)) {
+        let names = &self.state.names.flavors;
+        let known = self.state.known_flavors(self.queue);
+        if known.is_empty() {
             return Err("workload requires Topology, but there is no TAS cache information".to_owned());
         }
         let mut found: Vec<(&str, FlavorId)> =
-            flavors.filter(|it| sites.has(*it)).map(|it| (names.flavors[it].as_str(), it)).collect();
+            flavors.filter(|it| known.contains(it)).map(|it| (names[it].as_str(), it)).collect();
         found.sort_unstable();
         found.dedup();
         match found[..] {
@@ -356,17 +358,18 @@ impl State {
     }
 
     /// What an assignment takes of nodes beyond what the workload has there already (rules/08 §11.6).
-    pub fn net_stands(&self, workload: WorkloadId, assignment: &Assignment) -> Vec<Stand> {
+    pub fn net_stands(&self, (queue, workload): (QueueId, WorkloadId), assignment: &Assignment) -> Vec<Stand> {
         if !assignment.has_places() {
             return Vec::new();
         }
+        let known = self.known_flavors(queue);
         let record = self.workloads.get(workload);
         let admission = record.workload.status.admission.as_ref();
         let mut stands = Vec::new();
         for it in assignment.pod_sets().iter() {
             let Some(place) = &it.place else { continue };
             let pod_set = &record.spec.adjusted[it.index];
-            let mut flavors = it.flavors.iter().map(|choice| choice.flavor).filter(|flavor| self.sites.has(*flavor));
+            let mut flavors = it.flavors.iter().map(|choice| choice.flavor).filter(|flavor| known.contains(flavor));
             let Some(flavor) = flavors.next().filter(|first| flavors.all(|other| other == *first)) else { continue };
             let assigned = admission.and_then(|it| it.pod_set_assignments.iter().find(|it| it.name == pod_set.name));
             let now: BTreeMap<String, i64> = assigned
@@ -390,6 +393,12 @@ impl State {
     pub(crate) fn needs_place(&self, queue: QueueId, workload: WorkloadId) -> bool {
         self.gate(Gate::TopologyAwareScheduling)
             && (self.places_all(queue) || self.workloads.get(workload).spec.adjusted.iter().any(requests_topology))
+    }
+
+    /// The flavors of a ClusterQueue whose nodes are known.
+    fn known_flavors(&self, queue: QueueId) -> SmallVec<[FlavorId; 4]> {
+        let flavors = self.queues[queue].rules.groups.iter().flat_map(|group| &group.flavors);
+        flavors.copied().filter(|flavor| self.sites.has(*flavor)).collect()
     }
 
     fn is_placed(&self, queue: QueueId, pod_set: &PodSet) -> bool {

@@ -9,7 +9,7 @@ use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, WorkloadId};
 use crate::objects::PreemptionPolicy;
 use crate::schedule::entry::Entry;
-use crate::schedule::round::{Cycle, Fitting, Round};
+use crate::schedule::round::{Cycle, Eviction, Fitting, Round};
 use crate::schedule::victims::Victims;
 use crate::state::State;
 use crate::state::sites::stands_on_unhealthy_node;
@@ -44,7 +44,9 @@ impl State {
             && stands_on_unhealthy_node(&self.workloads.get(entry.workload).workload)
         {
             entry.evict();
-            cycle.evictions.push((entry.workload, entry.message.clone()));
+            let (workload, unwritten) = (entry.workload, entry.message.clone());
+            let is_victim = cycle.preemptions.iter().any(|(target, ..)| target.workload == workload);
+            cycle.evictions.push(Eviction { workload, unwritten, is_victim });
             return Fitting::Decided;
         }
         match mode {
@@ -138,7 +140,7 @@ impl State {
     fn nominate_again(&mut self, entry: &mut Entry, assignment: Assignment, targets: Vec<Target>) {
         let record = self.workloads.get(entry.workload);
         let message = assign::messages::assignment(&self.names, &assignment, &record.spec.original);
-        let stands = self.net_stands(entry.workload, &assignment);
+        let stands = self.net_stands((entry.queue, entry.workload), &assignment);
         entry.nominate(Verdict { assignment: Arc::new(assignment), targets, message }, stands);
     }
 

@@ -70,12 +70,22 @@ pub(crate) struct Cycle {
     pub replaced: Vec<(WorkloadId, WorkloadId)>,
     /// Preemptions, to write at the end: target and preemptor.
     pub preemptions: Vec<(Target, WorkloadId, QueueId)>,
-    /// Workloads to evict at the end, as their hosts have failed, and why nothing else will do.
-    pub evictions: Vec<(WorkloadId, Message)>,
+    /// Workloads to evict at the end, as their hosts have failed.
+    pub evictions: Vec<Eviction>,
     /// Variants to evict at the end: the one that runs, and the one for a preferred flavor.
     pub migrations: Vec<(WorkloadId, WorkloadId)>,
     /// The victims of the entries so far.
     pub victims: Victims,
+}
+
+/// A workload that is evicted, as its hosts have failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Eviction {
+    pub workload: WorkloadId,
+    /// Why nothing else will do.
+    pub unwritten: Message,
+    /// Was it preempted earlier in the cycle?
+    pub is_victim: bool,
 }
 
 impl Cycle {

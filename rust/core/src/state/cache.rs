@@ -159,15 +159,15 @@ impl State {
         for workload in std::mem::take(&mut record.candidates).workloads() {
             self.unready.remove(&workload);
             let charge = self.workloads.get_mut(workload).charge.take();
-            gone.extend(charge.map(|charge| (workload, Arc::clone(&charge.stands))));
+            gone.extend(charge.map(|charge| Arc::clone(&charge.stands)));
             record.uncounted.insert(workload);
         }
         record.n_reserving = 0;
         record.n_admitted = 0;
         record.admitted_usage = Usage::default();
         record.usage_of = Sorted::default();
-        for (workload, stands) in gone {
-            self.charge_stands(workload, &stands, false);
+        for stands in gone {
+            self.charge_stands(&stands, false);
         }
         self.set_rules(id, QueueRules::default());
         self.owners[node] = None;
@@ -309,6 +309,7 @@ impl State {
 
     /// The same where it is known what the admission says.
     pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Assigned>) {
+        self.note_placed(workload);
         let Some(queue) = self.reserved_in(workload) else {
             self.uncache(workload);
             return;
@@ -348,7 +349,7 @@ impl State {
         let key = self.candidate_key(workload, uses);
         self.queues[queue].candidates.insert(&self.names, &key);
         let stands = self.stands_of(workload);
-        self.charge_stands(workload, &stands, true);
+        self.charge_stands(&stands, true);
         let charge = Charge { queue, usage, admitted, local_queue, candidate: key, stands };
         self.queues[queue].count_charge(&charge, true);
         self.changed_queues.touch_queue(queue);
@@ -378,6 +379,7 @@ impl State {
 
     /// Gives back what a workload charges; the loss counts as a generation (rules/02 §4.1).
     pub fn uncache(&mut self, workload: WorkloadId) {
+        self.note_placed(workload);
         let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
         self.unready.remove(&workload);
         let queue = charge.queue;
@@ -386,7 +388,7 @@ impl State {
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
         self.queues[queue].count_charge(&charge, false);
-        self.charge_stands(workload, &charge.stands, false);
+        self.charge_stands(&charge.stands, false);
         self.changed_queues.touch_queue(queue);
         self.changed_queues.touch_local_queue(charge.local_queue);
     }

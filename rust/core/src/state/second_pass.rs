@@ -2,9 +2,11 @@
 //! (rules/08 §11.10).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::{Time, Workload};
+use crate::pods::totals::Totals;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::state::State;
 use crate::state::sites::stands_on_unhealthy_node;
@@ -26,6 +28,13 @@ pub(crate) struct SecondPass {
     pub iteration: u32,
 }
 
+/// A workload as it is now, and what it holds.
+#[derive(Clone, Debug)]
+struct SetAside {
+    workload: Workload,
+    totals: Arc<[Totals]>,
+}
+
 /// Who comes once more, and when.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SecondPasses {
@@ -38,7 +47,7 @@ pub(crate) struct SecondPasses {
     /// The copies that are in a cycle.
     in_cycle: BTreeMap<WorkloadId, Workload>,
     /// What workloads are like now whose older copies are in a cycle.
-    set_aside: BTreeMap<WorkloadId, Workload>,
+    set_aside: BTreeMap<WorkloadId, SetAside>,
 }
 
 stored!(struct SecondPass { id, copy, iteration });
@@ -94,9 +103,7 @@ impl State {
     /// Lists a workload for a second pass, if it needs one and is not listed; says whether it is now. `iteration`: how
     /// often it came already.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
-        // In its cycle it is what it was, whatever others have done to it since.
-        let in_cycle = self.second_passes.in_cycle.get(&id).filter(|_| iteration > 0);
-        let copy = in_cycle.unwrap_or(&self.workloads.get(id).workload).clone();
+        let copy = if iteration > 0 { self.as_it_came(id) } else { &self.workloads.get(id).workload }.clone();
         if !needs_second_pass(&copy) {
             if iteration > 0 {
                 self.second_passes.call_off(id);
@@ -123,10 +130,13 @@ impl State {
             let Some(admission) = &copy.status.admission else { continue };
             let queue = self.names.queue(admission.cluster_queue.as_str());
             self.second_passes.in_cycle.insert(id, copy.clone());
-            let workload = &mut self.workloads.get_mut(id).workload;
-            if *workload != copy {
-                let now = std::mem::replace(workload, copy);
+            if self.workloads.get(id).workload != copy {
+                let record = self.workloads.get_mut(id);
+                let workload = std::mem::replace(&mut record.workload, copy);
+                let now = SetAside { workload, totals: Arc::clone(&record.totals) };
                 self.second_passes.set_aside.insert(id, now);
+                // Pods that are done since then count once more.
+                self.workloads.get_mut(id).totals = self.reserved_totals(id);
             }
             passes.push((queue, id, iteration));
         }
@@ -135,16 +145,38 @@ impl State {
         passes
     }
 
-    /// A cycle writes to a workload on the grounds of its older copy. Returns what it was like meanwhile, if it differed.
+    /// A workload in its cycle: what it was, whatever others have done to it since.
+    pub(crate) fn as_it_came(&self, id: WorkloadId) -> &Workload {
+        self.second_passes.in_cycle.get(&id).unwrap_or(&self.workloads.get(id).workload)
+    }
+
+    /// A cycle writes to a workload on the grounds of its older copy, if it came as one. Returns what it is now, then.
     pub(crate) fn overwrite_with_copy(&mut self, id: WorkloadId) -> Option<Workload> {
-        self.second_passes.set_aside.remove(&id)
+        let copy = self.second_passes.in_cycle.get(&id)?.clone();
+        let record = self.workloads.get_mut(id);
+        let seen = std::mem::replace(&mut record.workload, copy);
+        let Some(SetAside { workload, totals }) = self.second_passes.set_aside.remove(&id) else { return Some(seen) };
+        record.totals = totals;
+        Some(workload)
+    }
+
+    /// The older copy has been written: of a workload as it is `now` that changes the status, but not which pods are done.
+    pub(crate) fn take_over_status(&mut self, id: WorkloadId, now: &Workload) {
+        let record = self.workloads.get_mut(id);
+        let written = std::mem::replace(&mut record.workload, now.clone());
+        record.workload.status = written.status;
+        if record.workload.status.rare.reclaimable_pods != now.status.rare.reclaimable_pods {
+            record.workload.status.rare.reclaimable_pods.clone_from(&now.status.rare.reclaimable_pods);
+        }
     }
 
     /// The workloads to which the cycle has not written are what they are.
     pub(crate) fn put_copies_away(&mut self) {
         self.second_passes.in_cycle.clear();
-        for (id, now) in std::mem::take(&mut self.second_passes.set_aside) {
-            self.workloads.get_mut(id).workload = now;
+        for (id, SetAside { workload, totals }) in std::mem::take(&mut self.second_passes.set_aside) {
+            let record = self.workloads.get_mut(id);
+            record.workload = workload;
+            record.totals = totals;
         }
     }
 

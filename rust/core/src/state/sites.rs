@@ -11,7 +11,7 @@ use crate::objects::resource_names::resource_value;
 use crate::objects::{Pod, PodSet, PodSetAssignment, TopologyAssignment, Workload};
 use crate::pods::{pod_requests, values};
 use crate::state::State;
-use crate::status::stage::is_admitted;
+use crate::status::stage::{has_quota_reservation, is_admitted};
 use crate::topology::capacity::{Amounts, PODS};
 use crate::topology::sites::{Site, Stand};
 use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname, id_of};
@@ -52,10 +52,8 @@ impl State {
 
     /// Finds out anew what follows from nodes, pods and charges.
     pub(crate) fn restore_sites(&mut self) {
-        let stands =
-            self.workloads.iter().filter(|(_, record)| record.charge.as_ref().is_some_and(|it| !it.stands.is_empty()));
-        let placed = stands.map(|(id, _)| id).collect();
-        self.sites.placed = placed;
+        let ids: Vec<WorkloadId> = self.workloads.iter().map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.note_placed(id));
         let pods: Vec<Arc<Pod>> = self.cluster.pods().cloned().collect();
         pods.iter().for_each(|pod| _ = self.change_taken(None, Some(pod)));
         self.sites.is_stale = true;
@@ -71,17 +69,20 @@ impl State {
         self.sites.is_stale = true;
     }
 
-    /// Counts what the pods of a workload take of their nodes, or does so no more.
-    pub(crate) fn charge_stands(&mut self, id: WorkloadId, stands: &[Stand], adds: bool) {
-        if stands.is_empty() {
-            return;
-        }
-        if adds {
+    /// Notes whether a workload stands somewhere by its admission, whether or not its ClusterQueue is there.
+    pub(crate) fn note_placed(&mut self, id: WorkloadId) {
+        let workload = &self.workloads.get(id).workload;
+        let admission = workload.status.admission.as_ref().filter(|_| has_quota_reservation(workload));
+        if admission.is_some_and(|admission| admission.pod_set_assignments.are_placed()) {
             self.sites.placed.insert(id);
         } else {
             self.sites.placed.remove(&id);
         }
-        if !self.sites.is_stale {
+    }
+
+    /// Counts what the pods of a workload take of their nodes, or does so no more.
+    pub(crate) fn charge_stands(&mut self, stands: &[Stand], adds: bool) {
+        if !stands.is_empty() && !self.sites.is_stale {
             let pools = self.pools_hosts();
             self.sites.charge(stands, adds, pools);
         }
