@@ -69,6 +69,10 @@ fuzz: $(STAMPS)/extension $(STAMPS)/proof ## random worlds for SECONDS=60, or so
 fuzz-contests: $(STAMPS)/extension $(STAMPS)/proof ## the same with worlds in which many contend at once: deep trees, crowds
 	$(PY) scripts/fuzz.py --contests --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: fuzz-topologies
+fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## the same with worlds in which pods go to nodes that fail, fill up and come back
+	$(PY) scripts/fuzz.py --topologies --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
+
 HISTORIES ?= 10000
 .PHONY: fuzz-controller
 fuzz-controller: $(STAMPS)/extension ## HISTORIES=10000 in which events are lost, writes refused, processes killed; SEED=... plays them again

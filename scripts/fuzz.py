@@ -2,7 +2,8 @@
 
 Each world follows from a seed. What fails is shown as small as it becomes, as manifests and as a line to keep in
 tests/regressions/; `make fuzz SEED=...` begins with that world. At the end it says what happened in the worlds.
-With `--contests` these are contests: deep trees, many flavors, one pool for all, crowds of candidates.
+With `--contests` these are contests: deep trees, many flavors, one pool for all, crowds of candidates; with
+`--topologies` pods go to nodes, which fail, fill up, come back and go.
 """
 
 from __future__ import annotations
@@ -16,42 +17,66 @@ import sys
 import time
 import traceback
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from enum import StrEnum
 from functools import partial
 
 from kueuecore.testing import History, Invariants, Limits, random_history, shown
 from kueuecore.testing.drawn_contests import random_contest
+from kueuecore.testing.drawn_topologies import random_topology
 from kueuecore.trials.comparison import compare
 from kueuecore.trials.shapes import noted_shapes
 from kueuecore.trials.shares import Shares, Witness
 from kueuecore.trials.smallest import smallest
+from kueuecore.trials.topology_invariants import Places
 
 WORLDS_OF_A_ROUND = 200
 # As many failures tell what is wrong.
 MOST_FAILURES = 10
-WANTED = {"preemption": 0.3, "borrowing": 0.3, "partial admission": 0.1}
-WANTED_OF_CONTESTS = {
-    "preemption": 0.5,
-    "fair sharing, deep, decisions on several branches": 0.1,
-    "many candidates suffice": 0.05,
-    "many candidates do not suffice": 0.05,
+
+
+class Kind(StrEnum):
+    """What worlds are drawn."""
+
+    PLAIN = "fuzz"
+    CONTESTS = "fuzz-contests"
+    TOPOLOGIES = "fuzz-topologies"
+
+
+WANTED = {
+    Kind.PLAIN: {"preemption": 0.3, "borrowing": 0.3, "partial admission": 0.1},
+    Kind.CONTESTS: {
+        "preemption": 0.5,
+        "fair sharing, deep, decisions on several branches": 0.1,
+        "many candidates suffice": 0.05,
+        "many candidates do not suffice": 0.05,
+    },
+    Kind.TOPOLOGIES: {
+        "pods with a place": 0.5,
+        "a required level": 0.3,
+        "slices": 0.04,
+        "preemption": 0.1,
+        "a lost node replaced": 0.03,
+    },
 }
 
 
-def check(history: History, *, echo: bool) -> Witness:
+def check(history: History, *, echo: bool) -> set[str]:
     """Play one world. The engine hears of its own decisions in one half of them, as the reference always does.
 
     That changes nothing, but where sums saturate or with that gate off: whoever hears of itself forgets something then.
     """
-    witness = Witness(history)
-    compare(history, watchers=[witness, Invariants(history)], echo=echo)
-    return witness
+    witness, places = Witness(history), Places(history)
+    compare(history, watchers=[witness, places, Invariants(history)], echo=echo)
+    return witness.seen | places.seen
 
 
-def world_of(seed: int, *, contests: bool) -> tuple[History, bool]:
+def world_of(seed: int, kind: Kind) -> tuple[History, bool]:
     """The world of a seed, and whether the engine hears of its own decisions in it. One in four has a long history."""
     echo = seed % 2 == 0
-    if contests:
+    if kind is Kind.CONTESTS:
         history = random_contest(seed, edges=echo)
+    elif kind is Kind.TOPOLOGIES:
+        history = random_topology(seed)
     else:
         history = random_history(seed, Limits(edges=echo), max_moves=14 if seed % 8 < 2 else 8)
     return history, echo or "FlavorFungibilityPreserveScanProgress" in str(history.configuration)
@@ -72,7 +97,7 @@ def fails_as(error: Exception, echo: bool, history: History) -> bool:
     return False
 
 
-def play_round(first: int, n: int, until: float, contests: bool) -> tuple[Shares, dict[int, str]]:
+def play_round(first: int, n: int, until: float, kind: Kind) -> tuple[Shares, dict[int, str]]:
     """Play the worlds of some seeds; returns what happened in them, and by seed what failed."""
     # Worlds are freed as they go; looking for cycles among them takes time and finds little.
     gc.disable()
@@ -80,14 +105,14 @@ def play_round(first: int, n: int, until: float, contests: bool) -> tuple[Shares
     for seed in range(first, first + n):
         if time.time() > until:
             break
-        history, echo = world_of(seed, contests=contests)
+        history, echo = world_of(seed, kind)
         try:
-            if contests:
+            if kind is Kind.CONTESTS:
                 with noted_shapes() as shapes:
-                    seen = check(history, echo=echo).seen
+                    seen = check(history, echo=echo)
                 shares.add(seen | shapes)
             else:
-                shares.add(check(history, echo=echo).seen)
+                shares.add(check(history, echo=echo))
         except Exception as error:
             small = smallest(history, partial(fails_as, error, echo))
             try:
@@ -105,10 +130,10 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=10**9, help="how many at most")
     parser.add_argument("--seed", type=int, help="seed of the first world; drawn by default")
     parser.add_argument("--contests", action="store_true", help="worlds in which many contend at once")
+    parser.add_argument("--topologies", action="store_true", help="worlds in which pods go to nodes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()
-    again = "make fuzz-contests" if arguments.contests else "make fuzz"
-    wanted = WANTED_OF_CONTESTS if arguments.contests else WANTED
+    kind = Kind.CONTESTS if arguments.contests else Kind.TOPOLOGIES if arguments.topologies else Kind.PLAIN
     first = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed
     print(f"seed {first}", flush=True)
 
@@ -121,7 +146,7 @@ def main() -> int:
             while len(running) < 2 * arguments.jobs and time.time() < until and n_failures < MOST_FAILURES:
                 if not (n := min(WORLDS_OF_A_ROUND, arguments.worlds - n_given)):
                     break
-                running.add(pool.submit(play_round, first + n_given, n, until, arguments.contests))
+                running.add(pool.submit(play_round, first + n_given, n, until, kind))
                 n_given += n
             if not running:
                 break
@@ -130,14 +155,14 @@ def main() -> int:
                 shares += found
                 n_failures += len(failures)
                 for seed, failed in failures.items():
-                    print(f"\n{failed}\nagain: {again} WORLDS=1 SEED={seed}\n", flush=True)
+                    print(f"\n{failed}\nagain: make {kind} WORLDS=1 SEED={seed}\n", flush=True)
 
     took = time.time() - begun
     print(shares)
     if shares.n_histories:
         each = 1000 * took / shares.n_histories
         print(f"{took:.0f} s, {each:.0f} s per 1000 worlds on {arguments.jobs} cores, {n_failures} failed")
-    rare = [f"{what} in only {shares.of(what):.0%}" for what, share in wanted.items() if shares.of(what) < share]
+    rare = [f"{what} in only {shares.of(what):.0%}" for what, share in WANTED[kind].items() if shares.of(what) < share]
     # A few worlds say little of their shares.
     if rare and shares.n_histories >= 1000:
         print(f"too little happens: {', '.join(rare)}", file=sys.stderr)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at
 from kueuecore.testing.chance import Chance, SeededChance
 from kueuecore.testing.drawn_histories import CYCLE, move, rival
 from kueuecore.testing.drawn_worlds import Limits, Stock, contents, manifest, stocks
@@ -131,7 +131,9 @@ def _node(chance: Chance, site: _Site, name: str, *, since: int = 0) -> JsonObje
     if site.pools and not chance.rarely(8):
         labels[_POOL] = chance.one("a", "b")
     allocatable: JsonObject = {
-        resource: chance.one(*("4", "2", "3", "8", "6", "1", "4", "1500m") if resource == "cpu" else ("8", "8", "4", "2"))
+        resource: chance.one(
+            *("4", "2", "3", "8", "6", "1", "4", "1500m") if resource == "cpu" else ("8", "8", "4", "2")
+        )
         for resources, _ in site.stock.groups
         for resource in resources
         if resource != "pods"
@@ -164,7 +166,10 @@ def _changed_node(chance: Chance, site: _Site, name: str, since: int) -> JsonObj
     spec, status = object_at(node, "spec"), object_at(node, "status")
     match chance.integer(0, 2):
         case 0:
-            ready: JsonObject = {**object_at(list_at(status, "conditions")[0]), "status": chance.one("False", "Unknown")}
+            ready: JsonObject = {
+                **object_at(list_at(status, "conditions")[0]),
+                "status": chance.one("False", "Unknown"),
+            }
             return {**node, "status": {**status, "conditions": [ready]}}
         case 1:
             taint: JsonObject = {**_SPOT, "effect": chance.one("NoExecute", "NoSchedule")}
@@ -197,10 +202,10 @@ def _on_site(chance: Chance, site: _Site, thing: JsonObject) -> JsonObject:
         return {**thing, "spec": spec}
     if thing["kind"] == "AdmissionCheck" and chance.boolean():
         return {**thing, "spec": {"controllerName": chance.one(*[_PROVISIONING] * 3, "kueue.x-k8s.io/multikueue")}}
-    if thing["kind"] == "Workload" and "podSets" in spec:
-        if not any("topologyRequest" in object_at(it) for it in list_at(spec, "podSets")):
-            return {**thing, "spec": {**spec, "podSets": _asking(chance, site, list_at(spec, "podSets"))}}
-    return thing
+    pod_sets = list_at(spec, "podSets")
+    if thing["kind"] != "Workload" or not pod_sets or any("topologyRequest" in object_at(it) for it in pod_sets):
+        return thing
+    return {**thing, "spec": {**spec, "podSets": _asking(chance, site, pod_sets)}}
 
 
 def _asking(chance: Chance, site: _Site, pod_sets: list[JsonValue]) -> list[JsonValue]:

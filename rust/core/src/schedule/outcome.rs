@@ -22,7 +22,7 @@ use crate::state::records::Owner;
 use crate::status::admissible::{is_admissible, queued_wait};
 use crate::status::checks::checks_for_admission;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
-use crate::status::stage::{has_quota_reservation, is_evicted};
+use crate::status::stage::{has_quota_reservation, is_evicted, is_finished};
 use crate::status::{eviction, messages, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
@@ -141,6 +141,10 @@ impl State {
         if comes_again {
             let key = self.workloads.get(id).key().clone();
             decision.events.push(Event { kind: "Warning", reason: "SecondPassFailed".into(), key, message });
+            // Its end in this cycle reaches the queue only now.
+            if is_finished(&self.workloads.get(id).workload) {
+                self.second_passes.call_off(id);
+            }
         }
         comes_again
     }
@@ -198,13 +202,12 @@ impl State {
     ) {
         // A victim that came for a second pass itself is evicted as it is, not as it came; but if that pass has evicted it,
         // it is preempted instead.
-        let newest = self.overwrite_with_copy(target.workload);
         let by_its_pass = decision.evictions.iter().position(|it| it.workload == target.workload);
-        match (by_its_pass, &newest) {
-            (Some(at), _) => _ = decision.evictions.remove(at),
-            (None, Some(newest)) => self.workloads.get_mut(target.workload).workload.clone_from(newest),
-            (None, None) => (),
-        }
+        let newest = by_its_pass.and_then(|at| {
+            decision.evictions.remove(at);
+            self.overwrite_with_copy(target.workload)
+        });
+        self.show_newest(target.workload);
         let victim = self.workloads.get(target.workload);
         // One that is on its way out already is only waited for.
         if !is_evicted(&victim.workload) {

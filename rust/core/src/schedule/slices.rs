@@ -52,6 +52,7 @@ impl State {
 
     /// The replacement has its quota: the old slice is finished, and the new one stays where the old one ran.
     pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
+        self.show_newest(old);
         let before = self.workloads.get(old).clone();
         let successor = self.workloads.get_mut(new);
         successor.workload.status.rare.cluster_name.clone_from(&before.workload.status.rare.cluster_name);

@@ -81,6 +81,7 @@ impl State {
         let successor = self.workloads.get(to);
         let message = Message::from(messages::migrated(successor.workload.meta.key.uid()));
         let preemptor = successor.key().clone();
+        self.show_newest(from);
         let record = self.workloads.get_mut(from);
         let is_new = !is_evicted(&record.workload);
         eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", message.clone(), now);

@@ -160,6 +160,15 @@ impl State {
         Some(workload)
     }
 
+    /// A cycle writes to a workload as it is now, though it may have come as an older copy.
+    pub(crate) fn show_newest(&mut self, id: WorkloadId) {
+        if let Some(SetAside { workload, totals }) = self.second_passes.set_aside.remove(&id) {
+            let record = self.workloads.get_mut(id);
+            record.workload = workload;
+            record.totals = totals;
+        }
+    }
+
     /// The older copy has been written: of a workload as it is `now` that changes the status, but not which pods are done.
     pub(crate) fn take_over_status(&mut self, id: WorkloadId, now: &Workload) {
         let record = self.workloads.get_mut(id);
@@ -173,10 +182,8 @@ impl State {
     /// The workloads to which the cycle has not written are what they are.
     pub(crate) fn put_copies_away(&mut self) {
         self.second_passes.in_cycle.clear();
-        for (id, SetAside { workload, totals }) in std::mem::take(&mut self.second_passes.set_aside) {
-            let record = self.workloads.get_mut(id);
-            record.workload = workload;
-            record.totals = totals;
+        while let Some((&id, _)) = self.second_passes.set_aside.first_key_value() {
+            self.show_newest(id);
         }
     }
 

@@ -1,0 +1,180 @@
+"""What holds of every place that a cycle gives, whatever else is true of the world (rules/08)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.reference.objects import complete
+from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.encoding import decoded
+from kueuecore.reference.topology.flavors import unhealthy_nodes
+from kueuecore.reference.topology.nodes import is_foreign, single_pod
+from kueuecore.reference.topology.request import HOSTNAME, request_of
+from kueuecore.states import WorkloadState
+from kueuecore.testing.engine_view import EngineView, holds_quota, is_evicted
+from kueuecore.testing.history import History, Move, MoveKind, key_of
+from kueuecore.testing.invariants import amount
+from kueuecore.testing.move_result import MoveResult
+
+__all__ = ["Places"]
+
+Leaf = dict[str, int]
+"""By resource, in thousandths."""
+
+
+class Places:
+    """Watches a play, and checks every place that a cycle gives.
+
+    A host has no more pods than it has room for, all pods have a place, a required level is kept, slices are whole, and
+    a replacement moves nothing but what stood on the lost node.
+
+    Args:
+        scenario: What is played.
+
+    Raises:
+        AssertionError: From within the play: something does not hold.
+
+    Example:
+        >>> from kueuecore.testing import Move, MoveKind, Play, History
+        >>> scenario = History(())
+        >>> play = Play.of(scenario, watchers=[Places(scenario)])
+        >>> told = play.do(Move(kind=MoveKind.CYCLE))
+    """
+
+    def __init__(self, scenario: History) -> None:
+        self._objects: dict[tuple[str, str], JsonObject] = {}
+        self._states: Mapping[str, WorkloadState] = {}
+        self.seen: set[str] = set()
+        for each in scenario.objects:
+            self._keep(each)
+
+    def _keep(self, thing: JsonObject) -> None:
+        of = text_at(thing, "kind"), key_of(thing)
+        if of[0] != "Workload" or "status" not in thing or of not in self._objects:
+            self._objects[of] = complete(thing) if of[0] == "Pod" else thing
+
+    def before(self, seen: EngineView, move: Move) -> None:
+        """Take down how things stand."""
+        self._states = seen.states
+
+    def after(self, seen: EngineView, told: MoveResult) -> None:
+        """Check what the move has done."""
+        move = told.move
+        if move.object is not None and not told.refused:
+            self._keep(move.object)
+        if move.kind is MoveKind.DELETE:
+            self._objects.pop((move.object_kind, move.key), None)
+        if told.decision is None:
+            return
+        given = [*told.decision.admissions, *told.decision.placed]
+        for admission in given:
+            for name, place in _places(seen.states[admission.key]):
+                self._check_count(admission.key, name, place, {it.name: it.count for it in admission.pod_sets}[name])
+        for admission in told.decision.admissions:
+            for name, place in _places(seen.states[admission.key]):
+                self.seen.add("pods with a place")
+                self._check_request(admission.key, name, place)
+        for admission in told.decision.placed:
+            self._check_replacement(self._states[admission.key], seen.states[admission.key])
+        # Those that are on their way out count as gone for some; and of those that come together, not all is compared
+        # (rules/08 §11.6).
+        decision, out = told.decision, any(holds_quota(it) and is_evicted(it) for it in self._states.values())
+        if len(given) == 1 and not (decision.replaced_slices or decision.preemptions or decision.evictions or out):
+            self._check_room(seen, {admission.key for admission in given})
+
+    def settled(self, seen: EngineView) -> None:
+        """Nothing more to see."""
+
+    def _pod_set(self, key: str, name: str) -> Any:
+        workload: Any = self._objects["Workload", key]
+        return next(it for it in workload["spec"]["podSets"] if it["name"] == name)
+
+    def _check_count(self, key: str, name: str, place: TopologyAssignment, count: int) -> None:
+        # Pods that make up no whole slice are left out, as Kueue does.
+        size = request_of(self._pod_set(key, name)).slice_size
+        assert place.n_pods == count // size * size, f"{key} has {place.n_pods} places for {count} pods of {name}"
+
+    def _path(self, place: TopologyAssignment, values: tuple[str, ...]) -> dict[str, str]:
+        """By level, where a domain is."""
+        if place.levels == (HOSTNAME,):
+            nodes: Iterator[JsonObject] = (it for (kind, _), it in self._objects.items() if kind == "Node")
+            labels = (object_at(it, "metadata", "labels") for it in nodes)
+            found = next((it for it in labels if it.get(HOSTNAME) == values[0]), {})
+            return {level: str(value) for level, value in found.items()}
+        return dict(zip(place.levels, values, strict=True))
+
+    def _check_request(self, key: str, name: str, place: TopologyAssignment) -> None:
+        request = request_of(self._pod_set(key, name))
+        paths = [(self._path(place, values), count) for values, count in place.domains]
+        levels = list(paths[0][0]) if paths else []
+        if request.required in levels:
+            self.seen.add("a required level")
+            found = {path[request.required] for path, _ in paths}
+            assert len(found) == 1, f"{key} has {name} in {sorted(found)}, but requires one {request.required}"
+        for constraint in request.constraints:
+            counts: Counter[str] = Counter()
+            for path, count in paths:
+                # Racks are called the same in every block.
+                above = list(place.levels) if place.levels != (HOSTNAME,) else sorted(path)
+                counts[str([path[it] for it in above if it <= constraint.level])] += count
+            if constraint.level in levels and len(place.levels) > 1:
+                self.seen.add("slices")
+                assert all(n % constraint.size == 0 for n in counts.values()), f"{key} has broken slices of {name}"
+
+    def _check_replacement(self, before: WorkloadState, now: WorkloadState) -> None:
+        lost = set(unhealthy_nodes({"status": before.status}))
+        old = dict(_places(before))
+        for name, place in _places(now):
+            if name not in old or old[name].levels[-1] != HOSTNAME or not lost:
+                continue
+            self.seen.add("a lost node replaced")
+            there = dict(place.domains)
+            for values, count in old[name].domains:
+                if values[-1] not in lost:
+                    kept = there.get(values, 0)
+                    assert kept >= count, f"{now.key} has moved {count - kept} pods of {name} off {values[-1]}"
+
+    def _check_room(self, seen: EngineView, new: set[str]) -> None:
+        """Whoever got a place in this cycle stands where there is room for all."""
+        used: dict[str, Leaf] = defaultdict(Counter)
+        checked: dict[str, set[str]] = defaultdict(set)
+        for state in seen.workloads:
+            before = dict(_places(self._states[state.key]))
+            # Without its ClusterQueue, a workload counts no more.
+            counts = holds_quota(state) and state.status["admission"]["clusterQueue"] in seen.orders
+            for name, place in _places(state) if counts else ():
+                had = dict(before[name].domains) if name in before else {}
+                pod = single_pod(self._pod_set(state.key, name)["template"]["spec"])
+                for values, count in place.domains if place.levels[-1:] == (HOSTNAME,) else ():
+                    _add(used[values[-1]], pod, count)
+                    if state.key in new and count > had.get(values, 0):
+                        checked[values[-1]] |= {"pods", *(resource for resource, number in pod.items() if number)}
+        for (kind, _), each in self._objects.items():
+            thing: Any = each
+            if kind == "Pod" and is_foreign(thing):
+                _add(used[thing["spec"]["nodeName"]], single_pod(thing["spec"]), 1)
+        for (kind, _), each in self._objects.items():
+            labels, room = object_at(each, "metadata").get("labels") or {}, object_at(each, "status").get("allocatable")
+            host = labels.get(HOSTNAME) if isinstance(labels, dict) else None
+            if kind == "Node" and host in checked and isinstance(room, dict):
+                self.seen.add("a host with room")
+                for resource in sorted(checked[str(host)]):
+                    needed = used[str(host)][resource]
+                    there = amount(str(room.get(resource, "0"))) // (1 if resource == "cpu" else 1000)
+                    assert needed <= there, f"{host} has {there} of {resource} for pods that take {needed}"
+
+
+def _places(state: WorkloadState) -> Iterator[tuple[str, TopologyAssignment]]:
+    """By pod set, where its pods stand."""
+    for it in (state.status.get("admission") or {}).get("podSetAssignments", ()):
+        place = decoded(it.get("topologyAssignment"))
+        if place is not None:
+            yield it["name"], place
+
+
+def _add(leaf: Leaf, pod: Mapping[str, int], count: int) -> None:
+    for resource, number in {**pod, "pods": 1}.items():
+        leaf[resource] = leaf.get(resource, 0) + number * count
