@@ -1,4 +1,4 @@
-"""Pods go to nodes that fail, fill up and come back: the engine decides as the reference does, and no host overflows."""
+"""Pods go to nodes that fail, fill up and come back: the engine decides as the reference, and no host overflows."""
 
 from __future__ import annotations
 
