@@ -52,9 +52,8 @@ class Places:
             self._keep(each)
 
     def _keep(self, thing: JsonObject) -> None:
-        of = text_at(thing, "kind"), key_of(thing)
-        if of[0] != "Workload" or "status" not in thing or of not in self._objects:
-            self._objects[of] = complete(thing) if of[0] == "Pod" else thing
+        kind = text_at(thing, "kind")
+        self._objects[kind, key_of(thing)] = complete(thing) if kind == "Pod" else thing
 
     def before(self, seen: EngineView, move: Move) -> None:
         """Take down how things stand."""
@@ -94,8 +93,10 @@ class Places:
 
     def _check_count(self, key: str, name: str, place: TopologyAssignment, count: int) -> None:
         # Pods that make up no whole slice are left out, as Kueue does.
-        size = request_of(self._pod_set(key, name)).slice_size
-        assert place.n_pods == count // size * size, f"{key} has {place.n_pods} places for {count} pods of {name}"
+        request = request_of(self._pod_set(key, name))
+        size = request.slice_size
+        # Of a group, the smaller pod set counts as one leader, however many pods it has.
+        assert request.group is not None or place.n_pods == count // size * size, f"{key} has {place.n_pods} places for {count} pods of {name}"
 
     def _path(self, place: TopologyAssignment, values: tuple[str, ...]) -> dict[str, str]:
         """By level, where a domain is."""
@@ -137,15 +138,19 @@ class Places:
                     kept = there.get(values, 0)
                     assert kept >= count, f"{now.key} has moved {count - kept} pods of {name} off {values[-1]}"
 
+    def _counts(self, seen: EngineView, state: WorkloadState) -> bool:
+        """Without its ClusterQueue or a flavor, a workload counts no more."""
+        flavors = {flavor for each in state.flavors.values() for flavor in each.values()}
+        are_there = all(("ResourceFlavor", flavor) in self._objects for flavor in flavors)
+        return are_there and state.status["admission"]["clusterQueue"] in seen.orders
+
     def _check_room(self, seen: EngineView, new: set[str]) -> None:
         """Whoever got a place in this cycle stands where there is room for all."""
         used: dict[str, Leaf] = defaultdict(Counter)
         checked: dict[str, set[str]] = defaultdict(set)
         for state in seen.workloads:
             before = dict(_places(self._states[state.key]))
-            # Without its ClusterQueue, a workload counts no more.
-            counts = holds_quota(state) and state.status["admission"]["clusterQueue"] in seen.orders
-            for name, place in _places(state) if counts else ():
+            for name, place in _places(state) if holds_quota(state) and self._counts(seen, state) else ():
                 had = dict(before[name].domains) if name in before else {}
                 pod = single_pod(self._pod_set(state.key, name)["template"]["spec"])
                 for values, count in place.domains if place.levels[-1:] == (HOSTNAME,) else ():
