@@ -1,7 +1,7 @@
 //! All rows: those of the table, and the same in more sizes, to see how they grow.
 
 use crate::rows::Row;
-use crate::{assignments, cycles, passing, victims, views};
+use crate::{assignments, cycles, passing, placements, victims, views};
 
 /// Rows with some of these names; a name selects the row of that name, or else the rows whose names contain it. No name:
 /// all rows.
@@ -16,7 +16,8 @@ pub fn select(rows: Vec<Row>, names: &[String]) -> Vec<Row> {
 
 /// The rows of the table.
 pub fn rows() -> Vec<Row> {
-    let rows = [cycles::rows(), assignments::rows(), victims::rows(), views::rows(), passing::rows()];
+    let rows =
+        [cycles::rows(), assignments::rows(), victims::rows(), placements::rows(), views::rows(), passing::rows()];
     rows.into_iter().flatten().collect()
 }
 

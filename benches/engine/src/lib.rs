@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`rows`] | what a row of a table is, and how it is measured |
 //! | [`objects`] | the objects that states are made of |
-//! | [`cycles`], [`assignments`], [`victims`], [`views`], [`passing`] | states of a known size; Kueue was measured with some |
+//! | [`cycles`], [`assignments`], [`victims`], [`placements`], [`views`], [`passing`] | states of a known size; Kueue was measured with some |
 //! | [`kernels`] | all rows, and those that are asked for by name |
 //! | [`memory`] | what the process takes |
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ pub mod kernels;
 pub mod memory;
 pub mod objects;
 pub mod passing;
+pub mod placements;
 pub mod rows;
 pub mod victims;
 pub mod views;

@@ -167,7 +167,7 @@ class Cycle:
         """The least of a Cohort (rules/05 §6.3 3)."""
         found = (left.get(c.name) if c.is_cluster_queue else self._winner(c, shares, left) for c in cohort.children)
 
-        def order(entry: Entry) -> tuple[bool, bool, tuple[bool, float], int, int, str]:
+        def order(entry: Entry) -> tuple[bool, bool, tuple[bool, float], int, int, int]:
             info, on = entry.info, self.settings.on
             own = shares[cohort, info.cluster_queue]
             return (
@@ -176,7 +176,7 @@ class Cycle:
                 own.order,
                 -info.priority if on("PrioritySortingWithinCohort") else 0,
                 info.queued_at,
-                info.cluster_queue,  # Kueue leaves a full tie open.
+                list(left).index(info.cluster_queue),  # Kueue leaves a full tie open.
             )
 
         return min((entry for entry in found if entry is not None), key=order, default=None)

@@ -69,12 +69,10 @@ class Places:
         if told.decision is None:
             return
         given = [*told.decision.admissions, *told.decision.placed]
-        for admission in given:
-            for name, place in _places(seen.states[admission.key]):
-                self._check_count(admission.key, name, place, {it.name: it.count for it in admission.pod_sets}[name])
         for admission in told.decision.admissions:
             for name, place in _places(seen.states[admission.key]):
                 self.seen.add("pods with a place")
+                self._check_count(admission.key, name, place, {it.name: it.count for it in admission.pod_sets}[name])
                 self._check_request(admission.key, name, place)
         for admission in told.decision.placed:
             self._check_replacement(self._states[admission.key], seen.states[admission.key])
@@ -96,7 +94,9 @@ class Places:
         request = request_of(self._pod_set(key, name))
         size = request.slice_size
         # Of a group, the smaller pod set counts as one leader, however many pods it has.
-        assert request.group is not None or place.n_pods == count // size * size, f"{key} has {place.n_pods} places for {count} pods of {name}"
+        assert request.group is not None or place.n_pods == count // size * size, (
+            f"{key} has {place.n_pods} places for {count} pods of {name}"
+        )
 
     def _path(self, place: TopologyAssignment, values: tuple[str, ...]) -> dict[str, str]:
         """By level, where a domain is."""

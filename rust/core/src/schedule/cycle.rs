@@ -141,6 +141,8 @@ impl State {
         self.unconfirmed.reserve(assumed.len());
         cycle.decision.admissions.reserve(assumed.len());
         cycle.decision.events.reserve(assumed.len());
+        // What is written last of a workload holds.
+        let (placed_later, assumed): (Vec<_>, Vec<_>) = assumed.into_iter().partition(|it| it.is_victim);
         for assumed in assumed {
             self.assume(assumed, now, &mut cycle.decision);
         }
@@ -157,6 +159,9 @@ impl State {
         }
         for eviction in later {
             self.evict_from_failed_nodes(eviction, now, &mut cycle.decision);
+        }
+        for assumed in placed_later {
+            self.assume(assumed, now, &mut cycle.decision);
         }
         for (from, to) in std::mem::take(&mut cycle.migrations) {
             self.write_migration(from, to, now, &mut cycle.decision);

@@ -54,17 +54,18 @@ impl State {
             });
         }
         let (workload, queue, had_quota) = (entry.workload, entry.queue, entry.has_reservation);
-        cycle.assumed.push(Assumed { workload, queue, had_quota, admission, assigned });
+        let is_victim = had_quota && cycle.preempts(workload);
+        cycle.assumed.push(Assumed { workload, queue, had_quota, is_victim, admission, assigned });
     }
 
     /// Writes a reservation and charges it.
     pub(crate) fn assume(&mut self, assumed: Assumed, now: Time, decision: &mut Decision) {
-        let Assumed { workload: id, queue, had_quota, admission, assigned } = assumed;
+        let Assumed { workload: id, queue, had_quota, admission, assigned, .. } = assumed;
         let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
         let required: BTreeSet<String> = checks_for_admission(&object, &admission);
         let gates = self.config.gates;
         let mut before = Box::new(self.workloads.get(id).clone());
-        let has_moved = had_quota && !before.workload.status.rare.unhealthy_nodes.is_empty();
+        let has_moved = had_quota && !self.as_it_came(id).status.rare.unhealthy_nodes.is_empty();
         let newest = self.overwrite_with_copy(id);
         if let Some(newest) = &newest {
             before.workload.clone_from(newest);

@@ -45,7 +45,7 @@ impl State {
         {
             entry.evict();
             let (workload, unwritten) = (entry.workload, entry.message.clone());
-            let is_victim = cycle.preemptions.iter().any(|(target, ..)| target.workload == workload);
+            let is_victim = cycle.preempts(workload);
             cycle.evictions.push(Eviction { workload, unwritten, is_victim });
             return Fitting::Decided;
         }

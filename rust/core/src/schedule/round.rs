@@ -54,6 +54,8 @@ pub(crate) struct Assumed {
     pub queue: QueueId,
     /// Did it hold quota before?
     pub had_quota: bool,
+    /// Was it preempted earlier in the cycle, when it came for a second pass?
+    pub is_victim: bool,
     pub admission: Shared<Admission>,
     pub assigned: Assigned,
 }
@@ -89,6 +91,11 @@ pub(crate) struct Eviction {
 }
 
 impl Cycle {
+    /// Is a workload a victim of an entry so far?
+    pub(crate) fn preempts(&self, workload: WorkloadId) -> bool {
+        self.preemptions.iter().any(|(target, ..)| target.workload == workload)
+    }
+
     /// What happens to a tree from now on is undone at the end of the cycle.
     pub(crate) fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
         self.marks.entry(tree).or_insert_with(|| forest.tree_mut(tree).mark());

@@ -239,7 +239,7 @@ impl Ord for Contender {
         let by_borrowing = || other.borrows.cmp(&self.borrows);
         let by_share = || other.share.compare(&self.share);
         let by_priority = || self.priority.cmp(&other.priority);
-        // Kueue leaves a full tie open; entries stand in the order of their ClusterQueues' names.
+        // Kueue leaves a full tie open; entries stand in the order in which they came.
         let by_time = || (other.time, other.entry).cmp(&(self.time, self.entry));
         let by_preemption = self.is_preemptor.cmp(&other.is_preemptor);
         by_preemption.then_with(by_borrowing).then_with(by_share).then_with(by_priority).then_with(by_time)
