@@ -165,6 +165,8 @@ fn preemption(n_nodes: usize) -> Row {
     Row::new(format!("Cycle/topology/preempt-100/nodes={n_nodes}"), 1, move || {
         Box::new(move |_| {
             let mut engine = full(n_nodes);
+            // The nodes have been there for a while.
+            engine.state.refresh_sites();
             let (took, decision) = timed(1, || engine.cycle(BASE));
             assert_eq!(decision.preemptions.len(), 100, "{:?}", decision.events);
             took

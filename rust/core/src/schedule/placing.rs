@@ -22,6 +22,7 @@ use crate::status::stage::has_quota_reservation;
 use crate::topology::capacity::Amounts;
 use crate::topology::filter::PodFacts;
 use crate::topology::placement::{Ask, Assumed, Scored, Terms};
+use crate::topology::rooms::{Rooms, difference};
 use crate::topology::sites::Stand;
 use crate::workloads::Record;
 use crate::workloads::charge::Target;
@@ -310,19 +311,21 @@ impl<'a> Placer<'a> {
     /// What workloads that count as gone give back to the leaves of a flavor.
     fn given_back(&self, flavor: FlavorId, gone: &[Target]) -> Assumed {
         let mut given_back = Assumed::default();
-        for target in gone {
-            let Some(charge) = &self.state.workloads.get(target.workload).charge else { continue };
-            for stand in charge.stands.iter().filter(|stand| stand.flavors.contains(&flavor)) {
-                for (id, n) in &stand.domains {
-                    let amounts = given_back.entry(id.clone()).or_default();
-                    for (resource, value) in &*stand.per_pod {
-                        let sum = amounts.entry(resource.clone()).or_default();
-                        *sum = sum.wrapping_add(value.wrapping_mul(*n));
-                    }
-                }
+        for (stand, id, n) in gone.iter().flat_map(|target| self.domains_of(flavor, target)) {
+            let amounts = given_back.entry(id.to_owned()).or_default();
+            for (resource, value) in &*stand.per_pod {
+                let sum = amounts.entry(resource.clone()).or_default();
+                *sum = sum.wrapping_add(value.wrapping_mul(n));
             }
         }
         given_back
+    }
+
+    /// Where a workload stands on the leaves of a flavor, and how many of its pods.
+    fn domains_of(&self, flavor: FlavorId, of: &Target) -> impl Iterator<Item = (&'a Stand, &'a str, i64)> + use<'a> {
+        let stands = self.state.workloads.get(of.workload).charge.as_deref().map(|charge| &*charge.stands);
+        let stands = stands.into_iter().flatten().filter(move |stand| stand.flavors.contains(&flavor));
+        stands.flat_map(|stand| stand.domains.iter().map(move |(id, n)| (stand, id.as_str(), *n)))
     }
 
     /// The question that a search for targets asks.
@@ -332,7 +335,7 @@ impl<'a> Placer<'a> {
             Need::Place(wanted) => Some(wanted),
             Need::Later | Need::Error(_) => None,
         });
-        AsksForPlace { placer: self, wanted: wanted.collect() }
+        AsksForPlace::new(self, wanted.collect())
     }
 }
 
@@ -340,11 +343,41 @@ impl<'a> Placer<'a> {
 pub(crate) struct AsksForPlace<'b, 'a> {
     placer: &'b Placer<'a>,
     wanted: Vec<Wanted>,
+    /// Of a single pod set that stands nowhere yet, what fits where, and who is gone in it.
+    rooms: RefCell<Option<(Rooms<'b>, Vec<Target>)>>,
+}
+
+impl<'b, 'a> AsksForPlace<'b, 'a> {
+    fn new(placer: &'b Placer<'a>, wanted: Vec<Wanted>) -> Self {
+        let rooms = match &wanted[..] {
+            [only] if placer.unhealthy().is_none() => placer.state.sites.ground(only.flavor).and_then(|ground| {
+                let gates = placer.state.config.gates;
+                ground.rooms(placer.ask(only, ground.tolerations), gates)
+            }),
+            _ => None,
+        };
+        Self { placer, wanted, rooms: RefCell::new(rooms.map(|rooms| (rooms, Vec::new()))) }
+    }
+
+    fn finds_place_without(&self, gone: &[Target]) -> bool {
+        self.placer.find(&self.wanted, false, gone).failure.is_none()
+    }
 }
 
 impl Placing for AsksForPlace<'_, '_> {
     fn has_place_without(&self, gone: &[Target]) -> bool {
-        self.placer.find(&self.wanted, false, gone).failure.is_none()
+        let Some((rooms, known)) = &mut *self.rooms.borrow_mut() else { return self.finds_place_without(gone) };
+        let [back, away] = difference(known, gone);
+        for (target, sign) in back.iter().map(|it| (it, -1)).chain(away.iter().map(|it| (it, 1))) {
+            for (stand, id, n) in self.placer.domains_of(self.wanted[0].flavor, target) {
+                rooms.give_back(id, &stand.per_pod, n * sign);
+            }
+        }
+        known.clear();
+        known.extend_from_slice(gone);
+        let has_place = rooms.have_place();
+        debug_assert_eq!(has_place, self.finds_place_without(gone), "the quick answer is that of a placement");
+        has_place
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`tree`] has the domains of a flavor's nodes, [`capacity`] what they have free. [`placement`] places the pod sets of a
 //! workload: it counts what fits ([`counts`]), chooses domains ([`search`], [`balanced`]) and goes down to the leaves
-//! ([`descend`]).
+//! ([`descend`]). Whoever asks only whether there is a place, while workloads go, keeps [`rooms`].
 
 mod balanced;
 pub mod capacity;
@@ -12,6 +12,7 @@ mod failure;
 pub mod filter;
 pub mod placement;
 pub mod request;
+pub(crate) mod rooms;
 mod search;
 pub mod sites;
 pub mod tree;

@@ -445,7 +445,7 @@ fn leader_and_worker<'a, 'b>(group: &[&'b Ask<'a>]) -> (Option<&'b Ask<'a>>, &'b
 }
 
 /// What a pod asks for, itself included.
-fn with_pod(requests: &Amounts) -> Amounts {
+pub(super) fn with_pod(requests: &Amounts) -> Amounts {
     let mut amounts = requests.clone();
     let pods = amounts.entry(PODS.to_owned()).or_default();
     *pods = pods.saturating_add(1);
