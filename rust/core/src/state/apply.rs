@@ -100,7 +100,8 @@ impl State {
         if old.as_ref() != Some(&flavor) {
             self.flavor_changed(&flavor.meta.name, old.clone());
         }
-        let changed = old.is_none_or(|old| {
+        // Where it was missing, those are tried again that become active by it.
+        let changed = old.is_some_and(|old| {
             old.node_labels != flavor.node_labels
                 || old.node_taints != flavor.node_taints
                 || old.tolerations != flavor.tolerations

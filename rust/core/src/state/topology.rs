@@ -81,12 +81,16 @@ impl State {
             return;
         }
         self.note_sites_changed();
-        if let (Some(old), Some(new)) = (&old, &new) {
-            let facts = |it: &ResourceFlavor| (it.node_labels.clone(), it.node_taints.clone(), it.tolerations.clone());
-            if facts(old) != facts(new) {
-                let active: Vec<QueueId> = self.queues.ids().filter(|id| self.queues[*id].is_active()).collect();
-                active.into_iter().for_each(|queue| self.request_flush(queue));
-            }
+        let Some(new) = new.filter(places) else { return };
+        let is_same = |old: &Arc<ResourceFlavor>| {
+            old.topology_name == new.topology_name
+                && old.node_labels == new.node_labels
+                && old.node_taints == new.node_taints
+                && old.tolerations == new.tolerations
+        };
+        if !old.as_ref().is_some_and(is_same) {
+            let active: Vec<QueueId> = self.queues.ids().filter(|id| self.queues[*id].is_active()).collect();
+            active.into_iter().for_each(|queue| self.request_flush(queue));
         }
     }
 }
