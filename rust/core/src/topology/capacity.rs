@@ -1,5 +1,6 @@
 //! What leaves have free and what workloads take of it, in a column for each resource (rules/08 §4).
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// A domain by its place among those of its level.
@@ -27,7 +28,30 @@ pub struct Capacity {
 /// What one pod asks for: the columns of its resources, by name, and the amounts.
 #[derive(Clone, Debug, Default)]
 pub struct Demand<'a> {
-    parts: Vec<(&'a str, Option<usize>, i64)>,
+    parts: Vec<Part<'a>>,
+}
+
+/// What one pod asks for of one resource.
+#[derive(Clone, Debug)]
+struct Part<'a> {
+    resource: &'a str,
+    slot: Option<usize>,
+    value: i64,
+    /// What was left somewhere, and how many pods fit there: leaves are much alike, and divisions take long.
+    last: Cell<(i64, i64)>,
+}
+
+impl Part<'_> {
+    /// How many pods fit into what is left.
+    fn fit(&self, left: i64) -> i64 {
+        let (same, n_pods) = self.last.get();
+        if left == same {
+            return n_pods;
+        }
+        let n_pods = left.wrapping_div(self.value).clamp(0, NO_LIMIT);
+        self.last.set((left, n_pods));
+        n_pods
+    }
 }
 
 /// What is left on a leaf.
@@ -62,7 +86,12 @@ impl Capacity {
 
     /// What a pod asks for.
     pub fn demand<'a>(&self, requests: &'a Amounts) -> Demand<'a> {
-        let part = |(name, value): (&'a String, &i64)| (name.as_str(), self.slots.get(name).copied(), *value);
+        let part = |(name, &value): (&'a String, &i64)| Part {
+            resource: name.as_str(),
+            slot: self.slots.get(name).copied(),
+            value,
+            last: Cell::new((0, 0)),
+        };
         Demand { parts: requests.iter().map(part).collect() }
     }
 
@@ -100,17 +129,16 @@ impl Remaining<'_> {
     /// How many pods fit, and the resource that limits them; `besides` is there already.
     pub fn fits<'a>(&self, demand: &Demand<'a>, besides: Option<&Demand<'_>>) -> (i64, Option<&'a str>) {
         let mut least = (i64::MAX, None);
-        for &(resource, slot, value) in &demand.parts {
-            let n_pods = if value == 0 {
+        for part in &demand.parts {
+            let n_pods = if part.value == 0 {
                 NO_LIMIT
             } else {
-                let other = besides.and_then(|demand| demand.parts.iter().find(|it| it.0 == resource));
-                let left = self.of(resource, slot).wrapping_sub(other.map_or(0, |it| it.2));
-                left.wrapping_div(value).clamp(0, NO_LIMIT)
+                let other = besides.and_then(|demand| demand.parts.iter().find(|it| it.resource == part.resource));
+                part.fit(self.of(part.resource, part.slot).wrapping_sub(other.map_or(0, |it| it.value)))
             };
             // They stand by name, and the first of the smallest counts.
             if n_pods < least.0 {
-                least = (n_pods, Some(resource));
+                least = (n_pods, Some(part.resource));
             }
         }
         if least.1.is_none() { (0, None) } else { least }

@@ -1,5 +1,7 @@
 //! How many pods and slices fit into each domain (rules/08 §5).
 
+use std::collections::BTreeMap;
+
 use crate::topology::capacity::{Amounts, Row};
 use crate::topology::filter::{PodFacts, Refusal, Refusals};
 use crate::topology::request::Request;
@@ -69,11 +71,13 @@ pub fn count(tree: &Tree, request: &Request, pods: &Pods<'_>) -> (Levels, Refusa
     let demand = tree.capacity.demand(pods.requests);
     let of_leader = pods.leader.map(|requests| tree.capacity.demand(requests));
     let lowest = tree.lowest();
+    let (by_hostname, takes_plain) = (tree.is_by_hostname(), pods.facts.are_plain());
+    let mut short_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (leaf, counts) in levels[lowest].iter_mut().enumerate() {
-        let node = tree.node(leaf);
-        let mut refusal = if tree.is_by_hostname() { pods.facts.refusal(node) } else { None };
-        if refusal.is_none() && tree.is_by_hostname() && pods.scores {
-            counts.score = pods.facts.score(node);
+        let is_sure = !by_hostname || (takes_plain && tree.is_plain(leaf));
+        let mut refusal = if is_sure { None } else { pods.facts.refusal(tree.node(leaf)) };
+        if refusal.is_none() && by_hostname && pods.scores {
+            counts.score = pods.facts.score(tree.node(leaf));
         }
         if refusal.is_none() && pods.within.is_some_and(|is_within| !is_within(leaf)) {
             refusal = Some(Refusal::Domain);
@@ -90,12 +94,15 @@ pub fn count(tree: &Tree, request: &Request, pods: &Pods<'_>) -> (Levels, Refusa
         let besides = of_leader.as_ref().filter(|_| has_leader);
         counts.pods_with_leader = if besides.is_some() { remaining.fits(&demand, besides).0 } else { n_pods };
         if let Some(resource) = limit.filter(|_| n_pods == 0) {
-            refusals.add(Refusal::Resource(resource.to_owned()));
+            *short_of.entry(resource).or_default() += 1;
         }
         if request.slice_level == lowest {
             counts.slices = counts.pods / request.slice_size;
             counts.slices_with_leader = counts.pods_with_leader / request.slice_size;
         }
+    }
+    for (resource, n_leaves) in short_of {
+        refusals.add_some(Refusal::Resource(resource.to_owned()), n_leaves);
     }
     for level in (0..lowest).rev() {
         let (upper, lower) = levels.split_at_mut(level + 1);
