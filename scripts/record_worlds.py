@@ -18,22 +18,22 @@ from typing import Any
 
 from kueuecore.errors import ManifestError
 from kueuecore.testing import History, Limits, MoveResult, Play, random_history
+from kueuecore.testing.drawn_topologies import random_topology
 from kueuecore.trials.recording import recorded
 
 FILE = Path(__file__).parent.parent / "tests" / "worlds" / "recorded.jsonl.gz"
-# Seeds of the worlds, and what may be in them.
-DRAWN = (
-    (range(1, 1401), Limits()),
-    (range(1401, 2401), Limits(fair_sharing=True, missing=False, stops=False)),
+# Seeds of the worlds, what may be in them (`None`: nodes), and how many are kept.
+DRAWN: tuple[tuple[tuple[tuple[range, Limits | None], ...], int], ...] = (
+    (((range(1, 1401), Limits()), (range(1401, 2401), Limits(fair_sharing=True, missing=False, stops=False))), 300),
+    (((range(1, 1001), None),), 100),
 )
-KEPT = 300
 # So often a thing has to happen among the kept.
 OFTEN = 4
 
 
-def seen(seed: int, limits: Limits) -> tuple[History, set[str]]:
+def seen(seed: int, limits: Limits | None) -> tuple[History, set[str]]:
     """The history of a seed, and what happens in it, in words: texts without their names and numbers."""
-    scenario = random_history(seed, limits)
+    scenario = random_topology(seed) if limits is None else random_history(seed, limits)
     words: set[str] = set()
     try:
         for told in Play.of(scenario).run(scenario.moves):
@@ -56,16 +56,16 @@ def _words(told: MoveResult) -> set[str]:
     return plain | counts | skipped | again | {f"preempted: {reasons}"}
 
 
-def chosen(drawn: list[tuple[History, set[str]]]) -> list[History]:
+def chosen(drawn: list[tuple[History, set[str]]], n_kept: int) -> list[History]:
     """Those with what is rare among the chosen so far, in the order in which they are drawn; others to fill up."""
     said: Counter[str] = Counter()
     kept: list[int] = []
     for number, (_, words) in enumerate(drawn):
-        if len(kept) < KEPT and any(said[word] < OFTEN for word in words):
+        if len(kept) < n_kept and any(said[word] < OFTEN for word in words):
             kept.append(number)
             said.update(words)
     rest = [number for number in range(len(drawn)) if number not in set(kept)]
-    return [drawn[number][0] for number in sorted([*kept, *rest[: KEPT - len(kept)]])]
+    return [drawn[number][0] for number in sorted([*kept, *rest[: n_kept - len(kept)]])]
 
 
 def record(scenario: History) -> tuple[str, str]:
@@ -80,14 +80,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()
-    seeds = [(seed, limits) for of_these, limits in DRAWN for seed in of_these]
+    n_drawn = 0
+    found: list[tuple[str, str]] = []
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        drawn = [it for it in pool.map(seen, *zip(*seeds, strict=True), chunksize=20) if it[1]]
-        found = list(pool.map(record, chosen(drawn), chunksize=5))
+        for ranges, n_kept in DRAWN:
+            seeds = [(seed, limits) for of_these, limits in ranges for seed in of_these]
+            drawn = [it for it in pool.map(seen, *zip(*seeds, strict=True), chunksize=20) if it[1]]
+            found += pool.map(record, chosen(drawn, n_kept), chunksize=5)
+            n_drawn += len(drawn)
     lines = [line for line, _ in found if line]
     FILE.parent.mkdir(exist_ok=True)
     FILE.write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), compresslevel=9, mtime=0))
-    print(f"{FILE}: {len(lines)} of {len(drawn)} histories, {FILE.stat().st_size} bytes")
+    print(f"{FILE}: {len(lines)} of {n_drawn} histories, {FILE.stat().st_size} bytes")
     differences = [difference for _, difference in found if difference]
     for difference in differences:
         print(f"left out, for tests/regressions/: {difference}", file=sys.stderr)
