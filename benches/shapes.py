@@ -17,6 +17,8 @@ SHAPES = {
     "Cycle/preempt": "one cycle in one cohort. Each head is within the quota of its ClusterQueue, which others have "
     "borrowed, and preempts 40 of their workloads. All heads would choose the same, so that all but the first are "
     "assigned again",
+    "Cycle/topology/preempt": "one cycle on full nodes in eight groups, with 30 resources each. One head of 200 pods of "
+    "half a node wants one of the groups, and preempts 100 of the workloads there",
     "Assign": "one flavor assignment in a cohort of 100 ClusterQueues: the first flavor fits, the last one, or none. "
     "With `cold` 96 MiB of other memory are read before each call; reading the clock, half a microsecond, is in "
     "the time",
@@ -27,6 +29,10 @@ SHAPES = {
     "higher priority hold the rest. `flat` is one cohort with ten borrowers, `three-levels` a tree with eighty",
     "Preempt/flavors": "one flavor assignment that looks for victims in each of eight flavors, and the victims for it. "
     "Ten ClusterQueues without quota have borrowed all of the preemptor's in all flavors",
+    "Place": "one placement of 64 pods on free nodes, 25 to a rack and 10 racks to a block. With `leader` one pod more "
+    "leads them; `slices` are of 16 pods in a rack, `three-layers` of 32 in a block, 8 in a rack and 2 on a host; "
+    "`balanced` is `preferred` with TASBalancedPlacement",
+    "Nodes": "a Node is applied that is as it was, among 10,000",
     "WhatIf": "the smallest question that needs a view of 1,000 ClusterQueues: what would become of a workload",
     "Fork": "a copy of the engine with 1,000 ClusterQueues, to try something out",
     "Workloads": "a workload is applied, waits, and is deleted, beside 50,000 that hold quota",
