@@ -17,8 +17,8 @@ SHAPES = {
     "Cycle/preempt": "one cycle in one cohort. Each head is within the quota of its ClusterQueue, which others have "
     "borrowed, and preempts 40 of their workloads. All heads would choose the same, so that all but the first are "
     "assigned again",
-    "Cycle/topology/preempt": "one cycle on full nodes in eight groups, with 30 resources each. One head of 200 pods of "
-    "half a node wants one of the groups, and preempts 100 of the workloads there",
+    "Cycle/topology/preempt": "one cycle on full nodes in eight groups, with 30 resources each. One head of 200 pods "
+    "of half a node wants one of the groups, and preempts 100 of the workloads there",
     "Assign": "one flavor assignment in a cohort of 100 ClusterQueues: the first flavor fits, the last one, or none. "
     "With `cold` 96 MiB of other memory are read before each call; reading the clock, half a microsecond, is in "
     "the time",
