@@ -24,15 +24,15 @@ struct Candidate {
     /// So many slices fit into each domain at least that is taken.
     threshold: i64,
     n_domains: usize,
-    levels: Levels,
 }
 
 impl Search<'_> {
     /// Places pods in balance, if that is possible.
     pub fn balance(&self) -> Option<Placed> {
-        let best = self.best_candidate()?;
-        let search = Search { levels: &best.levels, ..*self };
-        search.place_in_balance(&best)
+        let mut levels = self.levels.clone();
+        let best = self.best_candidate(&mut levels)?;
+        self.prune(&mut levels, &best.rows, best.threshold);
+        Search { levels: &levels, ..*self }.place_in_balance(&best)
     }
 
     /// Where greedy filling would end (§9.1).
@@ -64,7 +64,8 @@ impl Search<'_> {
         (rest <= 0).then_some(result)
     }
 
-    fn best_candidate(&self) -> Option<Candidate> {
+    /// `levels` are the counts, on which candidates are tried.
+    fn best_candidate(&self, levels: &mut Levels) -> Option<Candidate> {
         let level = self.request.level;
         let sets: Vec<Vec<Row>> = match level.checked_sub(1) {
             None => vec![(0..self.tree.n_domains(0)).collect()],
@@ -94,13 +95,14 @@ impl Search<'_> {
             if threshold < best_threshold {
                 continue;
             }
-            let pruned = |threshold| {
-                let levels = self.pruned(level, &rows, threshold);
-                let greedy = Search { levels: &levels, ..*self }.greedy(level, &rows)?;
-                Some(Candidate { rows: rows.clone(), threshold, n_domains: greedy.n_domains, levels })
+            let mut tried = |threshold| {
+                self.prune(levels, &rows, threshold);
+                let greedy = Search { levels: &*levels, ..*self }.greedy(level, &rows);
+                self.restore(levels, &rows);
+                Some(Candidate { rows: rows.clone(), threshold, n_domains: greedy?.n_domains })
             };
-            let candidate = pruned(threshold).or_else(|| {
-                (lower < threshold && lower > 0 && lower >= best_threshold).then(|| pruned(lower)).flatten()
+            let candidate = tried(threshold).or_else(|| {
+                (lower < threshold && lower > 0 && lower >= best_threshold).then(|| tried(lower)).flatten()
             });
             let Some(candidate) = candidate else { continue };
             let is_better = |best: &Candidate| {
@@ -113,14 +115,13 @@ impl Search<'_> {
         best
     }
 
-    /// Copies of the counts in which no domain holds less than a threshold: what does counts for nothing.
-    fn pruned(&self, level: usize, rows: &[Row], threshold: i64) -> Levels {
-        let (tree, needs_leader) = (self.tree, self.n_leaders > 0);
-        let mut levels = self.levels.clone();
+    /// Changes counts so that no domain in these holds less than a threshold: what does counts for nothing.
+    fn prune(&self, levels: &mut Levels, rows: &[Row], threshold: i64) {
+        let (tree, level, needs_leader) = (self.tree, self.request.level, self.n_leaders > 0);
         for &row in rows {
             if level < tree.lowest() {
                 for child in tree.children(level, row) {
-                    prune(tree, &mut levels, (level + 1, child), threshold, needs_leader);
+                    prune(tree, levels, (level + 1, child), threshold, needs_leader);
                 }
             }
             // What is counted anew knows nothing of sizes within slices.
@@ -131,9 +132,19 @@ impl Search<'_> {
                         roll_up(self.request, above, &lower[0][tree.children(above, row)], 1, needs_leader);
                 }
             }
-            prune(tree, &mut levels, (level, row), threshold, needs_leader);
+            prune(tree, levels, (level, row), threshold, needs_leader);
         }
-        levels
+    }
+
+    /// Takes pruning back.
+    fn restore(&self, levels: &mut Levels, rows: &[Row]) {
+        let level = self.request.level;
+        for (below, (now, before)) in levels.iter_mut().zip(self.levels).enumerate().skip(level) {
+            for &row in rows {
+                let rows = self.tree.below(level, row, below);
+                now[rows.clone()].copy_from_slice(&before[rows]);
+            }
+        }
     }
 
     fn place_in_balance(&self, candidate: &Candidate) -> Option<Placed> {
