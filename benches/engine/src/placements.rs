@@ -45,12 +45,13 @@ pub fn rows() -> Vec<Row> {
     let sizes = [2_500, 10_000, 40_000];
     let mut rows: Vec<Row> =
         SHAPES.iter().flat_map(|&(name, shape)| sizes.map(|n_nodes| placement(name, shape, n_nodes))).collect();
+    rows.extend(sizes.map(|n_nodes| placement("first", required, n_nodes)));
     rows.extend([1_000, 5_000, 20_000].map(preemption));
     rows.push(heartbeats(10_000));
     rows
 }
 
-/// One placement on the nodes as they are.
+/// One placement after another, each on what those before have left; `first` is one of pods that are new to the nodes.
 fn placement(name: &'static str, shape: Shape, n_nodes: usize) -> Row {
     let n_calls = u32::try_from(40_000 / n_nodes).unwrap_or(1);
     Row::new(format!("Place/{name}/nodes={n_nodes}"), n_calls, move || {
@@ -83,12 +84,18 @@ fn placement(name: &'static str, shape: Shape, n_nodes: usize) -> Row {
         let without_place = assign(&context, &mut tree, &candidate, None, &mut oracle);
         state.forest.return_tree(preemptor.tree, tree);
         Box::new(move |n_calls| {
-            let state = &engine.state;
+            let state = &mut engine.state;
             let (took, assignment) = timed(n_calls, || {
+                if name == "first" {
+                    state.sites.seen.clear();
+                }
                 let mut assignment: Assignment = without_place.clone();
                 state.place(queue, head, &mut assignment);
+                let stands = state.net_stands((queue, head), &assignment);
+                state.sites.try_stands(&stands, true);
                 assignment
             });
+            state.sites.rollback_all();
             let n_places: i32 = assignment.pod_sets().iter().filter_map(|it| it.place.as_ref()).map(n_pods).sum();
             let n_asked: i32 = state.workloads.get(head).spec.adjusted.iter().map(|it| it.count).sum();
             assert_eq!(n_places, n_asked, "all pods have a place");

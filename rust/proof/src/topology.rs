@@ -10,7 +10,7 @@ use kueuecore::state::State;
 use kueuecore::status::eviction::owned_by_single_pod;
 use kueuecore::topology::capacity::Amounts;
 use kueuecore::topology::filter::PodFacts;
-use kueuecore::topology::placement::{Ask, Assumed, Scored, Terms};
+use kueuecore::topology::placement::{Ask, Assumed, Seen, Terms};
 use kueuecore::topology::sites::Stand;
 use kueuecore_wire::encode;
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
         given_back: &Assumed::default(),
     };
     let uid = given.as_ref().map_or("", |it| it.meta.key.uid());
-    let found = ground.place(&asks, terms, &mut Assumed::default(), (uid, &mut Scored::default()));
+    let found = ground.place(&asks, terms, &mut Assumed::default(), (uid, &mut Seen::default()));
     let mut answer = Map::new();
     let (mut assignments, mut reasons, mut api) = (Map::new(), Map::new(), Map::new());
     let mut first = String::new();

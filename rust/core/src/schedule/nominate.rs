@@ -19,7 +19,7 @@ use crate::queue::{RequeueReason, queue_order_timestamp};
 use crate::quota::tree::Tree;
 use crate::schedule::decision::Undecided;
 use crate::schedule::entry::{Entry, EntryStatus, Obstacle};
-use crate::schedule::placing::{Placer, ScoredByFlavor};
+use crate::schedule::placing::{Placer, SeenByFlavor};
 use crate::schedule::round::{Cycle, Round};
 use crate::schedule::tournament::Tournament;
 use crate::schedule::victims::Victims;
@@ -161,11 +161,11 @@ impl State {
         victims: &mut Victims,
     ) -> (Assignment, Vec<Target>) {
         let slice = self.replaced_slice(entry.queue, entry.workload, victims.in_tree(entry.tree));
-        let scored = RefCell::new(std::mem::take(&mut self.sites.scored));
+        let seen = RefCell::new(std::mem::take(&mut self.sites.seen));
         let found = self.look_without(victims, entry.tree, &[], |state, tree| {
-            state.search_assignment(entry, (nomination, slice), (plan, &scored), tree)
+            state.search_assignment(entry, (nomination, slice), (plan, &seen), tree)
         });
-        self.sites.scored = scored.into_inner();
+        self.sites.seen = seen.into_inner();
         found
     }
 
@@ -191,11 +191,11 @@ impl State {
         &self,
         entry: &Entry,
         (nomination, slice): (Option<&Nomination>, Option<WorkloadId>),
-        (plan, scored): (Option<&Arc<Plan>>, &RefCell<ScoredByFlavor>),
+        (plan, seen): (Option<&Arc<Plan>>, &RefCell<SeenByFlavor>),
         tree: &mut Tree,
     ) -> (Assignment, Vec<Target>) {
         // Who has a plan is not placed.
-        let of_entry = || Placer::new(self, (entry.queue, entry.workload), slice, scored);
+        let of_entry = || Placer::new(self, (entry.queue, entry.workload), slice, seen);
         let placer = if plan.is_none() { of_entry() } else { None };
         let placed = |mut assignment: Assignment| {
             placer.iter().for_each(|placer| placer.place(&mut assignment));

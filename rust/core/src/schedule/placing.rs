@@ -21,14 +21,14 @@ use crate::status::eviction::owned_by_single_pod;
 use crate::status::stage::has_quota_reservation;
 use crate::topology::capacity::Amounts;
 use crate::topology::filter::PodFacts;
-use crate::topology::placement::{Ask, Assumed, Scored, Terms};
+use crate::topology::placement::{Ask, Assumed, Seen, Terms};
 use crate::topology::rooms::{Rooms, difference};
 use crate::topology::sites::Stand;
 use crate::workloads::Record;
 use crate::workloads::charge::Target;
 
-/// The preferences that were looked at in this cycle, by flavor.
-pub(crate) type ScoredByFlavor = BTreeMap<FlavorId, Scored>;
+/// What placements have seen of the nodes of each flavor.
+pub(crate) type SeenByFlavor = BTreeMap<FlavorId, Seen>;
 
 /// Places the pods of one workload.
 pub(crate) struct Placer<'a> {
@@ -37,7 +37,7 @@ pub(crate) struct Placer<'a> {
     record: &'a Record,
     /// The slice that it replaces.
     slice: Option<WorkloadId>,
-    scored: &'a RefCell<ScoredByFlavor>,
+    seen: &'a RefCell<SeenByFlavor>,
     /// What a pod of each pod set asks for.
     requests: Vec<Amounts>,
 }
@@ -80,14 +80,14 @@ impl<'a> Placer<'a> {
         state: &'a State,
         (queue, workload): (QueueId, WorkloadId),
         slice: Option<WorkloadId>,
-        scored: &'a RefCell<ScoredByFlavor>,
+        seen: &'a RefCell<SeenByFlavor>,
     ) -> Option<Self> {
         if !state.needs_place(queue, workload) {
             return None;
         }
         let record = state.workloads.get(workload);
         let requests = record.spec.adjusted.iter().map(requests_of).collect();
-        Some(Self { state, queue, record, slice, scored, requests })
+        Some(Self { state, queue, record, slice, seen, requests })
     }
 
     fn workload(&self) -> &'a Workload {
@@ -261,9 +261,9 @@ impl<'a> Placer<'a> {
             let shares = gates.enabled(Gate::TASHandleOverlappingFlavors) && ground.tree.is_by_hostname();
             let mut own = Assumed::default();
             let assumed = if shares { &mut shared } else { &mut own };
-            let mut scored = self.scored.borrow_mut();
-            let scored = (self.record.key().uid(), scored.entry(flavor).or_default());
-            for (pod_set, place) in ground.place(&asks, terms, assumed, scored) {
+            let mut seen = self.seen.borrow_mut();
+            let seen = (self.record.key().uid(), seen.entry(flavor).or_default());
+            for (pod_set, place) in ground.place(&asks, terms, assumed, seen) {
                 match place {
                     Ok(place) => found.places.push((pod_set, Some(place))),
                     Err(reason) => {
@@ -352,7 +352,12 @@ impl<'b, 'a> AsksForPlace<'b, 'a> {
         let rooms = match &wanted[..] {
             [only] if placer.unhealthy().is_none() => placer.state.sites.ground(only.flavor).and_then(|ground| {
                 let gates = placer.state.config.gates;
-                ground.rooms(placer.ask(only, ground.tolerations), gates)
+                let mut seen = placer.seen.borrow_mut();
+                ground.rooms(
+                    placer.ask(only, ground.tolerations),
+                    gates,
+                    &mut seen.entry(only.flavor).or_default().tables,
+                )
             }),
             _ => None,
         };
@@ -383,11 +388,12 @@ impl Placing for AsksForPlace<'_, '_> {
 
 impl State {
     /// Places what has been assigned to a workload in a ClusterQueue, as a cycle does before it looks for targets.
-    pub fn place(&self, queue: QueueId, workload: WorkloadId, assignment: &mut Assignment) {
-        let scored = RefCell::default();
-        if let Some(placer) = Placer::new(self, (queue, workload), None, &scored) {
+    pub fn place(&mut self, queue: QueueId, workload: WorkloadId, assignment: &mut Assignment) {
+        let seen = RefCell::new(std::mem::take(&mut self.sites.seen));
+        if let Some(placer) = Placer::new(self, (queue, workload), None, &seen) {
             placer.place(assignment);
         }
+        self.sites.seen = seen.into_inner();
     }
 
     /// What an assignment takes of nodes beyond what the workload has there already (rules/08 §11.6).

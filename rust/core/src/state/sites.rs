@@ -8,19 +8,20 @@ use smallvec::SmallVec;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, WorkloadId};
 use crate::objects::resource_names::resource_value;
-use crate::objects::{Pod, PodSet, PodSetAssignment, TopologyAssignment, Workload};
+use crate::objects::{Node, Pod, PodSet, PodSetAssignment, ResourceFlavor, TopologyAssignment, Workload};
 use crate::pods::{pod_requests, values};
 use crate::state::State;
 use crate::status::stage::{has_quota_reservation, is_admitted};
 use crate::topology::capacity::{Amounts, PODS};
 use crate::topology::sites::{Site, Stand};
+use crate::topology::tables::Tables;
 use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname, id_of};
 
 impl State {
     /// Brings the trees up to date at the start of a cycle, and forgets whose preferences were looked at.
     pub(crate) fn settle_sites(&mut self) {
         self.refresh_sites();
-        self.sites.scored.clear();
+        self.sites.seen.values_mut().for_each(|seen| seen.scored.clear());
     }
 
     /// Builds the trees anew if nodes, flavors or topologies have changed.
@@ -33,14 +34,14 @@ impl State {
             for (id, flavor) in self.flavors.ids().filter_map(|id| Some((id, self.flavors[id].as_ref()?))) {
                 let Some(topology) = self.topologies.get(&flavor.topology_name) else { continue };
                 let levels = &topology.levels;
-                let any_condition = self.gate(Gate::SchedulerLibraryIntegration) && ends_with_hostname(levels);
-                let nodes = self.cluster.nodes().filter(|it| belongs(it, &flavor.node_labels, levels, any_condition));
+                let nodes = self.cluster.nodes().filter(|node| self.is_of(node, flavor, levels));
                 let offer = |node| Offer { node, taken: self.sites.taken.get(&Arc::as_ref(node).meta.name) };
                 let tree = Tree::new(levels, nodes.map(offer));
                 sites.insert(id, Site { flavor: Arc::clone(flavor), tree });
             }
         }
         self.sites.by_flavor = sites;
+        self.sites.seen.values_mut().for_each(|seen| seen.tables = Tables::default());
         let pools = self.pools_hosts();
         for id in self.sites.placed.clone() {
             if let Some(charge) = self.workloads.get(id).charge.clone() {
@@ -48,6 +49,12 @@ impl State {
             }
         }
         self.sites.try_again();
+    }
+
+    /// Does a flavor with these levels place pods on a node?
+    fn is_of(&self, node: &Node, flavor: &ResourceFlavor, levels: &[String]) -> bool {
+        let any_condition = self.gate(Gate::SchedulerLibraryIntegration) && ends_with_hostname(levels);
+        belongs(node, &flavor.node_labels, levels, any_condition)
     }
 
     /// Finds out anew what follows from nodes, pods and charges.
@@ -135,8 +142,8 @@ impl State {
             if taken.is_empty() {
                 self.sites.taken.remove(&used.0);
             }
+            self.take_outside(&used.0, &used.1, sign);
         }
-        self.sites.is_stale = true;
         let (node, had) = before?;
         let is_less = match now {
             Some((same, has)) if same == node => {
@@ -145,6 +152,22 @@ impl State {
             _ => true,
         };
         is_less.then_some(node)
+    }
+
+    /// What a pod outside Kueue takes of its node is no longer there for the flavors of the node.
+    fn take_outside(&mut self, node: &str, amounts: &Amounts, n_pods: i64) {
+        let Some(node) = self.cluster.node(node).filter(|_| !self.sites.is_stale) else { return };
+        let has = |(_, site): &(&FlavorId, &Site)| self.is_of(node, &site.flavor, &site.tree.keys);
+        let flavors: SmallVec<[FlavorId; 4]> = self.sites.by_flavor.iter().filter(has).map(|it| *it.0).collect();
+        for flavor in flavors {
+            let tree = &mut self.sites.by_flavor.get_mut(&flavor).expect("it has the node").tree;
+            let values: Vec<String> = tree.assigned_keys().iter().map(|key| node.meta.labels[key].clone()).collect();
+            let leaf = tree.find_leaf(&values).expect("the tree has all nodes of its flavor");
+            if !tree.capacity.take_outside(leaf, amounts, n_pods) {
+                // The tree has no column for a resource that no node has.
+                self.sites.is_stale = true;
+            }
+        }
     }
 }
 

@@ -23,6 +23,10 @@ pub struct Capacity {
     free: Vec<Vec<i64>>,
     /// What workloads use.
     used: Vec<Vec<i64>>,
+    n_leaves: usize,
+    /// The leaves that have changed last, and how many changes there were before.
+    changed: Vec<Row>,
+    n_forgotten: u64,
 }
 
 /// What one pod asks for: the columns of its resources, by name, and the amounts.
@@ -68,8 +72,8 @@ pub struct Remaining<'a> {
 impl Capacity {
     /// What leaves offer, in their order.
     pub fn new<'a>(offers: impl ExactSizeIterator<Item = &'a Amounts> + Clone) -> Self {
-        let mut capacity = Self::default();
         let n_leaves = offers.len();
+        let mut capacity = Self { n_leaves, ..Self::default() };
         for resource in offers.clone().flat_map(BTreeMap::keys) {
             let n_slots = capacity.slots.len();
             capacity.slots.entry(resource.clone()).or_insert(n_slots);
@@ -104,6 +108,42 @@ impl Capacity {
                 *used = used.wrapping_add(value.wrapping_mul(n_pods));
             }
         }
+        self.note_change(leaf);
+    }
+
+    /// What pods outside Kueue take of a leaf, or with fewer than none give back. Says whether it knows all of these
+    /// resources; if not, nothing is done.
+    #[must_use]
+    pub fn take_outside(&mut self, leaf: Row, amounts: &Amounts, n_pods: i64) -> bool {
+        if !amounts.keys().all(|resource| self.slots.contains_key(resource)) {
+            return false;
+        }
+        for (resource, value) in amounts {
+            let free = &mut self.free[self.slots[resource]][leaf];
+            *free = free.wrapping_sub(value.wrapping_mul(n_pods));
+        }
+        self.note_change(leaf);
+        true
+    }
+
+    fn note_change(&mut self, leaf: Row) {
+        if self.changed.len() >= self.n_leaves {
+            // Who has not seen these counts all leaves with less work.
+            self.n_forgotten += self.changed.len() as u64;
+            self.changed.clear();
+        }
+        self.changed.push(leaf);
+    }
+
+    /// How many changes of leaves there have been.
+    pub fn n_changes(&self) -> u64 {
+        self.n_forgotten + self.changed.len() as u64
+    }
+
+    /// The leaves that have changed since there were so many changes; `None`: they are forgotten.
+    pub fn changes_since(&self, n_seen: u64) -> Option<&[Row]> {
+        let at = n_seen.checked_sub(self.n_forgotten)?;
+        self.changed.get(usize::try_from(at).ok()?..)
     }
 
     /// What is left on a leaf.
@@ -126,10 +166,10 @@ impl Remaining<'_> {
         free.wrapping_sub(used).wrapping_sub(of(self.besides.0)).wrapping_add(of(self.besides.1))
     }
 
-    /// How many pods fit, and the resource that limits them; `besides` is there already.
-    pub fn fits<'a>(&self, demand: &Demand<'a>, besides: Option<&Demand<'_>>) -> (i64, Option<&'a str>) {
+    /// How many pods fit, and which of their resources limits them; `besides` is there already.
+    pub fn fits(&self, demand: &Demand<'_>, besides: Option<&Demand<'_>>) -> (i64, Option<usize>) {
         let mut least = (i64::MAX, None);
-        for part in &demand.parts {
+        for (at, part) in demand.parts.iter().enumerate() {
             let n_pods = if part.value == 0 {
                 NO_LIMIT
             } else {
@@ -138,7 +178,7 @@ impl Remaining<'_> {
             };
             // They stand by name, and the first of the smallest counts.
             if n_pods < least.0 {
-                least = (n_pods, Some(part.resource));
+                least = (n_pods, Some(at));
             }
         }
         if least.1.is_none() { (0, None) } else { least }

@@ -50,11 +50,6 @@ impl<'a> PodFacts<'a> {
         Ok(facts)
     }
 
-    /// May it run on every node without taints?
-    pub fn are_plain(&self) -> bool {
-        self.node_selector.is_empty() && self.required.is_none()
-    }
-
     /// Why a pod may not run on a node: the first reason.
     pub fn refusal(&self, node: &Node) -> Option<Refusal> {
         let refusal = self.mismatch(node);
@@ -136,7 +131,9 @@ impl Refusals {
 
     /// Counts so many more.
     pub fn add_some(&mut self, refusal: Refusal, n_leaves: usize) {
-        *self.0.entry(refusal).or_default() += n_leaves;
+        if n_leaves > 0 {
+            *self.0.entry(refusal).or_default() += n_leaves;
+        }
     }
 
     /// What a message says of it, empty if there is nothing to say.

@@ -10,11 +10,13 @@ mod counts;
 mod descend;
 mod failure;
 pub mod filter;
+mod matches;
 pub mod placement;
 pub mod request;
 pub(crate) mod rooms;
 mod search;
 pub mod sites;
+pub(crate) mod tables;
 pub mod tree;
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use crate::base::gates::{Gate, Gates};
 use crate::objects::{PodSet, Toleration, TopologyAssignment, TopologyDomain, TopologyRequest};
 use crate::topology::balanced;
 use crate::topology::capacity::{Amounts, PODS, Row};
-use crate::topology::counts::{Pods, count};
 use crate::topology::descend::Placed;
 use crate::topology::failure;
 use crate::topology::filter::PodFacts;
 use crate::topology::request::Wish;
 use crate::topology::search::{Algorithm, Search};
+use crate::topology::tables::{Besides, Kind, Table, Tables};
 use crate::topology::tree::{Tree, id_of};
 
 /// A pod set to place.
@@ -69,8 +69,14 @@ pub type Assumed = BTreeMap<String, Amounts>;
 /// What became of pod sets: where they go, or why nowhere.
 pub type Places = Vec<(usize, Result<TopologyAssignment, String>)>;
 
-/// The pod sets whose preferred terms have been looked at in this cycle.
-pub type Scored = FxHashSet<(String, String)>;
+/// What placements have seen of a flavor's nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The pod sets whose preferred terms have been looked at in this cycle.
+    pub scored: FxHashSet<(String, String)>,
+    /// What fits where.
+    pub tables: Tables,
+}
 
 impl<'a> Ground<'a> {
     /// Places pod sets group by group, until one does not fit. `uid`: of the workload.
@@ -79,14 +85,14 @@ impl<'a> Ground<'a> {
         asks: &[Ask<'a>],
         terms: Terms<'_>,
         assumed: &mut Assumed,
-        (uid, scored): (&str, &mut Scored),
+        (uid, seen): (&str, &mut Seen),
     ) -> Places {
         let mut places = Places::new();
         for group in groups(asks) {
             let failed = if terms.unhealthy.is_some() {
-                self.replace(&group, terms, assumed, &mut places, (uid, scored))
+                self.replace(&group, terms, assumed, &mut places, (uid, seen))
             } else {
-                self.place_group(&group, terms, assumed, &mut places, (uid, scored))
+                self.place_group(&group, terms, assumed, &mut places, (uid, seen))
             };
             if failed {
                 break;
@@ -102,15 +108,15 @@ impl<'a> Ground<'a> {
         terms: Terms<'_>,
         assumed: &mut Assumed,
         places: &mut Places,
-        scored: (&str, &mut Scored),
+        seen: (&str, &mut Seen),
     ) -> bool {
         let (leader, worker) = leader_and_worker(group);
         if terms.gates.enabled(Gate::ElasticJobsViaWorkloadSlicesWithTAS)
-            && let Some(failed) = self.scale(worker, leader, terms, assumed, places, (scored.0, &mut *scored.1))
+            && let Some(failed) = self.scale(worker, leader, terms, assumed, places, (seen.0, &mut *seen.1))
         {
             return failed;
         }
-        match self.find(worker, leader, i64::from(worker.count), terms, assumed, None, scored) {
+        match self.find(worker, leader, i64::from(worker.count), terms, assumed, None, seen) {
             Err(reason) => {
                 places.extend(group.iter().map(|ask| (ask.index, Err(reason.clone()))));
                 true
@@ -139,66 +145,65 @@ impl<'a> Ground<'a> {
         terms: Terms<'b>,
         assumed: &'b Assumed,
         within: Option<&Within<'_>>,
-        (uid, scored): (&str, &mut Scored),
+        (uid, seen): (&str, &mut Seen),
     ) -> Result<Placed, String> {
         let gates = terms.gates;
         let facts = worker.facts.as_ref().map_err(Clone::clone)?;
         let of_part = within.and_then(|within| within.request.as_ref());
         let request = of_part.or(worker.pod_set.topology_request.as_deref());
         let request = Wish::new(request, worker.is_implied, &self.tree.keys).in_tree(self.tree)?;
-        let (tree, one) = (self.tree, with_pod(worker.requests));
-        let of_leader = leader.map(|leader| with_pod(leader.requests));
-        let (assumed, given_back) = (self.by_leaf(assumed), self.by_leaf(terms.given_back));
+        let tree = self.tree;
         let respects = gates.enabled(Gate::TASRespectNodeAffinityPreferred);
         let remembers = gates.enabled(Gate::TASCacheNodeMatchResults) && tree.is_by_hostname() && !uid.is_empty();
-        let is_first = !remembers || scored.insert((uid.to_owned(), worker.pod_set.name.clone()));
-        let pods = Pods {
-            requests: &one,
-            leader: of_leader.as_ref(),
-            facts,
+        let is_first = !remembers || seen.scored.insert((uid.to_owned(), worker.pod_set.name.clone()));
+        let kind = Kind {
+            requests: with_pod(worker.requests),
+            leader: leader.map(|leader| with_pod(leader.requests)),
+            request,
+            matches: seen.tables.matches(tree, facts),
             // Kueue keeps which nodes match, and not what they score, from the first look in a cycle on.
             scores: respects && is_first,
             simulates_empty: terms.simulates_empty,
-            taken: &|leaf| {
-                let at = |amounts: &[Option<&'b Amounts>]| amounts.get(leaf).copied().flatten();
-                (at(&assumed), at(&given_back).filter(|_| !terms.simulates_empty))
-            },
-            within: within.map(|within| &*within.leaf),
         };
-        let (levels, refusals) = count(tree, &request, &pods);
-        let is_free = request.unconstrained && gates.enabled(Gate::TASProfileMixed);
-        let search = Search {
-            tree,
-            request: &request,
-            levels: &levels,
-            algorithm: if is_free { Algorithm::LeastFree } else { Algorithm::BestFit },
-            scores: respects,
-            n_pods,
-            n_leaders: i64::from(leader.is_some()),
-        };
-        if gates.enabled(Gate::TASBalancedPlacement)
-            && balanced::is_wanted(&request)
-            && let Some(placed) = search.balance()
-        {
-            return Ok(placed);
-        }
-        let chosen = search
-            .choose()
-            .map_err(|lack| failure::message(self.topology, tree, &request, &levels, &refusals, (&lack, n_pods)))?;
-        Ok(search.descend(chosen, false).unwrap_or_default())
+        let besides = self.besides(assumed, terms);
+        let within = within.map(|within| &*within.leaf);
+        seen.tables.look(tree, kind, (&besides, within), |table| {
+            let Table { kind: Kind { request, .. }, levels, .. } = table;
+            let is_free = request.unconstrained && gates.enabled(Gate::TASProfileMixed);
+            let search = Search {
+                tree,
+                request,
+                levels,
+                algorithm: if is_free { Algorithm::LeastFree } else { Algorithm::BestFit },
+                scores: respects,
+                n_pods,
+                n_leaders: i64::from(leader.is_some()),
+            };
+            if gates.enabled(Gate::TASBalancedPlacement)
+                && balanced::is_wanted(request)
+                && let Some(placed) = search.balance()
+            {
+                return Ok(placed);
+            }
+            let lacks =
+                |lack| failure::message(self.topology, tree, request, levels, &table.refusals(), (&lack, n_pods));
+            let chosen = search.choose().map_err(lacks)?;
+            Ok(search.descend(chosen, false).unwrap_or_default())
+        })
     }
 
-    fn by_leaf<'b>(&self, assumed: &'b Assumed) -> Vec<Option<&'b Amounts>> {
-        if assumed.is_empty() {
-            return Vec::new();
+    /// By leaf, what groups placed before take, and what workloads that count as gone give back.
+    fn besides<'b>(&self, assumed: &'b Assumed, terms: Terms<'b>) -> Besides<'b> {
+        let mut besides = Besides::new();
+        let row = |id: &str| self.tree.find_leaf_by_id(id);
+        for (leaf, amounts) in assumed.iter().filter_map(|(id, amounts)| Some((row(id)?, amounts))) {
+            besides.entry(leaf).or_default().0 = Some(amounts);
         }
-        let mut by_leaf = vec![None; self.tree.n_leaves()];
-        for (id, amounts) in assumed {
-            if let Some(leaf) = self.tree.find_leaf_by_id(id) {
-                by_leaf[leaf] = Some(amounts);
-            }
+        let given_back = terms.given_back.iter().filter(|_| !terms.simulates_empty);
+        for (leaf, amounts) in given_back.filter_map(|(id, amounts)| Some((row(id)?, amounts))) {
+            besides.entry(leaf).or_default().1 = Some(amounts);
         }
-        by_leaf
+        besides
     }
 
     fn assignment(&self, leaves: &[(Row, i64)]) -> TopologyAssignment {
@@ -236,7 +241,7 @@ impl<'a> Ground<'a> {
         terms: Terms<'_>,
         assumed: &mut Assumed,
         places: &mut Places,
-        (uid, scored): (&str, &mut Scored),
+        (uid, seen): (&str, &mut Seen),
     ) -> bool {
         for ask in group {
             let Some(current) = ask.current else { continue };
@@ -244,7 +249,7 @@ impl<'a> Ground<'a> {
                 places.push((ask.index, Ok(current.clone())));
                 continue;
             }
-            match self.replaced(ask, current, terms, assumed, (uid, &mut *scored)) {
+            match self.replaced(ask, current, terms, assumed, (uid, &mut *seen)) {
                 Ok((moved, whole)) => {
                     assume(assumed, &moved, ask.requests);
                     places.push((ask.index, Ok(whole)));
@@ -264,7 +269,7 @@ impl<'a> Ground<'a> {
         current: &TopologyAssignment,
         terms: Terms<'_>,
         assumed: &Assumed,
-        scored: (&str, &mut Scored),
+        seen: (&str, &mut Seen),
     ) -> Result<(TopologyAssignment, TopologyAssignment), String> {
         let host = terms.unhealthy.unwrap_or_default();
         let is_lost = |domain: &&TopologyDomain| domain.values.last().is_some_and(|value| value == host);
@@ -279,7 +284,7 @@ impl<'a> Ground<'a> {
             ));
         }
         let within = self.replacement_domain(ask, &rest, n_lost)?;
-        let placed = self.find(ask, None, n_lost, terms, assumed, within.as_ref(), scored)?;
+        let placed = self.find(ask, None, n_lost, terms, assumed, within.as_ref(), seen)?;
         if placed.workers.is_empty() {
             return Err(format!("cannot find replacement assignment for unhealthy node: {host}"));
         }
@@ -364,7 +369,7 @@ impl<'a> Ground<'a> {
         terms: Terms<'_>,
         assumed: &mut Assumed,
         places: &mut Places,
-        scored: (&str, &mut Scored),
+        seen: (&str, &mut Seen),
     ) -> Option<bool> {
         let previous = worker.previous?;
         let of_leader = leader.and_then(|leader| leader.previous);
@@ -394,7 +399,7 @@ impl<'a> Ground<'a> {
             assume(assumed, place, leader.requests);
         }
         let to_place = leader.filter(|_| of_leader.is_none());
-        let placed = match self.find(worker, to_place, n_pods - n_before, terms, assumed, None, scored) {
+        let placed = match self.find(worker, to_place, n_pods - n_before, terms, assumed, None, seen) {
             Ok(placed) => placed,
             Err(reason) => {
                 places.push((worker.index, Err(reason)));

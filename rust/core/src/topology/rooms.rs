@@ -9,20 +9,15 @@ use smallvec::SmallVec;
 use crate::base::gates::{Gate, Gates};
 use crate::topology::balanced;
 use crate::topology::capacity::{Amounts, Row};
-use crate::topology::counts::{Counts, Levels, Pods, count, roll_up};
-use crate::topology::filter::PodFacts;
 use crate::topology::placement::{Ask, Ground, with_pod};
-use crate::topology::request::{Request, Wish};
+use crate::topology::request::Wish;
+use crate::topology::tables::{Kind, Table, Tables};
 use crate::topology::tree::Tree;
 
 /// What fits into the domains of a flavor, of one pod set without a leader.
 pub struct Rooms<'a> {
     tree: &'a Tree,
-    facts: PodFacts<'a>,
-    request: Request,
-    /// What a pod asks for, itself included.
-    one: Amounts,
-    levels: Levels,
+    table: Table,
     /// By leaf, what workloads that have gone gave back.
     given_back: FxHashMap<Row, Amounts>,
     /// How many slices there are to place.
@@ -35,7 +30,7 @@ pub struct Rooms<'a> {
 
 impl<'a> Ground<'a> {
     /// What fits in for a pod set; `None`: more has to be known to say whether it has a place.
-    pub fn rooms(&self, ask: Ask<'a>, gates: Gates) -> Option<Rooms<'a>> {
+    pub fn rooms(&self, ask: Ask<'a>, gates: Gates, tables: &mut Tables) -> Option<Rooms<'a>> {
         let facts = ask.facts.ok()?;
         let wish = Wish::new(ask.pod_set.topology_request.as_deref(), ask.is_implied, &self.tree.keys);
         let request = wish.in_tree(self.tree).ok()?;
@@ -43,23 +38,22 @@ impl<'a> Ground<'a> {
         if may_balance || ask.previous.is_some() {
             return None;
         }
-        let one = with_pod(ask.requests);
-        let nothing = |_| (None, None);
-        let pods = Pods {
-            requests: &one,
+        let need = i64::from(ask.count) / request.slice_size;
+        let kind = Kind {
+            requests: with_pod(ask.requests),
             leader: None,
-            facts: &facts,
+            request,
+            matches: tables.matches(self.tree, &facts),
             scores: false,
             simulates_empty: false,
-            taken: &nothing,
-            within: None,
         };
-        let (levels, _) = count(self.tree, &request, &pods);
-        let need = i64::from(ask.count) / request.slice_size;
+        let table = tables.of(self.tree, kind).clone();
         let given_back = FxHashMap::default();
-        let mut rooms = Rooms { tree: self.tree, facts, request, one, levels, given_back, need, n_enough: 0, total: 0 };
-        rooms.n_enough = rooms.levels[rooms.request.level].iter().filter(|it| it.slices >= need).count();
-        rooms.total = rooms.levels[rooms.widest()].iter().map(|it| it.slices).sum();
+        let mut rooms = Rooms { tree: self.tree, table, given_back, need, n_enough: 0, total: 0 };
+        let of_level = |level: usize| rooms.table.levels[level].iter().map(|it| it.slices);
+        let n_enough = of_level(rooms.table.kind.request.level).filter(|&slices| slices >= need).count();
+        let total = of_level(rooms.widest()).sum();
+        (rooms.n_enough, rooms.total) = (n_enough, total);
         Some(rooms)
     }
 }
@@ -67,61 +61,38 @@ impl<'a> Ground<'a> {
 impl Rooms<'_> {
     /// The level at which several domains may be used: where it is looked last.
     fn widest(&self) -> usize {
-        if self.request.unconstrained { self.request.level } else { 0 }
+        let request = &self.table.kind.request;
+        if request.unconstrained { request.level } else { 0 }
     }
 
     /// Is there a place for all pods now (rules/08 §6)?
     pub fn have_place(&self) -> bool {
-        let is_enough = if self.request.required { self.n_enough > 0 } else { self.total >= self.need };
-        is_enough && !self.levels[self.request.level].is_empty()
+        let request = &self.table.kind.request;
+        let is_enough = if request.required { self.n_enough > 0 } else { self.total >= self.need };
+        is_enough && !self.table.levels[request.level].is_empty()
     }
 
     /// Pods have gone from a leaf, or with fewer than none have come back.
     pub fn give_back(&mut self, leaf_id: &str, per_pod: &Amounts, n_pods: i64) {
         let Some(leaf) = self.tree.find_leaf_by_id(leaf_id) else { return };
-        let given = self.given_back.entry(leaf).or_default();
-        for resource in self.one.keys() {
+        let (of_request, widest) = (self.table.kind.request.level, self.widest());
+        let Self { tree, table, given_back, need, n_enough, total } = self;
+        let given = given_back.entry(leaf).or_default();
+        for resource in table.kind.requests.keys() {
             if let Some(value) = per_pod.get(resource) {
                 let sum = given.entry(resource.clone()).or_default();
                 *sum = sum.wrapping_add(value.wrapping_mul(n_pods));
             }
         }
-        if self.tree.is_by_hostname() && self.facts.refusal(self.tree.node(leaf)).is_some() {
-            return;
-        }
-        let demand = self.tree.capacity.demand(&self.one);
-        let n_pods = self.tree.capacity.remaining(leaf, true, (None, Some(given))).fits(&demand, None).0;
-        let mut counts = Counts { pods: n_pods, pods_with_leader: n_pods, ..Counts::default() };
-        if self.request.slice_level == self.tree.lowest() {
-            counts.slices = n_pods / self.request.slice_size;
-            counts.slices_with_leader = counts.slices;
-        }
-        self.put(leaf, counts);
-    }
-
-    /// A leaf has changed, and with it what stands above it.
-    fn put(&mut self, leaf: Row, counts: Counts) {
-        let (mut level, mut row, mut counts) = (self.tree.lowest(), leaf, counts);
-        loop {
-            let before = std::mem::replace(&mut self.levels[level][row], counts);
-            if before == counts {
-                return;
+        table.recount(tree, std::iter::once((leaf, (None, Some(&*given)))), |level, before, now| {
+            if level == of_request {
+                *n_enough += usize::from(now.slices >= *need);
+                *n_enough -= usize::from(before.slices >= *need);
             }
-            if level == self.request.level {
-                self.n_enough += usize::from(counts.slices >= self.need);
-                self.n_enough -= usize::from(before.slices >= self.need);
+            if level == widest {
+                *total += now.slices - before.slices;
             }
-            if level == self.widest() {
-                self.total += counts.slices - before.slices;
-            }
-            if level == 0 {
-                return;
-            }
-            row = self.tree.ancestor(level, row, level - 1);
-            level -= 1;
-            let children = &self.levels[level + 1][self.tree.children(level, row)];
-            counts = roll_up(&self.request, level, children, self.request.inner_sizes[level + 1], false);
-        }
+        });
     }
 }
 

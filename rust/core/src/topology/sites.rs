@@ -9,7 +9,7 @@ use crate::base::ids::{FlavorId, WorkloadId};
 use crate::objects::ResourceFlavor;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::topology::capacity::{Amounts, PODS};
-use crate::topology::placement::{Ground, Scored};
+use crate::topology::placement::{Ground, Seen};
 use crate::topology::tree::Tree;
 
 /// Where the pods of a pod set stand, and what each of them takes.
@@ -68,8 +68,8 @@ pub struct Sites {
     pub placed: BTreeSet<WorkloadId>,
     /// By node, what pods take of it that Kueue has not placed.
     pub taken: BTreeMap<String, Amounts>,
-    /// The preferences that were looked at in this cycle.
-    pub scored: BTreeMap<FlavorId, Scored>,
+    /// What placements have seen of these nodes.
+    pub seen: BTreeMap<FlavorId, Seen>,
     /// What a cycle has tried, to be undone.
     log: Vec<Tried>,
 }

@@ -11,7 +11,7 @@ use crate::objects::{
 use crate::testing::Dice;
 use crate::topology::capacity::Amounts;
 use crate::topology::filter::PodFacts;
-use crate::topology::placement::{Ask, Assumed, Ground, Places, Scored, Terms};
+use crate::topology::placement::{Ask, Assumed, Ground, Places, Seen, Terms};
 use crate::topology::tree::{HOSTNAME, Offer, Tree};
 
 const RACK: &str = "rack";
@@ -81,7 +81,7 @@ fn place(tree: &Tree, pod_sets: &[PodSet], gates: Gates) -> Places {
     let ask = |(index, pod_set)| ask(index, pod_set, &cpu, None);
     let asks: Vec<Ask<'_>> = pod_sets.iter().enumerate().map(ask).collect();
     let terms = Terms { gates, simulates_empty: false, unhealthy: None, stays: false, given_back: &Assumed::default() };
-    ground(tree).place(&asks, terms, &mut Assumed::default(), ("", &mut Scored::default()))
+    ground(tree).place(&asks, terms, &mut Assumed::default(), ("", &mut Seen::default()))
 }
 
 fn ground(tree: &Tree) -> Ground<'_> {
@@ -302,7 +302,7 @@ fn a_replacement_moves_only_what_stood_on_the_lost_host() {
             stays: false,
             given_back: &Assumed::default(),
         };
-        shown(&ground(&hosts).place(&asks, terms, &mut Assumed::default(), ("", &mut Scored::default())), 0)
+        shown(&ground(&hosts).place(&asks, terms, &mut Assumed::default(), ("", &mut Seen::default())), 0)
     };
     // What h00 holds is charged elsewhere in this test, so that there is room for two more on it.
     assert_eq!(replaced(required(RACK), "gone"), "h00:4");

@@ -21,8 +21,6 @@ pub struct Tree {
     levels: Vec<Level>,
     /// Of each leaf, the first of its nodes by name.
     nodes: Vec<Arc<Node>>,
-    /// Which of these take every pod that asks for nothing special.
-    are_plain: Vec<bool>,
     by_id: FxHashMap<String, Row>,
     /// What the leaves have, and what is taken.
     pub capacity: Capacity,
@@ -98,8 +96,7 @@ impl Tree {
         }
         let capacity = Capacity::new(leaves.values().map(|(_, offered)| offered));
         let nodes: Vec<Arc<Node>> = leaves.into_values().map(|(node, _)| node).collect();
-        let are_plain = nodes.iter().map(|node| node.taints.is_empty() && !node.unschedulable).collect();
-        let mut tree = Self { keys: keys.to_vec(), levels, nodes, are_plain, by_id: FxHashMap::default(), capacity };
+        let mut tree = Self { keys: keys.to_vec(), levels, nodes, by_id: FxHashMap::default(), capacity };
         tree.by_id = (0..tree.n_leaves()).map(|leaf| (tree.leaf_id(leaf), leaf)).collect();
         tree
     }
@@ -193,11 +190,6 @@ impl Tree {
     /// The node of a leaf whose labels and taints count.
     pub fn node(&self, leaf: Row) -> &Node {
         &self.nodes[leaf]
-    }
-
-    /// Has the node of a leaf nothing that could keep pods away?
-    pub fn is_plain(&self, leaf: Row) -> bool {
-        self.are_plain[leaf]
     }
 }
 
