@@ -29,9 +29,10 @@ SHAPES = {
     "higher priority hold the rest. `flat` is one cohort with ten borrowers, `three-levels` a tree with eighty",
     "Preempt/flavors": "one flavor assignment that looks for victims in each of eight flavors, and the victims for it. "
     "Ten ClusterQueues without quota have borrowed all of the preemptor's in all flavors",
-    "Place": "one placement of 64 pods on free nodes, 25 to a rack and 10 racks to a block. With `leader` one pod more "
-    "leads them; `slices` are of 16 pods in a rack, `three-layers` of 32 in a block, 8 in a rack and 2 on a host; "
-    "`balanced` is `preferred` with TASBalancedPlacement",
+    "Place": "one placement of 64 pods on nodes that others have begun to fill, 25 to a rack and 10 racks to a block. "
+    "With `leader` one pod more leads them; `slices` are of 16 pods in a rack, `three-layers` of 32 in a block, 8 in a "
+    "rack and 2 on a host; `balanced` is `preferred` with TASBalancedPlacement; `first` is `required` on nodes that "
+    "such pods have not asked before",
     "Nodes": "a Node is applied that is as it was, among 10,000",
     "WhatIf": "the smallest question that needs a view of 1,000 ClusterQueues: what would become of a workload",
     "Fork": "a copy of the engine with 1,000 ClusterQueues, to try something out",

@@ -282,6 +282,50 @@ fn placements_of_random_worlds_keep_what_was_asked() {
     assert!(n_placed > 1_000 && n_failed > 500, "{n_placed} {n_failed}");
 }
 
+/// Racks that fill up and empty, and pods of some kinds in turn: whoever has seen the nodes before places as one who has not.
+#[test]
+fn what_is_kept_between_placements_changes_none_of_them() {
+    let (mut n_placed, mut n_failed) = (0, 0);
+    for seed in 0..200 {
+        let mut dice = Dice(seed);
+        let mut tree = racks(&[&[2, 3, 1], &[4, 0], &[2, 2, 2, 2]]);
+        let mut seen = Seen::default();
+        let cpu = Amounts::from([("cpu".to_owned(), 1000)]);
+        for turn in 0..60 {
+            let leaf = dice.below(tree.n_leaves());
+            let n_pods = i64::try_from(dice.below(4)).unwrap() - 1;
+            if dice.once_in(3) {
+                assert!(tree.capacity.take_outside(leaf, &cpu, n_pods));
+            } else {
+                tree.capacity.take(leaf, &cpu, n_pods);
+            }
+            if dice.once_in(2) {
+                continue;
+            }
+            let level = dice.one_of(&[RACK, HOSTNAME]);
+            let asked = in_group(if dice.once_in(2) { required(level) } else { preferred(level) });
+            let mut sets = vec![pod_set("worker", 4, slices(asked.clone(), HOSTNAME, 1 + i32::from(dice.once_in(3))))];
+            sets.extend(dice.once_in(3).then(|| pod_set("leader", 1, asked)));
+            let asks: Vec<Ask<'_>> = sets.iter().enumerate().map(|(at, it)| ask(at, it, &cpu, None)).collect();
+            let gone = Assumed::from([("h00".to_owned(), Amounts::from([("cpu".to_owned(), 1000)]))]);
+            let nobody = Assumed::default();
+            let terms = Terms {
+                gates: Gates::default().with(Gate::TASBalancedPlacement, dice.once_in(4)),
+                simulates_empty: dice.once_in(4),
+                unhealthy: None,
+                stays: false,
+                given_back: if dice.once_in(3) { &gone } else { &nobody },
+            };
+            let place = |seen| ground(&tree).place(&asks, terms, &mut Assumed::default(), ("", seen));
+            let (places, anew) = (place(&mut seen), place(&mut Seen::default()));
+            assert_eq!(places, anew, "world {seed}, turn {turn}");
+            let is_placed = places.iter().all(|place| place.1.is_ok());
+            (n_placed, n_failed) = (n_placed + i32::from(is_placed), n_failed + i32::from(!is_placed));
+        }
+    }
+    assert!(n_placed > 1_000 && n_failed > 500, "{n_placed} {n_failed}");
+}
+
 #[test]
 fn a_replacement_moves_only_what_stood_on_the_lost_host() {
     let hosts = racks(&[&[2, 2, 2], &[4]]);

@@ -7,7 +7,7 @@ use crate::objects::{
     AdmissionCheck, CheckState, ConditionStatus, Node, NodeReady, Object, Pod, Preemption, PreemptionPolicy, Workload,
 };
 use crate::testing::hosts::{hosts, node, place, pods, world};
-use crate::testing::{World, at, cluster_queue, meta, namespaced, resource_group, rules, workload};
+use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, resource_group, rules, workload};
 
 fn preempts(world: &mut World) {
     world.change_cluster_queue(|queue| {
@@ -106,9 +106,13 @@ fn pods_that_kueue_has_not_placed_take_room_until_they_end() {
     assert_eq!(place(&world, "x"), "b:4");
     world.submit(pods("y", 4));
     assert_eq!(world.cycle().admissions.len(), 0);
-    world.apply([Object::Pod(Box::new(Pod { phase: "Succeeded".to_owned(), ..pod }))]);
+    world.apply([Object::Pod(Box::new(Pod { phase: "Succeeded".to_owned(), ..pod.clone() }))]);
+    assert!(!world.engine.state.sites.is_stale, "only its node changes");
     world.cycle();
     assert_eq!(place(&world, "y"), "a:4", "those who found no room are tried again");
+    pod.spec.containers[0].resources.requests.insert("example.com/licence".to_owned(), quantity("1"));
+    world.apply([Object::Pod(Box::new(pod))]);
+    assert!(world.engine.state.sites.is_stale, "no node has what it asks for");
 }
 
 #[test]
