@@ -1,8 +1,9 @@
 //! Topology-aware placement: which nodes, racks and blocks the pods of a workload get (rules/08).
 //!
 //! [`tree`] has the domains of a flavor's nodes, [`capacity`] what they have free. [`placement`] places the pod sets of a
-//! workload: it counts what fits ([`counts`]), chooses domains ([`search`], [`balanced`]) and goes down to the leaves
-//! ([`descend`]). Whoever asks only whether there is a place, while workloads go, keeps [`rooms`].
+//! workload: it asks which leaves suit (`matches`) and what fits (`tables`, which keep it while leaves change), chooses
+//! domains ([`search`], [`balanced`]) and goes down to the leaves ([`descend`]). Whoever asks only whether there is a place,
+//! while workloads go, keeps [`rooms`].
 
 mod balanced;
 pub mod capacity;
