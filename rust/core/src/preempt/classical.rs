@@ -4,7 +4,8 @@ use smallvec::SmallVec;
 
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
 use super::hope::{is_hopeless, patience};
-use super::{Demand, Preemptor, Removed, World, borrow_within_cohort, minimise, restore, targets_of};
+use super::removals::{Removals, Removed};
+use super::{Demand, Preemptor, World, borrow_within_cohort, minimise, restore};
 use crate::base::amount::Amount;
 use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
@@ -61,12 +62,12 @@ pub(super) fn find_targets(
     }
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
-        let mut removed = Vec::new();
+        let mut removed = Removals::new(world.placing);
         let fits = search.attempt(tree, allow_borrowing, &mut removed);
         if fits {
-            minimise(world, tree, preemptor, demand, allow_borrowing, &mut removed);
+            minimise(tree, preemptor, demand, allow_borrowing, &mut removed);
         }
-        let targets = targets_of(&removed);
+        let targets = removed.targets();
         restore(world, tree, mark, &targets);
         if fits {
             debug_assert!(!search.is_hopeless(tree), "some candidates were enough, so all are");
@@ -215,7 +216,7 @@ impl<'a> Search<'a> {
     }
 
     /// Removes candidates until the preemptor fits, if it ever does (rules/04 §4.4).
-    fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, removed: &mut Vec<Removed<'a>>) -> bool {
+    fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, removed: &mut Removals<'a>) -> bool {
         let mut streams = self.streams(allow_borrowing);
         let mut shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
         let patience = patience(1 + self.others.len());
@@ -239,7 +240,7 @@ impl<'a> Search<'a> {
                         continue;
                     }
                     shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
-                    if shortage.is_none() && self.world.has_place(removed) {
+                    if shortage.is_none() && removed.leave_place() {
                         return true;
                     }
                 }

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use super::candidates::{Wanted, allowed};
 use super::hope::{is_hopeless, patience};
 use super::order::{Order, Victim, Victims};
-use super::{Demand, Preemptor, Removed, World, minimise, restore, targets_of, within_nominal_gate};
+use super::removals::Removals;
+use super::{Demand, Preemptor, World, minimise, restore, within_nominal_gate};
 use crate::objects::PreemptionPolicy;
 use crate::objects::config::PreemptionStrategy;
 use crate::quota::forest::NodeId;
@@ -32,7 +33,8 @@ pub(super) fn find_targets(
     put_in(tree, preemptor, demand);
     let own_path = world.forest.path(preemptor.node).collect();
     let patience = patience(queues.len());
-    let mut search = Search { world, preemptor, demand, wanted, own_path, patience, removed: Vec::new() };
+    let removed = Removals::new(world.placing);
+    let mut search = Search { world, preemptor, demand, wanted, own_path, patience, removed };
     let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
     let mut outcome = search.first_pass(tree, queues, strategies[0], &mut retry);
@@ -44,9 +46,9 @@ pub(super) fn find_targets(
     let mut removed = search.removed;
     take_out(tree, preemptor, demand);
     if fits {
-        minimise(world, tree, preemptor, demand, true, &mut removed);
+        minimise(tree, preemptor, demand, true, &mut removed);
     }
-    let targets = targets_of(&removed);
+    let targets = removed.targets();
     restore(world, tree, mark, &targets);
     if fits { targets } else { Vec::new() }
 }
@@ -120,7 +122,7 @@ struct Search<'a> {
     own_path: Vec<NodeId>,
     /// After this many victims the search asks whether more could be enough.
     patience: usize,
-    removed: Vec<Removed<'a>>,
+    removed: Removals<'a>,
 }
 
 /// The victims so far are enough, or none will be.
@@ -151,7 +153,7 @@ impl<'a> Search<'a> {
     fn preempt(&mut self, tree: &mut Tree, victim: &Victim<'a>, reason: &'static str) -> Outcome {
         let removed = victim.take_out(self.world, tree, reason);
         self.removed.push(removed);
-        if self.fits(tree) && self.world.has_place(&self.removed) {
+        if self.fits(tree) && self.removed.leave_place() {
             FITS
         } else if self.removed.len() == self.patience && self.is_hopeless(tree) {
             HOPELESS

@@ -8,10 +8,12 @@ mod classical;
 mod fair;
 mod hope;
 mod order;
+mod removals;
 
 use std::collections::BTreeSet;
 
 use candidates::Wanted;
+use removals::{Removals, Removed};
 use rustc_hash::FxHashMap;
 
 use crate::assign::{Assignment, Mode, Oracle, Possibility};
@@ -26,7 +28,7 @@ use crate::quota::share::Share;
 use crate::quota::tree::{Column, Mark, Row, Tree};
 use crate::state::records::{LocalQueueRecord, Owner, QueueRecord};
 use crate::workloads::Workloads;
-use crate::workloads::charge::{CandidateKey, Target};
+use crate::workloads::charge::Target;
 
 /// What a search reads; the quota tree itself is apart, because the search tries things out on it.
 #[derive(Clone, Copy)]
@@ -51,15 +53,14 @@ pub struct World<'a> {
 
 /// Whether the preemptor has a place on nodes once others are gone (rules/08 §11.6).
 pub trait Placing {
-    /// Is there a place for all of its pods without these?
-    fn has_place_without(&self, gone: &[Target]) -> bool;
+    /// A workload counts as gone, or does so no more.
+    fn note(&self, target: &Target, is_gone: bool);
+
+    /// Is there a place for all of its pods now? `gone` lists who counts as gone.
+    fn has_place(&self, gone: &dyn Fn() -> Vec<Target>) -> bool;
 }
 
 impl World<'_> {
-    fn has_place(&self, removed: &[Removed<'_>]) -> bool {
-        self.placing.is_none_or(|placing| placing.has_place_without(&targets_of(removed)))
-    }
-
     fn queue_at(&self, node: NodeId) -> Option<QueueId> {
         match self.owners[node] {
             Some(Owner::Queue(queue)) => Some(queue),
@@ -177,26 +178,6 @@ impl Shortage {
     }
 }
 
-/// A target, and what was taken out of the tree for it.
-#[derive(Clone, Copy, Debug)]
-struct Removed<'a> {
-    target: Target,
-    row: Row,
-    usage: &'a [(FlavorResourceId, Amount)],
-}
-
-impl<'a> Removed<'a> {
-    /// Takes a candidate out of the tree.
-    fn take_out(tree: &mut Tree, key: &'a CandidateKey, queue: QueueId, row: Row, reason: &'static str) -> Self {
-        tree.remove_all(row, &key.uses);
-        Self { target: Target { workload: key.id, queue, reason }, row, usage: &key.uses }
-    }
-}
-
-fn targets_of(removed: &[Removed<'_>]) -> Vec<Target> {
-    removed.iter().map(|removed| removed.target).collect()
-}
-
 /// The workloads to preempt, in the order in which Kueue gives them; none if no set of candidates makes enough room.
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
     if !may_preempt(world, preemptor) {
@@ -291,12 +272,11 @@ fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, 
 /// Drops the targets that are not needed, last added first; a dropped one leaves its place to the last of the list
 /// (rules/04 §4.5). The tree has all targets removed before and those that stay after.
 fn minimise(
-    world: &World<'_>,
     tree: &mut Tree,
     preemptor: &Preemptor,
     demand: &Demand,
     allow_borrowing: bool,
-    removed: &mut Vec<Removed<'_>>,
+    removed: &mut Removals<'_>,
 ) {
     // Where so much is needed, more is needed, too: what others leave only becomes less.
     let mut needed: FxHashMap<Row, &[(FlavorResourceId, Amount)]> = FxHashMap::default();
@@ -312,12 +292,9 @@ fn minimise(
             needed.insert(row, usage);
             continue;
         }
-        let n_before = removed.len();
         removed.swap_remove(i);
-        if !world.has_place(removed) {
-            // Back to where it was; the one that took its place goes to the end again.
-            removed.push(last);
-            removed.swap(i, n_before - 1);
+        if !removed.leave_place() {
+            removed.undo_swap_remove(i, last);
             tree.remove_all(row, usage);
         }
     }

@@ -8,7 +8,8 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::candidates::Allowed;
-use super::{Preemptor, Removed, World};
+use super::removals::Removed;
+use super::{Preemptor, World};
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
 use crate::quota::tree::Tree;

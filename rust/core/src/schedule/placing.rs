@@ -22,7 +22,7 @@ use crate::status::stage::has_quota_reservation;
 use crate::topology::capacity::Amounts;
 use crate::topology::filter::PodFacts;
 use crate::topology::placement::{Ask, Assumed, Seen, Terms};
-use crate::topology::rooms::{Rooms, difference};
+use crate::topology::rooms::Rooms;
 use crate::topology::sites::Stand;
 use crate::workloads::Record;
 use crate::workloads::charge::Target;
@@ -343,8 +343,8 @@ impl<'a> Placer<'a> {
 pub(crate) struct AsksForPlace<'b, 'a> {
     placer: &'b Placer<'a>,
     wanted: Vec<Wanted>,
-    /// Of a single pod set that stands nowhere yet, what fits where, and who is gone in it.
-    rooms: RefCell<Option<(Rooms<'b>, Vec<Target>)>>,
+    /// Of a single pod set that stands nowhere yet, what fits where without who is gone.
+    rooms: RefCell<Option<Rooms<'b>>>,
 }
 
 impl<'b, 'a> AsksForPlace<'b, 'a> {
@@ -353,15 +353,12 @@ impl<'b, 'a> AsksForPlace<'b, 'a> {
             [only] if placer.unhealthy().is_none() => placer.state.sites.ground(only.flavor).and_then(|ground| {
                 let gates = placer.state.config.gates;
                 let mut seen = placer.seen.borrow_mut();
-                ground.rooms(
-                    placer.ask(only, ground.tolerations),
-                    gates,
-                    &mut seen.entry(only.flavor).or_default().tables,
-                )
+                let tables = &mut seen.entry(only.flavor).or_default().tables;
+                ground.rooms(placer.ask(only, ground.tolerations), gates, tables)
             }),
             _ => None,
         };
-        Self { placer, wanted, rooms: RefCell::new(rooms.map(|rooms| (rooms, Vec::new()))) }
+        Self { placer, wanted, rooms: RefCell::new(rooms) }
     }
 
     fn finds_place_without(&self, gone: &[Target]) -> bool {
@@ -370,18 +367,17 @@ impl<'b, 'a> AsksForPlace<'b, 'a> {
 }
 
 impl Placing for AsksForPlace<'_, '_> {
-    fn has_place_without(&self, gone: &[Target]) -> bool {
-        let Some((rooms, known)) = &mut *self.rooms.borrow_mut() else { return self.finds_place_without(gone) };
-        let [back, away] = difference(known, gone);
-        for (target, sign) in back.iter().map(|it| (it, -1)).chain(away.iter().map(|it| (it, 1))) {
-            for (stand, id, n) in self.placer.domains_of(self.wanted[0].flavor, target) {
-                rooms.give_back(id, &stand.per_pod, n * sign);
-            }
+    fn note(&self, target: &Target, is_gone: bool) {
+        let Some(rooms) = &mut *self.rooms.borrow_mut() else { return };
+        for (stand, id, n) in self.placer.domains_of(self.wanted[0].flavor, target) {
+            rooms.give_back(id, &stand.per_pod, if is_gone { n } else { -n });
         }
-        known.clear();
-        known.extend_from_slice(gone);
+    }
+
+    fn has_place(&self, gone: &dyn Fn() -> Vec<Target>) -> bool {
+        let Some(rooms) = &*self.rooms.borrow() else { return self.finds_place_without(&gone()) };
         let has_place = rooms.have_place();
-        debug_assert_eq!(has_place, self.finds_place_without(gone), "the quick answer is that of a placement");
+        debug_assert_eq!(has_place, self.finds_place_without(&gone()), "the quick answer is that of a placement");
         has_place
     }
 }

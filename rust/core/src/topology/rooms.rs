@@ -4,7 +4,6 @@
 //! counted anew, and what stands above them. Where the pods would go is not asked.
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::base::gates::{Gate, Gates};
 use crate::topology::balanced;
@@ -93,35 +92,5 @@ impl Rooms<'_> {
                 *total += now.slices - before.slices;
             }
         });
-    }
-}
-
-/// Elements that one list has and another has not, each way: what leaves and what enters.
-pub(crate) fn difference<T: Copy + PartialEq>(old: &[T], new: &[T]) -> [SmallVec<[T; 4]>; 2] {
-    let n_both = old.len().min(new.len());
-    let (mut leaves, mut enters): (SmallVec<[T; 4]>, SmallVec<[T; 4]>) =
-        (old[n_both..].iter().copied().collect(), new[n_both..].iter().copied().collect());
-    for (&one, &other) in old.iter().zip(new).filter(|(one, other)| one != other) {
-        leaves.push(one);
-        enters.push(other);
-    }
-    // Some have only moved.
-    let stays: SmallVec<[T; 4]> = leaves.iter().copied().filter(|it| enters.contains(it)).collect();
-    leaves.retain(|it| !stays.contains(it));
-    enters.retain(|it| !stays.contains(it));
-    [leaves, enters]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_moved_neither_leaves_nor_enters() {
-        let of = |old: &[i32], new: &[i32]| difference(old, new).map(|it| it.to_vec());
-        assert_eq!(of(&[1, 2], &[1, 2, 3]), [vec![], vec![3]]);
-        assert_eq!(of(&[1, 2, 3, 4], &[1, 4, 3]), [vec![2], vec![]]);
-        assert_eq!(of(&[1, 4, 3], &[1, 2, 3, 4]), [vec![], vec![2]]);
-        assert_eq!(of(&[1, 2, 3], &[]), [vec![1, 2, 3], vec![]]);
     }
 }
