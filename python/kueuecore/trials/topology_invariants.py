@@ -139,10 +139,15 @@ class Places:
                     assert kept >= count, f"{now.key} has moved {count - kept} pods of {name} off {values[-1]}"
 
     def _counts(self, seen: EngineView, state: WorkloadState) -> bool:
-        """Without its ClusterQueue or a flavor, a workload counts no more."""
+        """Without its ClusterQueue, a flavor or the Topology of one, a workload counts no more."""
         flavors = {flavor for each in state.flavors.values() for flavor in each.values()}
-        are_there = all(("ResourceFlavor", flavor) in self._objects for flavor in flavors)
+        are_there = all(self._has_levels(flavor) for flavor in flavors)
         return are_there and state.status["admission"]["clusterQueue"] in seen.orders
+
+    def _has_levels(self, flavor: str) -> bool:
+        found = self._objects.get(("ResourceFlavor", flavor))
+        topology = None if found is None else object_at(found, "spec").get("topologyName")
+        return found is not None and (topology is None or ("Topology", topology) in self._objects)
 
     def _check_room(self, seen: EngineView, new: set[str]) -> None:
         """Whoever got a place in this cycle stands where there is room for all."""

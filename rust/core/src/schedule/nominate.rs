@@ -8,6 +8,7 @@ use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
+use crate::objects::Workload;
 use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
@@ -169,12 +170,15 @@ impl State {
         found
     }
 
-    /// The plan by which a workload gets its flavors in a ClusterQueue; `None`: it may use some only, replaces
-    /// a slice, asks for less than its pod sets say, or what they are is looked at each time.
+    /// The plan by which a workload gets its flavors in a ClusterQueue; `None`: it has quota already, may use some only,
+    /// replaces a slice, asks for less than its pod sets say, or what they are is looked at each time.
     pub fn plan(&mut self, queue: QueueId, workload: WorkloadId) -> Option<Arc<Plan>> {
-        let annotations = &self.workloads.get(workload).workload.meta.details.annotations;
+        let Workload { meta, status, .. } = &self.workloads.get(workload).workload;
+        let annotations = &meta.details.annotations;
         let says = |gate, annotation| self.gate(gate) && annotations.contains_key(annotation);
-        if says(Gate::ConcurrentAdmission, ALLOWED_FLAVORS) || says(Gate::ElasticJobsViaWorkloadSlices, REPLACEMENT_FOR)
+        if status.admission.is_some()
+            || says(Gate::ConcurrentAdmission, ALLOWED_FLAVORS)
+            || says(Gate::ElasticJobsViaWorkloadSlices, REPLACEMENT_FOR)
         {
             return None;
         }
@@ -205,7 +209,7 @@ impl State {
         let slice = slice.map(|workload| Target { workload, queue: entry.queue, reason: "" });
         let record = self.workloads.get(entry.workload);
         let allowed = allowed_flavors(&record.workload);
-        let places = placer.as_ref().map(Placer::places_now).unwrap_or_default();
+        let places = self.places_now(entry.workload);
         let candidate = Candidate {
             pod_sets: &record.spec.adjusted,
             places: &places,

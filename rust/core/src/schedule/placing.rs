@@ -94,18 +94,6 @@ impl<'a> Placer<'a> {
         &self.record.workload
     }
 
-    /// Where the pod sets of one that has quota stand already, or that they wait for a place.
-    pub fn places_now(&self) -> Vec<(Option<Shared<TopologyAssignment>>, Option<Delay>)> {
-        let delayed = |it: &crate::objects::PodSetAssignment| match it.delayed_topology_request.as_str() {
-            "Pending" => Some(Delay::Pending),
-            "Ready" => Some(Delay::Ready),
-            _ => None,
-        };
-        let admission = self.workload().status.admission.as_ref();
-        let assignments = admission.map(|admission| admission.pod_set_assignments.iter());
-        assignments.into_iter().flatten().map(|it| (it.topology_assignment.clone(), delayed(it))).collect()
-    }
-
     fn unhealthy(&self) -> Option<&'a str> {
         self.workload().status.rare.unhealthy_nodes.first().map(String::as_str)
     }
@@ -422,6 +410,22 @@ impl State {
             }
         }
         stands
+    }
+
+    /// Where the pod sets of one that has quota stand already, or that they wait for a place; whether or not its ClusterQueue
+    /// would place them today.
+    pub(crate) fn places_now(&self, workload: WorkloadId) -> Vec<(Option<Shared<TopologyAssignment>>, Option<Delay>)> {
+        if !self.gate(Gate::TopologyAwareScheduling) {
+            return Vec::new();
+        }
+        let delayed = |it: &crate::objects::PodSetAssignment| match it.delayed_topology_request.as_str() {
+            "Pending" => Some(Delay::Pending),
+            "Ready" => Some(Delay::Ready),
+            _ => None,
+        };
+        let admission = self.workloads.get(workload).workload.status.admission.as_ref();
+        let assignments = admission.map(|admission| admission.pod_set_assignments.iter());
+        assignments.into_iter().flatten().map(|it| (it.topology_assignment.clone(), delayed(it))).collect()
     }
 
     /// Does a workload have to be placed on nodes?
