@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,6 +55,7 @@ __all__ = [
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _DEEPEST = 200  # levels that are searched for what is wrong
 _KUEUE = "kueue.x-k8s.io/v1beta2"
+_Take: TypeAlias = Callable[[JsonValue, "Source", list["Manifest"], list[Problem]], None]
 API_VERSIONS: Mapping[str, str] = {
     "AdmissionCheck": _KUEUE,
     "ClusterQueue": _KUEUE,
@@ -264,7 +265,19 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
         # A flow mapping of YAML starts with a brace too, and YAML's message is the better one then.
         with suppress(json.JSONDecodeError):
             return _from_json(decoded, file)
-    return _from_yaml(decoded, file)
+    return _from_yaml(decoded, file, _flatten)
+
+
+def read_mapping(path: str | os.PathLike[str]) -> Manifest:
+    """Read a file that holds one mapping in YAML or JSON, which need not be an object of Kubernetes."""
+    problems: list[Problem] = []
+    files = contents(path, problems, recursive=False)
+    found = [it for name, data in files for it in _from_yaml(_decode(data, name), name, _take_mapping)]
+    if len(found) != 1 and not problems:
+        problems.append(Problem(f"{len(found)} documents", file=os.fsdecode(path), remedy="give one document"))
+    if problems:
+        raise ManifestError(problems)
+    return found[0]
 
 
 def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
@@ -393,7 +406,7 @@ def _decode(text: str | bytes, file: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _from_yaml(text: str, file: str) -> tuple[Manifest, ...]:
+def _from_yaml(text: str, file: str, take: _Take) -> tuple[Manifest, ...]:
     manifests: list[Manifest] = []
     problems: list[Problem] = []
     shared, converter, document = Text(text), Converter(len(text)), 0
@@ -407,7 +420,7 @@ def _from_yaml(text: str, file: str) -> tuple[Manifest, ...]:
             if converter.is_exhausted:
                 break
             source = Source(file, document, node.start_mark.line + 1, shared)
-            _flatten(value, source, manifests, problems)
+            take(value, source, manifests, problems)
     except yaml.YAMLError as error:
         problems.append(replace(syntax_problem(error, text), file=file, document=document + 1))
     except RecursionError:
@@ -438,6 +451,14 @@ def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
     if problems:
         raise ManifestError(problems)
     return tuple(manifests)
+
+
+def _take_mapping(value: JsonValue, source: Source, manifests: list[Manifest], problems: list[Problem]) -> None:
+    """Append a mapping, whatever it is."""
+    if isinstance(value, dict):
+        manifests.append(Manifest(value, source))
+    else:
+        problems.append(Problem("a mapping is needed", file=source.file, line=source.line, remedy="write name: value"))
 
 
 def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], problems: list[Problem]) -> None:

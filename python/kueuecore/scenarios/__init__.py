@@ -8,6 +8,7 @@ Example:
 
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
+from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.outcomes import (
     JobOutcome,
     QuotaOutcome,
@@ -26,6 +27,7 @@ __all__ = [
     "ClusterPart",
     "Disconnection",
     "FleetPart",
+    "GeneratedRun",
     "JobOutcome",
     "QuotaOutcome",
     "Scenario",
@@ -35,6 +37,7 @@ __all__ = [
     "Waits",
     "Work",
     "WorkerPart",
+    "read_generator",
     "read_scenario",
     "run_scenario",
     "waits_by",

@@ -1,0 +1,318 @@
+"""Files of Kueue's performance tests (`generator.yaml`): cohorts, queues, nodes and the work that comes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import read_mapping
+from kueuecore.scenarios.fields import Fields, shown
+from kueuecore.simulation import Happening, Operation
+
+__all__ = ["GeneratedRun", "read_generator"]
+
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_CLASS = "kueue.x-k8s.io/performance-scheduler-class"
+_NODE_GROUP = "tas-node-group"
+_FLAVOR = "rf"
+_PODS_OF_A_NODE = "110"
+_POLICIES = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
+_RECLAIM = ("Never", "LowerPriority", "Any")
+_CONSTRAINTS = ("required", "preferred", "balanced")
+_MOST = 1_000_000
+_MOST_MS = 2**31
+_TOO_MANY = f"write counts that make no more than {_MOST} of them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedRun:
+    """What such a file describes, as `simulate` takes it.
+
+    Args:
+        objects: What is there from the start: nodes, a Topology, a ResourceFlavor, namespaces, queues.
+        events: The Workloads that come, in order.
+    """
+
+    objects: tuple[JsonObject, ...]
+    events: tuple[Happening, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Workloads of one class: their Workload without what tells them apart, and when they come."""
+
+    class_name: str
+    run_seconds: float
+    spec: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkSet:
+    count: int
+    interval_ms: int
+    work: tuple[_Work, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _QueueSet:
+    class_name: str
+    count: int
+    spec: JsonObject
+    sets: tuple[_WorkSet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _CohortSet:
+    class_name: str
+    count: int
+    queue_sets: tuple[_QueueSet, ...]
+
+
+def read_generator(path: str | Path) -> GeneratedRun:
+    """Read a file in the form of test/performance/scheduler/configs/*/generator.yaml of Kueue.
+
+    Names, labels and times are those that Kueue's generator gives. Of the Workloads of one time, it creates any
+    first; here the order is that of their number in their set, of the sets, the cohorts and the queues.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+
+    Example:
+        >>> text = '''
+        ... cohorts:
+        ... - className: cohort
+        ...   count: 1
+        ...   queuesSets:
+        ...   - className: cq
+        ...     count: 2
+        ...     nominalQuota: 20
+        ...     workloadsSets:
+        ...     - count: 3
+        ...       creationIntervalMs: 100
+        ...       workloads: [{className: small, runtimeMs: 200, priority: 50, request: 1}]
+        ... '''
+        >>> import tempfile
+        >>> from kueuecore import simulate
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "generator.yaml")
+        ...     n_written = file.write_text(text)
+        ...     given = read_generator(file)
+        >>> run = simulate(given.objects, given.events, now="2026-01-01T00:00:00Z", cycle_seconds=0.001)
+        >>> len(given.events), (run.end - run.start) / 1e9
+        (6, 0.5)
+    """
+    document = read_mapping(path)
+    top = Fields(document, document.object, "", [])
+    flavor = _flavor(top)
+    objects = [*_nodes(top), flavor]
+    top.has("cohorts", "write at least one cohort")
+    cohorts = tuple(_cohort_set(it, text_at(flavor, "metadata", "name")) for it in top.parts("cohorts"))
+    top.end()
+    n_workloads = sum(
+        cohort.count * queues.count * sum(it.count * len(it.work) for it in queues.sets)
+        for cohort in cohorts
+        for queues in cohort.queue_sets
+    )
+    if n_workloads > _MOST:
+        top.complain("cohorts", f"{n_workloads} Workloads are too many", _TOO_MANY)
+    n_queues = sum(cohort.count * queues.count for cohort in cohorts for queues in cohort.queue_sets)
+    if n_queues > _MOST:
+        top.complain("cohorts", f"{n_queues} ClusterQueues are too many", _TOO_MANY)
+    if top.problems:
+        raise ManifestError(top.problems)
+    arrivals = list[tuple[tuple[int, ...], Happening]]()
+    for place, queue, cohort, it in _queues(cohorts):
+        objects += _queue(queue, cohort, it)
+        arrivals += _arrivals(place, queue, it.sets)
+    arrivals.sort(key=lambda arrival: arrival[0])
+    return GeneratedRun(objects=tuple(objects), events=tuple(event for _, event in arrivals))
+
+
+def _queues(cohorts: Sequence[_CohortSet]) -> Iterator[tuple[int, str, str, _QueueSet]]:
+    """Number and name of each ClusterQueue, its cohort and its set."""
+    place = 0
+    for cohort_set in cohorts:
+        for number in range(cohort_set.count):
+            cohort = f"{cohort_set.class_name}-{number}"
+            for index, queue_set in enumerate(cohort_set.queue_sets):
+                for queue in range(queue_set.count):
+                    yield place, f"{queue_set.class_name}-{index}-{queue}-{cohort}", cohort, queue_set
+                    place += 1
+
+
+def _queue(name: str, cohort: str, queues: _QueueSet) -> Iterator[JsonObject]:
+    spec: JsonObject = {**queues.spec, "cohortName": cohort}
+    labels: JsonObject = {_CLASS: queues.class_name}
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    yield {"apiVersion": _KUEUE, "kind": "ClusterQueue", "metadata": {"name": name, "labels": labels}, "spec": spec}
+    place: JsonObject = {"name": name, "namespace": name}
+    yield {"apiVersion": _KUEUE, "kind": "LocalQueue", "metadata": place, "spec": {"clusterQueue": name}}
+
+
+def _arrivals(place: int, queue: str, sets: Sequence[_WorkSet]) -> Iterator[tuple[tuple[int, ...], Happening]]:
+    """The Workloads of a ClusterQueue, and their place in the order of all."""
+    for index, work_set in enumerate(sets):
+        # One comes after the other, whatever its class.
+        for step, (number, (kind, work)) in enumerate(product(range(work_set.count), enumerate(work_set.work))):
+            at_ms = (step + 1) * work_set.interval_ms
+            metadata: JsonObject = {
+                "name": f"{work.class_name}-{index}-{number}-{kind}",
+                "namespace": queue,
+                "labels": {_CLASS: work.class_name},
+            }
+            spec: JsonObject = {**work.spec, "queueName": queue}
+            workload: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
+            event = Happening(at=at_ms / 1000, op=Operation.CREATE, object=workload, run_seconds=work.run_seconds)
+            yield (at_ms, step, index, place), event
+
+
+def _nodes(top: Fields) -> Iterator[JsonObject]:
+    """The Topology and its nodes."""
+    section = top.part("topology")
+    if section is None:
+        return
+    section.has("name", "write the name of the Topology")
+    name, levels = section.text("name"), list[tuple[str, int, str]]()
+    cpu, memory = "96", "256Gi"
+    for it in section.parts("levels"):
+        for required in ("name", "nodeLabel"):
+            it.has(required, "write it for each level")
+        levels.append((it.text("name"), it.whole("count", 0, most=_MOST), it.text("nodeLabel")))
+        capacity = it.part("capacity")
+        if capacity is not None:
+            # As in Kueue, that of the last level counts.
+            cpu, memory = _quantity(capacity, "cpu") or "96", _quantity(capacity, "memory") or "256Gi"
+            capacity.end()
+        else:
+            cpu, memory = "96", "256Gi"
+        it.end()
+    section.end()
+    if len(levels) < 2:
+        section.complain("levels", f"{len(levels)} levels", "write at least two")
+    n_nodes = prod(count for _, count, _ in levels)
+    if n_nodes > _MOST:
+        section.complain("levels", f"{n_nodes} nodes are too many", _TOO_MANY)
+    if top.problems:
+        return
+    labels = [label for _, _, label in levels]
+    yield {
+        "apiVersion": _KUEUE,
+        "kind": "Topology",
+        "metadata": {"name": name},
+        "spec": {"levels": [{"nodeLabel": label} for label in labels]},
+    }
+    ready: JsonObject = {"type": "Ready", "status": "True", "lastTransitionTime": None}
+    for numbers in product(*(range(count) for _, count, _ in levels)):
+        domains = [f"{level}-{number}" for (level, _, _), number in zip(levels, numbers, strict=True)]
+        short = (f"{level[0]}{number}" for (level, _, _), number in zip(levels, numbers, strict=True))
+        own: JsonObject = {_NODE_GROUP: "tas", **dict(zip(labels, domains, strict=True))}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "-".join(["node", *short]), "labels": own},
+            "spec": {},
+            "status": {
+                "allocatable": {"cpu": cpu, "memory": memory, "pods": _PODS_OF_A_NODE},
+                "conditions": [ready],
+            },
+        }
+
+
+def _flavor(top: Fields) -> JsonObject:
+    section = top.part("resourceFlavor")
+    name, spec = _FLAVOR, JsonObject()
+    if section is not None:
+        section.has("name", "write the name of the ResourceFlavor")
+        name, topology, label = section.text("name"), section.text("topologyName"), section.text("nodeLabel")
+        if topology:
+            section.has("nodeLabel", "write the label of its nodes")
+            spec = {"topologyName": topology, "nodeLabels": {label: "tas"}}
+        section.end()
+    return {"apiVersion": _KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+
+
+def _cohort_set(section: Fields, flavor: str) -> _CohortSet:
+    section.has("className", "write what the cohorts are to be called")
+    name, count = section.text("className"), section.whole("count", 0, most=_MOST)
+    queues = tuple(_queue_set(it, flavor) for it in section.parts("queuesSets"))
+    section.end()
+    return _CohortSet(name, count, queues)
+
+
+def _queue_set(section: Fields, flavor: str) -> _QueueSet:
+    for required in ("className", "nominalQuota"):
+        section.has(required, "write it for each set of queues")
+    name, count = section.text("className"), section.whole("count", 0, most=_MOST)
+    quota: JsonObject = {"name": "cpu"}
+    preemption: JsonObject = {}
+    for field in ("nominalQuota", "borrowingLimit"):
+        amount = _quantity(section, field)
+        if amount:
+            quota[field] = amount
+    for field, policies in (("reclaimWithinCohort", _RECLAIM), ("withinClusterQueue", _POLICIES)):
+        policy = section.text(field, one_of=policies)
+        if policy:
+            preemption[field] = policy
+    sets = tuple(_work_set(it) for it in section.parts("workloadsSets"))
+    section.end()
+    spec: JsonObject = {
+        "namespaceSelector": {},
+        "preemption": preemption,
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": flavor, "resources": [quota]}]}],
+    }
+    return _QueueSet(name, count, spec, sets)
+
+
+def _work_set(section: Fields) -> _WorkSet:
+    count = section.whole("count", 0, most=_MOST)
+    interval = section.whole("creationIntervalMs", 0, most=_MOST_MS)
+    work = tuple(_work(it) for it in section.parts("workloads"))
+    section.end()
+    return _WorkSet(count, interval, work)
+
+
+def _work(section: Fields) -> _Work:
+    for required in ("className", "request"):
+        section.has(required, "write it for each class of workloads")
+    name, runtime = section.text("className"), section.whole("runtimeMs", 0, most=_MOST_MS)
+    priority = section.whole("priority", 0, least=-(2**31), most=2**31 - 1)
+    container: JsonObject = {"name": "c", "resources": {"requests": {"cpu": _quantity(section, "request")}}}
+    level, constraint = section.text("tasLevel"), section.text("tasConstraint", one_of=_CONSTRAINTS)
+    # 0 stands for what is left out.
+    count, size = section.whole("podCount", 0, most=2**31 - 1), section.whole("sliceSize", 0, most=2**31 - 1)
+    pods: JsonObject = {
+        "name": "main",
+        "count": count or 1,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+    }
+    for field in ("tasConstraint", "podCount", "sliceSize") if not level else ():
+        # Kueue's generator leaves these out without saying so.
+        if section.value(field):
+            section.complain(field, "counts only beside tasLevel", "add tasLevel, or remove it")
+    match constraint:
+        case "required" | "preferred":
+            pods["topologyRequest"] = {constraint: level}
+        case "balanced":
+            slices: JsonObject = {"podSetSliceRequiredTopology": level}
+            pods["topologyRequest"] = {**slices, "podSetSliceSize": size} if size else slices
+    section.end()
+    return _Work(name, runtime / 1000, {"priority": priority, "podSets": [pods]})
+
+
+def _quantity(section: Fields, name: str) -> str:
+    """A quantity, which may be a number; what is wrong with its text, the objects say."""
+    value = section.value(name)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        section.complain(name, f"no quantity: {shown(value)}", "write a quantity, such as 8, 500m or 36Gi")
+        return ""
+    return str(value)
