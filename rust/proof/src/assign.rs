@@ -219,7 +219,7 @@ pub(super) fn scheduling_hash(case: &Case<'_>) -> Answer {
     let mut shapes = Vec::new();
     for workload in items(&case.input["workloads"]) {
         let id: WorkloadId = state.store_workload(super::workload(workload)?);
-        shapes.push(state.workloads.get(id).shape);
+        shapes.push(state.workloads.row(id).shape);
     }
     Ok(Some(json!({"same": shapes.windows(2).all(|pair| pair[0] == pair[1])})))
 }

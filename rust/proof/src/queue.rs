@@ -72,7 +72,7 @@ impl World {
                 let popped = self.state.queues[queue].pending.pop(&mut self.state.places, usage);
                 if let Some(id) = popped {
                     let record = self.state.workloads.get_mut(id);
-                    record.evaluated_generation = record.workload.meta.generation;
+                    record.evaluated_generation = record.row.generation;
                 }
                 return Ok(json!(popped.map_or(String::new(), |id| key(&self.state, id))));
             }
@@ -109,7 +109,7 @@ impl World {
     fn store(&mut self, op: &Value) -> Result<WorkloadId, String> {
         let id = self.state.store_workload(workload(&op["workload"])?);
         if let Some(name) = op["schedulingHash"].as_str() {
-            self.state.workloads.get_mut(id).shape = Some(self.shape(name));
+            self.state.workloads.get_mut(id).row.shape = Some(self.shape(name));
         }
         Ok(id)
     }

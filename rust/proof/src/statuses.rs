@@ -2,10 +2,9 @@
 
 use kueuecore::objects::config::RequeuingTimestamp;
 use kueuecore::objects::{AdmissionCheck, Meta, Object, Time};
-use kueuecore::queue;
 use kueuecore::status::activeness::Activeness;
 use kueuecore::status::checks::required_checks;
-use kueuecore::status::reservation;
+use kueuecore::status::{queue_time, reservation};
 use kueuecore_wire::decode::decode_value;
 use kueuecore_wire::encode;
 use kueuecore_wire::report;
@@ -73,7 +72,7 @@ pub(super) fn admission_checks(case: &Case<'_>) -> Answer {
 pub(super) fn queue_order_timestamp(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
     let at = |requeuing| -> Option<String> {
-        let time = queue::queue_order_timestamp(&workload, requeuing, case.config.gates);
+        let time = queue_time::queue_order_timestamp(&workload, requeuing, case.config.gates);
         (time != Time::ABSENT).then(|| format_time(time))
     };
     Ok(Some(json!({"Eviction": at(RequeuingTimestamp::Eviction), "Creation": at(RequeuingTimestamp::Creation)})))

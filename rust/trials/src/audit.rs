@@ -127,8 +127,8 @@ fn check_cohorts(state: &State) {
 fn check_places(state: &State) {
     for (id, record) in state.workloads.iter() {
         let key = record.key();
-        assert!(record.queued_in.is_none() || record.charge.is_none(), "{key:?} waits, and holds quota");
-        if let Some(queue) = record.queued_in {
+        assert!(record.row.queued_in.is_none() || record.charge.is_none(), "{key:?} waits, and holds quota");
+        if let Some(queue) = record.row.queued_in {
             let pending = &state.queues[queue].pending;
             // The heads of a cycle that waits for pods are in its hands.
             let is_head = pending.is_inflight(id) && state.has_waiting_cycle;
@@ -158,7 +158,7 @@ fn check_places(state: &State) {
         let is_over = !state.has_waiting_cycle;
         assert!(!is_over || pending.inflight().is_none(), "a head of ClusterQueue {name} is left in flight");
         for id in &waiting {
-            assert_eq!(state.workloads.get(*id).queued_in, Some(queue), "one who waits in ClusterQueue {name}");
+            assert_eq!(state.workloads.row(*id).queued_in, Some(queue), "one who waits in ClusterQueue {name}");
         }
         assert_eq!(pending.has_active(), pending.n_active() > 0, "has ClusterQueue {name} a head");
         let is_listed = state.waiting.contains(&(name.clone(), queue));
@@ -195,7 +195,7 @@ fn check_usage_of(state: &State, queue: QueueId) {
 /// How many wait in each LocalQueue is how many of its workloads do.
 fn check_queued(state: &State) {
     for record in state.local_queues.iter() {
-        let n_queued = record.workloads.iter().filter(|id| state.workloads.get(*id).queued_in.is_some()).count();
+        let n_queued = record.workloads.iter().filter(|id| state.workloads.row(*id).queued_in.is_some()).count();
         assert_eq!(record.n_queued, n_queued, "workloads that wait in {:?}", record.object);
     }
 }
@@ -216,7 +216,7 @@ fn check_order(state: &State) {
 fn check_belongings(state: &State) {
     let mut of_local_queue: BTreeMap<LocalQueueId, IdSet<WorkloadId>> = BTreeMap::new();
     for (id, record) in state.workloads.iter() {
-        of_local_queue.entry(record.local_queue).or_default().insert(id);
+        of_local_queue.entry(record.row.local_queue).or_default().insert(id);
         let workload = &record.workload;
         if let Some(admission) = workload.status.admission.as_ref().filter(|_| has_active_quota_reservation(workload)) {
             let queue = state.names.queues.find(&admission.cluster_queue).expect("a name that was met");

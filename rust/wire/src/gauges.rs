@@ -65,11 +65,11 @@ pub fn gauges(state: &State, lists_workloads: bool) -> Value {
 fn counts(state: &State, lists_workloads: bool) -> Counts {
     let mut counts = Counts::default();
     for (id, record) in state.workloads.iter() {
-        let local_queue = record.local_queue;
+        let local_queue = record.row.local_queue;
         let waits = waiting_in(state, id);
         if let Some((queue, place)) = waits {
             counts.waiting_in.entry(local_queue).or_default()[place] += 1;
-            if let Some(shape) = record.shape {
+            if let Some(shape) = record.row.shape {
                 counts.shapes.entry(queue).or_default()[place].insert(shape);
             }
             let requested = counts.requested.entry(queue).or_default();
@@ -95,7 +95,7 @@ fn counts(state: &State, lists_workloads: bool) -> Counts {
 
 /// The ClusterQueue in which a workload waits, and how; all that waits in an inactive one counts as parked.
 fn waiting_in(state: &State, id: WorkloadId) -> Option<(QueueId, usize)> {
-    let queue = state.workloads.get(id).queued_in?;
+    let queue = state.workloads.row(id).queued_in?;
     let record = &state.queues[queue];
     let is_active = record.pending.is_inflight(id) || record.pending.is_active(&state.places, id);
     Some((queue, usize::from(!is_active || record.status_name() != "active")))

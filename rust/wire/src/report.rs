@@ -277,7 +277,7 @@ pub fn pending_workloads(state: &State, name: &str) -> Option<Vec<Value>> {
     let mut all: Vec<(WorkloadId, &str)> = pending.active().map(|id| (id, "active")).collect();
     all.extend(pending.inadmissible().map(|id| (id, "inadmissible")));
     let usage = |id: WorkloadId| match pending.is_usage_based {
-        true => state.local_queue_usage(state.workloads.get(id).local_queue),
+        true => state.local_queue_usage(state.workloads.row(id).local_queue),
         false => 0.0,
     };
     let keyed = all.into_iter().map(|(id, place)| ((usage(id), pending.key(&state.item(id))), id, place));
@@ -286,7 +286,7 @@ pub fn pending_workloads(state: &State, name: &str) -> Option<Vec<Value>> {
     let mut in_local_queue: std::collections::BTreeMap<LocalQueueId, usize> = std::collections::BTreeMap::new();
     let rows = keyed.into_iter().enumerate().map(|(position, (_, id, place))| {
         let record = state.workloads.get(id);
-        let local = in_local_queue.entry(record.local_queue).or_default();
+        let local = in_local_queue.entry(record.row.local_queue).or_default();
         let row = json!({
             "namespace": record.key().namespace(),
             "name": record.key().name(),
@@ -315,7 +315,7 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
     };
     let admitted_by = workload.status.admission.as_ref().map(|a| a.cluster_queue.as_str());
     let queue = admitted_by.or_else(|| {
-        let local_queue = state.local_queues[record.local_queue].object.as_ref()?;
+        let local_queue = state.local_queues[record.row.local_queue].object.as_ref()?;
         Some(local_queue.cluster_queue.as_str())
     });
     let condition = |kind| conditions::find(&workload.status.conditions, kind);
@@ -325,7 +325,7 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         .find(|c| c.status == kueuecore::objects::ConditionStatus::True)
         .filter(|_| stage != "Pending")
         .or_else(|| condition(conditions::QUOTA_RESERVED));
-    let place = record.queued_in.map(|queue| {
+    let place = record.row.queued_in.map(|queue| {
         let pending = &state.queues[queue].pending;
         if pending.is_active(&state.places, id) { "active" } else { "inadmissible" }
     });

@@ -79,7 +79,7 @@ impl Engine {
         let id = state.store_workload(workload);
         let answer = state.consider(id);
         let record = state.workloads.remove(id);
-        state.local_queues[record.local_queue].workloads.remove(id);
+        state.local_queues[record.row.local_queue].workloads.remove(id);
         state.agenda.forget(id);
         state.now = before;
         Ok(answer)

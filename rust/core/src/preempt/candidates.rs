@@ -154,10 +154,10 @@ fn by_usage<'a>(
     }
     let mut usages: BTreeMap<LocalQueueId, f64> = BTreeMap::new();
     for key in &keys {
-        let id = world.workloads.get(key.id).local_queue;
+        let id = world.workloads.row(key.id).local_queue;
         usages.entry(id).or_insert_with(|| local_queue_usage(config, &world.local_queues[id]));
     }
-    let usage = |key: &CandidateKey| usages[&world.workloads.get(key.id).local_queue];
+    let usage = |key: &CandidateKey| usages[&world.workloads.row(key.id).local_queue];
     // A stable sort: among equals the order of the keys stays.
     keys.sort_by(|a, b| a.not_evicted.cmp(&b.not_evicted).then_with(|| usage(b).total_cmp(&usage(a))));
     keys

@@ -7,7 +7,7 @@ mod requeue;
 mod stored;
 
 pub use bucket::Parked;
-pub use order::{OrderKey, queue_order_timestamp};
+pub use order::OrderKey;
 pub use places::Places;
 pub use requeue::{RequeueReason, Returned};
 

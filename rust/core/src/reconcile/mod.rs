@@ -60,7 +60,7 @@ impl State {
         }
         events.append(&mut pass.events);
         let old = self.workloads.get(id).clone();
-        self.workloads.get_mut(id).workload = workload;
+        self.workloads.transition(id, |it| *it = workload);
         self.settle_status_change(id, &old);
         true
     }
@@ -124,7 +124,7 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn new(state: &'a State, id: WorkloadId, now: Time) -> Self {
         let record = state.workloads.get(id);
-        let local_queue = &state.local_queues[record.local_queue];
+        let local_queue = &state.local_queues[record.row.local_queue];
         let cluster_queue = state.queue_of(id).and_then(|queue| Some((queue, state.queues[queue].object.as_deref()?)));
         Self {
             state,

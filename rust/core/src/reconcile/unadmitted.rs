@@ -103,7 +103,10 @@ impl Pass<'_> {
             return None;
         }
         let pending = &self.state.queues[self.cluster_queue?.0].pending;
-        pending.is_inadmissible(&self.state.places, self.id).then(|| pending.parked_reason(self.record.shape)).flatten()
+        pending
+            .is_inadmissible(&self.state.places, self.id)
+            .then(|| pending.parked_reason(self.record.row.shape))
+            .flatten()
     }
 
     /// Takes note of the annotation that gates admission, and of its end. Ends the pass if it wrote.

@@ -83,7 +83,7 @@ impl State {
             };
             if let Some(workload) = queues[queue].pending.pop(places, usage) {
                 let record = self.workloads.get_mut(workload);
-                record.evaluated_generation = record.workload.meta.generation;
+                record.evaluated_generation = record.row.generation;
                 heads.push((queue, workload, None));
             }
         }

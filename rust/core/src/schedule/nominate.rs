@@ -10,13 +10,12 @@ use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
 use crate::objects::Workload;
 use crate::objects::message::{Blocker, Message, Queue};
-use crate::objects::priority::effective_priority;
 use crate::objects::selectors::selects;
 use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::variants::{ALLOWED_FLAVORS, allowed_flavors};
 use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World};
-use crate::queue::{RequeueReason, queue_order_timestamp};
+use crate::queue::RequeueReason;
 use crate::quota::tree::Tree;
 use crate::schedule::decision::Undecided;
 use crate::schedule::entry::{Entry, EntryStatus, Obstacle};
@@ -27,7 +26,6 @@ use crate::schedule::victims::Victims;
 use crate::state::State;
 use crate::state::records::QueueRecord;
 use crate::status::checks::has_retry_or_rejected_checks;
-use crate::status::stage::has_quota_reservation;
 use crate::status::{messages, reasons};
 use crate::workloads::charge::Target;
 
@@ -66,8 +64,7 @@ impl State {
     }
 
     pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {
-        let record = self.workloads.get(workload);
-        let gates = self.config.gates;
+        let stands = self.workloads.row(workload);
         let node = self.queues[queue].node.expect("only an existing ClusterQueue has heads");
         let (tree, row) = self.forest.locate(node);
         Entry {
@@ -79,7 +76,7 @@ impl State {
             assignment: None,
             targets: Vec::new(),
             stands: Vec::new(),
-            shape: record.shape,
+            shape: stands.shape,
             generation: self.forest.generation(node),
             starts_over: false,
             status: EntryStatus::NotNominated,
@@ -89,11 +86,11 @@ impl State {
             silent: false,
             is_gone: false,
             is_homeless: false,
-            has_reservation: has_quota_reservation(&record.workload),
+            has_reservation: stands.has_reservation,
             second_pass: None,
-            is_preemptor: self.queues[queue].pending.is_preemptor(workload, record.workload.meta.generation),
-            priority: effective_priority(&record.workload, gates),
-            time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
+            is_preemptor: self.queues[queue].pending.is_preemptor(workload, stands.generation),
+            priority: stands.priority,
+            time: stands.time,
         }
     }
 
@@ -147,7 +144,7 @@ impl State {
         let preserve = self.gate(Gate::FlavorFungibilityPreserveScanProgress);
         let number = self.cycle;
         let record = self.workloads.get_mut(entry.workload);
-        let shape = record.shape;
+        let shape = record.row.shape;
         record.resume.take_if(|resume| resume.is_outdated(entry.generation, number, shape, preserve));
     }
 

@@ -11,7 +11,7 @@ use crate::base::shared::Shared;
 use crate::objects::message::{Message, Path, Preemption};
 use crate::objects::priority::{base_priority, effective_priority};
 use crate::objects::resource_names::{exact_quantity, quantity_from_value};
-use crate::objects::{Admission, PodSet, PodSetAssignment, PodSetRequest, Time};
+use crate::objects::{Admission, PodSet, PodSetAssignment, PodSetRequest, Time, Workload};
 use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
 use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Evicted, Kept, Preempted, index};
@@ -27,6 +27,7 @@ use crate::status::{eviction, messages, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Target;
+use crate::workloads::row::WorkloadRow;
 
 impl State {
     /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
@@ -73,8 +74,9 @@ impl State {
         if !had_quota {
             self.push_penalty(id, queue, now);
         }
+        let reserve = |it: &mut Workload| reserve_quota(it, admission.clone(), &required, now, gates);
+        let is_admitted = self.workloads.transition(id, reserve);
         let record = self.workloads.get_mut(id);
-        let is_admitted = reserve_quota(&mut record.workload, admission.clone(), &required, now, gates);
         record.resume = None;
         let key = record.key().clone();
         newest.iter().for_each(|newest| self.take_over_status(id, newest));
@@ -115,11 +117,12 @@ impl State {
         }
         let was_evicted = is_evicted(&before.workload);
         self.unconfirmed.insert(id, before);
-        let record = self.workloads.get_mut(id);
+        let record = self.workloads.get(id);
         let nodes = record.workload.status.rare.unhealthy_nodes.join(",");
         let message: Message = messages::no_replacement(&nodes).into();
-        eviction::evict(&mut record.workload, reasons::NODE_FAILURES, "", message.clone(), now);
         let key = record.key().clone();
+        let evict = |it: &mut Workload| eviction::evict(it, reasons::NODE_FAILURES, "", message.clone(), now);
+        self.workloads.transition(id, evict);
         newest.iter().for_each(|newest| self.take_over_status(id, newest));
         self.rank_candidate(id);
         self.agenda.touch(id);
@@ -153,18 +156,19 @@ impl State {
     /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
     pub(crate) fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
         self.now = now;
-        if is_evicted(&self.workloads.get(id).workload) && has_quota_reservation(&before.workload) {
+        if self.workloads.row(id).is_evicted && has_quota_reservation(&before.workload) {
             return self.forget_eviction(id, before, gone);
         }
         self.restore_slice(id);
         self.request_flush_for(id);
         self.uncache(id);
         if !has_quota_reservation(&before.workload) {
-            self.drop_penalty(before.local_queue, id);
+            self.drop_penalty(before.row.local_queue, id);
         }
         // One that was released before its write was refused waits already.
         self.unqueue(id);
-        *self.workloads.get_mut(id) = Record { queued_in: None, charge: None, ..before };
+        let row = WorkloadRow { queued_in: None, ..before.row };
+        *self.workloads.get_mut(id) = Record { row, charge: None, ..before };
         self.note_uncounted(id);
         self.agenda.touch(id);
         if gone {
@@ -184,7 +188,7 @@ impl State {
 
     /// Takes an eviction back that was not written: the workload keeps its quota, and is tried again.
     fn forget_eviction(&mut self, id: WorkloadId, before: Record, gone: bool) {
-        self.workloads.get_mut(id).workload = before.workload;
+        self.workloads.transition(id, |it| *it = before.workload);
         self.rank_candidate(id);
         self.agenda.touch(id);
         if !gone {
@@ -209,9 +213,8 @@ impl State {
             self.overwrite_with_copy(target.workload)
         });
         self.show_newest(target.workload);
-        let victim = self.workloads.get(target.workload);
         // One that is on its way out already is only waited for.
-        if !is_evicted(&victim.workload) {
+        if !self.workloads.row(target.workload).is_evicted {
             let (preempted, preemption) = self.preempted(target, preemptor, queue);
             let message = preempted.message.clone();
             let event = |reason: &'static str, key: &Key, message| Event {
@@ -226,8 +229,7 @@ impl State {
                 event("Preempted", key, Message::PreemptedWithPriorities(Arc::clone(&preemption))),
                 event("PreemptedWorkload", preemptor, Message::PreemptedFor(preemption)),
             ]);
-            let record = self.workloads.get_mut(target.workload);
-            eviction::preempt(&mut record.workload, target.reason, message, now);
+            self.workloads.transition(target.workload, |it| eviction::preempt(it, target.reason, message, now));
             newest.iter().for_each(|newest| self.take_over_status(target.workload, newest));
             self.rank_candidate(target.workload);
             self.agenda.touch(target.workload);
@@ -311,13 +313,15 @@ impl State {
         let requests = (!self.tells_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
-        let record = self.workloads.get_mut(entry.workload);
-        // An API server refuses a condition without a reason, and with it all that is written (rules/08 §11.5).
-        let mut written = !reason.is_empty()
-            && keep_pending(&mut record.workload, entry.reason, entry.message.clone(), requests, now, gates);
-        if entry.status == EntryStatus::PreemptionGated {
-            written |= block_on_preemption_gates(&mut record.workload, entry.message.clone(), now);
-        }
+        let written = self.workloads.transition(entry.workload, |it| {
+            // An API server refuses a condition without a reason, and with it all that is written (rules/08 §11.5).
+            let mut written =
+                !reason.is_empty() && keep_pending(it, entry.reason, entry.message.clone(), requests, now, gates);
+            if entry.status == EntryStatus::PreemptionGated {
+                written |= block_on_preemption_gates(it, entry.message.clone(), now);
+            }
+            written
+        });
         let record = self.workloads.get(entry.workload);
         decision.events.push(Event {
             kind: "Warning",

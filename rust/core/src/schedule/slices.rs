@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use crate::assign::ReplacedPodSet;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
-use crate::objects::Time;
 use crate::objects::message::Message;
 use crate::objects::slices::replaced_key;
+use crate::objects::{Time, Workload};
 use crate::schedule::decision::{Decision, Event, Replaced};
 use crate::state::State;
 use crate::status::stage::is_finished;
@@ -54,15 +54,16 @@ impl State {
     pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
         self.show_newest(old);
         let before = self.workloads.get(old).clone();
-        let successor = self.workloads.get_mut(new);
-        successor.workload.status.rare.cluster_name.clone_from(&before.workload.status.rare.cluster_name);
+        let cluster_name = before.workload.status.rare.cluster_name.clone();
+        self.workloads.transition(new, |it| it.status.rare.cluster_name = cluster_name);
+        let successor = self.workloads.get(new);
         let message = Message::from(messages::slice_replaced(&successor.workload.meta));
         let new_key = successor.key().clone();
-        let record = self.workloads.get_mut(old);
-        if !eviction::finish(&mut record.workload, reasons::WORKLOAD_SLICE_REPLACED, message.clone(), now) {
+        let finish = |it: &mut Workload| eviction::finish(it, reasons::WORKLOAD_SLICE_REPLACED, message.clone(), now);
+        if !self.workloads.transition(old, finish) {
             return;
         }
-        let key = record.key().clone();
+        let key = before.key().clone();
         decision.events.push(Event {
             kind: "Normal",
             reason: reasons::WORKLOAD_SLICE_REPLACED.into(),
@@ -81,7 +82,7 @@ impl State {
         let Some(old) = self.workloads.find(key.namespace(), key.name()) else { return };
         let record = self.workloads.get(old).clone();
         if record.key().is_same(key) && is_finished(&record.workload) {
-            self.workloads.get_mut(old).workload.status = before.status;
+            self.workloads.transition(old, |it| it.status = before.status);
             self.settle_status_change(old, &record);
         }
     }

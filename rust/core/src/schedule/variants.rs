@@ -11,7 +11,7 @@ use crate::schedule::decision::{Decision, Event, Preempted};
 use crate::schedule::entry::Entry;
 use crate::schedule::round::Cycle;
 use crate::state::State;
-use crate::status::stage::{is_admitted, is_evicted};
+use crate::status::stage::is_admitted;
 use crate::status::{eviction, messages, reasons};
 
 impl State {
@@ -82,9 +82,10 @@ impl State {
         let message = Message::from(messages::migrated(successor.workload.meta.key.uid()));
         let preemptor = successor.key().clone();
         self.show_newest(from);
-        let record = self.workloads.get_mut(from);
-        let is_new = !is_evicted(&record.workload);
-        eviction::evict(&mut record.workload, reasons::FLAVOR_MIGRATION, "", message.clone(), now);
+        let is_new = !self.workloads.row(from).is_evicted;
+        let evict = |it: &mut Workload| eviction::evict(it, reasons::FLAVOR_MIGRATION, "", message.clone(), now);
+        self.workloads.transition(from, evict);
+        let record = self.workloads.get(from);
         let key = record.key().clone();
         let queue_id = record.cached_in();
         self.rank_candidate(from);

@@ -7,7 +7,7 @@ mod stored;
 
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
-use crate::objects::Time;
+use crate::objects::{Time, Workload};
 use crate::schedule::decision::Decision;
 use crate::schedule::round::{Cycle, Progress, Round};
 use crate::state::State;
@@ -99,8 +99,9 @@ impl State {
             let gates = self.config.gates;
             let reason = reasons::unadmitted(reasons::WAITING_FOR_PODS_READY, reasons::WAITING, gates);
             let old = self.workloads.get(id).clone();
-            let workload = &mut self.workloads.get_mut(id).workload;
-            if unset_quota_reservation(workload, reason, messages::WAITING_FOR_PODS_READY, now, gates) {
+            let unset =
+                |it: &mut Workload| unset_quota_reservation(it, reason, messages::WAITING_FOR_PODS_READY, now, gates);
+            if self.workloads.transition(id, unset) {
                 self.settle_status_change(id, &old);
             }
         }

@@ -455,7 +455,7 @@ impl State {
 
     /// The ClusterQueue in which a workload is to wait.
     pub(crate) fn queue_of(&self, workload: WorkloadId) -> Option<QueueId> {
-        self.target_of(self.workloads.get(workload).local_queue)
+        self.target_of(self.workloads.row(workload).local_queue)
     }
 }
 

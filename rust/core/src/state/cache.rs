@@ -13,12 +13,10 @@ use crate::base::gates::Gate;
 use crate::base::ids::{CohortId, QueueId, WorkloadId};
 use crate::base::names::Names;
 use crate::base::sorted::Sorted;
-use crate::objects::conditions::{EVICTED, PODS_READY, QUOTA_RESERVED, find_true, is_true};
-use crate::objects::priority::effective_priority;
+use crate::objects::conditions::{PODS_READY, is_true};
 use crate::objects::variants::is_variant;
-use crate::objects::{ClusterQueue, Cohort, Time};
+use crate::objects::{ClusterQueue, Cohort};
 use crate::pods::totals::{self, Totals, intern_totals};
-use crate::queue::queue_order_timestamp;
 use crate::quota::forest::{NodeId, NodeKind};
 use crate::state::records::Owner;
 use crate::state::{State, fair_weight};
@@ -27,6 +25,7 @@ use crate::status::stage::{has_active_quota_reservation, is_admitted};
 use crate::workloads::Record;
 use crate::workloads::assigned::{Assigned, Charged, charged_usage};
 use crate::workloads::charge::{CandidateKey, Charge};
+use crate::workloads::row::WorkloadRow;
 
 /// The new ancestry has a cycle; edge and quota are stored, the tree is not recomputed. Kueue logs it and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -344,7 +343,7 @@ impl State {
         let admitted = is_admitted(&record.workload);
         let node = self.queues[queue].node.expect("a ClusterQueue with an object has a node");
         self.forest.charge(node, &usage, true, &self.names);
-        let local_queue = record.local_queue;
+        let local_queue = record.row.local_queue;
         let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
         let key = self.candidate_key(workload, uses);
         self.queues[queue].candidates.insert(&self.names, &key);
@@ -408,20 +407,17 @@ impl State {
     }
 
     /// The place of a reserving workload among the candidates for preemption (rules/04 §3).
-    fn candidate_key(&mut self, id: WorkloadId, uses: Charged) -> CandidateKey {
-        let gates = self.config.gates;
-        let requeuing = self.config.requeuing_timestamp;
+    fn candidate_key(&self, id: WorkloadId, uses: Charged) -> CandidateKey {
         let record = self.workloads.get(id);
-        let conditions = &record.workload.status.conditions;
-        let reserved = find_true(conditions, QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition);
+        let WorkloadRow { is_evicted, priority, reserved, uid_prefix, time, .. } = record.row;
         CandidateKey {
-            not_evicted: !is_true(conditions, EVICTED),
-            priority: effective_priority(&record.workload, gates),
+            not_evicted: !is_evicted,
+            priority,
             reserved: Reverse(reserved),
-            uid_prefix: record.key().uid_prefix(),
+            uid_prefix,
             key: record.key().clone(),
             id,
-            queue_time: queue_order_timestamp(&record.workload, requeuing, gates),
+            queue_time: time,
             uses,
         }
     }

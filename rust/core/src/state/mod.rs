@@ -133,7 +133,9 @@ pub struct State {
 impl State {
     /// Tables without objects.
     pub(crate) fn new(config: Config) -> Self {
-        Self { config, ..Self::default() }
+        let mut state = Self { config, ..Self::default() };
+        state.workloads.follow(&state.config);
+        state
     }
 
     /// A copy that shares with this one what neither of them changes.

@@ -45,11 +45,11 @@ impl State {
     /// A workload waits in the queue of this ClusterQueue from now on, or in none.
     pub(crate) fn set_queued_in(&mut self, id: WorkloadId, queue: Option<QueueId>) {
         let record = self.workloads.get_mut(id);
-        let before = std::mem::replace(&mut record.queued_in, queue);
+        let before = std::mem::replace(&mut record.row.queued_in, queue);
         if before == queue {
             return;
         }
-        let local_queue = record.local_queue;
+        let local_queue = record.row.local_queue;
         let n_queued = &mut self.local_queues[local_queue].n_queued;
         *n_queued = *n_queued + usize::from(queue.is_some()) - usize::from(before.is_some());
         self.changed_queues.touch_local_queue(local_queue);

@@ -103,14 +103,14 @@ impl State {
     /// Lists a workload for a second pass, if it needs one and is not listed; says whether it is now. `iteration`: how
     /// often it came already.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
-        let copy = if iteration > 0 { self.as_it_came(id) } else { &self.workloads.get(id).workload }.clone();
-        if !needs_second_pass(&copy) {
+        let copy = if iteration > 0 { self.as_it_came(id) } else { &self.workloads.get(id).workload };
+        if !needs_second_pass(copy) {
             if iteration > 0 {
                 self.second_passes.call_off(id);
             }
             return false;
         }
-        let passes = &mut self.second_passes;
+        let (copy, passes) = (copy.clone(), &mut self.second_passes);
         if passes.listed.contains_key(&id) {
             return false;
         }
@@ -131,9 +131,8 @@ impl State {
             let queue = self.names.queue(admission.cluster_queue.as_str());
             self.second_passes.in_cycle.insert(id, copy.clone());
             if self.workloads.get(id).workload != copy {
-                let record = self.workloads.get_mut(id);
-                let workload = std::mem::replace(&mut record.workload, copy);
-                let now = SetAside { workload, totals: Arc::clone(&record.totals) };
+                let workload = self.workloads.transition(id, |it| std::mem::replace(it, copy));
+                let now = SetAside { workload, totals: Arc::clone(&self.workloads.get(id).totals) };
                 self.second_passes.set_aside.insert(id, now);
                 // Pods that are done since then count once more.
                 self.workloads.get_mut(id).totals = self.reserved_totals(id);
@@ -153,30 +152,29 @@ impl State {
     /// A cycle writes to a workload on the grounds of its older copy, if it came as one. Returns what it is now, then.
     pub(crate) fn overwrite_with_copy(&mut self, id: WorkloadId) -> Option<Workload> {
         let copy = self.second_passes.in_cycle.get(&id)?.clone();
-        let record = self.workloads.get_mut(id);
-        let seen = std::mem::replace(&mut record.workload, copy);
+        let seen = self.workloads.transition(id, |it| std::mem::replace(it, copy));
         let Some(SetAside { workload, totals }) = self.second_passes.set_aside.remove(&id) else { return Some(seen) };
-        record.totals = totals;
+        self.workloads.get_mut(id).totals = totals;
         Some(workload)
     }
 
     /// A cycle writes to a workload as it is now, though it may have come as an older copy.
     pub(crate) fn show_newest(&mut self, id: WorkloadId) {
         if let Some(SetAside { workload, totals }) = self.second_passes.set_aside.remove(&id) {
-            let record = self.workloads.get_mut(id);
-            record.workload = workload;
-            record.totals = totals;
+            self.workloads.transition(id, |it| *it = workload);
+            self.workloads.get_mut(id).totals = totals;
         }
     }
 
     /// The older copy has been written: of a workload as it is `now` that changes the status, but not which pods are done.
     pub(crate) fn take_over_status(&mut self, id: WorkloadId, now: &Workload) {
-        let record = self.workloads.get_mut(id);
-        let written = std::mem::replace(&mut record.workload, now.clone());
-        record.workload.status = written.status;
-        if record.workload.status.rare.reclaimable_pods != now.status.rare.reclaimable_pods {
-            record.workload.status.rare.reclaimable_pods.clone_from(&now.status.rare.reclaimable_pods);
-        }
+        self.workloads.transition(id, |it| {
+            let written = std::mem::replace(it, now.clone());
+            it.status = written.status;
+            if it.status.rare.reclaimable_pods != now.status.rare.reclaimable_pods {
+                it.status.rare.reclaimable_pods.clone_from(&now.status.rare.reclaimable_pods);
+            }
+        });
     }
 
     /// The workloads to which the cycle has not written are what they are.

@@ -4,6 +4,7 @@ pub(crate) mod assigned;
 pub mod candidates;
 pub mod charge;
 pub(crate) mod plans;
+pub mod row;
 pub(crate) mod stored;
 
 use std::collections::BTreeSet;
@@ -20,12 +21,14 @@ use crate::base::key::Key;
 use crate::base::names::Names;
 use crate::base::pair::Pair;
 use crate::base::shared::Shared;
+use crate::objects::config::Config;
 use crate::objects::{PodSet, PodSetRequest, PodSpec, TopologyRequest, Workload};
 use crate::pods::devices::Devices;
 use crate::pods::totals::Totals;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Charge;
 use crate::workloads::plans::Plans;
+use crate::workloads::row::{RowRules, WorkloadRow};
 
 /// Less than this is not worth a sweep.
 const MIN_UNUSED: usize = 1024;
@@ -73,7 +76,9 @@ pub struct Prepared {
 /// One workload.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The object; its pod sets stand in `spec`.
+    /// Where it stands, by numbers.
+    pub row: WorkloadRow,
+    /// The object, which changes in [`Workloads::transition`] alone; its pod sets stand in `spec`.
     pub workload: Workload,
     /// Its pod sets.
     pub spec: Arc<Spec>,
@@ -81,12 +86,6 @@ pub struct Record {
     pub totals: Arc<[Totals]>,
     /// What its devices come to while it is pending; `None`: it asks for none, as nearly all do.
     pub devices: Option<Arc<Devices>>,
-    /// Its shape while pending (rules/05 §4); `None`: unknown.
-    pub shape: Option<ShapeId>,
-    /// Its LocalQueue, by name; there may be no such object.
-    pub local_queue: LocalQueueId,
-    /// The ClusterQueue in whose pending queue it is.
-    pub queued_in: Option<QueueId>,
     /// What it charges, while a ClusterQueue counts it as reserving quota.
     pub charge: Option<Arc<Charge>>,
     /// Where its scan of flavors stopped.
@@ -117,6 +116,8 @@ impl Record {
 /// All workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
+    /// What their rows depend on.
+    rules: RowRules,
     slots: IdTable<WorkloadId, Option<Record>>,
     free: Vec<WorkloadId>,
     by_key: Arc<FxHashMap<Key, WorkloadId>>,
@@ -163,6 +164,12 @@ struct ShapeKey {
 }
 
 impl Workloads {
+    /// Has rows follow from these settings, before there are any.
+    pub(crate) fn follow(&mut self, config: &Config) {
+        debug_assert!(self.is_empty(), "the settings of an engine never change");
+        self.rules = config.into();
+    }
+
     /// Has the next copies share the table.
     pub(crate) fn share_pieces(&mut self) {
         self.slots.share();
@@ -180,12 +187,37 @@ impl Workloads {
 
     /// A workload in the table.
     pub fn get(&self, id: WorkloadId) -> &Record {
-        self.slots[id].as_ref().expect("a workload in the table")
+        let record = self.slots[id].as_ref().expect("a workload in the table");
+        debug_assert_eq!(
+            record.row,
+            record.row.after(&record.workload, self.rules),
+            "its row says what its object says"
+        );
+        record
     }
 
-    /// A workload in the table, to change.
+    /// Where a workload stands.
+    pub fn row(&self, id: WorkloadId) -> &WorkloadRow {
+        &self.get(id).row
+    }
+
+    /// A workload in the table, to change what goes with its object.
     pub fn get_mut(&mut self, id: WorkloadId) -> &mut Record {
         self.slots[id].as_mut().expect("a workload in the table")
+    }
+
+    /// Changes the object of a workload, and its row with it: the one way from stage to stage.
+    pub(crate) fn transition<T>(&mut self, id: WorkloadId, write: impl FnOnce(&mut Workload) -> T) -> T {
+        let rules = self.rules;
+        let record = self.get_mut(id);
+        let result = write(&mut record.workload);
+        record.row = record.row.after(&record.workload, rules);
+        result
+    }
+
+    /// The row of a workload that is new in this LocalQueue.
+    pub(crate) fn new_row(&self, workload: &Workload, local_queue: LocalQueueId) -> WorkloadRow {
+        WorkloadRow::new(workload, local_queue, self.rules)
     }
 
     /// All workloads by slot.
@@ -288,7 +320,7 @@ impl Workloads {
         let mut used_shapes: BTreeSet<ShapeId> = shapes.collect();
         let mut used_forms = BTreeSet::new();
         let mut note = |record: &Record| {
-            used_shapes.extend(record.shape);
+            used_shapes.extend(record.row.shape);
             used_shapes.extend(record.resume.as_ref().and_then(|resume| resume.shape));
             used_forms.insert(record.spec.form);
         };

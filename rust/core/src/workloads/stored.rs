@@ -122,7 +122,7 @@ impl Workloads {
                 continue;
             }
             let key = Key::read_from(from)?;
-            let record = Record::restore(id, &key, from)?;
+            let record = Record::restore(id, &key, self.rules, from)?;
             let before = Arc::make_mut(&mut self.by_key).insert(key, id);
             from.check(before.is_none(), "two workloads of one name")?;
             self.slots.push(Some(record));
@@ -178,13 +178,11 @@ impl Record {
     /// Writes it without its key.
     pub(crate) fn store(&self, out: &mut Writer<'_>) {
         let Self {
+            row: WorkloadRow { shape, queued_in, local_queue, .. },
             workload,
             spec,
             totals,
             devices,
-            shape,
-            local_queue,
-            queued_in,
             charge,
             resume,
             evaluated_generation,
@@ -228,7 +226,7 @@ impl Record {
     }
 
     /// Reads what was written of the workload in a slot.
-    pub(crate) fn restore(id: WorkloadId, key: &Key, from: &mut Reader<'_>) -> Result<Self, Damage> {
+    pub(crate) fn restore(id: WorkloadId, key: &Key, rules: RowRules, from: &mut Reader<'_>) -> Result<Self, Damage> {
         let workload = Workload {
             meta: WorkloadMeta {
                 key: key.clone(),
@@ -247,20 +245,21 @@ impl Record {
         };
         let spec = Arc::<Spec>::read_from(from)?;
         let totals = if bool::read_from(from)? { Stored::read_from(from)? } else { Arc::clone(&spec.totals) };
+        let devices = Stored::read_from(from)?;
+        let shape = Stored::read_from(from)?;
+        let row = WorkloadRow::new(&workload, Stored::read_from(from)?, rules);
         let mut record = Self {
+            row: WorkloadRow { shape, queued_in: Stored::read_from(from)?, ..row },
             workload,
             spec,
             totals,
-            devices: Stored::read_from(from)?,
-            shape: Stored::read_from(from)?,
-            local_queue: Stored::read_from(from)?,
-            queued_in: Stored::read_from(from)?,
+            devices,
             resume: Stored::read_from(from)?,
             evaluated_generation: Stored::read_from(from)?,
             assigned: Stored::read_from(from)?,
             charge: None,
         };
-        let (namespace, name) = &from.names.local_queues[record.local_queue];
+        let (namespace, name) = &from.names.local_queues[record.row.local_queue];
         from.check(namespace == key.namespace(), "a workload in a LocalQueue of another namespace")?;
         record.workload.queue_name = name.clone();
         if bool::read_from(from)? {

@@ -69,7 +69,7 @@ impl State {
             }
         }
         let penalty = entry_penalty(&as_list(requests), config.usage_sampling_interval_ns, config.usage_half_life_ns);
-        let local_queue = &mut self.local_queues[record.local_queue];
+        let local_queue = &mut self.local_queues[record.row.local_queue];
         let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
         account.penalties.insert(id, penalty);
     }
@@ -85,7 +85,7 @@ impl State {
     /// since anybody looked.
     pub(crate) fn settle_penalty_of_admitted(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
-        let account = self.local_queues[record.local_queue].account.as_ref();
+        let account = self.local_queues[record.row.local_queue].account.as_ref();
         if account.is_some_and(|account| account.penalties.contains_key(&id))
             && is_active(&record.workload)
             && Stage::of(&record.workload) == Stage::Admitted
@@ -97,7 +97,7 @@ impl State {
     /// What a change of a workload from `old` means for its penalty (rules/09 §1.3).
     pub(crate) fn advance_penalty(&mut self, id: WorkloadId, old: &Record) {
         let record = self.workloads.get(id);
-        let local_queue = record.local_queue;
+        let local_queue = record.row.local_queue;
         let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
         let holds = |record: &Record| has_quota_reservation(&record.workload);
         let is_out = !is_active(&record.workload) && !holds(record);
@@ -108,8 +108,8 @@ impl State {
         } else {
             self.settle_penalty_of_admitted(id);
         }
-        if old.local_queue != local_queue {
-            self.drop_penalty(old.local_queue, id);
+        if old.row.local_queue != local_queue {
+            self.drop_penalty(old.row.local_queue, id);
         }
         if (is_out && was_in) || now == Stage::Finished {
             self.drop_penalty(local_queue, id);
@@ -119,7 +119,7 @@ impl State {
     /// Lets the account decay and moves the penalty of an admitted workload into it, as one step.
     fn settle_penalty(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
-        let local_queue = record.local_queue;
+        let local_queue = record.row.local_queue;
         let Some(name) = record.workload.status.admission.as_ref().map(|a| a.cluster_queue.as_str()) else { return };
         let Some(queue) = self.find_queue(name).filter(|&queue| self.is_usage_based(queue)) else { return };
         if self.local_queues[local_queue].object.as_ref().is_none_or(|object| object.cluster_queue != name) {

@@ -68,7 +68,7 @@ impl State {
         };
         pending.begin_flush();
         let mut moved = pending.unpark_buckets(selected);
-        let held: Vec<WorkloadId> = pending.held().filter(|&id| selected(self.workloads.get(id).local_queue)).collect();
+        let held: Vec<WorkloadId> = pending.held().filter(|&id| selected(self.workloads.row(id).local_queue)).collect();
         for workload in held {
             if backoff_expired(&self.workloads.get(workload).workload, self.now) {
                 let item = self.item(workload);

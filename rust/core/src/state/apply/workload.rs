@@ -12,11 +12,12 @@ use crate::objects::{PodSet, Workload, slices};
 use crate::pods;
 use crate::pods::devices::Devices;
 use crate::pods::totals::{self, intern_totals};
-use crate::queue::{Item, queue_order_timestamp};
+use crate::queue::Item;
 use crate::state::State;
 use crate::state::second_pass::needs_second_pass;
 use crate::status::admissible::{backoff_expired, has_closed_preemption_gate, is_admissible, requeue_at};
 use crate::status::stage::{Stage, has_quota_reservation, is_active, is_on_hold};
+use crate::workloads::row::WorkloadRow;
 use crate::workloads::{Prepared, Record, Spec};
 
 impl State {
@@ -42,9 +43,9 @@ impl State {
         let id = match existing {
             Some(id) => {
                 let old = self.workloads.get(id);
-                let old_local_queue = old.local_queue;
+                let old_local_queue = old.row.local_queue;
                 if old_local_queue != local_queue {
-                    let n_queued = usize::from(old.queued_in.is_some());
+                    let n_queued = usize::from(old.row.queued_in.is_some());
                     self.local_queues[old_local_queue].workloads.remove(id);
                     self.local_queues[old_local_queue].n_queued -= n_queued;
                     self.local_queues[local_queue].n_queued += n_queued;
@@ -54,20 +55,18 @@ impl State {
                 if record.key().is_same(&workload.meta.key) {
                     workload.meta.key = record.key().clone();
                 }
-                record.workload = workload;
                 record.spec = spec;
-                record.local_queue = local_queue;
+                record.row.local_queue = local_queue;
+                self.workloads.transition(id, |it| *it = workload);
                 id
             }
             None => {
                 let record = Record {
+                    row: self.workloads.new_row(&workload, local_queue),
                     workload,
                     totals: Arc::clone(&spec.totals),
                     spec,
                     devices: None,
-                    shape: None,
-                    local_queue,
-                    queued_in: None,
                     charge: None,
                     resume: None,
                     evaluated_generation: 0,
@@ -114,7 +113,7 @@ impl State {
         };
         let record = self.workloads.get(id);
         let shape = self.gate(Gate::SchedulingEquivalenceHashing).then(|| {
-            let priority = effective_priority(&record.workload, self.config.gates);
+            let priority = record.row.priority;
             let allowed = self
                 .config
                 .gates
@@ -130,7 +129,7 @@ impl State {
         let record = self.workloads.get_mut(id);
         record.totals = totals;
         record.devices = devices;
-        record.shape = shape;
+        record.row.shape = shape;
     }
 
     pub(crate) fn share_spec(&mut self, namespace: &str, pod_sets: Shared<Vec<PodSet>>) -> Arc<Spec> {
@@ -193,7 +192,7 @@ impl State {
     /// Changes the status of a workload; `write` says whether it did.
     pub(crate) fn change(&mut self, id: WorkloadId, write: impl FnOnce(&mut Workload) -> bool) -> bool {
         let old = self.workloads.get(id).clone();
-        let changed = write(&mut self.workloads.get_mut(id).workload);
+        let changed = self.workloads.transition(id, write);
         if changed {
             self.settle_status_change(id, &old);
         }
@@ -215,10 +214,10 @@ impl State {
     /// Moves a workload between queue and cache after its object changed from `old` (rules/05 §2.1, §3.1).
     pub(crate) fn settle_change(&mut self, id: WorkloadId, old: &Record) {
         let record = self.workloads.get(id);
-        let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
+        let (before, now) = (old.row.stage, record.row.stage);
         let relevant = self.is_relevant_change(old, record);
-        let has_moved = old.local_queue != record.local_queue;
-        let was_queued = record.queued_in.is_some();
+        let has_moved = old.row.local_queue != record.row.local_queue;
+        let was_queued = record.row.queued_in.is_some();
         // One with another UID is another workload: what a waiting cycle has in hand is not it (rules/07 §6).
         let is_another = self.has_waiting_cycle && !record.key().is_copy(old.key());
         if has_moved || is_another {
@@ -289,7 +288,7 @@ impl State {
             || (&a.queue_name, &a.priority_class, a.priority, a.active, a.maximum_execution_time_seconds)
                 != (&b.queue_name, &b.priority_class, b.priority, b.active, b.maximum_execution_time_seconds)
             || a.preemption_gates != b.preemption_gates
-            || effective_priority(a, self.config.gates) != effective_priority(b, self.config.gates)
+            || old.row.priority != new.row.priority
             || a.status.rare.reclaimable_pods != b.status.rare.reclaimable_pods
             || changed(conditions::EVICTED)
             || changed(conditions::REQUEUED)
@@ -346,7 +345,7 @@ impl State {
 
     /// Remembers the LocalQueue of a workload, if it runs, as the one in which it was last.
     pub(super) fn assign_queue(&mut self, id: WorkloadId) {
-        let local_queue = self.workloads.get(id).local_queue;
+        let local_queue = self.workloads.row(id).local_queue;
         if self.local_queues[local_queue].running().is_some() {
             self.workloads.get_mut(id).assigned = Some(local_queue);
         }
@@ -354,7 +353,7 @@ impl State {
 
     /// Takes a workload out of its queue.
     pub(crate) fn unqueue(&mut self, id: WorkloadId) {
-        if let Some(queue) = self.workloads.get(id).queued_in {
+        if let Some(queue) = self.workloads.row(id).queued_in {
             self.set_queued_in(id, None);
             if self.queues[queue].pending.delete(&mut self.places, id) {
                 self.note_left(queue);
@@ -365,16 +364,9 @@ impl State {
     /// What a queue has to know of a workload.
     pub fn item(&self, id: WorkloadId) -> Item {
         let record = self.workloads.get(id);
-        let gates = self.config.gates;
-        Item {
-            id,
-            local_queue: record.local_queue,
-            shape: record.shape,
-            priority: effective_priority(&record.workload, gates),
-            time: queue_order_timestamp(&record.workload, self.config.requeuing_timestamp, gates),
-            key: record.key().clone(),
-            backoff_expired: backoff_expired(&record.workload, self.now),
-        }
+        let WorkloadRow { local_queue, shape, priority, time, is_held, .. } = record.row;
+        let backoff_expired = !is_held || backoff_expired(&record.workload, self.now);
+        Item { id, local_queue, shape, priority, time, key: record.key().clone(), backoff_expired }
     }
 
     /// Deletes a workload; what it held is free again.
@@ -390,9 +382,10 @@ impl State {
         self.unconfirmed.remove(&id);
         self.second_passes.call_off(id);
         self.undelivered.retain(|written| *written != id);
-        self.local_queues[record.local_queue].workloads.remove(id);
-        self.changed_queues.touch_local_queue(record.local_queue);
-        self.drop_penalty(record.local_queue, id);
+        let local_queue = record.row.local_queue;
+        self.local_queues[local_queue].workloads.remove(id);
+        self.changed_queues.touch_local_queue(local_queue);
+        self.drop_penalty(local_queue, id);
         true
     }
 }
@@ -416,5 +409,5 @@ fn has_changed_priority(old: &Workload, new: &Workload, gates: Gates) -> bool {
 }
 
 fn same_shape(old: &Record, new: &Record) -> bool {
-    old.shape.is_none() || new.shape.is_none() || old.shape == new.shape
+    old.row.shape.is_none() || new.row.shape.is_none() || old.row.shape == new.row.shape
 }

@@ -130,6 +130,7 @@ impl State {
         restore_parts(&mut state.workloads, from)?;
         state.names = from.names.clone();
         state.config = Config::read_from(from)?;
+        state.workloads.follow(&state.config);
         state.workloads.restore_slots(from)?;
         state.workloads.restore_records(from)?;
         state.flavors = of_names(state.names.flavors.len(), from)?;
@@ -153,7 +154,7 @@ impl State {
         for _ in 0..from.count()? {
             let id = WorkloadId::read_from(from)?;
             let key = restore_key(state.workloads.get(id).key(), from)?;
-            let record = Record::restore(id, &key, from)?;
+            let record = Record::restore(id, &key, (&state.config).into(), from)?;
             let before = state.unconfirmed.insert(id, Box::new(record));
             from.check(before.is_none(), "a workload that was twice before the cycle")?;
         }

@@ -154,12 +154,12 @@ impl State {
     fn join_workloads(&mut self, from: &Reader<'_>) -> Result<(), Damage> {
         let Self { workloads, local_queues, queues, names, .. } = self;
         for (id, record) in workloads.iter() {
-            let local_queue = &mut local_queues[record.local_queue];
+            let local_queue = &mut local_queues[record.row.local_queue];
             local_queue.workloads.insert(id);
-            local_queue.n_queued += usize::from(record.queued_in.is_some());
+            local_queue.n_queued += usize::from(record.row.queued_in.is_some());
             let Some(charge) = &record.charge else { continue };
             let queue = &mut queues[charge.queue];
-            from.check(queue.object.is_some() && record.queued_in.is_none(), "a workload that cannot hold quota")?;
+            from.check(queue.object.is_some() && record.row.queued_in.is_none(), "a workload that cannot hold quota")?;
             queue.candidates.insert(names, &charge.candidate);
         }
         Ok(())
@@ -169,7 +169,7 @@ impl State {
     fn restore_members(&mut self, id: QueueId, from: &mut Reader<'_>) -> Result<(), Damage> {
         let strategy = self.queues[id].object.as_ref().map(|object| object.queueing_strategy).unwrap_or_default();
         let mut places = std::mem::take(&mut self.places);
-        let waits = |workload| self.workloads.get(workload).queued_in == Some(id);
+        let waits = |workload| self.workloads.row(workload).queued_in == Some(id);
         let pending = Pending::restore(strategy, &mut places, |workload| self.item(workload), waits, from);
         self.places = places;
         self.queues[id].pending = pending?;

@@ -1,0 +1,83 @@
+//! What cycles and orders read of a workload, in one cache line.
+
+use crate::base::gates::Gates;
+use crate::base::ids::{LocalQueueId, QueueId, ShapeId};
+use crate::objects::conditions::{self, find_false, find_true};
+use crate::objects::config::{Config, RequeuingTimestamp};
+use crate::objects::priority::effective_priority;
+use crate::objects::{Time, Workload};
+use crate::status::admissible::requeue_at;
+use crate::status::queue_time::queue_order_timestamp;
+use crate::status::stage::{Stage, has_quota_reservation, is_evicted};
+
+/// Where a workload stands, by numbers: 64 bytes, copied whole. All but the last three fields follow from the object, and
+/// change with it in [`Workloads::transition`](super::Workloads::transition).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkloadRow {
+    /// Queue-order time (rules/05 §1).
+    pub time: Time,
+    /// Since when it holds quota; the end of time if it holds none.
+    pub reserved: Time,
+    /// The first bytes of its UID, by which most ties end.
+    pub uid_prefix: u64,
+    /// Effective priority (rules/04 §2).
+    pub priority: i64,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// What its conditions say.
+    pub stage: Stage,
+    /// Is condition QuotaReserved True?
+    pub has_reservation: bool,
+    /// Is condition Evicted True?
+    pub is_evicted: bool,
+    /// Does a condition or a time keep it from its heap, so that the status has to be asked until when?
+    pub is_held: bool,
+    /// Its shape while pending (rules/05 §4); `None`: unknown.
+    pub shape: Option<ShapeId>,
+    /// The ClusterQueue in whose pending queue it is.
+    pub queued_in: Option<QueueId>,
+    /// Its LocalQueue, by name; there may be no such object.
+    pub local_queue: LocalQueueId,
+}
+
+const _: () = assert!(size_of::<WorkloadRow>() == 64, "a row is a cache line");
+
+/// The settings that a row depends on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RowRules {
+    gates: Gates,
+    requeuing: RequeuingTimestamp,
+}
+
+impl From<&Config> for RowRules {
+    fn from(config: &Config) -> Self {
+        Self { gates: config.gates, requeuing: config.requeuing_timestamp }
+    }
+}
+
+impl WorkloadRow {
+    /// The row of a workload that is new in this LocalQueue.
+    pub(crate) fn new(workload: &Workload, local_queue: LocalQueueId, rules: RowRules) -> Self {
+        let all = &workload.status.conditions;
+        Self {
+            time: queue_order_timestamp(workload, rules.requeuing, rules.gates),
+            reserved: find_true(all, conditions::QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition),
+            uid_prefix: workload.meta.key.uid_prefix(),
+            priority: effective_priority(workload, rules.gates),
+            generation: workload.meta.generation,
+            stage: Stage::of(workload),
+            has_reservation: has_quota_reservation(workload),
+            is_evicted: is_evicted(workload),
+            is_held: find_false(all, conditions::REQUEUED).is_some() || requeue_at(workload).is_some(),
+            shape: None,
+            queued_in: None,
+            local_queue,
+        }
+    }
+
+    /// The row of the same workload after its object has changed.
+    pub(crate) fn after(self, workload: &Workload, rules: RowRules) -> Self {
+        let Self { shape, queued_in, local_queue, .. } = self;
+        Self { shape, queued_in, ..Self::new(workload, local_queue, rules) }
+    }
+}
