@@ -117,7 +117,7 @@ impl World {
     fn push(&mut self, queue: QueueId, op: &Value) -> Result<(), String> {
         let object = workload(&op["workload"])?;
         let known = self.state.workloads.find(object.meta.key.namespace(), object.meta.key.name());
-        let old = known.map(|id| self.state.workloads.get(id).clone());
+        let old = known.map(|id| self.state.workloads.get(id).before());
         let id = self.store(op)?;
         let relevant = old.is_none_or(|old| self.state.is_relevant_change(&old, self.state.workloads.get(id)));
         let item = self.state.item(id);

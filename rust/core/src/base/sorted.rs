@@ -177,6 +177,17 @@ impl<T: Clone> Sorted<T> {
 }
 
 impl<T: Ord + Clone> Sorted<T> {
+    /// Takes the first entry out.
+    pub fn pop_first(&mut self) -> Option<T> {
+        match &mut self.0 {
+            Layout::One(block) => block.pop_front(),
+            Layout::Many(_) => {
+                let first = self.first()?.clone();
+                self.take(|it| it.cmp(&first))
+            }
+        }
+    }
+
     /// Adds an entry; was it not there before?
     pub fn insert(&mut self, entry: T) -> bool {
         self.insert_by(entry, T::cmp)
@@ -360,9 +371,7 @@ mod tests {
                             assert_eq!(list.insert(next), set.insert(next));
                         }
                         3 | 4 => assert_eq!(list.remove(&random), set.remove(&random)),
-                        5 => {
-                            assert_eq!(set.pop_first(), list.first().copied().and_then(|n| list.take(|it| it.cmp(&n))))
-                        }
+                        5 => assert_eq!(set.pop_first(), list.pop_first()),
                         6 => {
                             let near = set.range(random..).next().copied();
                             near.into_iter().for_each(|it| assert!(list.remove(&it) && set.remove(&it)));

@@ -231,7 +231,7 @@ impl Engine {
     /// unless it is gone (rules/05 §6.4 step 12, rules/08 §11.7).
     pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
         let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
-        self.state.forget_reservation(id, *before, gone, now);
+        self.state.forget_reservation(id, before, gone, now);
         true
     }
 

@@ -87,6 +87,13 @@ impl Group {
         self.keys.remove(key);
     }
 
+    /// Takes out the first.
+    pub fn pop(&mut self) {
+        if let Some(key) = self.keys.pop_first() {
+            self.marks = self.marks.wrapping_sub(mark_of(key.id));
+        }
+    }
+
     /// All of the group, to be reported.
     pub fn all(&self) -> Parked {
         Parked(self.keys.clone())

@@ -366,20 +366,25 @@ impl Pending {
     /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
     pub fn pop(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
         self.pop_cycle += 1;
-        self.inflight = self.head(usage);
-        let id = self.inflight?;
-        self.take(places, id);
-        Some(id)
+        self.inflight = None;
+        let &First { ref key, bucket, .. } = self.head(usage)?;
+        let id = key.id;
+        self.change(bucket, |bucket| bucket.active.pop());
+        self.content = self.content.wrapping_sub(mark_of(id));
+        self.n_waiting -= 1;
+        places.clear(id);
+        self.inflight = Some(id);
+        self.inflight
     }
 
-    fn head(&self, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+    fn head(&self, usage: impl Fn(LocalQueueId) -> f64) -> Option<&First> {
         let first = self.firsts.first()?;
         if !self.is_usage_based {
-            return Some(first.key.id);
+            return Some(first);
         }
         let next = |last: &&First| self.firsts.iter_from(|it| it.lane <= last.lane).next();
-        let heads = std::iter::successors(Some(first), next).map(|first| (usage(first.lane), &first.key));
-        heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, key)| key.id)
+        let heads = std::iter::successors(Some(first), next).map(|first| (usage(first.lane), first));
+        heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.key.cmp(&b.1.key))).map(|(_, first)| first)
     }
 
     /// Gives a head back (rules/05 §3). Returns the workloads of its shape that were parked with it.

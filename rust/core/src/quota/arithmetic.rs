@@ -7,12 +7,12 @@ use crate::quota::tree::{Cell, Column, Quota, Row, Tree};
 impl Tree {
     /// What the node itself declares.
     pub fn quota(&self, row: Row, column: Column) -> Quota {
-        self.cell(row, column).quota
+        self.declared(row, column).quota
     }
 
     /// `nominalQuota` declared at the node itself.
     pub fn nominal(&self, row: Row, column: Column) -> Amount {
-        self.cell(row, column).quota.nominal
+        self.cell(row, column).nominal
     }
 
     /// `S(n)`, the subtree quota (rules/02 §2).
@@ -27,7 +27,7 @@ impl Tree {
 
     /// Is the flavor-resource declared at the node or below it?
     pub fn is_declared(&self, row: Row, column: Column) -> bool {
-        self.cell(row, column).declared
+        self.declared(row, column).here_or_below
     }
 
     /// `LA(n)`: local quota that is still free.
@@ -149,10 +149,10 @@ fn local_available(cell: &Cell, usage: Amount) -> Amount {
 
 /// `avail(n)` of a node with this `LA(n)` whose parent has so much.
 fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount) -> Amount {
-    if let Some(limit) = cell.quota.borrowing_limit {
+    if !cell.borrowing_limit.is_unlimited() {
         let stored = cell.subtree.minus(cell.local);
         let used = usage.minus(cell.local).max(Amount::ZERO);
-        from_parent = from_parent.min(stored.minus(used).plus(limit));
+        from_parent = from_parent.min(stored.minus(used).plus(cell.borrowing_limit));
     }
     local.plus(from_parent)
 }
@@ -160,7 +160,6 @@ fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quota::tree::Quota;
 
     fn quota(nominal: i64, borrowing: Option<i64>, lending: Option<i64>) -> Quota {
         Quota {
@@ -175,7 +174,7 @@ mod tests {
         let parents: Vec<_> = rows.iter().map(|r| r.0).collect();
         let mut tree = Tree::new(&parents, vec![FlavorResourceId(0)]);
         for (row, &(_, quota, _)) in rows.iter().enumerate() {
-            *tree.cell_mut(row, 0) = crate::quota::tree::Cell { quota, declared: true, ..Default::default() };
+            tree.declare(row, 0, quota);
         }
         tree.set_heights(heights.to_vec());
         tree.aggregate(&rows.iter().map(|r| r.2).collect::<Vec<_>>());

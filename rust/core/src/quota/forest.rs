@@ -62,12 +62,19 @@ struct Node {
 
 #[derive(Clone, Debug, Default)]
 struct Slot {
-    tree: Tree,
+    /// `None` while it is lent.
+    tree: Option<Box<Tree>>,
     nodes: Vec<NodeId>,
     /// How many of `nodes` are still here.
     n_members: usize,
     resources: ResourceColumns,
     version: u64,
+}
+
+impl Slot {
+    fn tree(&self) -> &Tree {
+        self.tree.as_deref().expect("a tree is not read where it was while it is lent")
+    }
 }
 
 /// All ClusterQueues and Cohorts with their quota and usage.
@@ -269,22 +276,22 @@ impl Forest {
 
     /// A tree.
     pub fn tree(&self, id: TreeId) -> &Tree {
-        &self.slot(id).tree
+        self.slot(id).tree()
     }
 
     /// A tree, to change usage.
     pub fn tree_mut(&mut self, id: TreeId) -> &mut Tree {
-        &mut self.slots[id.0 as usize].as_mut().expect("a tree id in use").tree
+        self.slot_mut(id).tree.as_deref_mut().expect("a tree is not changed where it was while it is lent")
     }
 
     /// Takes a tree out, to try things on it while the forest is read; [`Forest::return_tree`] puts it back.
-    pub fn lend_tree(&mut self, id: TreeId) -> Tree {
-        std::mem::take(self.tree_mut(id))
+    pub fn lend_tree(&mut self, id: TreeId) -> Box<Tree> {
+        self.slot_mut(id).tree.take().expect("a tree is lent once at a time")
     }
 
     /// Puts a tree back that was taken out.
-    pub fn return_tree(&mut self, id: TreeId, tree: Tree) {
-        *self.tree_mut(id) = tree;
+    pub fn return_tree(&mut self, id: TreeId, tree: Box<Tree>) {
+        self.slot_mut(id).tree = Some(tree);
     }
 
     /// Which version of a tree this is: what a search for flavors and victims reads of it is the same as long as this is,
@@ -302,7 +309,7 @@ impl Forest {
 
     fn renew(&mut self, id: TreeId) {
         self.n_versions += 1;
-        self.slots[id.0 as usize].as_mut().expect("a tree id in use").version = self.n_versions;
+        self.slot_mut(id).version = self.n_versions;
     }
 
     /// The node of each row of a tree.
@@ -313,6 +320,10 @@ impl Forest {
     /// The resources of a tree by name, with their columns.
     pub fn resources_of(&self, id: TreeId) -> &ResourceColumns {
         &self.slot(id).resources
+    }
+
+    fn slot_mut(&mut self, id: TreeId) -> &mut Slot {
+        self.slots[id.0 as usize].as_mut().expect("a tree id in use")
     }
 
     fn slot(&self, id: TreeId) -> &Slot {

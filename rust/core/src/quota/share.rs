@@ -110,13 +110,13 @@ pub struct ResourceColumns(pub Vec<(ResourceId, Vec<Column>)>);
 mod tests {
     use super::*;
     use crate::base::ids::FlavorResourceId;
-    use crate::quota::tree::{Cell, Quota};
+    use crate::quota::tree::Quota;
 
     /// A cohort with a ClusterQueue that uses 5 more than its quota, which is all that there is.
     fn share(quota: i64) -> Share {
         let mut tree = Tree::new(&[None, Some(0)], vec![FlavorResourceId(0)]);
         let quota = Quota { nominal: Amount::new(quota), ..Quota::default() };
-        *tree.cell_mut(1, 0) = Cell { quota, declared: true, ..Cell::default() };
+        tree.declare(1, 0, quota);
         tree.aggregate(&[false, true]);
         tree.add_usage(1, 0, quota.nominal.plus_units(5));
         tree.share(1, 1.0, &ResourceColumns(vec![(ResourceId(0), vec![0])]), &[])

@@ -18,18 +18,40 @@ pub struct Quota {
     pub lending_limit: Option<Amount>,
 }
 
-/// The derived, usage-independent numbers of one cell.
+/// What is declared in one cell; read where a tree is built or reported.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cell {
+pub(crate) struct Declared {
     pub quota: Quota,
+    /// Does the node or any descendant declare this flavor-resource?
+    pub here_or_below: bool,
+}
+
+/// The usage-independent numbers of one cell that cycles read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    /// `nominalQuota`.
+    pub nominal: Amount,
+    /// `borrowingLimit`; unlimited if there is none, which comes to the same in every sum (rules/02 §1).
+    pub borrowing_limit: Amount,
     /// `S(n)`: own quota and what the children lend.
     pub subtree: Amount,
     /// `L(n)`: the part of `S` that is not lent to the parent.
     pub local: Amount,
     /// `pot(n)`: what the node could use if everything were idle.
     pub potential: Amount,
-    /// Does the node or any descendant declare this flavor-resource?
-    pub declared: bool,
+}
+
+const _: () = assert!(size_of::<Cell>() == 40, "cycles read cells by the thousand");
+
+impl Cell {
+    /// Nothing is declared.
+    pub const EMPTY: Cell = Cell {
+        nominal: Amount::ZERO,
+        borrowing_limit: Amount::UNLIMITED,
+        subtree: Amount::ZERO,
+        local: Amount::ZERO,
+        potential: Amount::ZERO,
+    };
 }
 
 /// A row of a [`Tree`].
@@ -55,6 +77,7 @@ pub struct Tree {
     /// In the order of their ids, each once.
     columns: Vec<FlavorResourceId>,
     cells: Vec<Cell>,
+    declared: Vec<Declared>,
     ledger: Ledger,
 }
 
@@ -107,7 +130,8 @@ impl Tree {
                 .collect(),
             heights: vec![0; parent.len()],
             columns,
-            cells: vec![Cell::default(); n_cells],
+            cells: vec![Cell::EMPTY; n_cells],
+            declared: vec![Declared::default(); n_cells],
             ledger: Ledger { usage: vec![Amount::ZERO; n_cells], ..Ledger::default() },
         }
     }
@@ -120,9 +144,27 @@ impl Tree {
         &self.cells[self.at(row, column)]
     }
 
-    pub(crate) fn cell_mut(&mut self, row: Row, column: Column) -> &mut Cell {
+    /// What is declared in a cell.
+    pub(crate) fn declared(&self, row: Row, column: Column) -> &Declared {
+        &self.declared[self.at(row, column)]
+    }
+
+    /// A node declares a quota. The numbers that follow are worked out in [`Tree::aggregate`].
+    pub(crate) fn declare(&mut self, row: Row, column: Column, quota: Quota) {
+        let Quota { nominal, borrowing_limit, .. } = quota;
+        let borrowing_limit = borrowing_limit.unwrap_or(Amount::UNLIMITED);
+        self.put_cell(
+            row,
+            column,
+            Declared { quota, here_or_below: true },
+            Cell { nominal, borrowing_limit, ..Cell::EMPTY },
+        );
+    }
+
+    /// Puts a cell as it was in another tree.
+    pub(crate) fn put_cell(&mut self, row: Row, column: Column, declared: Declared, cell: Cell) {
         let at = self.at(row, column);
-        &mut self.cells[at]
+        (self.declared[at], self.cells[at]) = (declared, cell);
     }
 
     /// The flavor-resources, in column order.
@@ -254,7 +296,7 @@ impl Tree {
         for (row, &leaf) in is_leaf.iter().enumerate() {
             for column in 0..n_columns {
                 let at = row * n_columns + column;
-                self.cells[at].subtree = self.cells[at].quota.nominal;
+                self.cells[at].subtree = self.cells[at].nominal;
                 if !leaf {
                     self.ledger.usage[at] = Amount::ZERO;
                 }
@@ -263,16 +305,16 @@ impl Tree {
         for row in (0..is_leaf.len()).rev() {
             for column in 0..n_columns {
                 let at = row * n_columns + column;
-                let cell = &mut self.cells[at];
-                cell.local = match cell.quota.lending_limit {
+                let (cell, Declared { quota, here_or_below }) = (&mut self.cells[at], self.declared[at]);
+                cell.local = match quota.lending_limit {
                     Some(limit) => cell.subtree.minus(limit).max(Amount::ZERO),
                     None => Amount::ZERO,
                 };
-                let (subtree, local, declared) = (cell.subtree, cell.local, cell.declared);
+                let (subtree, local) = (cell.subtree, cell.local);
                 if let Some(parent) = self.parent(row) {
                     let up = self.at(parent, column);
                     self.cells[up].subtree = self.cells[up].subtree.plus(subtree.minus(local));
-                    self.cells[up].declared |= declared;
+                    self.declared[up].here_or_below |= here_or_below;
                     let past_local = self.ledger.usage[at].minus(local).max(Amount::ZERO);
                     self.ledger.usage[up] = self.ledger.usage[up].plus(past_local);
                 }
@@ -292,11 +334,10 @@ impl Tree {
                 let mut potential = cell.subtree;
                 if let Some(parent) = parent {
                     potential = cell.local.plus(self.cell(parent, column).potential);
-                    if let Some(limit) = cell.quota.borrowing_limit {
-                        potential = potential.min(cell.subtree.plus(limit));
-                    }
+                    potential = potential.min(cell.subtree.plus(cell.borrowing_limit));
                 }
-                self.cell_mut(row, column).potential = potential;
+                let at = self.at(row, column);
+                self.cells[at].potential = potential;
             }
         }
     }

@@ -12,6 +12,7 @@ mod tests;
 mod unadmitted;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
@@ -28,6 +29,7 @@ use crate::status::messages;
 use crate::status::reservation::sync_admitted;
 use crate::status::stage::{Stage, has_quota_reservation, is_active, is_admitted, is_finished};
 use crate::workloads::Record;
+use crate::workloads::before::Before;
 
 /// More passes than any workload needs: Kueue's own steps lead to rest in five or six.
 const MAX_PASSES: usize = 32;
@@ -59,9 +61,10 @@ impl State {
             return false;
         }
         events.append(&mut pass.events);
-        let old = self.workloads.get(id).clone();
-        self.workloads.transition(id, |it| *it = workload);
-        self.settle_status_change(id, &old);
+        let record = self.workloads.get(id);
+        let (before, spec) = (record.before_status(), Arc::clone(&record.spec));
+        let object = self.workloads.transition(id, |it| std::mem::replace(it, workload));
+        self.settle_status_change(id, &Before { object: Some((object, spec)), ..before });
         true
     }
 

@@ -4,8 +4,9 @@ use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
 use crate::objects::Time;
 use crate::schedule::decision::Decision;
-use crate::schedule::entry::EntryStatus;
+use crate::schedule::entry::{Entry, EntryStatus};
 use crate::schedule::order::sort_classical;
+use crate::schedule::outcome::Back;
 use crate::schedule::round::{Cycle, Fitting, Progress, Round};
 use crate::schedule::waiting::Waiting;
 use crate::state::State;
@@ -143,9 +144,7 @@ impl State {
         cycle.decision.events.reserve(assumed.len());
         // What is written last of a workload holds.
         let (placed_later, assumed): (Vec<_>, Vec<_>) = assumed.into_iter().partition(|it| it.is_victim);
-        for assumed in assumed {
-            self.assume(assumed, now, &mut cycle.decision);
-        }
+        self.assume(assumed, now, &mut cycle.decision);
         for (old, new) in std::mem::take(&mut cycle.replaced) {
             self.replace_slice(old, new, now, &mut cycle.decision);
         }
@@ -160,22 +159,21 @@ impl State {
         for eviction in later {
             self.evict_from_failed_nodes(eviction, now, &mut cycle.decision);
         }
-        for assumed in placed_later {
-            self.assume(assumed, now, &mut cycle.decision);
-        }
+        self.assume(placed_later, now, &mut cycle.decision);
         for (from, to) in std::mem::take(&mut cycle.migrations) {
             self.write_migration(from, to, now, &mut cycle.decision);
         }
     }
 
-    /// Gives the heads that stay pending back to their queues.
+    /// Gives the heads that stay pending back to their queues, then writes why: table by table.
     pub(crate) fn requeue_entries(&mut self, round: Round, now: Time) -> Decision {
-        let Round { entries, not_nominated, mut cycle, .. } = round;
-        for entry in entries.into_iter().chain(not_nominated) {
-            let is_done = matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted);
-            if !is_done && !entry.is_gone {
-                self.requeue(entry, now, &mut cycle.decision);
-            }
+        let Round { mut entries, mut not_nominated, mut cycle, .. } = round;
+        let stays =
+            |entry: &&mut Entry| !matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted) && !entry.is_gone;
+        let pending: Vec<&mut Entry> = entries.iter_mut().chain(&mut not_nominated).filter(stays).collect();
+        let back: Vec<Back> = pending.iter().map(|entry| self.give_back(entry, &mut cycle.decision)).collect();
+        for (entry, back) in pending.into_iter().zip(back) {
+            self.write_pending(entry, back, now, &mut cycle.decision);
         }
         cycle.decision.cycle = self.cycle;
         cycle.decision

@@ -157,7 +157,7 @@ impl State {
         plan: Option<&Arc<Plan>>,
         nomination: Option<&Nomination>,
         victims: &mut Victims,
-    ) -> (Assignment, Vec<Target>) {
+    ) -> (Arc<Assignment>, Vec<Target>) {
         let slice = self.replaced_slice(entry.queue, entry.workload, victims.in_tree(entry.tree));
         let seen = RefCell::new(std::mem::take(&mut self.sites.seen));
         let found = self.look_without(victims, entry.tree, &[], |state, tree| {
@@ -194,7 +194,7 @@ impl State {
         (nomination, slice): (Option<&Nomination>, Option<WorkloadId>),
         (plan, seen): (Option<&Arc<Plan>>, &RefCell<SeenByFlavor>),
         tree: &mut Tree,
-    ) -> (Assignment, Vec<Target>) {
+    ) -> (Arc<Assignment>, Vec<Target>) {
         // Who has a plan is not placed.
         let of_entry = || Placer::new(self, (entry.queue, entry.workload), slice, seen);
         let placer = if plan.is_none() { of_entry() } else { None };
@@ -267,6 +267,6 @@ impl State {
             None => (full, Vec::new()),
         };
         placer.iter().for_each(|placer| placer.place_after_search(&mut assignment, &targets));
-        (assignment, targets)
+        (Arc::new(assignment), targets)
     }
 }

@@ -8,6 +8,7 @@ use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::key::Key;
 use crate::base::shared::Shared;
+use crate::objects::conditions::{EVICTED, is_true};
 use crate::objects::message::{Message, Path, Preemption};
 use crate::objects::priority::{base_priority, effective_priority};
 use crate::objects::resource_names::{exact_quantity, quantity_from_value};
@@ -22,12 +23,23 @@ use crate::state::records::Owner;
 use crate::status::admissible::{is_admissible, queued_wait};
 use crate::status::checks::checks_for_admission;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
-use crate::status::stage::{has_quota_reservation, is_evicted, is_finished};
+use crate::status::stage::Stage;
 use crate::status::{eviction, messages, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
+use crate::workloads::before::Unconfirmed;
 use crate::workloads::charge::Target;
-use crate::workloads::row::WorkloadRow;
+
+/// Where a head went that got no quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// It holds quota, and comes for a second pass again.
+    ForSecondPass,
+    /// Into its heap.
+    InHeap,
+    /// It waits for a change.
+    Parked,
+}
 
 impl State {
     /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
@@ -59,18 +71,27 @@ impl State {
         cycle.assumed.push(Assumed { workload, queue, had_quota, is_victim, admission, assigned });
     }
 
-    /// Writes a reservation and charges it.
-    pub(crate) fn assume(&mut self, assumed: Assumed, now: Time, decision: &mut Decision) {
-        let Assumed { workload: id, queue, had_quota, admission, assigned, .. } = assumed;
-        let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
-        let required: BTreeSet<String> = checks_for_admission(&object, &admission);
-        let gates = self.config.gates;
-        let mut before = Box::new(self.workloads.get(id).clone());
-        let has_moved = had_quota && !self.as_it_came(id).status.rare.unhealthy_nodes.is_empty();
-        let newest = self.overwrite_with_copy(id);
-        if let Some(newest) = &newest {
-            before.workload.clone_from(newest);
+    /// Writes reservations, then takes their workloads out of their queues, then charges them: table by table.
+    pub(crate) fn assume(&mut self, all: Vec<Assumed>, now: Time, decision: &mut Decision) {
+        for assumed in &all {
+            self.write_reservation(assumed, now, decision);
         }
+        for assumed in &all {
+            self.unqueue(assumed.workload);
+        }
+        for Assumed { workload: id, queue, assigned, .. } in all {
+            self.put_cached_as(id, Some((queue, assigned)));
+            self.list_for_second_pass(id, 0);
+        }
+    }
+
+    fn write_reservation(&mut self, assumed: &Assumed, now: Time, decision: &mut Decision) {
+        let &Assumed { workload: id, queue, had_quota, ref admission, ref assigned, .. } = assumed;
+        let object = self.queues[queue].settled.clone().expect("an active ClusterQueue is settled");
+        let required: BTreeSet<String> = checks_for_admission(&object, admission);
+        let gates = self.config.gates;
+        let has_moved = had_quota && !self.as_it_came(id).status.rare.unhealthy_nodes.is_empty();
+        let (before, newest) = self.before_write(id);
         if !had_quota {
             self.push_penalty(id, queue, now);
         }
@@ -81,26 +102,34 @@ impl State {
         let key = record.key().clone();
         newest.iter().for_each(|newest| self.take_over_status(id, newest));
         self.agenda.touch(id);
-        self.unqueue(id);
         let n_before = index(decision.admissions.len());
         if !had_quota {
             decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
         }
-        self.put_cached_as(id, Some(assigned));
         if is_admitted && !has_moved {
             let message = Message::AdmittedBy { queue: admission.cluster_queue.shared(), wait_ns: 0 };
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
-        let has_new_place = !had_quota || !has_same_places(before.workload.status.admission.as_deref(), &admission);
+        let has_new_place = !had_quota || !has_same_places(before.status.admission.as_deref(), admission);
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
-        self.list_for_second_pass(id, 0);
+        let admission = admission.clone();
         let admitted = Admitted { key, workload: id, queue, admission, is_admitted, at: now };
         if !had_quota {
             decision.admissions.push(admitted);
         } else if has_new_place {
             decision.placed.push(admitted);
         }
+    }
+
+    /// What a workload is before a cycle writes to it, so that a refused write can be taken back; and what it is now, if it
+    /// came as an older copy, to which the cycle writes.
+    fn before_write(&mut self, id: WorkloadId) -> (Unconfirmed, Option<Workload>) {
+        let Record { workload, totals, resume, .. } = self.workloads.get(id);
+        let (status, totals, resume) = (workload.status.clone(), Arc::clone(totals), resume.clone());
+        let newest = self.overwrite_with_copy(id);
+        let status = newest.as_ref().map_or(status, |newest| newest.status.clone());
+        (Unconfirmed { status, totals, resume }, newest)
     }
 
     /// Evicts a workload for whose failed hosts there is no replacement (rules/08 §11.7).
@@ -110,12 +139,8 @@ impl State {
         now: Time,
         decision: &mut Decision,
     ) {
-        let mut before = Box::new(self.workloads.get(id).clone());
-        let newest = self.overwrite_with_copy(id);
-        if let Some(newest) = &newest {
-            before.workload.clone_from(newest);
-        }
-        let was_evicted = is_evicted(&before.workload);
+        let (before, newest) = self.before_write(id);
+        let was_evicted = is_true(&before.status.conditions, EVICTED);
         self.unconfirmed.insert(id, before);
         let record = self.workloads.get(id);
         let nodes = record.workload.status.rare.unhealthy_nodes.join(",");
@@ -141,34 +166,46 @@ impl State {
         message: Message,
         decision: &mut Decision,
     ) -> bool {
-        let comes_again = self.list_for_second_pass(id, iteration);
+        let comes_again = self.comes_again(id, iteration);
         if comes_again {
-            let key = self.workloads.get(id).key().clone();
-            decision.events.push(Event { kind: "Warning", reason: "SecondPassFailed".into(), key, message });
-            // Its end in this cycle reaches the queue only now.
-            if is_finished(&self.workloads.get(id).workload) {
-                self.second_passes.call_off(id);
-            }
+            self.note_failed_pass(id, message, decision);
         }
         comes_again
     }
 
+    /// Does a workload need another second pass? Then it is listed for it.
+    fn comes_again(&mut self, id: WorkloadId, iteration: u32) -> bool {
+        let comes_again = self.list_for_second_pass(id, iteration);
+        // Its end in this cycle reaches the queue only now.
+        if comes_again && self.workloads.row(id).stage == Stage::Finished {
+            self.second_passes.call_off(id);
+        }
+        comes_again
+    }
+
+    fn note_failed_pass(&self, id: WorkloadId, message: Message, decision: &mut Decision) {
+        let key = self.workloads.get(id).key().clone();
+        decision.events.push(Event { kind: "Warning", reason: "SecondPassFailed".into(), key, message });
+    }
+
     /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
-    pub(crate) fn forget_reservation(&mut self, id: WorkloadId, before: Record, gone: bool, now: Time) {
+    pub(crate) fn forget_reservation(&mut self, id: WorkloadId, before: Unconfirmed, gone: bool, now: Time) {
         self.now = now;
-        if self.workloads.row(id).is_evicted && has_quota_reservation(&before.workload) {
+        if self.workloads.row(id).is_evicted && before.had_reservation() {
             return self.forget_eviction(id, before, gone);
         }
         self.restore_slice(id);
         self.request_flush_for(id);
         self.uncache(id);
-        if !has_quota_reservation(&before.workload) {
-            self.drop_penalty(before.row.local_queue, id);
+        if !before.had_reservation() {
+            self.drop_penalty(self.workloads.row(id).local_queue, id);
         }
         // One that was released before its write was refused waits already.
         self.unqueue(id);
-        let row = WorkloadRow { queued_in: None, ..before.row };
-        *self.workloads.get_mut(id) = Record { row, charge: None, ..before };
+        let Unconfirmed { status, totals, resume } = before;
+        self.workloads.transition(id, |it| it.status = status);
+        let record = self.workloads.get_mut(id);
+        (record.totals, record.resume) = (totals, resume);
         self.note_uncounted(id);
         self.agenda.touch(id);
         if gone {
@@ -187,8 +224,8 @@ impl State {
     }
 
     /// Takes an eviction back that was not written: the workload keeps its quota, and is tried again.
-    fn forget_eviction(&mut self, id: WorkloadId, before: Record, gone: bool) {
-        self.workloads.transition(id, |it| *it = before.workload);
+    fn forget_eviction(&mut self, id: WorkloadId, before: Unconfirmed, gone: bool) {
+        self.workloads.transition(id, |it| it.status = before.status);
         self.rank_candidate(id);
         self.agenda.touch(id);
         if !gone {
@@ -282,12 +319,12 @@ impl State {
         Path { queue, cohorts: self.queues[queue].node.map(above) }
     }
 
-    /// Gives a head back to its queue and writes why (rules/05 §6.5).
-    pub(crate) fn requeue(&mut self, entry: Entry, now: Time, decision: &mut Decision) {
+    /// Gives a head back to its queue (rules/05 §6.5).
+    pub(crate) fn give_back(&mut self, entry: &Entry, decision: &mut Decision) -> Back {
         if let Some(iteration) = entry.second_pass
-            && self.fail_second_pass(entry.workload, iteration, entry.message.clone(), decision)
+            && self.comes_again(entry.workload, iteration)
         {
-            return;
+            return Back::ForSecondPass;
         }
         let mut reason = entry.requeue;
         if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
@@ -302,7 +339,16 @@ impl State {
             let resume = (keeps_progress && assignment.has_pending_flavors()).then(resume);
             self.workloads.get_mut(entry.workload).resume = resume;
         }
-        let parked = self.put_back(entry.workload, reason, entry.reason, decision);
+        let is_parked = self.put_back(entry.workload, reason, entry.reason, decision);
+        if is_parked { Back::Parked } else { Back::InHeap }
+    }
+
+    /// Writes why a head stays pending (rules/05 §6.5).
+    pub(crate) fn write_pending(&mut self, entry: &mut Entry, back: Back, now: Time, decision: &mut Decision) {
+        if back == Back::ForSecondPass {
+            return self.note_failed_pass(entry.workload, entry.message.clone(), decision);
+        }
+        let parked = back == Back::Parked;
         let written =
             matches!(entry.status, EntryStatus::NotNominated | EntryStatus::Skipped | EntryStatus::PreemptionGated);
         if !written || entry.silent {
@@ -330,7 +376,7 @@ impl State {
             message: entry.message.clone(),
         });
         let key = record.key().clone();
-        let (workload, queue_id, message) = (entry.workload, entry.queue, entry.message);
+        let (workload, queue_id, message) = (entry.workload, entry.queue, std::mem::take(&mut entry.message));
         decision.pending.push(Kept { key, workload, queue, queue_id, reason, message, parked, written });
     }
 

@@ -8,6 +8,7 @@ use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorResourceId, WorkloadId};
 use crate::objects::PreemptionPolicy;
+use crate::quota::tree::Cell;
 use crate::schedule::entry::Entry;
 use crate::schedule::round::{Cycle, Eviction, Fitting, Round};
 use crate::schedule::victims::Victims;
@@ -125,7 +126,7 @@ impl State {
     }
 
     /// An entry is assigned again, among the flavors that it was nominated with.
-    fn assign_again(&mut self, entry: &mut Entry, victims: &mut Victims) -> (Assignment, Vec<Target>) {
+    fn assign_again(&mut self, entry: &mut Entry, victims: &mut Victims) -> (Arc<Assignment>, Vec<Target>) {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let record = self.workloads.get(entry.workload);
         let mut nomination = Nomination::new();
@@ -137,11 +138,11 @@ impl State {
         self.find_assignment(entry, None, Some(&nomination), victims)
     }
 
-    fn nominate_again(&mut self, entry: &mut Entry, assignment: Assignment, targets: Vec<Target>) {
+    fn nominate_again(&mut self, entry: &mut Entry, assignment: Arc<Assignment>, targets: Vec<Target>) {
         let record = self.workloads.get(entry.workload);
         let message = assign::messages::assignment(&self.names, &assignment, &record.spec.original);
         let stands = self.net_stands((entry.queue, entry.workload), &assignment);
-        entry.nominate(Verdict { assignment: Arc::new(assignment), targets, message }, stands);
+        entry.nominate(Verdict { assignment, targets, message }, stands);
     }
 
     /// One that found its place taken by an entry before it looks for another; the victims are still there.
@@ -157,7 +158,7 @@ impl State {
         self.leave_nodes(cycle.victims.all());
         let (mut assignment, targets) = self.assign_again(entry, &mut cycle.victims);
         self.sites.rollback(mark);
-        assignment.defer_fit();
+        Arc::make_mut(&mut assignment).defer_fit();
         let deferred = assignment.mode() == Mode::DeferredFit;
         self.nominate_again(entry, assignment, targets);
         let fresh = !entry.targets.is_empty() && !cycle.victims.overlap_with(entry) && self.fits(entry, cycle);
@@ -202,7 +203,8 @@ impl State {
     /// Is preemption gated and a gate closed (rules/05 §6.4 step 5)?
     fn is_preemption_gated(&self, entry: &Entry) -> bool {
         let enabled = self.gate(Gate::ConcurrentAdmission) || self.gate(Gate::MultiKueueOrchestratedPreemption);
-        enabled && has_closed_preemption_gate(&self.workloads.get(entry.workload).workload)
+        let workload = &self.workloads.get(entry.workload).workload;
+        enabled && has_closed_preemption_gate(&workload.preemption_gates, &workload.status)
     }
 
     /// Can the ClusterQueue always get its nominal quota back, so that nothing needs to be held for it?
@@ -222,12 +224,11 @@ impl State {
         let mut usage = entry.usage().to_vec();
         for (fr, amount) in &mut usage {
             let Some(column) = tree.column(*fr) else { continue };
-            let quota = tree.quota(entry.row, column);
-            let used = tree.usage(entry.row, column);
-            *amount = match (borrows, quota.borrowing_limit) {
-                (true, None) => *amount,
-                (true, Some(limit)) => (*amount).min(quota.nominal.plus(limit).minus(used)),
-                (false, _) => (*amount).min(quota.nominal.minus(used)).max(Amount::ZERO),
+            let (&Cell { nominal, borrowing_limit, .. }, used) = tree.cell_and_usage(entry.row, column);
+            *amount = if borrows {
+                (*amount).min(nominal.plus(borrowing_limit).minus(used))
+            } else {
+                (*amount).min(nominal.minus(used)).max(Amount::ZERO)
             };
         }
         usage

@@ -10,7 +10,8 @@ use crate::objects::slices::replaced_key;
 use crate::objects::{Time, Workload};
 use crate::schedule::decision::{Decision, Event, Replaced};
 use crate::state::State;
-use crate::status::stage::is_finished;
+use crate::state::records::ReplacedSlice;
+use crate::status::stage::Stage;
 use crate::status::{eviction, messages, reasons};
 use crate::workloads::charge::Target;
 
@@ -53,8 +54,8 @@ impl State {
     /// The replacement has its quota: the old slice is finished, and the new one stays where the old one ran.
     pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
         self.show_newest(old);
-        let before = self.workloads.get(old).clone();
-        let cluster_name = before.workload.status.rare.cluster_name.clone();
+        let before = self.workloads.get(old).before_status();
+        let cluster_name = before.status.rare.cluster_name.clone();
         self.workloads.transition(new, |it| it.status.rare.cluster_name = cluster_name);
         let successor = self.workloads.get(new);
         let message = Message::from(messages::slice_replaced(&successor.workload.meta));
@@ -63,7 +64,7 @@ impl State {
         if !self.workloads.transition(old, finish) {
             return;
         }
-        let key = before.key().clone();
+        let key = self.workloads.get(old).key().clone();
         decision.events.push(Event {
             kind: "Normal",
             reason: reasons::WORKLOAD_SLICE_REPLACED.into(),
@@ -71,19 +72,19 @@ impl State {
             message: message.clone(),
         });
         self.settle_status_change(old, &before);
-        self.replaced_slices.insert(new, before.workload);
+        self.replaced_slices.insert(new, ReplacedSlice { key: key.clone(), status: before.status });
         decision.replaced.push(Replaced { key, successor: new_key, message });
     }
 
     /// The reservation of the replacement was not written, so the old slice never ended.
     pub(crate) fn restore_slice(&mut self, new: WorkloadId) {
-        let Some(before) = self.replaced_slices.remove(&new) else { return };
-        let key = &before.meta.key;
+        let Some(ReplacedSlice { key, status }) = self.replaced_slices.remove(&new) else { return };
         let Some(old) = self.workloads.find(key.namespace(), key.name()) else { return };
-        let record = self.workloads.get(old).clone();
-        if record.key().is_same(key) && is_finished(&record.workload) {
-            self.workloads.transition(old, |it| it.status = before.status);
-            self.settle_status_change(old, &record);
+        let record = self.workloads.get(old);
+        if record.key().is_same(&key) && record.row.stage == Stage::Finished {
+            let before = record.before_status();
+            self.workloads.transition(old, |it| it.status = status);
+            self.settle_status_change(old, &before);
         }
     }
 }

@@ -43,7 +43,7 @@ impl State {
         let (assignment, targets) = self.find_assignment(entry, plan, None, &mut cycle.victims);
         let pod_sets = &self.workloads.get(entry.workload).spec.original;
         let message = assign::messages::assignment(&self.names, &assignment, pod_sets);
-        Verdict { assignment: Arc::new(assignment), targets, message }
+        Verdict { assignment, targets, message }
     }
 
     /// Does the verdict depend on more than is asked about a head?

@@ -98,7 +98,7 @@ impl State {
         if self.is_same(&cycle.seen, id) {
             let gates = self.config.gates;
             let reason = reasons::unadmitted(reasons::WAITING_FOR_PODS_READY, reasons::WAITING, gates);
-            let old = self.workloads.get(id).clone();
+            let old = self.workloads.get(id).before_status();
             let unset =
                 |it: &mut Workload| unset_quota_reservation(it, reason, messages::WAITING_FOR_PODS_READY, now, gates);
             if self.workloads.transition(id, unset) {

@@ -306,10 +306,13 @@ impl State {
         self.put_cached_as(workload, None);
     }
 
-    /// The same where it is known what the admission says.
-    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, assigned: Option<Assigned>) {
+    /// The same where it is known what the admission says of this ClusterQueue.
+    pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, reserved: Option<(QueueId, Assigned)>) {
         self.note_placed(workload);
-        let Some(queue) = self.reserved_in(workload) else {
+        let (known, assigned) = reserved.unzip();
+        // One that was deactivated while a cycle waited has nothing, whatever the cycle wrote.
+        let holds = has_active_quota_reservation(&self.workloads.get(workload).workload);
+        let Some(queue) = known.filter(|_| holds).or_else(|| self.reserved_in(workload)) else {
             self.uncache(workload);
             return;
         };

@@ -44,10 +44,13 @@ use crate::quota::forest::{Forest, NodeId};
 use crate::quota::tree::Quota;
 use crate::state::cluster::Cluster;
 use crate::state::node_watch::NodeWatch;
-use crate::state::records::{CohortRecord, FlushRequest, LocalQueueRecord, Owner, QueueRecord, StaleDefaults};
+use crate::state::records::{
+    CohortRecord, FlushRequest, LocalQueueRecord, Owner, QueueRecord, ReplacedSlice, StaleDefaults,
+};
 use crate::state::second_pass::SecondPasses;
 use crate::topology::sites::Sites;
-use crate::workloads::{Record, Workloads};
+use crate::workloads::Workloads;
+use crate::workloads::before::Unconfirmed;
 
 /// All state of an engine. No copy sees what another one writes.
 #[derive(Clone, Debug, Default)]
@@ -110,13 +113,13 @@ pub struct State {
     /// Does a cycle wait for them? It refers to its workloads by slot, and to their shapes.
     pub has_waiting_cycle: bool,
     /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
-    pub(crate) unconfirmed: FxHashMap<WorkloadId, Box<Record>>,
+    pub(crate) unconfirmed: FxHashMap<WorkloadId, Unconfirmed>,
     /// The workloads that cycles wrote to and whose updates have not come back yet.
     pub(crate) undelivered: Vec<WorkloadId>,
     /// Who comes to a cycle once more.
     pub(crate) second_passes: SecondPasses,
-    /// The slices that the last cycle replaced, by their replacements: the object before.
-    pub(crate) replaced_slices: BTreeMap<WorkloadId, crate::objects::Workload>,
+    /// The slices that the last cycle replaced, by their replacements.
+    pub(crate) replaced_slices: BTreeMap<WorkloadId, ReplacedSlice>,
     /// Which workloads are to be reconciled.
     pub(crate) agenda: crate::state::agenda::Agenda,
     /// Which queues and cohorts may have another status.

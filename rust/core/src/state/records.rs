@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::assign::rules::RulesId;
 use crate::assign::{QueueRules, Usage};
 use crate::base::ids::{CohortId, IdSet, LocalQueueId, QueueId, WorkloadId};
+use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::base::sorted::Sorted;
-use crate::objects::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
+use crate::objects::{ClusterQueue, Cohort, LocalQueue, StopPolicy, WorkloadStatus};
 use crate::queue::Pending;
 use crate::quota::forest::NodeId;
 use crate::state::admission_fair_sharing::Account;
@@ -143,6 +144,15 @@ pub enum FlushRequest {
     Queue(QueueId),
     /// The whole tree of a root cohort.
     Tree(CohortId),
+}
+
+/// A slice that ended as another took its place, before it did.
+#[derive(Clone, Debug)]
+pub struct ReplacedSlice {
+    /// Which it was.
+    pub key: Key,
+    /// Its status.
+    pub status: Shared<WorkloadStatus>,
 }
 
 /// Whose node it is.

@@ -2,7 +2,7 @@
 
 use crate::base::gates::{Gate, Gates};
 use crate::objects::conditions::{self, find, find_false, is_true};
-use crate::objects::{Time, Workload};
+use crate::objects::{Time, Workload, WorkloadStatus};
 use crate::status::stage::{has_quota_reservation, is_active, is_finished, is_on_hold};
 
 /// The annotation that keeps a workload out of the queue while it is not empty.
@@ -48,12 +48,11 @@ pub(crate) fn queued_wait(workload: &Workload, now: Time) -> i64 {
     now.since(start)
 }
 
-/// Is any preemption gate of the workload closed (rules/05 §6.4 step 5)?
-pub(crate) fn has_closed_preemption_gate(workload: &Workload) -> bool {
-    workload
-        .preemption_gates
-        .iter()
-        .any(|name| !workload.status.rare.preemption_gates.iter().any(|g| g.name == *name && g.position == "Open"))
+/// Is any preemption gate of a spec closed (rules/05 §6.4 step 5)?
+pub(crate) fn has_closed_preemption_gate(gates: &[String], status: &WorkloadStatus) -> bool {
+    let is_open =
+        |name: &String| status.rare.preemption_gates.iter().any(|gate| gate.name == *name && gate.position == "Open");
+    !gates.iter().all(is_open)
 }
 
 #[cfg(test)]

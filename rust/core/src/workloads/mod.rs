@@ -1,6 +1,7 @@
 //! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
 
 pub(crate) mod assigned;
+pub(crate) mod before;
 pub mod candidates;
 pub mod charge;
 pub(crate) mod plans;
@@ -311,21 +312,16 @@ impl Workloads {
         self.specs.len() + self.forms.len() + self.shapes.len() + self.plans.len()
     }
 
-    /// Forgets specs, forms and shapes that no workload has, here or in `others`; nor may a shape be in `shapes`.
-    pub(crate) fn sweep<'a>(
-        &mut self,
-        others: impl Iterator<Item = &'a Record>,
-        shapes: impl Iterator<Item = ShapeId>,
-    ) {
+    /// Forgets specs, forms and shapes that no workload has; nor may a shape be in `shapes`.
+    pub(crate) fn sweep(&mut self, shapes: impl Iterator<Item = ShapeId>) {
         let mut used_shapes: BTreeSet<ShapeId> = shapes.collect();
         let mut used_forms = BTreeSet::new();
-        let mut note = |record: &Record| {
+        let note = |record: &Record| {
             used_shapes.extend(record.row.shape);
             used_shapes.extend(record.resume.as_ref().and_then(|resume| resume.shape));
             used_forms.insert(record.spec.form);
         };
-        self.slots.iter().filter_map(|(_, slot)| slot.as_ref()).for_each(&mut note);
-        others.for_each(&mut note);
+        self.slots.iter().filter_map(|(_, slot)| slot.as_ref()).for_each(note);
         self.shapes.retain(|_, id| used_shapes.contains(&id));
         self.usual_shapes = Arc::default();
         Arc::make_mut(&mut self.specs).retain(|_, specs| {

@@ -10,9 +10,11 @@ use crate::objects::{Time, WorkloadMeta};
 use crate::snapshot::{Damage, Pool as Part, Pooled, Reader, Stored, Writer, stored};
 use crate::topology::sites::Stand;
 use crate::workloads::assigned::Charged;
+use crate::workloads::before::Unconfirmed;
 use crate::workloads::charge::{CandidateKey, Target};
 
 stored!(struct Target { workload, queue, reason });
+stored!(struct Unconfirmed { status, totals, resume });
 stored!(struct FormKey { name, min_count, topology, spec });
 
 /// What a shape is without ids of forms: the form of a spec that was written, or the form itself.

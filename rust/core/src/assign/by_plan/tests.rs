@@ -160,7 +160,7 @@ fn tree(dice: &mut Dice, names: &Names, rules: &QueueRules) -> (Tree, Row) {
     }
     forest.flush(names);
     let (tree, row) = forest.locate(queues[0]);
-    (forest.lend_tree(tree), row)
+    (*forest.lend_tree(tree), row)
 }
 
 fn resume(dice: &mut Dice, pod_sets: usize) -> Resume {

@@ -7,7 +7,7 @@ use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, ResourceId};
 use crate::base::names::Names;
 use crate::quota::share::ResourceColumns;
-use crate::quota::tree::{Cell, Column, Row, Tree};
+use crate::quota::tree::{Column, Row, Tree};
 
 impl Forest {
     /// Rebuilds every tree that changed since the last flush.
@@ -85,24 +85,16 @@ impl Forest {
             let node = &self.nodes[id];
             is_leaf.push(node.kind == NodeKind::Queue);
             for (column, fr) in columns.iter().enumerate() {
-                let declared = node.quotas.get(fr);
-                *tree.cell_mut(row, column) = Cell {
-                    quota: declared.copied().unwrap_or_default(),
-                    declared: declared.is_some(),
-                    ..Cell::default()
-                };
-                if let Some((old_tree, old_row)) = node.tree {
-                    let old = self.tree(old_tree);
-                    if let Some(old_column) = old.column(*fr) {
-                        tree.set_usage(row, column, old.usage(old_row, old_column));
-                        if keep_numbers {
-                            *tree.cell_mut(row, column) = *old.cell(old_row, old_column);
-                        }
-                    } else if keep_numbers {
-                        *tree.cell_mut(row, column) = Cell::default();
+                let old = node.tree.and_then(|(tree, row)| Some((self.tree(tree), row, self.tree(tree).column(*fr)?)));
+                if let Some((old, old_row, old_column)) = old {
+                    tree.set_usage(row, column, old.usage(old_row, old_column));
+                    if keep_numbers {
+                        let declared = *old.declared(old_row, old_column);
+                        tree.put_cell(row, column, declared, *old.cell(old_row, old_column));
                     }
-                } else if keep_numbers {
-                    *tree.cell_mut(row, column) = Cell::default();
+                }
+                if let Some(&quota) = node.quotas.get(fr).filter(|_| !keep_numbers) {
+                    tree.declare(row, column, quota);
                 }
             }
         }
@@ -113,7 +105,7 @@ impl Forest {
             tree.aggregate(&is_leaf);
         }
         let resources = resource_columns(&columns, names);
-        (Slot { tree, nodes: Vec::new(), n_members: 0, resources, version: 0 }, nodes)
+        (Slot { tree: Some(Box::new(tree)), nodes: Vec::new(), n_members: 0, resources, version: 0 }, nodes)
     }
 
     pub(super) fn store_slot(&mut self, slot: Slot) -> TreeId {
@@ -149,7 +141,7 @@ impl Forest {
             if is_cohort && has_child[row] {
                 heights[row] = heights[row].max(1);
             }
-            if let Some(parent) = slot.tree.parent(row) {
+            if let Some(parent) = slot.tree().parent(row) {
                 if is_cohort {
                     has_child[parent] = true;
                     heights[parent] = heights[parent].max(heights[row] + 1);

@@ -11,11 +11,12 @@ use crate::base::amount::Amount;
 use crate::base::ids::FlavorResourceId;
 use crate::base::names::Names;
 use crate::quota::forest::rebuild::resource_columns;
-use crate::quota::tree::{Cell, Ledger, Quota, Row, Tree};
+use crate::quota::tree::{Cell, Declared as CellDeclared, Ledger, Quota, Row, Tree};
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 
 stored!(struct Quota { nominal, borrowing_limit, lending_limit });
-stored!(struct Cell { quota, subtree, local, potential, declared });
+stored!(struct Cell { nominal, borrowing_limit, subtree, local, potential });
+stored!(struct CellDeclared { quota, here_or_below });
 
 /// More changes than any ClusterQueue sees.
 const MAX_GENERATION: i64 = 1 << 62;
@@ -84,7 +85,13 @@ impl Forest {
             let parents = forest.parents_in_tree(&nodes);
             let tree = Tree::restore(&parents, from)?;
             let resources = resource_columns(tree.columns(), names);
-            let slot = Slot { tree, n_members: nodes.len(), nodes: nodes.clone(), resources, version: 0 };
+            let slot = Slot {
+                tree: Some(Box::new(tree)),
+                n_members: nodes.len(),
+                nodes: nodes.clone(),
+                resources,
+                version: 0,
+            };
             let tree = forest.store_slot(slot);
             for (row, node) in nodes.into_iter().enumerate() {
                 forest.nodes[node].tree = Some((tree, row));
@@ -123,6 +130,7 @@ impl Tree {
         out.list(self.columns().iter());
         for row in 0..self.n_rows() {
             for column in 0..self.columns().len() {
+                self.declared(row, column).write_to(out);
                 self.cell(row, column).write_to(out);
             }
         }
@@ -138,7 +146,8 @@ impl Tree {
         let mut tree = Tree::new(parents, columns);
         for row in 0..n_rows {
             for column in 0..n_columns {
-                *tree.cell_mut(row, column) = Cell::read_from(from)?;
+                let declared = CellDeclared::read_from(from)?;
+                tree.put_cell(row, column, declared, Cell::read_from(from)?);
             }
         }
         let mut ledger = Ledger::read_from(from)?;

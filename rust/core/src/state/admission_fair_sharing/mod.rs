@@ -22,7 +22,7 @@ use crate::objects::{ResourceList, Time};
 use crate::state::State;
 use crate::state::records::LocalQueueRecord;
 use crate::status::stage::{Stage, has_quota_reservation, is_active};
-use crate::workloads::Record;
+use crate::workloads::before::Before;
 
 /// What a LocalQueue counts as having used, per weight; one that does not exist has weight 1.
 #[must_use]
@@ -88,20 +88,20 @@ impl State {
         let account = self.local_queues[record.row.local_queue].account.as_ref();
         if account.is_some_and(|account| account.penalties.contains_key(&id))
             && is_active(&record.workload)
-            && Stage::of(&record.workload) == Stage::Admitted
+            && record.row.stage == Stage::Admitted
         {
             self.settle_penalty(id);
         }
     }
 
     /// What a change of a workload from `old` means for its penalty (rules/09 §1.3).
-    pub(crate) fn advance_penalty(&mut self, id: WorkloadId, old: &Record) {
+    pub(crate) fn advance_penalty(&mut self, id: WorkloadId, old: &Before) {
         let record = self.workloads.get(id);
         let local_queue = record.row.local_queue;
-        let (before, now) = (Stage::of(&old.workload), Stage::of(&record.workload));
-        let holds = |record: &Record| has_quota_reservation(&record.workload);
-        let is_out = !is_active(&record.workload) && !holds(record);
-        let was_in = is_active(&old.workload) || holds(old);
+        let (before, now) = (old.row.stage, record.row.stage);
+        let was_active = is_active(old.object.as_ref().map_or(&record.workload, |it| &it.0));
+        let is_out = !is_active(&record.workload) && !record.row.has_reservation;
+        let was_in = was_active || old.row.has_reservation;
         let became_admitted = is_active(&record.workload) && now == Stage::Admitted && before != Stage::Admitted;
         if became_admitted {
             self.settle_penalty(id);

@@ -17,6 +17,7 @@ use crate::state::State;
 use crate::state::second_pass::needs_second_pass;
 use crate::status::admissible::{backoff_expired, has_closed_preemption_gate, is_admissible, requeue_at};
 use crate::status::stage::{Stage, has_quota_reservation, is_active, is_on_hold};
+use crate::workloads::before::Before;
 use crate::workloads::row::WorkloadRow;
 use crate::workloads::{Prepared, Record, Spec};
 
@@ -93,7 +94,8 @@ impl State {
         }
         let State { workloads, queues, agenda, unconfirmed, .. } = self;
         let marked = queues.iter().flat_map(|queue| queue.pending.shapes()).chain(agenda.parked_shapes());
-        workloads.sweep(unconfirmed.values().map(|record| &**record), marked);
+        let resumed = unconfirmed.values().filter_map(|before| before.resume.as_ref()?.shape);
+        workloads.sweep(marked.chain(resumed));
     }
 
     /// Totals and shape of a pending workload (rules/01 §7.3, rules/05 §4).
@@ -183,7 +185,7 @@ impl State {
         };
         // What the API server says now stands, whether it has the reservation or not.
         self.unconfirmed.remove(&id);
-        let old = self.workloads.get(id).clone();
+        let old = self.workloads.get(id).before();
         self.store_workload_in(Some(id), workload, spec, local_queue);
         self.settle_change(id, &old);
         id
@@ -191,7 +193,7 @@ impl State {
 
     /// Changes the status of a workload; `write` says whether it did.
     pub(crate) fn change(&mut self, id: WorkloadId, write: impl FnOnce(&mut Workload) -> bool) -> bool {
-        let old = self.workloads.get(id).clone();
+        let old = self.workloads.get(id).before_status();
         let changed = self.workloads.transition(id, write);
         if changed {
             self.settle_status_change(id, &old);
@@ -200,10 +202,10 @@ impl State {
     }
 
     /// The same after its status alone was changed in place.
-    pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Record) {
+    pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Before) {
         self.agenda.touch(id);
         if !has_reserved_totals(&self.workloads.get(id).workload) {
-            if has_reserved_totals(&old.workload) {
+            if old.row.has_reservation && old.status.admission.is_some() {
                 self.adjust_again(id);
             }
             self.refresh_totals(id);
@@ -212,14 +214,15 @@ impl State {
     }
 
     /// Moves a workload between queue and cache after its object changed from `old` (rules/05 §2.1, §3.1).
-    pub(crate) fn settle_change(&mut self, id: WorkloadId, old: &Record) {
+    pub(crate) fn settle_change(&mut self, id: WorkloadId, old: &Before) {
         let record = self.workloads.get(id);
         let (before, now) = (old.row.stage, record.row.stage);
         let relevant = self.is_relevant_change(old, record);
         let has_moved = old.row.local_queue != record.row.local_queue;
         let was_queued = record.row.queued_in.is_some();
         // One with another UID is another workload: what a waiting cycle has in hand is not it (rules/07 §6).
-        let is_another = self.has_waiting_cycle && !record.key().is_copy(old.key());
+        let is_another =
+            self.has_waiting_cycle && old.object.as_ref().is_some_and(|it| !record.key().is_copy(&it.0.meta.key));
         if has_moved || is_another {
             self.unqueue(id);
         }
@@ -261,11 +264,12 @@ impl State {
         } else {
             let record = self.workloads.get(id);
             let reclaimed = before == Stage::Admitted
-                && old.workload.status.rare.reclaimable_pods != record.workload.status.rare.reclaimable_pods;
+                && old.status.rare.reclaimable_pods != record.workload.status.rare.reclaimable_pods;
             let gates = self.config.gates;
-            let priority_changed = has_changed_priority(&old.workload, &record.workload, gates);
+            let object = old.object.as_ref();
+            let priority_changed = object.is_some_and(|it| has_changed_priority(&it.0, &record.workload, gates));
             let shrunk = self.gate(Gate::ElasticJobsViaWorkloadSlices)
-                && slices::scaled_down(&old.spec.original, &record.spec.original);
+                && object.is_some_and(|it| slices::scaled_down(&it.1.original, &record.spec.original));
             if now.holds_quota() && (reclaimed || shrunk || priority_changed) {
                 self.request_flush_for(id);
             }
@@ -280,19 +284,17 @@ impl State {
     }
 
     /// May the change make a parked workload admissible (rules/05 §2.1 rule 2)?
-    pub fn is_relevant_change(&self, old: &Record, new: &Record) -> bool {
-        let (a, b) = (&old.workload, &new.workload);
-        let changed = |kind| find(&a.status.conditions, kind) != find(&b.status.conditions, kind);
-        (old.evaluated_generation != 0 && old.evaluated_generation != b.meta.generation)
-            || (!Arc::ptr_eq(&old.spec, &new.spec) && old.spec.original != new.spec.original)
-            || (&a.queue_name, &a.priority_class, a.priority, a.active, a.maximum_execution_time_seconds)
-                != (&b.queue_name, &b.priority_class, b.priority, b.active, b.maximum_execution_time_seconds)
-            || a.preemption_gates != b.preemption_gates
+    pub fn is_relevant_change(&self, old: &Before, new: &Record) -> bool {
+        let (was, is) = (&old.status, &new.workload.status);
+        let changed = |kind| find(&was.conditions, kind) != find(&is.conditions, kind);
+        let has_closed_gate = |status| has_closed_preemption_gate(&new.workload.preemption_gates, status);
+        (new.evaluated_generation != 0 && new.evaluated_generation != new.row.generation)
+            || old.object.as_ref().is_some_and(|(object, spec)| has_another_spec((object, spec), new))
             || old.row.priority != new.row.priority
-            || a.status.rare.reclaimable_pods != b.status.rare.reclaimable_pods
+            || was.rare.reclaimable_pods != is.rare.reclaimable_pods
             || changed(conditions::EVICTED)
             || changed(conditions::REQUEUED)
-            || has_closed_preemption_gate(a) != has_closed_preemption_gate(b)
+            || has_closed_gate(was) != has_closed_gate(is)
             || (self.gate(Gate::KueueDRAIntegration) && old.totals != new.totals)
     }
 
@@ -408,6 +410,15 @@ fn has_changed_priority(old: &Workload, new: &Workload, gates: Gates) -> bool {
     (!name.is_empty() && name != old_name) || effective_priority(old, gates) != effective_priority(new, gates)
 }
 
-fn same_shape(old: &Record, new: &Record) -> bool {
+/// Does the spec say anything else that may make a parked workload admissible?
+fn has_another_spec((a, spec): (&Workload, &Arc<Spec>), new: &Record) -> bool {
+    let b = &new.workload;
+    (!Arc::ptr_eq(spec, &new.spec) && spec.original != new.spec.original)
+        || (&a.queue_name, &a.priority_class, a.priority, a.active, a.maximum_execution_time_seconds)
+            != (&b.queue_name, &b.priority_class, b.priority, b.active, b.maximum_execution_time_seconds)
+        || a.preemption_gates != b.preemption_gates
+}
+
+fn same_shape(old: &Before, new: &Record) -> bool {
     old.row.shape.is_none() || new.row.shape.is_none() || old.row.shape == new.row.shape
 }

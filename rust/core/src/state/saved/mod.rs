@@ -14,18 +14,19 @@ use crate::objects::config::Config;
 use crate::objects::message::{Considered, NoFit, Preemption};
 use crate::objects::{
     Admission, ClusterQueue, Cohort, LocalQueue, MetaDetails, PodSet, PodSetAssignments, PodSetRequest,
-    PriorityClassRef, RareStatus, ResourceFlavor, StringMap, Workload, WorkloadStatus,
+    PriorityClassRef, RareStatus, ResourceFlavor, StringMap, WorkloadStatus,
 };
 use crate::pods::devices::Devices;
 use crate::pods::totals::Totals;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::state::State;
-use crate::state::records::{FlushRequest, StaleDefaults};
+use crate::state::records::{FlushRequest, ReplacedSlice, StaleDefaults};
+use crate::workloads::Workloads;
 use crate::workloads::assigned::Charged;
-use crate::workloads::stored::{restore_key, store_key};
-use crate::workloads::{Record, Workloads};
+use crate::workloads::before::Unconfirmed;
 
 stored!(struct StaleDefaults { everywhere, namespaces });
+stored!(struct ReplacedSlice { key, status });
 stored!(enum FlushRequest { 0 = Queue(queue), 1 = Tree(cohort) });
 
 /// More cycles than there will ever be.
@@ -99,20 +100,19 @@ impl State {
         flush_requests.write_to(out);
         unready.write_to(out);
         has_waiting_cycle.write_to(out);
-        let mut before: Vec<(&WorkloadId, &Box<Record>)> = unconfirmed.iter().collect();
+        let mut before: Vec<(&WorkloadId, &Unconfirmed)> = unconfirmed.iter().collect();
         before.sort_unstable_by_key(|(id, _)| **id);
         out.count(before.len());
-        for (id, record) in before {
+        for (id, before) in before {
             id.write_to(out);
-            store_key(record.key(), workloads.get(*id).key(), out);
-            record.store(out);
+            before.write_to(out);
         }
         undelivered.write_to(out);
         out.count(replaced_slices.len());
-        for (id, workload) in replaced_slices {
+        for (id, slice) in replaced_slices {
             // Whoever took its place may have gone.
             id.0.write_to(out);
-            workload.write_to(out);
+            slice.write_to(out);
         }
         agenda.write_to(out);
         changed_queues.write_to(out);
@@ -153,15 +153,13 @@ impl State {
         state.has_waiting_cycle = Stored::read_from(from)?;
         for _ in 0..from.count()? {
             let id = WorkloadId::read_from(from)?;
-            let key = restore_key(state.workloads.get(id).key(), from)?;
-            let record = Record::restore(id, &key, (&state.config).into(), from)?;
-            let before = state.unconfirmed.insert(id, Box::new(record));
+            let before = state.unconfirmed.insert(id, Stored::read_from(from)?);
             from.check(before.is_none(), "a workload that was twice before the cycle")?;
         }
         state.undelivered = Stored::read_from(from)?;
         for _ in 0..from.count()? {
             let id = WorkloadId(Stored::read_from(from)?);
-            state.replaced_slices.insert(id, Workload::read_from(from)?);
+            state.replaced_slices.insert(id, Stored::read_from(from)?);
         }
         state.agenda = Stored::read_from(from)?;
         state.changed_queues = Stored::read_from(from)?;
