@@ -13,6 +13,7 @@ from kueuecore.reference.topology import balanced, encoding, flavors
 from kueuecore.reference.topology.assignment import TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
 from kueuecore.reference.topology.domains import Ask, Domain, Shape
+from kueuecore.reference.topology.failures import used_nodes
 from kueuecore.reference.topology.nodes import is_schedulable
 from kueuecore.reference.topology.order import Order
 from kueuecore.reference.topology.request import request_of
@@ -198,6 +199,10 @@ def _needs_second_pass(case: Json) -> Json:
     return {"needsSecondPass": is_needed(complete(case["input"]["workload"]))}
 
 
+def _used_nodes(case: Json) -> Json:
+    return {"nodes": sorted(used_nodes(complete(case["input"]["workload"])))}
+
+
 KINDS: dict[str, Callable[[Json], Json]] = {
     "explicitly_requesting_tas": _is_explicit,
     "needs_second_pass": _needs_second_pass,
@@ -211,5 +216,6 @@ KINDS: dict[str, Callable[[Json], Json]] = {
     "topology_has_level": _has_level,
     "topology_merge": _merge,
     "topology_truncate": _truncate,
+    "used_nodes": _used_nodes,
 }
 """How cases are answered, by kind."""

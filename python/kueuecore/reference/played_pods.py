@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kueuecore.reference import conditions, times
+from kueuecore.reference import times
 from kueuecore.reference.settings import Json
-from kueuecore.reference.topology.failures import stands_on
+from kueuecore.reference.topology.failures import used_nodes
 from kueuecore.reference.topology.watch import is_well
 from kueuecore.reference.world import World
 
@@ -47,7 +47,7 @@ class PlayedPods:
 
     def _on(self, node: str) -> list[tuple[str, Json]]:
         workloads = self.world.kind("Workload").items()
-        return [(n, w) for n, w in workloads if conditions.is_true(w, "Admitted") and stands_on(w, node)]
+        return [(n, w) for n, w in workloads if node in used_nodes(w)]
 
     def ends(self, node: str) -> list[int]:
         """When the pods on a node that has just become bad are gone."""

@@ -19,6 +19,7 @@ mod quota;
 mod runs;
 mod statuses;
 mod topology;
+mod topology_parts;
 mod values;
 
 use kueuecore::engine::Engine;
@@ -116,6 +117,18 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
         "cache_ops" => cache::cache_ops,
         "readiness" => statuses::readiness,
         "topology" => topology::topology,
+        "explicitly_requesting_tas" => topology_parts::explicitly_requesting_tas,
+        "needs_second_pass" => topology_parts::second_pass,
+        "tas_balanced_placement" => topology_parts::balanced_placement,
+        "tas_best_domains_balanced" => topology_parts::best_domains_balanced,
+        "tas_domain_order" => topology_parts::domain_order,
+        "tas_optimal_domain_set" => topology_parts::optimal_domain_set,
+        "topology_decoding" => topology_parts::decoding,
+        "topology_encoding" => topology_parts::encoding,
+        "topology_has_level" => topology_parts::has_level,
+        "topology_merge" => topology_parts::merge,
+        "topology_truncate" => topology_parts::truncate,
+        "used_nodes" => topology_parts::used_nodes,
         "usage" => statuses::usage,
         "admission_checks" => statuses::admission_checks,
         "queue_order_timestamp" => statuses::queue_order_timestamp,

@@ -92,7 +92,8 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     Ok(Some(Value::Object(answer)))
 }
 
-fn shown(place: &TopologyAssignment) -> Value {
+/// An assignment as cases write it, one entry a domain.
+pub(super) fn shown(place: &TopologyAssignment) -> Value {
     let domains = place.domains.iter().map(|it| json!({"values": it.values, "count": it.count}));
     json!({"levels": place.levels, "domains": domains.collect::<Vec<_>>()})
 }

@@ -22,13 +22,22 @@ _GATE = "kueue.x-k8s.io/topology"
 def stands_on(workload: Json, node: str) -> bool:
     """Do any of its pods stand on a node, by its assignment? (rules/08 §13.1)."""
     assignments = conditions.admission(workload).get("podSetAssignments") or ()
-    return any(_has_node(assignment, node) for assignment in assignments)
+    return any(node in _nodes_of(assignment) for assignment in assignments)
 
 
-def _has_node(assignment: Json, node: str) -> bool:
+def used_nodes(workload: Json) -> set[str]:
+    """The nodes on which its pods stand, if it is Admitted (rules/08 §13.1)."""
+    if not conditions.is_true(workload, "Admitted"):
+        return set()
+    assignments = conditions.admission(workload).get("podSetAssignments") or ()
+    return {node for assignment in assignments for node in _nodes_of(assignment)}
+
+
+def _nodes_of(assignment: Json) -> set[str]:
     stands = decoded(assignment.get("topologyAssignment"))
-    is_by_host = stands is not None and stands.levels[-1:] == (HOSTNAME,)
-    return stands is not None and is_by_host and any(v[-1] == node and count > 0 for v, count in stands.domains)
+    if stands is None or stands.levels[-1:] != (HOSTNAME,):
+        return set()
+    return {values[-1] for values, count in stands.domains if count > 0}
 
 
 def reconcile(world: State, name: str) -> int | None:
@@ -75,8 +84,7 @@ class _Look:
         return None
 
     def _is_on(self, workload: Json) -> bool:
-        is_running = conditions.is_true(workload, "Admitted") and not _is_out(workload)
-        return is_running and stands_on(workload, self.name)
+        return self.name in used_nodes(workload) and not _is_out(workload)
 
     def _asks_for_pods(self, node: Json, workload: Json) -> bool:
         """Does it matter what pods there are? (rules/08 §13.2)."""
@@ -118,7 +126,7 @@ class _Look:
         found = []
         pod_sets = {pod_set["name"]: pod_set for pod_set in workload["spec"]["podSets"]}
         for assignment in conditions.admission(workload).get("podSetAssignments") or ():
-            if not _has_node(assignment, self.name) or assignment["name"] not in pod_sets:
+            if self.name not in _nodes_of(assignment) or assignment["name"] not in pod_sets:
                 continue
             tolerated = list(pod_sets[assignment["name"]]["template"]["spec"].get("tolerations") or ())
             for flavor in sorted(set((assignment.get("flavors") or {}).values())):

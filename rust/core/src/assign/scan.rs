@@ -267,9 +267,7 @@ fn unplaceable(
     }
     let Some(levels) = context.sites.levels(flavor) else { return Some(Reason::TopologyUnknown(flavor)) };
     let wish = Wish::new(pod_set.topology_request.as_deref(), false, levels);
-    let has = |key: &str| levels.iter().any(|level| level == key);
-    let has_all = wish.key.is_some_and(has) && wish.layers.iter().all(|layer| has(layer.0));
-    (!has_all).then_some(Reason::LevelUnknown(flavor))
+    (!wish.fits_levels(levels)).then_some(Reason::LevelUnknown(flavor))
 }
 
 /// All reasons, in the order of the flavors.

@@ -8,15 +8,16 @@ use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::base::text::Text;
 use crate::objects::selectors::tolerated;
-use crate::objects::{Node, Pod, PodSetAssignment, Taint, Time, Toleration, Workload};
+use crate::objects::{Node, Pod, Taint, Time, Toleration, Workload};
 use crate::schedule::decision::Event;
 use crate::state::State;
 use crate::state::node_watch::is_ready;
 use crate::status::eviction::{event_reason, evict};
 use crate::status::messages;
 use crate::status::reasons::NODE_FAILURES;
-use crate::status::stage::{is_admitted, is_evicted, is_finished};
-use crate::topology::tree::{HOSTNAME, ends_with_hostname};
+use crate::status::stage::{is_evicted, is_finished};
+use crate::topology::hosts::{assigned_hosts, hosts_of, used_hosts};
+use crate::topology::tree::HOSTNAME;
 
 const PATIENCE_NS: i64 = 30_000_000_000;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
@@ -27,16 +28,7 @@ pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, &str) -> bool;
 
 /// Do any pods of a workload stand on a node, by its assignment (rules/08 §13.1)?
 pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
-    let assignments = workload.status.admission.as_ref().map(|admission| &admission.pod_set_assignments);
-    assignments.is_some_and(|assignments| assignments.iter().any(|assigned| has_node(assigned, node)))
-}
-
-fn has_node(assigned: &PodSetAssignment, node: &str) -> bool {
-    let is_there = |domain: &crate::objects::TopologyDomain| {
-        domain.count > 0 && domain.values.last().is_some_and(|host| host == node)
-    };
-    let place = assigned.topology_assignment.as_ref();
-    place.is_some_and(|place| ends_with_hostname(&place.levels) && place.domains.iter().any(is_there))
+    assigned_hosts(workload).any(|host| host == node)
 }
 
 impl State {
@@ -68,7 +60,7 @@ impl State {
 
     /// The Admitted workloads with pods on a node.
     pub(crate) fn workloads_on(&self, node: &str) -> impl Iterator<Item = WorkloadId> {
-        let is_on = |workload: &Workload| is_admitted(workload) && stands_on(workload, node);
+        let is_on = move |workload: &Workload| used_hosts(workload).any(|host| host == node);
         self.sites.placed.iter().copied().filter(move |id| is_on(&self.workloads.get(*id).workload))
     }
 }
@@ -193,7 +185,7 @@ impl Look<'_> {
         let status = &record.workload.status;
         let Some(admission) = &status.admission else { return Vec::new() };
         let mut found = Vec::new();
-        for assigned in admission.pod_set_assignments.iter().filter(|assigned| has_node(assigned, self.name)) {
+        for assigned in admission.pod_set_assignments.iter().filter(|it| hosts_of(it).any(|host| host == self.name)) {
             let Some(pod_set) = record.spec.original.iter().find(|pod_set| pod_set.name == assigned.name) else {
                 continue;
             };

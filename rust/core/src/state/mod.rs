@@ -18,6 +18,7 @@ mod topology;
 pub(crate) mod verdicts;
 
 pub use cache::CohortHasCycle;
+pub use second_pass::needs_second_pass;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

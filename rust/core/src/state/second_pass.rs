@@ -206,7 +206,7 @@ impl State {
 }
 
 /// Does a workload with quota have to come to a cycle once more?
-pub(crate) fn needs_second_pass(workload: &Workload) -> bool {
+pub fn needs_second_pass(workload: &Workload) -> bool {
     if is_finished(workload) || is_evicted(workload) || !has_quota_reservation(workload) || is_on_hold(workload) {
         return false;
     }

@@ -19,10 +19,11 @@ struct Greedy {
 }
 
 /// A set of domains among which pods may be balanced.
-struct Candidate {
-    rows: Vec<Row>,
+pub struct Candidate {
+    /// The domains, at the level that is asked for.
+    pub rows: Vec<Row>,
     /// So many slices fit into each domain at least that is taken.
-    threshold: i64,
+    pub threshold: i64,
     n_domains: usize,
 }
 
@@ -64,8 +65,9 @@ impl Search<'_> {
         (rest <= 0).then_some(result)
     }
 
-    /// `levels` are the counts, on which candidates are tried.
-    fn best_candidate(&self, levels: &mut Levels) -> Option<Candidate> {
+    /// The set in which the domain with the fewest slices has most (§9.2). `levels`: the counts once more, on which
+    /// candidates are tried; they end as they were.
+    pub fn best_candidate(&self, levels: &mut Levels) -> Option<Candidate> {
         let level = self.request.level;
         let sets: Vec<Vec<Row>> = match level.checked_sub(1) {
             None => vec![(0..self.tree.n_domains(0)).collect()],
@@ -154,8 +156,15 @@ impl Search<'_> {
             rows = rows.iter().flat_map(|&row| self.tree.children(level, row)).collect();
             level += 1;
         }
-        let mut rows = self.optimal(level, &rows, false)?;
-        let threshold = candidate.threshold;
+        let (rows, levels) = self.share_out(level, &rows, candidate.threshold)?;
+        let search = Search { levels: &levels, algorithm: Algorithm::BestFit, ..*self };
+        search.descend(Chosen { level, rows }, true)
+    }
+
+    /// Gives the threshold to each of the domains that leave the least over, and the rest to the first of them (§9.3).
+    /// Returns them in the order in which they are filled, and the counts with what each is given.
+    pub fn share_out(&self, level: usize, rows: &[Row], threshold: i64) -> Option<(Vec<Row>, Levels)> {
+        let mut rows = self.optimal(level, rows, false)?;
         let mut extra = self.n_slices() - rows.len() as i64 * threshold;
         if extra < 0 {
             return None;
@@ -167,7 +176,7 @@ impl Search<'_> {
             let counts = &mut levels[level][row];
             let takes_leader = n_leaders > 0;
             let room = if takes_leader { counts.slices_with_leader } else { counts.slices };
-            let more = (room - threshold).min(extra);
+            let more = if takes_leader || extra > 0 { (room - threshold).min(extra) } else { 0 };
             let leaders = if takes_leader { counts.leaders.min(n_leaders) } else { 0 };
             n_leaders -= leaders;
             extra -= more;
@@ -180,12 +189,11 @@ impl Search<'_> {
         if extra > 0 || n_leaders > 0 {
             return None;
         }
-        let search = Search { levels: &levels, algorithm: Algorithm::BestFit, ..*self };
-        search.descend(Chosen { level, rows }, true)
+        Some((rows, levels))
     }
 
     /// The domains that hold all with the least left over, as few as greedy filling takes (§9.4).
-    fn optimal(&self, level: usize, rows: &[Row], by_entropy: bool) -> Option<Vec<Row>> {
+    pub fn optimal(&self, level: usize, rows: &[Row], by_entropy: bool) -> Option<Vec<Row>> {
         let n_domains = self.greedy(level, rows)?.n_domains;
         let mut order = rows.to_vec();
         let counts = |row| self.counts(level, row);

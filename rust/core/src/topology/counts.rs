@@ -9,8 +9,9 @@ pub struct Counts {
     pub pods: i64,
     /// Slices, from the level of slices up.
     pub slices: i64,
-    /// Pods, and slices, beside a leader.
+    /// Pods beside a leader.
     pub pods_with_leader: i64,
+    /// Slices beside a leader.
     pub slices_with_leader: i64,
     /// Leaders: one or none.
     pub leaders: i64,

@@ -5,17 +5,18 @@
 //! domains ([`search`], [`balanced`]) and goes down to the leaves ([`descend`]). Whoever asks only whether there is a place,
 //! while workloads go, keeps [`rooms`].
 
-mod balanced;
+pub mod balanced;
 pub mod capacity;
-mod counts;
+pub mod counts;
 mod descend;
 mod failure;
 pub mod filter;
+pub mod hosts;
 mod matches;
 pub mod placement;
 pub mod request;
 pub(crate) mod rooms;
-mod search;
+pub mod search;
 pub mod sites;
 pub(crate) mod tables;
 pub mod tree;

@@ -12,7 +12,7 @@ use crate::topology::descend::Placed;
 use crate::topology::failure;
 use crate::topology::filter::PodFacts;
 use crate::topology::request::Wish;
-use crate::topology::search::{Algorithm, Search};
+use crate::topology::search::Search;
 use crate::topology::tables::{Besides, Kind, Table, Tables};
 use crate::topology::tree::{Tree, id_of};
 
@@ -169,16 +169,7 @@ impl<'a> Ground<'a> {
         let within = within.map(|within| &*within.leaf);
         seen.tables.look(tree, kind, (&besides, within), |table| {
             let Table { kind: Kind { request, .. }, levels, .. } = table;
-            let is_free = request.unconstrained && gates.enabled(Gate::TASProfileMixed);
-            let search = Search {
-                tree,
-                request,
-                levels,
-                algorithm: if is_free { Algorithm::LeastFree } else { Algorithm::BestFit },
-                scores: respects,
-                n_pods,
-                n_leaders: i64::from(leader.is_some()),
-            };
+            let search = Search::new(tree, (request, levels), (n_pods, i64::from(leader.is_some())), gates);
             if gates.enabled(Gate::TASBalancedPlacement)
                 && balanced::is_wanted(request)
                 && let Some(placed) = search.balance()
@@ -220,7 +211,7 @@ impl<'a> Ground<'a> {
     }
 
     /// The pods of both, by domain.
-    fn merged(&self, new: &TopologyAssignment, old: &TopologyAssignment) -> TopologyAssignment {
+    pub fn merged(&self, new: &TopologyAssignment, old: &TopologyAssignment) -> TopologyAssignment {
         let mut by_leaf: Vec<(Option<Row>, &TopologyDomain)> =
             new.domains.iter().chain(&old.domains).map(|it| (self.tree.find_leaf(&it.values), it)).collect();
         by_leaf.sort_by_key(|it| it.0);
@@ -469,7 +460,7 @@ pub fn assume(assumed: &mut Assumed, place: &TopologyAssignment, requests: &Amou
 }
 
 /// The first pods of an assignment.
-fn truncated(assignment: &TopologyAssignment, n_pods: i64) -> TopologyAssignment {
+pub fn truncated(assignment: &TopologyAssignment, n_pods: i64) -> TopologyAssignment {
     let mut left = n_pods;
     let mut domains = Vec::new();
     for domain in &assignment.domains {

@@ -64,6 +64,12 @@ impl<'a> Wish<'a> {
         Self { key, required: request.required.is_some(), unconstrained: unconstrained || implied || is_free, layers }
     }
 
+    /// Has a topology all levels that are asked for (rules/08 §3)?
+    pub fn fits_levels(&self, levels: &[String]) -> bool {
+        let has = |key: &str| levels.iter().any(|level| level == key);
+        self.key.is_some_and(has) && self.layers.iter().all(|layer| has(layer.0))
+    }
+
     /// The same in the levels of a tree, or why there is no such thing.
     pub fn in_tree(&self, tree: &Tree) -> Result<Request, String> {
         if self.layers.first().is_some_and(|layer| layer.1 <= 0) {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use crate::base::gates::{Gate, Gates};
 use crate::topology::capacity::Row;
 use crate::topology::counts::{Counts, Levels, Unit};
 use crate::topology::request::Request;
@@ -18,21 +19,28 @@ pub enum Algorithm {
 
 /// One placement under way.
 pub struct Search<'a> {
+    /// The nodes.
     pub tree: &'a Tree,
+    /// What is asked for.
     pub request: &'a Request,
+    /// What fits into each domain.
     pub levels: &'a Levels,
+    /// How domains are preferred.
     pub algorithm: Algorithm,
     /// Do scores count?
     pub scores: bool,
-    /// Pods and leaders to place.
+    /// Pods to place.
     pub n_pods: i64,
+    /// Leaders to place beside them.
     pub n_leaders: i64,
 }
 
 /// Domains that are enough together, in the order in which they are filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
+    /// Their level.
     pub level: usize,
+    /// Their rows in it.
     pub rows: Vec<Row>,
 }
 
@@ -42,10 +50,29 @@ pub enum Lack {
     /// There is no domain at this level.
     NoDomains(usize),
     /// So many fit, seen in a domain of a level.
-    Fits { shown: i64, level: usize },
+    Fits {
+        /// The number that the message gives.
+        shown: i64,
+        /// The level of the domain.
+        level: usize,
+    },
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// A placement of so many pods, and beside them so many leaders (rules/08 §6.2).
+    pub fn new(
+        tree: &'a Tree,
+        (request, levels): (&'a Request, &'a Levels),
+        (n_pods, n_leaders): (i64, i64),
+        gates: Gates,
+    ) -> Self {
+        let is_free = request.unconstrained && gates.enabled(Gate::TASProfileMixed);
+        let algorithm = if is_free { Algorithm::LeastFree } else { Algorithm::BestFit };
+        let scores = gates.enabled(Gate::TASRespectNodeAffinityPreferred);
+        Self { tree, request, levels, algorithm, scores, n_pods, n_leaders }
+    }
+
+    /// What fits into a domain.
     pub fn counts(&self, level: usize, row: Row) -> Counts {
         self.levels[level][row]
     }

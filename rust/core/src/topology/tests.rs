@@ -10,8 +10,11 @@ use crate::objects::{
 };
 use crate::testing::Dice;
 use crate::topology::capacity::Amounts;
+use crate::topology::counts::Counts;
 use crate::topology::filter::PodFacts;
 use crate::topology::placement::{Ask, Assumed, Ground, Places, Seen, Terms};
+use crate::topology::request::Wish;
+use crate::topology::search::Search;
 use crate::topology::tree::{HOSTNAME, Offer, Tree};
 
 const RACK: &str = "rack";
@@ -208,6 +211,37 @@ fn balance_spreads_pods_evenly_where_the_gate_allows_it() {
     assert_eq!(balanced(22), "bh0:11 bh1:11");
     assert_eq!(balanced(20), "ah0:20");
     assert_eq!(place_one(&tree, 22, preferred(RACK)), "ah0:20 ah1:2");
+}
+
+#[test]
+fn each_domain_is_given_the_threshold_and_the_first_what_is_left() {
+    let tree = tree(&[RACK], &[("a", 5), ("b", 1)].map(|(rack, cpus)| node(rack, &[(RACK, rack)], cpus)));
+    let request = Wish::new(Some(&preferred(RACK)), false, &tree.keys).in_tree(&tree).expect("there are racks");
+    let levels = vec![[5, 1].map(|n| Counts { pods: n, slices: n, ..Counts::default() }).to_vec()];
+    let search = |n_pods| Search::new(&tree, (&request, &levels), (n_pods, 0), Gates::default());
+    let given = |n_pods, threshold| {
+        let (rows, levels) = search(n_pods).share_out(0, &[0, 1], threshold)?;
+        Some(rows.into_iter().map(|row| (row, levels[0][row].pods)).collect::<Vec<_>>())
+    };
+    assert_eq!(given(6, 1), Some(vec![(0, 5), (1, 1)]));
+    assert_eq!(given(5, 1), Some(vec![(0, 5)]));
+    // Once nothing is left, what a domain holds does not matter.
+    assert_eq!(given(6, 2), Some(vec![(0, 4), (1, 2)]));
+    assert_eq!(given(6, 4), None);
+    assert_eq!(given(7, 1), None);
+}
+
+#[test]
+fn a_topology_fits_if_it_has_all_levels_that_are_asked_for() {
+    let levels = keys(&[BLOCK, RACK]);
+    let fits = |request: &TopologyRequest| Wish::new(Some(request), false, &levels).fits_levels(&levels);
+    assert!(fits(&required(RACK)));
+    assert!(!fits(&required(HOSTNAME)));
+    assert!(fits(&slices(required(BLOCK), RACK, 2)));
+    assert!(!fits(&slices(required(BLOCK), HOSTNAME, 2)));
+    assert!(fits(&unconstrained()));
+    assert!(!fits(&TopologyRequest::default()));
+    assert!(!Wish::new(None, false, &levels).fits_levels(&levels));
 }
 
 #[test]

@@ -18,17 +18,23 @@ const MAX_DOMAINS: usize = 100_000;
 /// hostnames?
 #[must_use]
 pub fn assignment(assignment: &TopologyAssignment, by_prefix: bool) -> Value {
-    let whole = [assignment.domains.as_slice()];
+    let as_one = || slices(assignment, &[assignment.domains.as_slice()]);
     if !by_prefix {
-        return slices(assignment, &whole);
+        return as_one();
     }
-    let runs = runs(assignment);
-    let in_runs = slices(assignment, &runs);
-    if runs.len() <= 1 || assignment.domains.len() > MAX_DOMAINS {
+    let in_runs = in_prefix_runs(assignment);
+    let is_parted = in_runs["slices"].as_array().is_some_and(|slices| slices.len() > 1);
+    if !is_parted || assignment.domains.len() > MAX_DOMAINS {
         return in_runs;
     }
-    let single = slices(assignment, &whole);
+    let single = as_one();
     if single.to_string().len() < in_runs.to_string().len() { single } else { in_runs }
+}
+
+/// An assignment with a slice for each run of hostnames that have a prefix in common (rules/08 §15.4).
+#[must_use]
+pub fn in_prefix_runs(assignment: &TopologyAssignment) -> Value {
+    slices(assignment, &runs(assignment))
 }
 
 /// Domains slice by slice.

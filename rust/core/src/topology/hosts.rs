@@ -1,0 +1,57 @@
+//! The hosts on which the pods of a workload stand, by its assignment (rules/08 §13.1).
+
+use crate::objects::{PodSetAssignment, Workload};
+use crate::status::stage::is_admitted;
+use crate::topology::tree::ends_with_hostname;
+
+/// The hosts that a pod set was assigned; none where leaves are not hosts.
+pub fn hosts_of(assigned: &PodSetAssignment) -> impl Iterator<Item = &str> {
+    let place = assigned.topology_assignment.as_deref().filter(|place| ends_with_hostname(&place.levels));
+    let taken = place.into_iter().flat_map(|place| &place.domains).filter(|domain| domain.count > 0);
+    taken.filter_map(|domain| domain.values.last()).map(String::as_str)
+}
+
+/// The hosts that a workload was assigned, whether it is Admitted or not. One that several pod sets share comes up
+/// several times.
+pub fn assigned_hosts(workload: &Workload) -> impl Iterator<Item = &str> {
+    let admission = workload.status.admission.iter();
+    admission.flat_map(|admission| admission.pod_set_assignments.iter()).flat_map(hosts_of)
+}
+
+/// The same of a workload that is Admitted; none of others.
+pub fn used_hosts(workload: &Workload) -> impl Iterator<Item = &str> {
+    Some(workload).filter(|workload| is_admitted(workload)).into_iter().flat_map(assigned_hosts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::conditions::{ADMITTED, condition};
+    use crate::objects::{Admission, ConditionStatus, TopologyAssignment, TopologyDomain};
+    use crate::testing::{at, workload};
+    use crate::topology::tree::HOSTNAME;
+
+    fn assigned(level: &str, domains: &[(&str, i32)]) -> PodSetAssignment {
+        let domain = |&(name, count): &(&str, i32)| TopologyDomain { values: vec![name.to_owned()], count };
+        let domains = domains.iter().map(domain).collect();
+        let place = TopologyAssignment { levels: vec![level.to_owned()], domains };
+        PodSetAssignment { topology_assignment: Some(place.into()), ..PodSetAssignment::default() }
+    }
+
+    #[test]
+    fn a_workload_uses_the_hosts_of_its_assignments_once_it_is_admitted() {
+        let list = vec![
+            assigned(HOSTNAME, &[("a", 1), ("b", 2), ("gone", 0)]),
+            assigned("rack", &[("r", 1)]),
+            PodSetAssignment::default(),
+            assigned(HOSTNAME, &[("b", 1)]),
+        ];
+        let mut placed = workload("w", "1");
+        placed.status.admission =
+            Some(Admission { cluster_queue: "q".into(), pod_set_assignments: list.into() }.into());
+        assert_eq!(assigned_hosts(&placed).collect::<Vec<_>>(), ["a", "b", "b"]);
+        assert_eq!(used_hosts(&placed).count(), 0);
+        placed.status.conditions.set(condition(ADMITTED, ConditionStatus::True, "Admitted", "", at(0), 1));
+        assert_eq!(used_hosts(&placed).collect::<Vec<_>>(), ["a", "b", "b"]);
+    }
+}
