@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from kueuecore.steady_state import find_preemption_loop as find_preemption_loop
     from kueuecore.steady_state import settle as settle
     from kueuecore.submissions import Submissions as Submissions
+    from kueuecore.topology import DomainCapacity as DomainCapacity
+    from kueuecore.topology import PlacedPods as PlacedPods
+    from kueuecore.topology import Placement as Placement
     from kueuecore.version import KUEUE_COMMIT as KUEUE_COMMIT
     from kueuecore.version import KUEUE_VERSION as KUEUE_VERSION
     from kueuecore.world import World as World
@@ -90,6 +93,7 @@ _MODULES = {
         "LocalQueueState",
         "QuotaRow",
     ),
+    "kueuecore.topology": ("Placement", "PlacedPods", "DomainCapacity"),
     "kueuecore.steady_state": ("settle", "Settled", "Ending", "PreemptionLoop", "find_preemption_loop"),
     "kueuecore.submissions": ("Submissions",),
     "kueuecore.simulation": (

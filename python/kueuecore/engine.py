@@ -18,6 +18,7 @@ from kueuecore.saved_engine import SavedEngine
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, WorkloadState
 from kueuecore.submissions import encode
 from kueuecore.times import TimeLike, nanoseconds, optional_ns
+from kueuecore.topology import DomainCapacity, Placement
 
 __all__ = ["Applied", "Engine", "Objects"]
 
@@ -450,3 +451,26 @@ class Engine(SavedEngine):
     def quota(self) -> tuple[QuotaRow, ...]:
         """Quota and usage of every ClusterQueue and Cohort, per flavor and resource (rules/02 §2)."""
         return tuple(map(QuotaRow.of, self._core.quota()))
+
+    def placements(self) -> tuple[Placement, ...]:
+        """Where pods stand: of each workload that holds quota, the pod sets with a topology assignment (rules/08 §8).
+
+        By namespace and name, then in the order of the pod sets. `kueuecore.topology.Placement` shows a whole world.
+
+        Example:
+            >>> Engine().placements()
+            ()
+        """
+        return tuple(map(Placement.of, self._core.placements()))
+
+    def domain_capacity(self) -> tuple[DomainCapacity, ...]:
+        """What each domain of each topology has and has left, a row per resource (rules/08 §4).
+
+        Flavors by name, levels from the top, domains by their paths, resources by name. Only flavors whose Topology
+        exists have any, and only domains with a usable node of the flavor.
+
+        Example:
+            >>> Engine().domain_capacity()
+            ()
+        """
+        return tuple(map(DomainCapacity.of, self._core.domain_capacity()))

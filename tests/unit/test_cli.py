@@ -350,8 +350,16 @@ def test_the_form_of_the_json_document_stays(command: Callable[..., Ran]) -> Non
                 "reason": "str",
                 "message": "str",
                 "podSets": [
-                    {"name": "str", "count": "int", "flavors": {"cpu": "str"}, "resourceUsage": {"cpu": "str"}}
+                    {
+                        "name": "str",
+                        "count": "int",
+                        "flavors": {"cpu": "str"},
+                        "resourceUsage": {"cpu": "str"},
+                        "placement": "NoneType",
+                    }
                 ],
+                "notPlaced": [],
+                "failedNodes": [],
                 "admissionChecks": [],
             }
         ],
@@ -385,6 +393,7 @@ def test_the_form_of_the_json_document_stays(command: Callable[..., Ran]) -> Non
                 "borrowed": "str",
             }
         ],
+        "capacity": [],
         "events": [{"type": "str", "reason": "str", "namespace": "str", "name": "str", "message": "str"}],
     }
 

@@ -15,6 +15,7 @@ from kueuecore.cli.outcome import RunOutcome
 from kueuecore.cli.report import report
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style, table
+from kueuecore.cli.topology_findings import topology_findings
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError, ObjectRef, Problem
@@ -51,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*_repeated(manifests), *_notes(world, applied))
     outcome = RunOutcome(engine, world, settle(engine, now=now), now)
+    if not options.quiet:
+        to_stderr(*(f"warning: {finding}" for finding in topology_findings(outcome)))
     match options.output:
         case "json":
             write(json_document(outcome))

@@ -10,11 +10,12 @@ from typing import Any
 
 import yaml
 
-from kueuecore._json import JsonObject, int_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
 from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.times import format_time
+from kueuecore.topology import Placement
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 from kueuecore.world import is_workload
 
@@ -91,6 +92,21 @@ def json_document(outcome: RunOutcome) -> str:
             }
             for row in outcome.quota
         ],
+        "capacity": [
+            {
+                "flavor": row.flavor,
+                "topology": row.topology,
+                "level": row.level,
+                "path": list(row.path),
+                "nodes": row.n_nodes,
+                "resource": row.resource,
+                "allocatable": row.allocatable,
+                "outside": row.outside,
+                "used": row.used,
+                "free": row.free,
+            }
+            for row in outcome.capacity
+        ],
         "events": [
             {
                 "type": event.type,
@@ -126,9 +142,12 @@ def _workload(row: Row) -> JsonObject:
                 "count": it.get("count", 0),
                 "flavors": dict(it.get("flavors", {})),
                 "resourceUsage": dict(it.get("resourceUsage", {})),
+                "placement": _placement(row.placement(it["name"])),
             }
             for it in assigned
         ],
+        "notPlaced": [{"podSet": it.asked.pod_set, "asksFor": str(it.asked), "why": it.why} for it in row.not_placed],
+        "failedNodes": list(row.failed_nodes),
         "admissionChecks": [
             {
                 "name": text_at(it, "name"),
@@ -140,6 +159,15 @@ def _workload(row: Row) -> JsonObject:
             for it in row.checks
         ],
     }
+
+
+def _placement(placement: Placement | None) -> JsonObject | None:
+    if placement is None:
+        return None
+    domains: list[JsonValue] = [
+        {"values": list(it.values), "path": list(it.path) or None, "count": it.count} for it in placement.domains
+    ]
+    return {"flavor": placement.flavor, "levels": list(placement.levels), "domains": domains}
 
 
 def yaml_documents(outcome: RunOutcome, *, is_ascii: bool) -> str:

@@ -10,13 +10,29 @@ from functools import cached_property
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.cli.checks import CheckRow, check_rows
 from kueuecore.cli.sentences import why_preempted
+from kueuecore.cli.topology_objects import TopologyObjects
+from kueuecore.cli.topology_sentences import AskedTopology, reasons_of, why_not_placed
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
+from kueuecore.topology import DomainCapacity, Placement
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
-__all__ = ["Row", "RunOutcome", "namespaces_of"]
+__all__ = ["NotPlaced", "Row", "RunOutcome", "namespaces_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlaced:
+    """A pod set that has no place in a topology.
+
+    Args:
+        asked: What it asks for.
+        why: Why there is none, in a sentence.
+    """
+
+    asked: AskedTopology
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +45,8 @@ class Row:
         counts: Pods that each pod set asks for.
         position: Its position in its ClusterQueue while it is queued there, from 0.
         undecided: Why nothing is decided on it, if that is so.
+        placements: Where its pods stand.
+        not_placed: The pod sets that have no place, while it is pending.
     """
 
     state: WorkloadState
@@ -36,6 +54,22 @@ class Row:
     counts: Mapping[str, int]
     position: int | None
     undecided: Undecided | None
+    placements: tuple[Placement, ...] = ()
+    not_placed: tuple[NotPlaced, ...] = ()
+
+    def placement(self, pod_set: str) -> Placement | None:
+        """Where the pods of a pod set stand, if it has a place in a topology."""
+        return next((it for it in self.placements if it.pod_set == pod_set), None)
+
+    @property
+    def failed_nodes(self) -> tuple[str, ...]:
+        """Nodes that have failed under its pods and are not replaced yet: `status.unhealthyNodes`."""
+        return tuple(it["name"] for it in self.state.status.get("unhealthyNodes", ()))
+
+    @property
+    def has_never_a_place(self) -> bool:
+        """Whether Kueue found no place for it even without other workloads (rules/08 §11.5)."""
+        return self.state.reason == "TopologyPlacementFailed"
 
     @property
     def status(self) -> str:
@@ -91,14 +125,45 @@ class RunOutcome:
         undecided = {it.key: it for it in self.settled.undecided}
         queued = [it for queue in self.engine.cluster_queues() for it in self.engine.pending(queue)]
         positions = {it.key: it.position_in_cluster_queue for it in queued}
+        placements: dict[str, list[Placement]] = {}
+        for placement in self.engine.placements():
+            placements.setdefault(placement.key, []).append(placement)
         rows = []
         for state in states:
             plain = objects.get((state.namespace, state.name), {})
             left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
             position = positions.get(state.key)
             job = self.world.jobs.get((state.namespace, state.name))
-            rows.append(Row(state, _owner(plain, job.object if job else {}), _counts(plain), position, left_open))
+            rows.append(
+                Row(
+                    state,
+                    _owner(plain, job.object if job else {}),
+                    _counts(plain),
+                    position,
+                    left_open,
+                    tuple(placements.get(state.key, ())),
+                    self._not_placed(state, plain),
+                )
+            )
         return tuple(rows)
+
+    def _not_placed(self, state: WorkloadState, plain: JsonObject) -> tuple[NotPlaced, ...]:
+        if state.stage is not Stage.PENDING:
+            return ()
+        levels = self.topology_objects.levels
+        each = map(AskedTopology.of, list_at(plain, "spec", "podSets"))
+        found = [NotPlaced(it, why_not_placed(reasons_of(state.message, it.pod_set), it, levels=levels)) for it in each]
+        return tuple(it for it in found if it.why)
+
+    @cached_property
+    def topology_objects(self) -> TopologyObjects:
+        """The Topologies, the flavors with one, and the Nodes."""
+        return TopologyObjects.of(self.world)
+
+    @cached_property
+    def capacity(self) -> tuple[DomainCapacity, ...]:
+        """What the domains of topologies have, and have free."""
+        return self.engine.domain_capacity()
 
     @property
     def preemptions(self) -> tuple[Preemption, ...]:

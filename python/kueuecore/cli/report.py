@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kueuecore._json import int_at, text_at
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.table import Cell, Painted, Style, table
+from kueuecore.cli.topology_tables import capacity_table, not_placed_table, placed_table
 from kueuecore.states import QuotaRow, Stage
 from kueuecore.steady_state import Ending
 from kueuecore.times import format_time
@@ -43,10 +44,13 @@ def report(outcome: RunOutcome, style: Style, *, wide: bool = False, events: boo
     parts = [_summary(outcome, style), _workloads(outcome, style, wide=wide)]
     parts += [
         _checks(outcome, style, wide=wide),
+        placed_table(outcome, style, wide=wide),
+        not_placed_table(outcome, style),
         _preemptions(outcome, style, wide=wide),
         _inactive(outcome, style),
         _admission_checks(outcome, style, wide=wide),
         *_quota(outcome.quota, style, wide=wide),
+        capacity_table(outcome, style, wide=wide),
     ]
     if events:
         parts.append(_events(outcome, style))

@@ -479,8 +479,7 @@ impl Engine {
 
     /// The accounts of admission fair sharing by LocalQueue.
     fn _local_queue_accounts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let accounts = self.read(py, |engine| report::local_queue_accounts(&engine.state))?;
-        to_python(py, &serde_json::Value::Object(accounts))
+        to_python(py, &self.read(py, |engine| report::local_queue_accounts(&engine.state).into())?)
     }
 
     /// Quota and usage of every node.
@@ -489,10 +488,19 @@ impl Engine {
         to_python(py, &serde_json::Value::Array(rows.into_iter().map(serde_json::Value::Object).collect()))
     }
 
+    /// What every domain of every topology has, a row for each resource.
+    fn domain_capacity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.read(py, |engine| report::capacity_rows(&mut engine.state))?)
+    }
+
+    /// Where the pods of workloads stand.
+    fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.read(py, |engine| report::placement_rows(&mut engine.state))?)
+    }
+
     /// How queues and cohorts stand, for metrics.
     fn _gauges<'py>(&self, py: Python<'py>, lists_workloads: bool) -> PyResult<Bound<'py, PyAny>> {
-        let gauges = self.read(py, |engine| gauges::gauges(&engine.state, lists_workloads))?;
-        to_python(py, &gauges)
+        to_python(py, &self.read(py, |engine| gauges::gauges(&engine.state, lists_workloads))?)
     }
 
     /// Names of the ClusterQueues.

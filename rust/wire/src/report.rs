@@ -14,6 +14,7 @@ use kueuecore::state::admission_fair_sharing::Account;
 use kueuecore::state::changed_queues::Changed;
 use kueuecore::state::queue_counts::LocalUsage;
 use kueuecore::state::records::QueueRecord;
+use kueuecore::state::site_report::{DomainCapacity, PlacedPods, Placement, Room};
 use kueuecore::status::stage::Stage;
 use serde_json::{Map, Value, json};
 
@@ -266,6 +267,48 @@ fn node_rows(state: &State, kind: &str, name: &str, node: NodeId, rows: &mut Vec
             rows.push(map);
         }
     }
+}
+
+/// What every domain of every flavor has whose nodes are known, one row per resource (rules/08 §4): flavors by name, levels
+/// from the top, domains in the order of their paths, resources by name. Amounts are quantities in text.
+#[must_use]
+pub fn capacity_rows(state: &mut State) -> Value {
+    let rows = |domain: &DomainCapacity| -> Vec<Value> {
+        let amount = |resource: &str, value: i64| quantity_from_value(resource, value, false).to_string();
+        let row = |resource: &str, room: &Room| {
+            json!({
+                "flavor": domain.flavor,
+                "topology": domain.topology,
+                "level": domain.level,
+                "path": domain.path,
+                "nNodes": domain.n_nodes,
+                "resource": resource,
+                "allocatable": amount(resource, room.allocatable),
+                "outside": amount(resource, room.outside),
+                "used": amount(resource, room.used),
+                "free": amount(resource, room.free()),
+            })
+        };
+        domain.resources.iter().map(|(resource, room)| row(resource, room)).collect()
+    };
+    state.domain_capacities().iter().flat_map(rows).collect()
+}
+
+/// Where the pods of the workloads stand that hold quota and have a topology assignment.
+#[must_use]
+pub fn placement_rows(state: &mut State) -> Value {
+    let domain = |it: &PlacedPods| json!({"values": it.values, "path": it.path, "count": it.count});
+    let row = |it: &Placement| {
+        json!({
+            "namespace": it.workload.0,
+            "name": it.workload.1,
+            "podSet": it.pod_set,
+            "flavor": it.flavor,
+            "levels": it.levels,
+            "domains": it.domains.iter().map(domain).collect::<Vec<_>>(),
+        })
+    };
+    state.placements().iter().map(row).collect()
 }
 
 /// The pending workloads of a ClusterQueue in queue order, parked ones included (rules/12 §2). `None` if there is no

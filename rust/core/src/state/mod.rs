@@ -12,6 +12,7 @@ pub mod queue_counts;
 pub mod records;
 mod saved;
 pub(crate) mod second_pass;
+pub mod site_report;
 pub mod sites;
 mod stored;
 mod topology;

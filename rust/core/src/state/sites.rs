@@ -52,7 +52,7 @@ impl State {
     }
 
     /// Does a flavor with these levels place pods on a node?
-    fn is_of(&self, node: &Node, flavor: &ResourceFlavor, levels: &[String]) -> bool {
+    pub(super) fn is_of(&self, node: &Node, flavor: &ResourceFlavor, levels: &[String]) -> bool {
         let any_condition = self.gate(Gate::SchedulerLibraryIntegration) && ends_with_hostname(levels);
         belongs(node, &flavor.node_labels, levels, any_condition)
     }

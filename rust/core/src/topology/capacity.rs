@@ -146,6 +146,13 @@ impl Capacity {
         self.changed.get(usize::try_from(at).ok()?..)
     }
 
+    /// Of each resource by name, what pods outside Kueue leave of a leaf, and what workloads use of that.
+    pub fn amounts(&self, leaf: Row) -> impl Iterator<Item = (&str, i64, i64)> {
+        self.slots
+            .iter()
+            .map(move |(resource, &slot)| (resource.as_str(), self.free[slot][leaf], self.used[slot][leaf]))
+    }
+
     /// What is left on a leaf.
     pub fn remaining<'a>(
         &'a self,

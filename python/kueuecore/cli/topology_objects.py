@@ -1,0 +1,61 @@
+"""The objects of a run that topology-aware scheduling reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kueuecore._json import list_at, text_at
+from kueuecore.manifests import Manifest
+from kueuecore.world import World
+
+__all__ = ["KUEUE_GROUP", "TOPOLOGY_NAME", "TopologyObjects", "levels_of_topology"]
+
+KUEUE_GROUP = "kueue.x-k8s.io/"
+TOPOLOGY_NAME = ("spec", "topologyName")
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyObjects:
+    """The objects of a world that topology-aware scheduling reads, by name; of those given twice the last.
+
+    Args:
+        topologies: Topologies.
+        flavors: ResourceFlavors with a `topologyName`.
+        nodes: Nodes.
+    """
+
+    topologies: Mapping[str, Manifest]
+    flavors: Mapping[str, Manifest]
+    nodes: Mapping[str, Manifest]
+
+    @classmethod
+    def of(cls, world: World) -> TopologyObjects:
+        """Those of a world."""
+        of_kind: dict[str, dict[str, Manifest]] = {"Topology": {}, "ResourceFlavor": {}, "Node": {}}
+        for manifest in world.manifests:
+            plain = manifest.object
+            kind, api_version = text_at(plain, "kind"), text_at(plain, "apiVersion")
+            if kind in of_kind and (api_version == "v1" if kind == "Node" else api_version.startswith(KUEUE_GROUP)):
+                of_kind[kind][text_at(plain, "metadata", "name")] = manifest
+        flavors = {name: it for name, it in of_kind["ResourceFlavor"].items() if text_at(it.object, *TOPOLOGY_NAME)}
+        return cls(of_kind["Topology"], flavors, of_kind["Node"])
+
+    def levels_of(self, flavor: str) -> tuple[str, ...]:
+        """The levels of a flavor's topology, the widest first; none if there is no such flavor or Topology."""
+        if flavor not in self.flavors:
+            return ()
+        topology = self.topologies.get(text_at(self.flavors[flavor].object, *TOPOLOGY_NAME))
+        return () if topology is None else levels_of_topology(topology)
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Levels by the name of a Topology, and by that of a flavor with one."""
+        return {name: levels_of_topology(it) for name, it in self.topologies.items()} | {
+            name: self.levels_of(name) for name in self.flavors
+        }
+
+
+def levels_of_topology(topology: Manifest) -> tuple[str, ...]:
+    """The node labels of a Topology's levels, the widest first."""
+    return tuple(text_at(level, "nodeLabel") for level in list_at(topology.object, "spec", "levels"))

@@ -1,0 +1,95 @@
+"""Where pods stand, why others have no place, and what is free, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kueuecore.cli.outcome import Row, RunOutcome
+from kueuecore.cli.table import Cell, Painted, Style, table
+from kueuecore.cli.topology_sentences import HOSTNAME
+from kueuecore.topology import DomainCapacity, Placement
+
+__all__ = ["capacity_table", "not_placed_table", "placed_table"]
+
+_AMOUNTS = ("NODES", "ALLOCATABLE", "OTHER PODS", "USED", "FREE")
+
+
+def placed_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
+    """Where the pods of each pod set stand: by domain, and by node if it is wide; empty if none has a place."""
+    name_of = _short_names(outcome.capacity)
+    header = ["PLACED", "POD SET", "FLAVOR", "LEVEL", "DOMAINS", *(["ON NODES"] if wide else [])]
+    rows: list[list[Cell]] = []
+    for row in outcome.workloads:
+        for placement in row.placements:
+            level = _level_for_people(placement.levels)
+            nodes = [_on_nodes(placement, name_of)] if wide else []
+            domains = _counts(placement, level, name_of) + _failed(row, placement)
+            rows.append([row.state.key, placement.pod_set, placement.flavor or "-", level or "-", domains, *nodes])
+    return table(header, rows, style) if rows else ""
+
+
+def not_placed_table(outcome: RunOutcome, style: Style) -> str:
+    """Why the pods of others have no place; empty if there are none."""
+    rows = [
+        [row.state.key, it.asked.pod_set, str(it.asked), it.why] for row in outcome.workloads for it in row.not_placed
+    ]
+    return table(["NOT PLACED", "POD SET", "ASKS FOR", "WHY"], rows, style) if rows else ""
+
+
+def capacity_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
+    """What each domain has free of what quota covers; if it is wide, nodes too, and all resources.
+
+    Nodes are shown anyway where they are the only level. Empty if no flavor has a topology.
+    """
+    covered = {(row.flavor, row.resource) for row in outcome.quota}
+    flavors_with_quota = {flavor for flavor, _ in covered}
+    levels: dict[str, set[str]] = {}
+    for row in outcome.capacity:
+        levels.setdefault(row.flavor, set()).add(row.level)
+    name_of = _short_names(outcome.capacity)
+    header = ["FLAVOR", "LEVEL", "DOMAIN", "NODES", "RESOURCE", "ALLOCATABLE", "OTHER PODS", "USED", "FREE"]
+    rows: list[list[Cell]] = []
+    for row in outcome.capacity:
+        is_of_node = row.level == HOSTNAME and len(levels[row.flavor]) > 1
+        is_covered = row.flavor not in flavors_with_quota or (row.flavor, row.resource) in covered
+        if wide or (is_covered and not is_of_node):
+            domain = name_of(row.flavor, row.level, row.path)
+            free = Painted(row.free, "yellow" if row.free.startswith(("0", "-")) else "")
+            amounts: list[Cell] = [row.allocatable, row.outside, row.used, free]
+            rows.append([row.flavor, row.level, domain, str(row.n_nodes), row.resource, *amounts])
+    return table(header, rows, style, right=_AMOUNTS) if rows else ""
+
+
+def _level_for_people(levels: Sequence[str]) -> str:
+    """The lowest level that is not the node, unless there is no other."""
+    above = [level for level in levels if level != HOSTNAME]
+    return above[-1] if above else levels[-1] if levels else ""
+
+
+def _counts(placement: Placement, level: str, name_of: Callable[[str, str, tuple[str, ...]], str]) -> str:
+    counts = placement.by_level(level) if level else {pods.values: pods.count for pods in placement.domains}
+    return ", ".join(f"{name_of(placement.flavor, level, path)}: {n}" for path, n in counts.items()) or "-"
+
+
+def _on_nodes(placement: Placement, name_of: Callable[[str, str, tuple[str, ...]], str]) -> str:
+    return _counts(placement, HOSTNAME, name_of) if HOSTNAME in placement.levels else "-"
+
+
+def _failed(row: Row, placement: Placement) -> str:
+    here = {pods.values[-1] for pods in placement.domains if pods.values}
+    failed = [node for node in row.failed_nodes if node in here]
+    return f" ({', '.join(failed)} failed, not replaced)" if failed else ""
+
+
+def _short_names(capacity: Sequence[DomainCapacity]) -> Callable[[str, str, tuple[str, ...]], str]:
+    """Names of domains: the last value of the path where no other domain of the level has it, else the whole path."""
+    paths: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
+    for row in capacity:
+        paths.setdefault((row.flavor, row.level, row.path[-1]), set()).add(row.path)
+    known: Mapping[tuple[str, str, str], set[tuple[str, ...]]] = paths
+
+    def name_of(flavor: str, level: str, path: tuple[str, ...]) -> str:
+        # A value of a label has no slash.
+        return path[-1] if path and len(known.get((flavor, level, path[-1]), ())) <= 1 else "/".join(path)
+
+    return name_of

@@ -1,0 +1,171 @@
+"""Where pods stand in a topology, and what its domains have left, as plain frozen data (rules/08 §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from kueuecore._keyed import Keyed
+
+__all__ = ["DomainCapacity", "PlacedPods", "Placement"]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainCapacity:
+    """What a domain (a block, a rack, a node) has of one resource, for one flavor (rules/08 §4).
+
+    Amounts are quantities. `allocatable` is `outside`, `used` and `free` together; `free` is below 0 where more is
+    taken than there is. Flavors over the same nodes count these nodes each, with all that is taken of them.
+
+    Args:
+        flavor: The ResourceFlavor.
+        topology: Its Topology.
+        level: Node label of the level.
+        path: Value of that label, after those of the levels above it.
+        n_nodes: Nodes of the flavor in it that are ready and schedulable.
+        resource: The resource; `pods` counts pods.
+        allocatable: What these nodes offer.
+        outside: What pods take that Kueue has not placed.
+        used: What workloads that hold quota take, whether their pods have started or not.
+        free: What is left.
+    """
+
+    flavor: str
+    topology: str
+    level: str
+    path: tuple[str, ...]
+    n_nodes: int
+    resource: str
+    allocatable: str
+    outside: str
+    used: str
+    free: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """From a row of the extension."""
+        return cls(
+            row["flavor"],
+            row["topology"],
+            row["level"],
+            tuple(row["path"]),
+            row["nNodes"],
+            row["resource"],
+            row["allocatable"],
+            row["outside"],
+            row["used"],
+            row["free"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPods:
+    """So many pods of a pod set in one domain of the lowest level.
+
+    Args:
+        values: What the assignment says: the hostname alone if that is the lowest level, else a value for each level.
+        path: A value for each level of the topology; empty if no usable node of the flavor is there now.
+        count: How many pods.
+    """
+
+    values: tuple[str, ...]
+    path: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement(Keyed):
+    """Where the pods of one pod set stand: its `topologyAssignment`, with the levels above a hostname.
+
+    Args:
+        namespace: Namespace of the workload.
+        name: Its name.
+        pod_set: Name of the pod set.
+        flavor: Its flavor; of several the one whose nodes are known.
+        levels: Node labels of the levels, the widest first; empty if the nodes of the flavor are not known.
+        domains: Where how many pods are.
+
+    Example:
+        >>> from kueuecore.engine import Engine
+        >>> engine = Engine()
+        >>> _ = engine.apply('''
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: racks},
+        ...  spec: {levels: [{nodeLabel: rack}]}}
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: gpu},
+        ...  spec: {topologyName: racks, nodeLabels: {pool: gpu}}}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: ClusterQueue
+        ... metadata: {name: cq}
+        ... spec:
+        ...   namespaceSelector: {}
+        ...   resourceGroups:
+        ...   - {coveredResources: [cpu], flavors: [{name: gpu, resources: [{name: cpu, nominalQuota: 9}]}]}
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: default, name: lq},
+        ...  spec: {clusterQueue: cq}}
+        ... ---
+        ... {apiVersion: v1, kind: Namespace, metadata: {name: default}}
+        ... ---
+        ... apiVersion: v1
+        ... kind: Node
+        ... metadata: {name: n1, labels: {rack: r1, pool: gpu}}
+        ... status: {allocatable: {cpu: 4, pods: 110}, conditions: [{type: Ready, status: "True"}]}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: Workload
+        ... metadata: {namespace: default, name: sample}
+        ... spec:
+        ...   queueName: lq
+        ...   podSets:
+        ...   - count: 3
+        ...     topologyRequest: {required: rack}
+        ...     template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
+        ... ''')
+        >>> _ = engine.cycle("2026-01-01T00:00:00Z")
+        >>> [(it.key, it.by_level("rack")) for it in engine.placements()]
+        [('default/sample', {('r1',): 3})]
+        >>> [(it.path, it.free, it.allocatable) for it in engine.domain_capacity() if it.resource == "cpu"]
+        [(('r1',), '1', '4')]
+    """
+
+    namespace: str
+    name: str
+    pod_set: str
+    flavor: str
+    levels: tuple[str, ...]
+    domains: tuple[PlacedPods, ...]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """From a row of the extension."""
+        domains = tuple(PlacedPods(tuple(it["values"]), tuple(it["path"] or ()), it["count"]) for it in row["domains"])
+        return cls(row["namespace"], row["name"], row["podSet"], row["flavor"], tuple(row["levels"]), domains)
+
+    def by_level(self, level: str) -> dict[tuple[str, ...], int]:
+        """How many pods each domain of a level has, by the values from the top.
+
+        Pods in domains that no usable node is in are counted under the values of the assignment.
+
+        Args:
+            level: Node label of the level.
+
+        Raises:
+            ValueError: The topology of the flavor has no such level.
+
+        Example:
+            >>> hosts = PlacedPods(("n1",), ("r1", "n1"), 2), PlacedPods(("n2",), ("r1", "n2"), 1)
+            >>> placement = Placement("ns", "w", "main", "gpu", ("rack", "kubernetes.io/hostname"), hosts)
+            >>> placement.by_level("rack")
+            {('r1',): 3}
+        """
+        if level not in self.levels:
+            raise ValueError(f"level: flavor {self.flavor!r} has the levels {', '.join(self.levels)}, not {level!r}")
+        depth = self.levels.index(level) + 1
+        counts: dict[tuple[str, ...], int] = {}
+        for pods in self.domains:
+            domain = pods.path[:depth] or pods.values
+            counts[domain] = counts.get(domain, 0) + pods.count
+        return counts
