@@ -72,8 +72,10 @@ class Settled:
         return tuple(chain.from_iterable(_events(entry) for entry in self._log))
 
 
-def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000) -> Settled:
-    """Run cycles at one moment until nothing changes: time stands still, and no workload finishes.
+def settle(
+    engine: Engine, *, now: TimeLike, until: TimeLike | None = None, max_cycles: int | None = 1_000_000
+) -> Settled:
+    """Run cycles until nothing changes: time stands still unless `until` lets it go on, and no workload finishes.
 
     The job of an evicted workload stops at once, so its quota is free for the next cycle. Admission checks stay as
     they are, so a workload that waits for one stays at `QuotaReserved`.
@@ -81,10 +83,12 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000)
     Args:
         engine: The engine; it holds the outcome afterwards.
         now: The time of everything that happens.
+        until: Go on at each later time at which time alone changes something (a backoff ends, a failed node is to be
+            replaced), up to this one; by default not at all.
         max_cycles: Give up after this many cycles; `None`: never.
 
     Raises:
-        TypeError: `now` is no time, or `max_cycles` no number.
+        TypeError: `now` or `until` is no time, or `max_cycles` no number.
         ValueError: One of them is out of range. Nothing has changed then.
 
     Returns:
@@ -98,6 +102,23 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000)
     """
     engine = instance("engine", engine, Engine)
     at, limit = nanoseconds(now), cycles_of(max_cycles, "max_cycles")
+    end = at if until is None else nanoseconds(until)
+    settled = _settle_at(engine, at, limit)
+    while settled.ending is Ending.SETTLED and (wake := engine.next_wake(since=at)) is not None and wake <= end:
+        at = wake
+        left = None if limit is None else limit - len(settled.decisions)
+        settled = _after(settled, _settle_at(engine, at, left))
+    return settled
+
+
+def _after(first: Settled, second: Settled) -> Settled:
+    """What happened at one time, and then at another."""
+    undecided = {it.key: it for it in (*first.undecided, *second.undecided)}
+    decisions, log = (*first.decisions, *second.decisions), (*first._log, *second._log)
+    return Settled(second.ending, decisions, tuple(undecided.values()), log, second.loop)
+
+
+def _settle_at(engine: Engine, at: int, limit: int | None) -> Settled:
     log: list[tuple[Event, ...] | Decision] = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
@@ -123,7 +144,8 @@ def settle(engine: Engine, *, now: TimeLike, max_cycles: int | None = 1_000_000)
         log.append(decision)
         for workload in decision.undecided:
             undecided.setdefault(workload.key, workload)
-        n_released = _release(engine, [(it.namespace, it.name) for it in decision.preemptions], at)
+        evicted = (*decision.preemptions, *decision.evictions)
+        n_released = _release(engine, [(it.namespace, it.name) for it in evicted], at)
         n_reconciled, n_evicted = _reconcile(engine, log, at)
         idle = 0 if decision.has_changed_something or n_released or n_reconciled else idle + 1
         if n_released or n_evicted:

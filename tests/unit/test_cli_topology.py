@@ -183,6 +183,37 @@ def test_what_is_shown_is_what_the_engine_says(command: Callable[..., Ran]) -> N
     assert engine.placements()[0].by_level(RACK) == {("n1",): 4, ("r1",): 1}
 
 
+# A node that has failed.
+
+
+def lost(*arguments: str) -> list[str]:
+    cluster = (str(EXAMPLE / name) for name in ("cluster.yaml", "nodes.yaml", "lost-node"))
+    return ["run", "-q", *arguments, *cluster]
+
+
+def test_pods_on_a_failed_node_are_shown_until_it_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(lost()) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert "time alone changes something at 2026-01-01T10:00:01Z: go on with --for=2s" in out
+    assert [row[-1] for row in table_of(out, "PLACED")] == [
+        "gpu-2: 2, rack-2: 4 (gpu-2 failed, not replaced)",
+        "rack-1: 4, gpu-2: 2 (gpu-2 failed, not replaced)",
+    ]
+
+
+def test_with_time_a_failed_node_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(lost("--for=2s", "-o", "json")) == ExitCode.OK
+    document: Any = json.loads(capsys.readouterr().out)
+    assert [it["failedNodes"] for it in document["workloads"]] == [[], []]
+    assert [it["reason"] for it in document["events"]] == ["EvictedDueToNodeFailures", "QuotaReserved", "Admitted"]
+
+
+def test_a_span_of_time_is_a_duration(capsys: pytest.CaptureFixture[str]) -> None:
+    for span in ("-1s", "1"):
+        assert main(lost(f"--for={span}")) == ExitCode.BAD_INPUT
+    assert 'argument --for: "-1s" is less than 0' in capsys.readouterr().err
+
+
 # Why there is no place.
 
 LEVELS = {"t": (RACK, HOST), "f": (RACK, HOST), "racks": (RACK,)}
@@ -261,12 +292,8 @@ def test_what_is_asked_for_is_said() -> None:
 def test_a_sentence_stands_beside_the_message_of_the_engine(command: Callable[..., Ran]) -> None:
     ran = command(TWO_RACKS + workload("w", 9))
     (row,) = table_of(ran.out, "NOT PLACED")
-    assert row[:4] == [
-        "team/w",
-        "main",
-        f"required {RACK}",
-        f"no single {RACK} has room for 9 pods: the best has room for 8",
-    ]
+    why = f"no single {RACK} has room for 9 pods: the best has room for 8"
+    assert row == ["team/w", "main", f"required {RACK}", f"{why}; they would not fit without other workloads either"]
 
 
 # What is odd.
@@ -275,7 +302,7 @@ FLAVOR_OBJECT, TOPOLOGY_OBJECT = 'ResourceFlavor "f": spec.', 'Topology "t": spe
 REQUIRED = 'Workload "team/w": spec.podSets[0].topologyRequest.required: '
 FINDINGS = {
     "a Topology that does not exist": (
-        FLAVOR + node("n1"),
+        FLAVOR + node("n1") + workload("w", 1),
         f'{FLAVOR_OBJECT}topologyName: there is no Topology "t", so the ClusterQueues with this flavor are inactive; '
         "create it, or name one that exists",
     ),
@@ -328,7 +355,8 @@ def test_what_is_odd_is_said_with_its_remedy(what: str, command: Callable[..., R
 def test_who_only_waits_for_others_is_no_finding(command: Callable[..., Ran]) -> None:
     ran = command(TWO_RACKS + workload("a", 5) + workload("b", 5) + workload("c", 5))
     assert "warning" not in ran.err
-    assert [row[0] for row in table_of(ran.out, "NOT PLACED")] == ["team/c"]
+    why = f"no single {RACK} has room for 5 pods: the best has room for 3; of 4 nodes 2 have too little cpu for one pod"
+    assert table_of(ran.out, "NOT PLACED") == [["team/c", "main", f"required {RACK}", why]]
 
 
 def test_without_the_gate_nothing_is_odd(command: Callable[..., Ran]) -> None:

@@ -13,7 +13,7 @@ from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.simulating import simulate
 from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.errors import ManifestError
-from kueuecore.times import nanoseconds
+from kueuecore.times import duration_ns, nanoseconds
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ quota, from which flavors, and why the others wait. No cluster is asked, none is
 
 _RUN_DESCRIPTION = """\
 Reads manifests, runs scheduling cycles until nothing changes any more, and shows the outcome.
-Time stands still, no workload finishes, and what is evicted stops at once.
+Time stands still unless --for lets it go on, no workload finishes, and what is evicted stops at once.
 
 Read are Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses,
 PriorityClasses, ResourceClaimTemplates, DeviceClasses, Nodes and Pods; jobs become Workloads first."""
@@ -159,6 +159,15 @@ def _parser() -> argparse.ArgumentParser:
         "give the same output",
     )
     given.add_argument(
+        "--for",
+        dest="span",
+        metavar="DURATION",
+        type=_duration,
+        default=0,
+        help="go on for so long, as 10s or 1h30m, at each time at which time alone changes something: backoffs end, "
+        "failed nodes are replaced; by default time stands still",
+    )
+    given.add_argument(
         "--trusted",
         action="store_true",
         help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
@@ -237,3 +246,13 @@ def _time(text: str) -> int:
         return nanoseconds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _duration(text: str) -> int:
+    try:
+        found = duration_ns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if found < 0:
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is less than 0")
+    return found

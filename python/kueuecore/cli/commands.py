@@ -23,6 +23,7 @@ from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, read_manifests
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending, settle
+from kueuecore.times import END_NS
 from kueuecore.world import AppliedWorld, World
 
 __all__ = ["gates", "run"]
@@ -51,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
         to_stderr(*_repeated(manifests), *_notes(world, applied))
-    outcome = RunOutcome(engine, world, settle(engine, now=now), now)
+    until = min(now + options.span, END_NS)
+    outcome = RunOutcome(engine, world, settle(engine, now=now, until=until), now)
     if not options.quiet:
         to_stderr(*(f"warning: {finding}" for finding in topology_findings(outcome)))
     match options.output:

@@ -21,6 +21,8 @@ from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
 __all__ = ["NotPlaced", "Row", "RunOutcome", "namespaces_of"]
 
+NO_PLACE_EVER = "TopologyPlacementFailed"
+
 
 @dataclass(frozen=True, slots=True)
 class NotPlaced:
@@ -69,7 +71,7 @@ class Row:
     @property
     def has_never_a_place(self) -> bool:
         """Whether Kueue found no place for it even without other workloads (rules/08 §11.5)."""
-        return self.state.reason == "TopologyPlacementFailed"
+        return self.state.reason == NO_PLACE_EVER
 
     @property
     def status(self) -> str:
@@ -151,9 +153,14 @@ class RunOutcome:
         if state.stage is not Stage.PENDING:
             return ()
         levels = self.topology_objects.levels
-        each = map(AskedTopology.of, list_at(plain, "spec", "podSets"))
-        found = [NotPlaced(it, why_not_placed(reasons_of(state.message, it.pod_set), it, levels=levels)) for it in each]
-        return tuple(it for it in found if it.why)
+        # Kueue has tried it without them, too (rules/08 §11.5).
+        never = "; they would not fit without other workloads either" if state.reason == NO_PLACE_EVER else ""
+        found = []
+        for asked in map(AskedTopology.of, list_at(plain, "spec", "podSets")):
+            why = why_not_placed(reasons_of(state.message, asked.pod_set), asked, levels=levels)
+            if why:
+                found.append(NotPlaced(asked, why + never))
+        return tuple(found)
 
     @cached_property
     def topology_objects(self) -> TopologyObjects:

@@ -16,6 +16,7 @@ from kueuecore.times import format_time
 __all__ = ["report"]
 
 _COLORS = {"Admitted": "green", "QuotaReserved": "cyan", "Pending": "yellow", "Finished": "dim", "Undecided": "red"}
+_SECOND_PASS_NS = 10**9
 _CHECK_COLORS = {"Ready": "green", "Pending": "yellow"}
 _AMOUNTS = (
     "NOMINAL",
@@ -72,8 +73,15 @@ def _summary(outcome: RunOutcome, style: Style) -> str:
     lines = [f"{first}; {ending}"]
     wake = outcome.engine.next_wake()
     if wake is not None:
-        lines.append(f"time alone changes something at {format_time(wake)}: run again with --now={format_time(wake)}")
+        lines.append(_about_time(outcome, wake))
     return "\n".join(lines)
+
+
+def _about_time(outcome: RunOutcome, wake: int) -> str:
+    """What to do to see what time changes. A second pass counts from when the objects were read: rules/08 §11.10."""
+    first = f"time alone changes something at {format_time(wake)}"
+    soon = wake - outcome.engine.now <= _SECOND_PASS_NS
+    return f"{first}: {'go on with --for=2s' if soon else f'run again with --now={format_time(wake)}'}"
 
 
 def _workloads(outcome: RunOutcome, style: Style, *, wide: bool) -> str:

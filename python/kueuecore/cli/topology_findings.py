@@ -93,7 +93,9 @@ def _aboutlevels_of_topology(topology: Manifest, flavor: str, nodes: Sequence[Ma
 
 
 def _about_workload(row: Row, manifest: Manifest, found: TopologyObjects, flavors: Sequence[str]) -> Iterator[Problem]:
-    with_topology = [name for name in flavors if found.levels_of(name)]
+    with_topology = [name for name in flavors if name in found.flavors]
+    if not all(map(found.levels_of, with_topology)):
+        return  # that the Topology does not exist has been said
     for index, pod_set in enumerate(list_at(manifest.object, "spec", "podSets")):
         asked = AskedTopology.of(pod_set)
         missing = next(

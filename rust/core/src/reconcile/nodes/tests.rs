@@ -45,6 +45,7 @@ fn a_host_that_is_not_ready_is_replaced_in_a_second_pass() {
     world.now = at(20);
     assert_eq!(report(&mut world, false, &[]), [""; 0]);
     assert_eq!(failed(&world), ["a"]);
+    assert_eq!(world.engine.state.next_wake(world.now), Some(at(21)));
     world.now = at(21);
     let decision = world.cycle();
     assert_eq!((decision.placed.len(), decision.evictions.len()), (1, 0));
