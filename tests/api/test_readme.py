@@ -16,6 +16,7 @@ PAGES = [
     ROOT / "docs/jobs.md",
     ROOT / "docs/multikueue-policies.md",
     ROOT / "docs/multikueue.md",
+    ROOT / "docs/topology.md",
     ROOT / "docs/webhooks.md",
     *sorted(ROOT.glob("examples/*/README.md")),
 ]
