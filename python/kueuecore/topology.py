@@ -27,7 +27,8 @@ class DomainCapacity:
         resource: The resource; `pods` counts pods.
         allocatable: What these nodes offer.
         outside: What pods take that Kueue has not placed.
-        used: What workloads that hold quota take, whether their pods have started or not.
+        used: What workloads that hold quota take, whether their pods have started or not; while a cycle waits
+            (`Decision.waits_for_pods`), also what it has tried so far.
         free: What is left.
     """
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from kueuecore._json import JsonValue
 from kueuecore.engine import Engine
+from kueuecore.reference import World
 from kueuecore.states import WorkloadState
 from kueuecore.testing.engine_view import EngineView, holds_quota
 from kueuecore.testing.history import History, Move
@@ -37,6 +38,11 @@ class Comparison:
         self._reference = ReferenceEngine.of(scenario)
         # It has all that a play asks for.
         self.reference: Play = Play(cast(Engine, self._reference))
+
+    @property
+    def world(self) -> World:
+        """The world of the reference."""
+        return self._reference.world
 
     def do(self, move: Move) -> MoveResult:
         """Play a move on both, and compare all that can be seen.
