@@ -303,7 +303,7 @@ REQUIRED = 'Workload "team/w": spec.podSets[0].topologyRequest.required: '
 FINDINGS = {
     "a Topology that does not exist": (
         FLAVOR + node("n1") + workload("w", 1),
-        f'{FLAVOR_OBJECT}topologyName: there is no Topology "t", so the ClusterQueues with this flavor are inactive; '
+        f'{FLAVOR_OBJECT}topologyName: there is no Topology "t", so nothing gets a place by this flavor; '
         "create it, or name one that exists",
     ),
     "no Nodes": (
@@ -317,13 +317,12 @@ FINDINGS = {
     ),
     "a level of no Node": (
         topology("row", RACK) + node("n1"),
-        f"{TOPOLOGY_OBJECT}no Node of flavor f has the label row, and nodes without it get no pods; "
+        f"{TOPOLOGY_OBJECT}no Node of flavor f has the label row, and Nodes without it get no pods; "
         "kubectl label node NODE row=VALUE, or correct the level",
     ),
     "a Node without a level": (
         topology(RACK, HOST) + node("n1") + node("n2", ""),
-        f"{TOPOLOGY_OBJECT}1 of 2 Nodes of flavor f do not have the label {RACK}, and nodes without it "
-        "get no pods: n2; "
+        f"{TOPOLOGY_OBJECT}not every Node of flavor f has the label {RACK}, and Nodes without it get no pods: n2; "
         f"kubectl label node NODE {RACK}=VALUE, or correct the level",
     ),
     "Nodes that take no pods": (

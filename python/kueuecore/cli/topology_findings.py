@@ -47,7 +47,7 @@ def _about_flavor(flavor: Manifest, found: TopologyObjects) -> Iterator[Problem]
     topology = found.topologies.get(name)
     if topology is None:
         yield flavor.problem(
-            f"there is no Topology {quoted(name)}, so the ClusterQueues with this flavor are inactive",
+            f"there is no Topology {quoted(name)}, so nothing gets a place by this flavor",
             field="spec.topologyName",
             remedy="create it, or name one that exists",
         )
@@ -61,7 +61,7 @@ def _about_flavor(flavor: Manifest, found: TopologyObjects) -> Iterator[Problem]
         remedy = "give the Nodes, too" if not found.nodes else "label the nodes, or correct nodeLabels"
         yield flavor.problem(f"{there}, so no pod gets a place", field="spec.nodeLabels", remedy=remedy)
         return
-    yield from _aboutlevels_of_topology(topology, text_at(flavor.object, "metadata", "name"), nodes)
+    yield from _about_levels(topology, text_at(flavor.object, "metadata", "name"), nodes)
     placed = [it for it in nodes if all(level in _labels(it) for level in levels_of_topology(topology))]
     bad = [it for it in placed if _trouble(it)]
     if placed and len(bad) == len(placed):
@@ -73,20 +73,18 @@ def _about_flavor(flavor: Manifest, found: TopologyObjects) -> Iterator[Problem]
         )
 
 
-def _aboutlevels_of_topology(topology: Manifest, flavor: str, nodes: Sequence[Manifest]) -> Iterator[Problem]:
+def _about_levels(topology: Manifest, flavor: str, nodes: Sequence[Manifest]) -> Iterator[Problem]:
     for index, level in enumerate(levels_of_topology(topology)):
         without = [it for it in nodes if level not in _labels(it)]
         if not without:
             continue
-        whose = "no Node" if len(without) == len(nodes) else f"{len(without)} of {len(nodes)} Nodes"
-        verb = "has" if len(without) == len(nodes) else "do not have"
-        names = (
-            ""
-            if len(without) == len(nodes)
-            else f": {_names([text_at(it.object, 'metadata', 'name') for it in without])}"
-        )
+        if len(without) == len(nodes):
+            whose, names = "no Node", ""
+        else:
+            whose = "not every Node"
+            names = f": {_names([text_at(it.object, 'metadata', 'name') for it in without])}"
         yield topology.problem(
-            f"{whose} of flavor {flavor} {verb} the label {level}, and nodes without it get no pods{names}",
+            f"{whose} of flavor {flavor} has the label {level}, and Nodes without it get no pods{names}",
             field=f"spec.levels[{index}].nodeLabel",
             remedy=f"kubectl label node NODE {level}=VALUE, or correct the level",
         )

@@ -75,12 +75,12 @@ class AskedTopology:
         return tuple(filter(None, (self.required, self.preferred, *(level for level, _ in self.slices))))
 
     def __str__(self) -> str:
-        asked = (
-            f"required {self.required}" if self.required
-            else f"preferred {self.preferred}" if self.preferred
-            else "unconstrained" if self.unconstrained
-            else ""
-        )  # fmt: skip
+        if self.required:
+            asked = f"required {self.required}"
+        elif self.preferred:
+            asked = f"preferred {self.preferred}"
+        else:
+            asked = "unconstrained" if self.unconstrained else ""
         slices = [f"slices of {size} in {level}" for level, size in self.slices]
         return ", ".join(filter(None, (asked, *slices))) or "-"
 
