@@ -16,7 +16,7 @@ use crate::status::eviction::{event_reason, evict};
 use crate::status::messages;
 use crate::status::reasons::NODE_FAILURES;
 use crate::status::stage::{is_admitted, is_evicted, is_finished};
-use crate::topology::tree::{HOSTNAME, ends_with_hostname};
+use crate::topology::standing::hosts_of;
 
 const PATIENCE_NS: i64 = 30_000_000_000;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
@@ -32,11 +32,7 @@ pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
 }
 
 fn has_node(assigned: &PodSetAssignment, node: &str) -> bool {
-    let is_there = |domain: &crate::objects::TopologyDomain| {
-        domain.count > 0 && domain.values.last().is_some_and(|host| host == node)
-    };
-    let place = assigned.topology_assignment.as_ref();
-    place.is_some_and(|place| ends_with_hostname(&place.levels) && place.domains.iter().any(is_there))
+    hosts_of(assigned).any(|host| host == node)
 }
 
 impl State {
@@ -54,10 +50,8 @@ impl State {
     /// Marks or unmarks a node for the workloads on it, and notes when to look again.
     pub(crate) fn look_at_node(&mut self, name: &str, has_unseen_pods: HasUnseenPods<'_>) -> Vec<Event> {
         let node = self.cluster.node(name).cloned();
-        let goes_there = |pod: &Arc<Pod>| {
-            pod.spec.node_selector.get(HOSTNAME).is_some_and(|host| host == name) && owner_of(pod).is_some()
-        };
-        let pinned = self.cluster.pods().filter(|pod| goes_there(pod)).cloned().collect();
+        let pinned = self.cluster.pods_pinned_to(name).iter();
+        let pinned = pinned.filter(|pod| owner_of(pod).is_some()).cloned().collect();
         let on_node = self.workloads_on(name).filter(|id| !is_out(&self.workloads.get(*id).workload)).collect();
         let mut look = Look { state: self, name, node, pinned, has_unseen_pods, events: Vec::new() };
         let again = look.run(look.by_key(on_node));
@@ -67,9 +61,17 @@ impl State {
     }
 
     /// The Admitted workloads with pods on a node.
-    pub(crate) fn workloads_on(&self, node: &str) -> impl Iterator<Item = WorkloadId> {
-        let is_on = |workload: &Workload| is_admitted(workload) && stands_on(workload, node);
-        self.sites.placed.iter().copied().filter(move |id| is_on(&self.workloads.get(*id).workload))
+    pub(crate) fn workloads_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = WorkloadId> {
+        let workload = |id| &self.workloads.get(id).workload;
+        debug_assert!(
+            self.sites
+                .standing
+                .workloads()
+                .filter(|id| stands_on(workload(*id), node))
+                .eq(self.sites.standing.on(node)),
+            "who stands on {node} is kept up to date"
+        );
+        self.sites.standing.on(node).filter(move |id| is_admitted(workload(*id)))
     }
 }
 
