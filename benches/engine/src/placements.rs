@@ -43,14 +43,17 @@ const SHAPES: [(&str, Shape); 7] = [
 
 /// The rows.
 pub fn rows() -> Vec<Row> {
-    let sizes = [2_500, 10_000, 40_000];
-    let mut rows: Vec<Row> =
-        SHAPES.iter().flat_map(|&(name, shape)| sizes.map(|n_nodes| placement(name, shape, n_nodes))).collect();
-    rows.extend(sizes.map(|n_nodes| placement("first", required, n_nodes)));
+    let mut rows = growing_rows(&[2_500, 10_000, 40_000]);
     rows.extend([1_000, 5_000, 20_000].map(preemption));
     rows.push(heartbeats(10_000));
     rows.push(failures(10_000));
     rows
+}
+
+/// Placements among so many nodes.
+pub fn growing_rows(sizes: &[usize]) -> Vec<Row> {
+    let shapes = SHAPES.into_iter().chain([("first", required as Shape)]);
+    shapes.flat_map(|(name, shape)| sizes.iter().map(move |&n_nodes| placement(name, shape, n_nodes))).collect()
 }
 
 /// One placement after another, each on what those before have left; `first` is one of pods that are new to the nodes.
@@ -118,7 +121,7 @@ fn preferred() -> Vec<PodSet> {
     asking(64, |it| it.preferred = Some(RACK.to_owned()))
 }
 
-fn unconstrained() -> Vec<PodSet> {
+pub(crate) fn unconstrained() -> Vec<PodSet> {
     asking(64, |it| it.unconstrained = Some(true))
 }
 
@@ -156,7 +159,7 @@ fn asking(count: i32, ask: impl Fn(&mut TopologyRequest)) -> Vec<PodSet> {
 }
 
 /// Hosts in racks in blocks, with eight CPUs each; one ClusterQueue, in which `w0` waits.
-fn cluster(n_nodes: usize, pod_sets: Vec<PodSet>, balances: bool) -> Engine {
+pub(crate) fn cluster(n_nodes: usize, pod_sets: Vec<PodSet>, balances: bool) -> Engine {
     let mut objects = site(&[BLOCK, RACK, HOST]);
     for number in 0..n_nodes {
         let (rack, block) = (number / N_HOSTS, number / N_HOSTS / N_RACKS);
