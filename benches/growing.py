@@ -47,6 +47,15 @@ SERIES = {
         "a candidate",
         {"assignment and victims": "Preempt/flavors/8xTryNextFlavor/candidates=#/victims=10"},
     ),
+    "placing": Series(
+        "nodes",
+        "a node",
+        {
+            "one rack": "Place/required/nodes=#",
+            "anywhere": "Place/unconstrained/nodes=#",
+            "pods of a new kind": "Place/first/nodes=#",
+        },
+    ),
 }
 
 

@@ -39,6 +39,13 @@ COLUMNS = {
     "head_ns": "cycle, a head",
     "finish_ns_per_workload": "finish, a workload",
 }
+# Nodes for which memory is counted: just above powers of two tables have the most room to spare.
+N_NODES = [2_500, 10_000, 33_000, 40_000]
+FOOTPRINT = {
+    "bytes_per_leaf": "bytes a leaf and flavor",
+    "bytes_per_leaf_and_kind": "and for each kind of pods",
+    "bytes_per_domain": "bytes a domain assigned",
+}
 
 
 def main() -> None:
@@ -56,11 +63,13 @@ def main() -> None:
             points = [_point(programs, dimension, value, fair, options.runs) for value in SIZES[dimension][1]]
             series.append({"dimension": dimension, "fair": fair, "points": points, "slopes": _slopes(points)})
             print(f"\n{series_table(series[-1])}", flush=True)
+    footprint = list(binaries.lines(programs / "footprint", *map(str, N_NODES)))
+    print(f"\n{footprint_table(footprint)}", flush=True)
     steps = binaries.time_kernels(programs, seconds=options.seconds, growing=True)
     for those in SERIES.values():
         print(f"\n{growing_table(steps, those)}")
-    kept = {"revision": revision(), "machine": asdict(machine), "series": series, "steps": steps}
-    figures.keep("growth", kept)
+    measured = {"series": series, "footprint": footprint, "steps": steps}
+    figures.keep("growth", {"revision": revision(), "machine": asdict(machine), **measured})
 
 
 def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) -> dict[str, Any]:
@@ -130,6 +139,12 @@ def series_table(series: Mapping[str, Any]) -> str:
     rows = [[f"{p['size']:,}", *(_cell(key, p[key]) for key in COLUMNS)] for p in series["points"]]
     rows.append(["slope", *(signed(series["slopes"][key]) for key in COLUMNS)])
     return figures.table([title, *COLUMNS.values()], rows, n_left=0)
+
+
+def footprint_table(points: Sequence[Mapping[str, Any]]) -> str:
+    """What nodes and places take of memory."""
+    rows = [[f"{it['nodes']:,}", *(f"{it[key]:,.0f}" for key in FOOTPRINT)] for it in points]
+    return figures.table(["nodes", *FOOTPRINT.values()], rows, n_left=0)
 
 
 def _cell(key: str, value: float | None) -> str:

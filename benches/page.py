@@ -14,7 +14,7 @@ from benches import figures  # after the path to it is known
 from benches.endurance import endurance_table
 from benches.figures import count, duration, ratio
 from benches.growing import SERIES, growing_plot, growing_table
-from benches.growth import SIZES, plot, series_table
+from benches.growth import SIZES, footprint_table, plot, series_table
 from benches.machine import ROOT
 from benches.measure import COUNTED, NO_COPY, run_table, views
 from benches.shapes import shapes_of
@@ -91,6 +91,13 @@ process takes from the system, so they are told only of 100,000 workloads and mo
 tournament. Both axes of the plots are logarithmic, so that a power is a straight line.
 
 Measured at commit {revision}; load average {load}.
+"""
+
+_FOOTPRINT = """\
+### Memory of nodes and places
+
+Bytes that the engine asks for, counted one by one: of a node as a leaf in the tree of a flavor, of what fits there for
+one kind of pods, and of each domain that a workload was assigned, here a whole host.
 """
 
 _STEPS = """\
@@ -183,6 +190,8 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
             for series in growth["series"]:
                 if series["dimension"] == dimension:
                     yield series_table(series) + "\n"
+        yield _FOOTPRINT
+        yield footprint_table(growth["footprint"]) + "\n"
         yield _STEPS
         for name, steps in SERIES.items():
             yield f"### {steps.title[0].upper()}{steps.title[1:]}\n"

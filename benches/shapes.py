@@ -33,7 +33,8 @@ SHAPES = {
     "With `leader` one pod more leads them; `slices` are of 16 pods in a rack, `three-layers` of 32 in a block, 8 in a "
     "rack and 2 on a host; `balanced` is `preferred` with TASBalancedPlacement; `first` is `required` on nodes that "
     "such pods have not asked before",
-    "Nodes": "a Node is applied that is as it was, among 10,000",
+    "Nodes": "a Node is applied that is as it was (`heartbeat`), or that is not ready any more (`failure`), and what "
+    "follows for the workload on it; each of 10,000 nodes has one, with two pods",
     "WhatIf": "the smallest question that needs a view of 1,000 ClusterQueues: what would become of a workload",
     "Fork": "a copy of the engine with 1,000 ClusterQueues, to try something out",
     "Workloads": "a workload is applied, waits, and is deleted, beside 50,000 that hold quota",

@@ -27,6 +27,7 @@ pub fn growing() -> Vec<Row> {
         cycles::fair_rows(&[250, 500, 1_000, 2_000, 4_000, 8_000]),
         cycles::preempting_rows(&[25, 50, 100, 200, 400]),
         victims::flavor_rows(&[2_500, 5_000, 10_000, 20_000, 40_000, 80_000]),
+        placements::growing_rows(&[2_500, 5_000, 10_000, 20_000, 40_000, 80_000]),
     ];
     rows.into_iter().flatten().collect()
 }

@@ -7,10 +7,12 @@
 //! | [`cycles`], [`assignments`], [`victims`], [`placements`], [`views`], [`passing`] | states of a known size; Kueue was measured with some |
 //! | [`kernels`] | all rows, and those that are asked for by name |
 //! | [`memory`] | what the process takes |
+//! | [`footprint`] | what nodes and places take, to the byte |
 #![forbid(unsafe_code)]
 
 pub mod assignments;
 pub mod cycles;
+pub mod footprint;
 mod head;
 pub mod kernels;
 pub mod memory;

@@ -6,10 +6,11 @@ use kueuecore::assign::{Assignment, Candidate, Context, assign};
 use kueuecore::engine::Engine;
 use kueuecore::objects::config::Config;
 use kueuecore::objects::{
-    ConditionStatus, Node, NodeReady, Object, PodSet, ResourceFlavor, SliceConstraint, Topology, TopologyAssignment,
-    TopologyDomain, TopologyRequest, Workload,
+    ConditionStatus, Node, NodeReady, Object, Pod, PodSet, ResourceFlavor, SliceConstraint, Topology,
+    TopologyAssignment, TopologyDomain, TopologyRequest, Workload,
 };
 use kueuecore::preempt::Simulation;
+use kueuecore::workloads::Record;
 
 use crate::objects::{
     BASE, LOWER_AND_ANY, NEVER, admitted, engine, group, meta, object, pod_set, quantity, queue, workload,
@@ -42,13 +43,17 @@ const SHAPES: [(&str, Shape); 7] = [
 
 /// The rows.
 pub fn rows() -> Vec<Row> {
-    let sizes = [2_500, 10_000, 40_000];
-    let mut rows: Vec<Row> =
-        SHAPES.iter().flat_map(|&(name, shape)| sizes.map(|n_nodes| placement(name, shape, n_nodes))).collect();
-    rows.extend(sizes.map(|n_nodes| placement("first", required, n_nodes)));
+    let mut rows = growing_rows(&[2_500, 10_000, 40_000]);
     rows.extend([1_000, 5_000, 20_000].map(preemption));
     rows.push(heartbeats(10_000));
+    rows.push(failures(10_000));
     rows
+}
+
+/// Placements among so many nodes.
+pub fn growing_rows(sizes: &[usize]) -> Vec<Row> {
+    let shapes = SHAPES.into_iter().chain([("first", required as Shape)]);
+    shapes.flat_map(|(name, shape)| sizes.iter().map(move |&n_nodes| placement(name, shape, n_nodes))).collect()
 }
 
 /// One placement after another, each on what those before have left; `first` is one of pods that are new to the nodes.
@@ -116,7 +121,7 @@ fn preferred() -> Vec<PodSet> {
     asking(64, |it| it.preferred = Some(RACK.to_owned()))
 }
 
-fn unconstrained() -> Vec<PodSet> {
+pub(crate) fn unconstrained() -> Vec<PodSet> {
     asking(64, |it| it.unconstrained = Some(true))
 }
 
@@ -154,7 +159,7 @@ fn asking(count: i32, ask: impl Fn(&mut TopologyRequest)) -> Vec<PodSet> {
 }
 
 /// Hosts in racks in blocks, with eight CPUs each; one ClusterQueue, in which `w0` waits.
-fn cluster(n_nodes: usize, pod_sets: Vec<PodSet>, balances: bool) -> Engine {
+pub(crate) fn cluster(n_nodes: usize, pod_sets: Vec<PodSet>, balances: bool) -> Engine {
     let mut objects = site(&[BLOCK, RACK, HOST]);
     for number in 0..n_nodes {
         let (rack, block) = (number / N_HOSTS, number / N_HOSTS / N_RACKS);
@@ -240,6 +245,55 @@ fn heartbeats(n_nodes: usize) -> Row {
             assert!(!engine.state.sites.is_stale, "nothing has to be built anew");
             took
         })
+    })
+}
+
+/// Nodes fail one after another; a workload stands on each, whose pods are on their way out. Trees are built anew in the
+/// next cycle, which does not count.
+fn failures(n_nodes: usize) -> Row {
+    let n_calls = 20;
+    Row::new(format!("Nodes/failure/nodes={n_nodes}"), n_calls, move || {
+        let mut engine = full(n_nodes);
+        engine.apply((0..n_nodes).flat_map(leaving_pods).collect(), BASE);
+        engine.reconcile(BASE);
+        Box::new(move |n_calls| {
+            let report = |number: usize, status| {
+                let number = number * 97 % n_nodes;
+                let mut node = engine.state.cluster.node(&host(number)).map(|it| Node::clone(it)).expect("a node");
+                node.ready = Some(NodeReady { status, since: BASE });
+                vec![Object::Node(node)]
+            };
+            let numbers = || 0..n_calls as usize;
+            let mut failed: Vec<_> = numbers().map(|number| report(number, ConditionStatus::False)).collect();
+            let well: Vec<_> = numbers().map(|number| report(number, ConditionStatus::True)).collect();
+            let (took, _) = timed(n_calls, || {
+                engine.apply(failed.pop().unwrap_or_default(), BASE);
+                engine.reconcile(BASE)
+            });
+            let is_hit = |record: &Record| !record.workload.status.rare.unhealthy_nodes.is_empty();
+            let n_hit = engine.state.workloads.iter().filter(|(_, record)| is_hit(record)).count();
+            assert_eq!(n_hit, n_calls as usize, "each had a workload");
+            well.into_iter().for_each(|objects| engine.apply(objects, BASE));
+            engine.reconcile(BASE);
+            took
+        })
+    })
+}
+
+/// Both pods of the workload on a node.
+fn leaving_pods(number: usize) -> impl Iterator<Item = Object> {
+    (0..2).map(move |index| {
+        let mut pod = Pod { meta: meta(&format!("w{}-{index}", number + 1)), ..Pod::default() };
+        pod.meta.namespace = "ns".to_owned();
+        pod.meta.annotations = BTreeMap::from([
+            ("kueue.x-k8s.io/workload".to_owned(), format!("w{}", number + 1)),
+            ("kueue.x-k8s.io/podset-unconstrained-topology".to_owned(), "true".to_owned()),
+        ]);
+        pod.meta.deleting = true;
+        pod.node_name = host(number);
+        pod.spec.node_selector = BTreeMap::from([(HOST.to_owned(), host(number))]);
+        pod.phase = "Running".to_owned();
+        Object::Pod(Box::new(pod))
     })
 }
 

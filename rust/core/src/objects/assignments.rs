@@ -60,7 +60,6 @@ impl PodSetAssignments {
     }
 
     /// Are both the same, not only equal?
-    #[cfg(test)]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

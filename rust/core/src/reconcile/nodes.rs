@@ -15,9 +15,8 @@ use crate::state::node_watch::is_ready;
 use crate::status::eviction::{event_reason, evict};
 use crate::status::messages;
 use crate::status::reasons::NODE_FAILURES;
-use crate::status::stage::{is_evicted, is_finished};
+use crate::status::stage::{is_admitted, is_evicted, is_finished};
 use crate::topology::hosts::{assigned_hosts, hosts_of, used_hosts};
-use crate::topology::tree::HOSTNAME;
 
 const PATIENCE_NS: i64 = 30_000_000_000;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
@@ -46,10 +45,8 @@ impl State {
     /// Marks or unmarks a node for the workloads on it, and notes when to look again.
     pub(crate) fn look_at_node(&mut self, name: &str, has_unseen_pods: HasUnseenPods<'_>) -> Vec<Event> {
         let node = self.cluster.node(name).cloned();
-        let goes_there = |pod: &Arc<Pod>| {
-            pod.spec.node_selector.get(HOSTNAME).is_some_and(|host| host == name) && owner_of(pod).is_some()
-        };
-        let pinned = self.cluster.pods().filter(|pod| goes_there(pod)).cloned().collect();
+        let pinned = self.cluster.pods_pinned_to(name).iter();
+        let pinned = pinned.filter(|pod| owner_of(pod).is_some()).cloned().collect();
         let on_node = self.workloads_on(name).filter(|id| !is_out(&self.workloads.get(*id).workload)).collect();
         let mut look = Look { state: self, name, node, pinned, has_unseen_pods, events: Vec::new() };
         let again = look.run(look.by_key(on_node));
@@ -59,9 +56,15 @@ impl State {
     }
 
     /// The Admitted workloads with pods on a node.
-    pub(crate) fn workloads_on(&self, node: &str) -> impl Iterator<Item = WorkloadId> {
-        let is_on = move |workload: &Workload| used_hosts(workload).any(|host| host == node);
-        self.sites.placed.iter().copied().filter(move |id| is_on(&self.workloads.get(*id).workload))
+    pub(crate) fn workloads_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = WorkloadId> {
+        let workload = |id| &self.workloads.get(id).workload;
+        let is_on = |id: &WorkloadId| used_hosts(workload(*id)).any(|host| host == node);
+        let on = || self.sites.standing.on(node).filter(move |id| is_admitted(workload(*id)));
+        debug_assert!(
+            self.sites.standing.workloads().filter(is_on).eq(on()),
+            "who stands on {node} is kept up to date"
+        );
+        on()
     }
 }
 

@@ -328,8 +328,9 @@ impl State {
         }
         let record = self.workloads.get(workload);
         // Its pod sets may have changed while a cycle waited, and with them what of the admission counts (rules/07 §6).
-        let holds =
-            |it: &Assigned| it.spec == record.spec.number() && record.workload.status.rare.reclaimable_pods.is_empty();
+        let holds = |it: &Assigned| {
+            it.pod_sets == record.spec.original && record.workload.status.rare.reclaimable_pods.is_empty()
+        };
         let (totals, usage) = match assigned.filter(holds) {
             Some(Assigned { totals, charged, .. }) => {
                 debug_assert_eq!(totals, self.reserved_totals(workload));

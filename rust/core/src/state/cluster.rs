@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::objects::{Node, Pod};
 use crate::snapshot::{Damage, Reader, Stored, Writer};
 use crate::state::State;
+use crate::topology::tree::HOSTNAME;
 
 /// All nodes and pods.
 #[derive(Clone, Debug, Default)]
@@ -13,9 +14,40 @@ pub struct Cluster {
     nodes: Arc<BTreeMap<String, Arc<Node>>>,
     /// By namespace and name.
     pods: Arc<BTreeMap<String, BTreeMap<String, Arc<Pod>>>>,
-    /// The pods that are bound, by node, in the order of namespace and name.
-    bound: Arc<BTreeMap<String, Vec<Arc<Pod>>>>,
+    /// The pods that are bound to a node.
+    bound: ByNode,
+    /// The pods that have to go to a host by their node selector, bound or not.
+    pinned: ByNode,
     n_changes: u64,
+}
+
+/// Pods by node, those of a node in the order of namespace and name.
+#[derive(Clone, Debug, Default)]
+struct ByNode(Arc<BTreeMap<String, Vec<Arc<Pod>>>>);
+
+impl ByNode {
+    fn of(&self, node: &str) -> &[Arc<Pod>] {
+        self.0.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    fn add(&mut self, node: &str, pod: &Arc<Pod>) {
+        let pods = Arc::make_mut(&mut self.0).entry(node.to_owned()).or_default();
+        let place = pods.partition_point(|other| key(other) < key(pod));
+        pods.insert(place, Arc::clone(pod));
+    }
+
+    fn remove(&mut self, node: &str, pod: &Pod) {
+        let by_node = Arc::make_mut(&mut self.0);
+        if let Some(pods) = by_node.get_mut(node) {
+            let place = pods.partition_point(|other| key(other) < key(pod));
+            if pods.get(place).is_some_and(|other| key(other) == key(pod)) {
+                pods.remove(place);
+            }
+            if pods.is_empty() {
+                by_node.remove(node);
+            }
+        }
+    }
 }
 
 impl Cluster {
@@ -47,24 +79,30 @@ impl Cluster {
     /// The pods that are bound to a node, whatever their phase, in the order of namespace and name. There may be no such
     /// node.
     pub fn pods_on(&self, node: &str) -> &[Arc<Pod>] {
-        self.bound.get(node).map_or(&[], Vec::as_slice)
+        self.bound.of(node)
     }
 
-    fn bind(&mut self, pod: &Arc<Pod>) {
+    /// The pods that have to go to a host by their node selector, bound or not, in the order of namespace and name.
+    pub fn pods_pinned_to(&self, host: &str) -> &[Arc<Pod>] {
+        self.pinned.of(host)
+    }
+
+    /// Files a pod by its nodes.
+    fn file(&mut self, pod: &Arc<Pod>) {
         if !pod.node_name.is_empty() {
-            let pods = Arc::make_mut(&mut self.bound).entry(pod.node_name.clone()).or_default();
-            let place = pods.partition_point(|other| key(other) < key(pod));
-            pods.insert(place, Arc::clone(pod));
+            self.bound.add(&pod.node_name, pod);
+        }
+        if let Some(host) = pod.spec.node_selector.get(HOSTNAME) {
+            self.pinned.add(host, pod);
         }
     }
 
-    fn unbind(&mut self, pod: &Pod) {
-        let bound = Arc::make_mut(&mut self.bound);
-        if let Some(pods) = bound.get_mut(&pod.node_name) {
-            pods.retain(|other| key(other) != key(pod));
-            if pods.is_empty() {
-                bound.remove(&pod.node_name);
-            }
+    fn unfile(&mut self, pod: &Pod) {
+        if !pod.node_name.is_empty() {
+            self.bound.remove(&pod.node_name, pod);
+        }
+        if let Some(host) = pod.spec.node_selector.get(HOSTNAME) {
+            self.pinned.remove(host, pod);
         }
     }
 }
@@ -85,7 +123,7 @@ impl Stored for Cluster {
             let of_namespace = Arc::make_mut(&mut cluster.pods).entry(pod.meta.namespace.clone()).or_default();
             let before = of_namespace.insert(pod.meta.name.clone(), Arc::clone(&pod));
             from.check(before.is_none(), "a pod that stands there twice")?;
-            cluster.bind(&pod);
+            cluster.file(&pod);
         }
         cluster.n_changes = Stored::read_from(from)?;
         Ok(cluster)
@@ -124,8 +162,8 @@ impl State {
         let old = self.cluster.pod(&namespace, &name).cloned();
         if old.as_deref() != Some(&pod) {
             let pod = Arc::new(pod);
-            old.iter().for_each(|old| self.cluster.unbind(old));
-            self.cluster.bind(&pod);
+            old.iter().for_each(|old| self.cluster.unfile(old));
+            self.cluster.file(&pod);
             let pods = Arc::make_mut(&mut self.cluster.pods);
             pods.entry(namespace.clone()).or_default().insert(name.clone(), pod);
             self.cluster.n_changes += 1;
@@ -143,7 +181,7 @@ impl State {
         if of_namespace.is_empty() {
             pods.remove(namespace);
         }
-        old.iter().for_each(|old| self.cluster.unbind(old));
+        old.iter().for_each(|old| self.cluster.unfile(old));
         self.cluster.n_changes += 1;
         self.pod_changed(namespace, name, old.clone());
         old
@@ -189,6 +227,29 @@ mod tests {
         assert!(state.remove_pod("b", "x").is_none());
         assert!(on(&state, "n2").is_empty());
         assert!(state.cluster.pod("b", "x").is_none());
+    }
+
+    #[test]
+    fn a_pod_has_to_go_to_the_host_that_it_selects() {
+        let mut state = state();
+        let selecting = |name: &str, host: &str| {
+            let mut pod = pod("ns", name, "");
+            pod.spec.node_selector = [(HOSTNAME.to_owned(), host.to_owned())].into();
+            pod
+        };
+        let to = |state: &State, host: &str| {
+            state.cluster.pods_pinned_to(host).iter().map(|pod| pod.meta.name.clone()).collect::<Vec<_>>()
+        };
+        for name in ["b", "a"] {
+            state.put_pod(selecting(name, "n1"));
+        }
+        state.put_pod(pod("ns", "anywhere", "n1"));
+        assert_eq!((to(&state, "n1"), to(&state, "n2")), (vec!["a".to_owned(), "b".to_owned()], vec![]));
+        state.put_pod(Pod { node_name: "n1".to_owned(), ..selecting("a", "n1") });
+        state.put_pod(selecting("b", "n2"));
+        assert_eq!((to(&state, "n1"), to(&state, "n2")), (vec!["a".to_owned()], vec!["b".to_owned()]));
+        state.remove_pod("ns", "a");
+        assert_eq!(to(&state, "n1"), [""; 0]);
     }
 
     #[test]

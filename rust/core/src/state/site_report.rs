@@ -140,7 +140,7 @@ impl State {
     /// the order of their pod sets.
     pub fn placements(&mut self) -> Vec<Placement> {
         self.refresh_sites();
-        let mut placed: Vec<_> = self.sites.placed.iter().map(|&id| self.workloads.get(id)).collect();
+        let mut placed: Vec<_> = self.sites.standing.workloads().map(|id| self.workloads.get(id)).collect();
         placed.retain(|record| Stage::of(&record.workload).holds_quota());
         placed.sort_by(|a, b| a.key().cmp(b.key()));
         let mut placements = Vec::new();

@@ -43,7 +43,8 @@ impl State {
         self.sites.by_flavor = sites;
         self.sites.seen.values_mut().for_each(|seen| seen.tables = Tables::default());
         let pools = self.pools_hosts();
-        for id in self.sites.placed.clone() {
+        let standing = self.sites.standing.clone();
+        for id in standing.workloads() {
             if let Some(charge) = self.workloads.get(id).charge.clone() {
                 self.sites.charge(&charge.stands, true, pools);
             }
@@ -76,15 +77,12 @@ impl State {
         self.sites.is_stale = true;
     }
 
-    /// Notes whether a workload stands somewhere by its admission, whether or not its ClusterQueue is there.
+    /// Notes where a workload stands by its admission, whether or not its ClusterQueue is there.
     pub(crate) fn note_placed(&mut self, id: WorkloadId) {
         let workload = &self.workloads.get(id).workload;
         let admission = workload.status.admission.as_ref().filter(|_| has_quota_reservation(workload));
-        if admission.is_some_and(|admission| admission.pod_set_assignments.are_placed()) {
-            self.sites.placed.insert(id);
-        } else {
-            self.sites.placed.remove(&id);
-        }
+        let assignments = admission.map(|admission| &admission.pod_set_assignments);
+        self.sites.standing.note(id, assignments.filter(|it| it.are_placed()));
     }
 
     /// Counts what the pods of a workload take of their nodes, or does so no more.

@@ -3,7 +3,7 @@
 //! [`tree`] has the domains of a flavor's nodes, [`capacity`] what they have free. [`placement`] places the pod sets of a
 //! workload: it asks which leaves suit (`matches`) and what fits (`tables`, which keep it while leaves change), chooses
 //! domains ([`search`], [`balanced`]) and goes down to the leaves ([`descend`]). Whoever asks only whether there is a place,
-//! while workloads go, keeps [`rooms`].
+//! while workloads go, keeps [`rooms`]. [`standing`] knows who stands on which host.
 
 pub mod balanced;
 pub mod capacity;
@@ -18,6 +18,7 @@ pub mod request;
 pub(crate) mod rooms;
 pub mod search;
 pub mod sites;
+pub mod standing;
 pub(crate) mod tables;
 pub mod tree;
 

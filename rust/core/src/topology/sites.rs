@@ -1,15 +1,16 @@
 //! The nodes of topology-aware flavors, and what workloads take of them (rules/08 §4).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::base::ids::{FlavorId, WorkloadId};
+use crate::base::ids::FlavorId;
 use crate::objects::ResourceFlavor;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::topology::capacity::{Amounts, PODS};
 use crate::topology::placement::{Ground, Seen};
+use crate::topology::standing::Standing;
 use crate::topology::tree::Tree;
 
 /// Where the pods of a pod set stand, and what each of them takes.
@@ -65,7 +66,7 @@ pub struct Sites {
     /// Has something changed on which the trees depend?
     pub is_stale: bool,
     /// The workloads that stand somewhere.
-    pub placed: BTreeSet<WorkloadId>,
+    pub standing: Standing,
     /// By node, what pods take of it that Kueue has not placed.
     pub taken: BTreeMap<String, Amounts>,
     /// What placements have seen of these nodes.

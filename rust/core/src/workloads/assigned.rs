@@ -8,8 +8,9 @@ use crate::assign::{Assignment, Delay, Grant};
 use crate::base::amount::Amount;
 use crate::base::ids::FlavorResourceId;
 use crate::base::names::{Lexicon, Names};
+use crate::base::shared::Shared;
 use crate::objects::resource_names::quantity_from_value;
-use crate::objects::{PodSetAssignment, PodSetAssignments};
+use crate::objects::{PodSet, PodSetAssignment, PodSetAssignments};
 use crate::pods::totals::Totals;
 use crate::workloads::Spec;
 
@@ -19,8 +20,9 @@ pub type Charged = Arc<[(FlavorResourceId, Amount)]>;
 /// What a workload gets.
 #[derive(Clone, Debug)]
 pub struct Assigned {
-    /// Number of the spec that it was worked out for.
-    pub spec: u64,
+    /// What it was worked out for. Not the number of its spec: a cycle that waits has a table of its own once it was
+    /// loaded, and numbers of its own.
+    pub pod_sets: Shared<Vec<PodSet>>,
     /// As its status tells it.
     pub told: PodSetAssignments,
     /// The same by ids.
@@ -51,7 +53,7 @@ impl Assigned {
         } else {
             PodSetAssignments::when_read(tell)
         };
-        Self { spec: spec.number(), told, totals, charged }
+        Self { pod_sets: spec.original.clone(), told, totals, charged }
     }
 
     /// Has no workload got it any more?

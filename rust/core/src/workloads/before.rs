@@ -1,4 +1,4 @@
-//! What a workload was before it changed.
+//! What a workload was before something changed it: to judge the change by, or to take it back.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(crate) struct Unconfirmed {
 }
 
 impl Unconfirmed {
-    /// Is it an eviction that may be refused, and no reservation?
+    /// Did it hold a reservation? Then it is an eviction, or a place on nodes, that may be refused.
     pub fn had_reservation(&self) -> bool {
         is_true(&self.status.conditions, QUOTA_RESERVED)
     }

@@ -65,6 +65,23 @@ fn a_cycle_that_waits_goes_on_after_it_was_loaded() {
     }
 }
 
+/// Both tables number their pod sets anew then, and give the first number to what `b` asks for: the one to what it did
+/// when its cycle began, the other to what it does now.
+#[test]
+fn a_head_whose_pod_sets_changed_before_its_cycle_was_loaded_is_charged_what_it_asks_for() {
+    let mut world = waiting_world();
+    world.delete(Kind::Workload, "a");
+    world.change("b", |workload| {
+        let mut pod_sets = workload.pod_sets.to_vec();
+        pod_sets[0].count = 0;
+        workload.pod_sets = pod_sets.into();
+    });
+    world.engine = reload(&mut world.engine);
+    assert_eq!(world.cycle().admissions[0].key.name(), "b");
+    let record = world.engine.state.workloads.get(world.id("b"));
+    assert_eq!((record.totals[0].count, record.totals[0].requests[0].1), (0, 0));
+}
+
 #[test]
 fn what_is_shared_is_shared_again() {
     let mut world = World::new(Config::default());

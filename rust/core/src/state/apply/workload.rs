@@ -380,7 +380,7 @@ impl State {
         let record = self.workloads.remove(id);
         self.agenda.forget(id);
         // Its slot may soon be another's.
-        self.sites.placed.remove(&id);
+        self.sites.standing.note(id, None);
         self.unconfirmed.remove(&id);
         self.second_passes.call_off(id);
         self.undelivered.retain(|written| *written != id);
