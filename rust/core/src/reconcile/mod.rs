@@ -102,10 +102,12 @@ impl State {
         Pass::new(self, id, now).wake(&self.workloads.get(id).workload)
     }
 
-    /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time or the wait for pods ends.
+    /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time, the wait for
+    /// pods or that for a second pass ends.
     pub fn next_wake(&self, now: Time) -> Option<Time> {
         let touched = self.agenda.touched().filter_map(|id| self.wake(id, now));
-        touched.chain(self.agenda.next_alarm(now)).chain(self.node_watch.next(Some(now))).min()
+        let second_pass = self.second_passes.next_timer().filter(|due| *due > now);
+        touched.chain(self.agenda.next_alarm(now)).chain(self.node_watch.next(Some(now))).chain(second_pass).min()
     }
 }
 
