@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kueuecore.manifests import parse_manifests as parse_manifests
     from kueuecore.manifests import read_manifests as read_manifests
     from kueuecore.simulation import Happening as Happening
+    from kueuecore.simulation import NodeLoss as NodeLoss
     from kueuecore.simulation import Operation as Operation
     from kueuecore.simulation import Run as Run
     from kueuecore.simulation import RunEnding as RunEnding
@@ -99,6 +100,7 @@ _MODULES = {
     "kueuecore.simulation": (
         "simulate",
         "Happening",
+        "NodeLoss",
         "Operation",
         "Run",
         "RunEnding",

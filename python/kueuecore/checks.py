@@ -21,6 +21,7 @@ __all__ = [
     "CheckAnswer",
     "CheckController",
     "CheckState",
+    "ObjectMaker",
     "ObjectWrite",
     "ObjectWriteKind",
     "Review",
@@ -224,6 +225,18 @@ class CheckController(Protocol):
     def due(self, now: int) -> Collection[WorkloadKey]:
         """The workloads about which time alone has given it something to say up to now. Each is told once."""
         return ()
+
+
+@runtime_checkable
+class ObjectMaker(Protocol):
+    """A check controller that makes and deletes objects of its own, whatever becomes of the workloads: nodes, say.
+
+    Only who runs a cluster in virtual time asks for them: in a real cluster others make them.
+    """
+
+    def take_writes(self) -> tuple[ObjectWrite, ...]:
+        """What was made and deleted since the last call, in this order."""
+        ...
 
 
 def check_states(workload: JsonObject) -> dict[str, JsonObject]:

@@ -251,7 +251,9 @@ class Engine(SavedEngine):
         return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in rows)
 
     def next_wake(self, *, since: TimeLike | None = None) -> int | None:
-        """When time alone will change something, a backoff that ends, in nanoseconds since 1970; `None`: never.
+        """When time alone will change something, in nanoseconds since 1970; `None`: never.
+
+        A backoff or a timeout ends, or a second pass for a place on nodes is due (rules/08 §11.10).
 
         Args:
             since: Only what comes after this time; by default the latest time that any call named. What came due

@@ -74,6 +74,8 @@ def test_jobs_wait_for_one_another(simulate: Callable[..., Ran]) -> None:
             "finished": 3,
             "waitSeconds": {"min": 0, "mean": 50, "p95": 100, "max": 100},
             "evictions": 0,
+            "nodeReplacements": 0,
+            "nodeEvictions": 0,
             "copies": 0,
             "wastedCopies": 0,
             "copyWaitSeconds": 0,

@@ -34,8 +34,9 @@ __all__ = ["simulate"]
 # More jobs than these are told one by one only if somebody asks.
 _MOST_JOBS = 30
 _TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
-_RIGHT = ("JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", "COPIES", "WASTED", "COPIES WAITED")
-_JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", "COPIES")
+_LOST_NODES = ("MOVED", "NODE EVICTIONS")
+_RIGHT = ("JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", *_LOST_NODES, "COPIES", "WASTED", "COPIES WAITED")
+_JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", *_LOST_NODES, "COPIES")
 _SECOND_NS = 1_000_000_000
 _ENDINGS = {
     ScenarioEnding.COMPLETE: "over",
@@ -89,6 +90,10 @@ def _summary(outcome: ScenarioOutcome) -> str:
     if waits.n_admitted:
         told = f"waited {_seconds(waits.mean)} in the mean, 95 of 100 no more than {_seconds(waits.p95)}"
         lines.append(f"{told}; {waits.n_evictions} evictions")
+    n_short = sum(job.has_lost_nodes for job in outcome.jobs)
+    if n_short:
+        told = f"{n_short} jobs lost nodes: pods moved {waits.n_replacements} times"
+        lines.append(f"{told}, jobs were evicted {waits.n_node_evictions} times")
     if outcome.is_fleet:
         told = f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted"
         lines.append(f"{told}; there they waited {_seconds(waits.copy_wait)} in all")
@@ -99,14 +104,17 @@ def _jobs(outcome: ScenarioOutcome, style: Style) -> str:
     if not outcome.jobs:
         return ""
     extra = ["CLUSTER", "COPIES"] if outcome.is_fleet else []
-    header = ["JOB", "CLUSTER QUEUE", *extra, "CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", "MESSAGE"]
+    header = ["JOB", "CLUSTER QUEUE", *extra, "CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS"]
+    lost = any(job.has_lost_nodes for job in outcome.jobs)
+    header += [*(_LOST_NODES if lost else ()), "MESSAGE"]
     rows = []
     for job in outcome.jobs:
         times = [_since(outcome, time) for time in (job.created, job.admitted)]
         where = [job.cluster or "-", str(job.n_copies)] if outcome.is_fleet else []
         waited = "-" if job.wait_ns is None else _span(job.wait_ns)
         name = f"{job.namespace}/{job.job.partition('/')[2]}"
-        ends = [waited, _since(outcome, job.finished), str(job.n_evictions), job.message]
+        nodes = [str(job.n_replacements), str(job.n_node_evictions)] if lost else []
+        ends = [waited, _since(outcome, job.finished), str(job.n_evictions), *nodes, job.message]
         rows.append([name, job.cluster_queue or "-", *where, *times, *ends])
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
@@ -127,13 +135,15 @@ def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool)
     if not groups:
         return ""
     extra = ["COPIES", "WASTED", "COPIES WAITED"] if is_fleet else []
-    header = [title, "JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", *extra]
+    lost = any(it.n_replacements + it.n_node_evictions for it in groups)
+    header = [title, "JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", *(_LOST_NODES if lost else ()), *extra]
     rows = []
     for it in groups:
         counts = [str(it.n_jobs), str(it.n_admitted), str(it.n_finished)]
         times = [_seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
         copies = [str(it.n_copies), str(it.n_wasted_copies), _seconds(it.copy_wait)] if is_fleet else []
-        rows.append([it.name, *counts, *times, str(it.n_evictions), *copies])
+        nodes = [str(it.n_replacements), str(it.n_node_evictions)] if lost else []
+        rows.append([it.name, *counts, *times, str(it.n_evictions), *nodes, *copies])
     return table(header, rows, style, right=_RIGHT)
 
 
@@ -178,6 +188,8 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
                 "finished": None if job.finished is None else format_time(job.finished),
                 "waitSeconds": None if job.wait_ns is None else job.wait_ns / _SECOND_NS,
                 "evictions": job.n_evictions,
+                "nodeReplacements": job.n_replacements,
+                "nodeEvictions": job.n_node_evictions,
                 "copies": job.n_copies,
                 "message": job.message,
             }
@@ -213,6 +225,8 @@ def _waits_document(waits: Waits) -> JsonObject:
         "finished": waits.n_finished,
         "waitSeconds": {"min": waits.least, "mean": waits.mean, "p95": waits.p95, "max": waits.most},
         "evictions": waits.n_evictions,
+        "nodeReplacements": waits.n_replacements,
+        "nodeEvictions": waits.n_node_evictions,
         "copies": waits.n_copies,
         "wastedCopies": waits.n_wasted_copies,
         "copyWaitSeconds": waits.copy_wait,

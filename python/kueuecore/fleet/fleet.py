@@ -9,11 +9,12 @@ from random import Random
 from typing import Any
 
 from kueuecore._arguments import shown, text
-from kueuecore._json import JsonObject, text_at, texts_at
+from kueuecore._json import text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed, requests_of
 from kueuecore.fleet.links import Link, LinkSettings
+from kueuecore.fleet.messages import is_meant, is_watched
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import KINDS, RUN_SECONDS, is_job, run_ns
@@ -33,7 +34,6 @@ from kueuecore.multikueue import (
     Read,
 )
 from kueuecore.multikueue.adapters import with_text
-from kueuecore.multikueue.settings import ORIGIN_LABEL
 from kueuecore.times import TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
 
 __all__ = ["Fleet"]
@@ -225,6 +225,23 @@ class Fleet:
         self.nodes[cluster].restart()
         self._come_to_rest()
 
+    def hold_back(self, cluster: str, kind: str) -> None:
+        """Kueue on a cluster hears of objects of a kind, Nodes say, only once it catches up or restarts."""
+        self._node(cluster).hold_back(text("kind", kind))
+
+    def catch_up(self, cluster: str, *, repeats: bool = False) -> None:
+        """Kueue on a cluster hears of everything that was held back.
+
+        Args:
+            cluster: The cluster.
+            repeats: Does it hear everything once more after that, in any order?
+        """
+        node = self._node(cluster)
+        order = list(range(node.n_held_back)) if repeats else []
+        self.random.shuffle(order)
+        node.catch_up(order)
+        self._come_to_rest()
+
     # How time passes.
 
     def next_event_time(self) -> int | None:
@@ -384,7 +401,7 @@ class Fleet:
                 return node.create(command.manifest), None, False, True
             if isinstance(command, Delete):
                 there = node.api.get(command.kind, command.name, namespace=command.namespace)
-                if not _is_meant(command, there):
+                if not is_meant(command, there):
                     return None, there, False, False
                 node.api.delete(command.kind, command.name, namespace=command.namespace)
                 return None, None, False, True
@@ -439,7 +456,7 @@ class Fleet:
         link.epoch += 1
         for kind in self.manager.worker_kinds:
             objects, version = api.list(kind)
-            seen = [it for it in objects if _is_watched(it)]
+            seen = [it for it in objects if is_watched(it)]
             self.manager.resync(kind, seen, cluster=cluster, resource_version=version, now=self.now)
         self._seen[cluster] = api.version
         self.manager.connected(cluster, now=self.now)
@@ -465,7 +482,7 @@ class Fleet:
                 continue
             if not link.is_cut and not self.nodes[MANAGER].is_down and self.manager.is_connected(cluster):
                 for event in api.since(self._seen[cluster]):
-                    if _is_watched(event["object"]):
+                    if is_watched(event["object"]):
                         self._send_event(cluster, link, event)
             self._seen[cluster] = api.version
 
@@ -478,16 +495,3 @@ class Fleet:
         if process == self._process and epoch == self.links[cluster].epoch:
             self.manager.observe(event, cluster=cluster, now=self.now)
             self._manager_wake = self.manager.next_wake(self.now)
-
-
-def _is_meant(command: Delete, there: JsonObject) -> bool:
-    """Do the preconditions of a deletion hold?"""
-    wanted = {"uid": command.uid, "resourceVersion": command.resource_version}
-    return all(text_at(there, "metadata", key) == value for key, value in wanted.items() if value)
-
-
-def _is_watched(manifest: JsonObject) -> bool:
-    """Does the manager watch it: all queues, and of the rest what some manager has made?"""
-    return text_at(manifest, "kind") in ("ClusterQueue", "LocalQueue") or (
-        ORIGIN_LABEL in texts_at(manifest, "metadata", "labels")
-    )

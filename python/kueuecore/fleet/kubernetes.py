@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import ApiServer
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.errors import ObjectRef
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import KINDS, Pods, is_job, run_ns, runs_here, status_with
@@ -58,6 +59,16 @@ class Kubernetes:
             self._run_job(ref, now)
         for request in () if self.autoscaler is None else self.autoscaler.due(now):
             self._put(self._get(object_ref(request)), object_at(request, "status"))
+        for write in () if self.autoscaler is None else self.autoscaler.take_writes():
+            self._write_node(write)
+
+    def _write_node(self, write: ObjectWrite) -> None:
+        """A node has come with capacity, or has gone; somebody may have made or deleted it meanwhile."""
+        is_there = self._get(write.object) is not None
+        if write.kind is ObjectWriteKind.DELETE and is_there:
+            self._api.delete("Node", write.object.name)
+        elif write.kind is ObjectWriteKind.CREATE and not is_there:
+            self._api.create(write.manifest)
 
     # Jobs.
 

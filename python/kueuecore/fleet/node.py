@@ -10,6 +10,7 @@ from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite
+from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.job_webhooks import JobWebhooks
@@ -51,6 +52,9 @@ class Node:
         """Kueue's scheduler of the process that runs now."""
         self._seen = 0
         self._wake: int | None = now
+        # Kinds of which Kueue hears late, and what it has not heard.
+        self._late: set[str] = set()
+        self._held: list[dict[str, Any]] = []
 
     # What anybody may ask of the API server.
 
@@ -110,10 +114,38 @@ class Node:
         """Another process takes over Kueue: it knows nothing but what it lists."""
         self.is_down = False
         self.controller, self._jobs = self._begun()
-        for kind in self._jobs.kinds:
+        self._late, self._held = set(), []
+        kinds = self._jobs.kinds
+        # Placements need the nodes before the Workloads.
+        for kind in SOMETIMES_WATCHED:
+            if kind not in kinds:
+                objects, version = self.api.list(kind)
+                self.controller.resync(kind, objects, resource_version=version, now=self.api.now)
+        for kind in kinds:
             objects, version = self.api.list(kind)
             self._jobs.resync(kind, objects, resource_version=version, now=self.api.now)
         self._seen, self._wake = self.api.version, self.api.now
+
+    def hold_back(self, kind: str) -> None:
+        """From now on Kueue hears of objects of a kind only once it catches up, or another process begins."""
+        self._late.add(kind)
+
+    def catch_up(self, again: Sequence[int] = ()) -> None:
+        """Kueue hears of everything that was held back.
+
+        Args:
+            again: Which of the events it hears once more afterwards, by position, in this order.
+        """
+        held, self._late, self._held = self._held, set(), []
+        events = [*held, *(held[index] for index in again)]
+        for event in events:
+            if self._jobs.observe(event, now=self.api.now):
+                self._wake = self.api.now
+
+    @property
+    def n_held_back(self) -> int:
+        """How many events Kueue has not heard of."""
+        return len(self._held)
 
     def _begun(self) -> tuple[Controller, JobController]:
         configuration, checks = self._settings.configuration, [*self._settings.checks()]
@@ -159,6 +191,9 @@ class Node:
             return
         has_news = False
         for event in self.api.since(self._seen):
+            if text_at(event, "object", "kind") in self._late:
+                self._held.append(event)
+                continue
             has_news |= self._jobs.observe(event, now=now)
         self._seen = self.api.version
         if has_news:

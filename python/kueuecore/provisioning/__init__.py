@@ -11,6 +11,7 @@ from kueuecore.provisioning.capacity import (
     CapacityProvider,
     CapacityRequest,
     CapacityState,
+    CapacityWithNodes,
     RequestedPodSet,
     ScriptedCapacity,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "CapacityProvider",
     "CapacityRequest",
     "CapacityState",
+    "CapacityWithNodes",
     "ProvisioningController",
     "QueuedCapacity",
     "RequestCondition",

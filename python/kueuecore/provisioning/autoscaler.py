@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore._quantities import number
-from kueuecore.checks import WorkloadKey
+from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning.capacity import CapacityProvider, CapacityRequest, CapacityState, RequestedPodSet
@@ -61,6 +61,9 @@ class Autoscaler:
         self._waiting: set[ObjectRef] = set()
         # Stock has come free, so that all are looked at that wait for some.
         self._is_free = False
+        # The nodes that came with each request, by name, and what is to be done about nodes.
+        self._nodes: dict[ObjectRef, dict[str, JsonObject]] = {}
+        self._node_writes: list[ObjectWrite] = []
         self._steps: list[RequestStep] = []
 
     @property
@@ -95,8 +98,10 @@ class Autoscaler:
         """A request has gone; was it there?"""
         if request not in self._requests:
             return False
-        self._capacity.release(self._requests.pop(request), now=now)
+        self._capacity.release(self._requests[request], now=now)
         del self._manifests[request]
+        self._bring(request, ())
+        del self._requests[request], self._nodes[request]
         self._wakes.pop(request, None)
         self._waiting.discard(request)
         self._is_free = True
@@ -130,6 +135,20 @@ class Autoscaler:
             changed += (self._manifests[ref] for ref in list(self._requests) if ref in is_due and self._look(ref, now))
         return tuple(changed)
 
+    def take_writes(self) -> tuple[ObjectWrite, ...]:
+        """The nodes that have come and gone since the last call, in this order."""
+        taken, self._node_writes = tuple(self._node_writes), []
+        return taken
+
+    def _bring(self, request: ObjectRef, nodes: Iterable[JsonObject]) -> None:
+        """These nodes are there with a request, and no others."""
+        workload = self._requests[request].workload
+        before, after = self._nodes.get(request, {}), {text_at(it, "metadata", "name"): it for it in nodes}
+        gone = [ObjectWrite(ObjectWriteKind.DELETE, it, workload) for name, it in before.items() if name not in after]
+        new = [ObjectWrite(ObjectWriteKind.CREATE, it, workload) for name, it in after.items() if name not in before]
+        self._node_writes += [*gone, *new]
+        self._nodes[request] = after
+
     def _note_use(self, workload: WorkloadKey, *, is_used: bool) -> None:
         if is_used != (workload in self._used):
             (self._used.add if is_used else self._used.discard)(workload)
@@ -141,6 +160,7 @@ class Autoscaler:
         request, old = self._requests[ref], self._manifests[ref]
         self._wakes.pop(ref, None)
         state = self._capacity.look(request, is_used=request.workload in self._used, now=now)
+        self._bring(ref, state.nodes)
         if state.look_again is not None:
             if state.look_again <= now:
                 raise ValueError(f"who looks at {ref.key} again has to do so later than now")

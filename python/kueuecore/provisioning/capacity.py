@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from kueuecore._arguments import shown
+from kueuecore._json import JsonObject
 from kueuecore.checks import WorkloadKey
 from kueuecore.provisioning.requests import RequestCondition
 
@@ -16,6 +17,7 @@ __all__ = [
     "CapacityProvider",
     "CapacityRequest",
     "CapacityState",
+    "CapacityWithNodes",
     "RequestedPodSet",
     "ScriptedCapacity",
 ]
@@ -79,12 +81,15 @@ class CapacityState:
         expected: What its condition `Provisioned` says while it does not hold; `None`: there is none.
         details: `status.provisioningClassDetails`.
         look_again: When this changes by time alone, in nanoseconds since 1970; `None`: never.
+        nodes: The Nodes that have come with it, each with a name of its own. They go when a later state leaves them
+            out, and when the request is deleted.
     """
 
     conditions: Mapping[RequestCondition, str] = field(default_factory=dict)
     expected: str | None = None
     details: Mapping[str, str] = field(default_factory=dict)
     look_again: int | None = None
+    nodes: tuple[JsonObject, ...] = ()
 
 
 @runtime_checkable
@@ -180,3 +185,40 @@ class ScriptedCapacity:
 
     def release(self, request: CapacityRequest, *, now: int) -> None:
         """Nothing was taken."""
+
+
+_NODES_GONE = frozenset({RequestCondition.BOOKING_EXPIRED, RequestCondition.CAPACITY_REVOKED})
+
+
+class CapacityWithNodes:
+    """Capacity that comes as Nodes: they are there as long as a request is provisioned, and has lost nothing.
+
+    Args:
+        capacity: Who makes the capacity.
+        nodes: The Nodes for a request, as an API server has them: the same each time, with names that no other node
+            has.
+
+    Example:
+        >>> def nodes(request):
+        ...     return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{request.name}-1"}}]
+        >>> capacity = CapacityWithNodes(ScriptedCapacity(), nodes)
+        >>> request = CapacityRequest("ns", "job-dws-1", "queued-provisioning.gke.io", {}, (), ("ns", "job"), 0)
+        >>> [node["metadata"]["name"] for node in capacity.look(request, is_used=False, now=0).nodes]
+        ['job-dws-1-1']
+    """
+
+    def __init__(self, capacity: CapacityProvider, nodes: Callable[[CapacityRequest], Sequence[JsonObject]]) -> None:
+        self._capacity = capacity
+        self._nodes = nodes
+
+    def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
+        """How does it stand with a request, and which nodes are there?"""
+        state = self._capacity.look(request, is_used=is_used, now=now)
+        held = state.conditions.keys()
+        if RequestCondition.PROVISIONED not in held or held & _NODES_GONE:
+            return state
+        return replace(state, nodes=(*state.nodes, *self._nodes(request)))
+
+    def release(self, request: CapacityRequest, *, now: int) -> None:
+        """A request was deleted, and its nodes go."""
+        self._capacity.release(request, now=now)

@@ -23,6 +23,8 @@ _MOST_REVIEWS = 100
 class VirtualProvisioning(CheckController):
     """A `ProvisioningController` with an API server for its requests, and somebody who makes capacity of them.
 
+    Nodes that come with the capacity (`CapacityWithNodes`) are nodes of the cluster until it goes.
+
     Args:
         capacity: Who makes capacity.
         controller: Who asks for it; by default one as Kueue has it.
@@ -85,6 +87,10 @@ class VirtualProvisioning(CheckController):
             if review.answers or not review.writes:
                 return Review(answers=review.answers, events=tuple(events))
         raise RuntimeError(f"requests of {object_ref(workload)} come and go without an end")
+
+    def take_writes(self) -> tuple[ObjectWrite, ...]:
+        """The nodes that have come with capacity, and gone."""
+        return self._autoscaler.take_writes()
 
     def next_wake(self, *, after: int) -> int | None:
         """When something becomes of a request."""

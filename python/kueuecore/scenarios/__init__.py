@@ -9,6 +9,7 @@ Example:
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
+from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeLevel, NodeState
 from kueuecore.scenarios.outcomes import (
     JobOutcome,
     QuotaOutcome,
@@ -29,6 +30,10 @@ __all__ = [
     "FleetPart",
     "GeneratedRun",
     "JobOutcome",
+    "NodeFailure",
+    "NodeGroup",
+    "NodeLevel",
+    "NodeState",
     "QuotaOutcome",
     "Scenario",
     "ScenarioEnding",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kueuecore.configuration import Configuration
 from kueuecore.manifests import Manifest
 from kueuecore.provisioning import Stock
+from kueuecore.scenarios.node_groups import NodeGroup
 
 __all__ = ["ClusterPart"]
 
@@ -20,8 +21,10 @@ class ClusterPart:
         objects: What is there from the beginning.
         configuration: Kueue's Configuration.
         capacity: What ProvisioningRequests can get, by region; without any, checks of provisioning are ready at once.
+        nodes: Its nodes beside those among the objects, and when they fail.
     """
 
     objects: tuple[Manifest, ...] = ()
     configuration: Configuration = field(default_factory=Configuration)
     capacity: Mapping[str, Stock] = field(default_factory=dict)
+    nodes: tuple[NodeGroup, ...] = ()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kueuecore._json import text_at
 from kueuecore.engine import Engine
-from kueuecore.manifests import Manifest, object_ref
+from kueuecore.manifests import Manifest, object_ref, plain_object
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome
+from kueuecore.scenarios.generator_reader import GeneratedRun, work_class
+from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
+from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome, node_evictions
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
 from kueuecore.scenarios.work import Arrival, arrivals_of
@@ -28,9 +30,12 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
     Raises:
         ManifestError: Everything that is wrong with the objects or the jobs.
     """
-    arrivals = arrivals_of(scenario.work, scenario.seed)
+    arrivals = arrivals_of(scenario.work, scenario.seed, others=_generated(scenario.generated))
     jobs = [it.job for it in arrivals]
-    world = World.of([*cluster.objects, *jobs], configuration=cluster.configuration)
+    generated = () if scenario.generated is None else map(Manifest, scenario.generated.objects)
+    # What the scenario says itself comes in place of what was generated.
+    given = [*generated, *nodes_of(cluster.nodes, start=scenario.start), *cluster.objects]
+    world = World.of([*given, *jobs], configuration=cluster.configuration)
     by_key = {it.key: it for it in arrivals}
     made = {id(it): by_key.get(_key(world.jobs[_place(it)])) for it in world.made}
     objects: list[Manifest] = []
@@ -42,14 +47,18 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
         elif text_at(manifest.object, "kind") == "Workload":
             coming.append((arrival, manifest))
     coming.sort(key=lambda it: it[0].at)
-    run = _run(scenario, cluster, objects, [_happening(*it) for it in coming])
+    changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
+    # Of the same time, nodes change before jobs come.
+    events = [*map(_node_happening, changes), *(_happening(*it) for it in coming)]
+    run = _run(scenario, cluster, objects, events)
     until = _until(scenario)
     notes = (
         *(f"{it}; until then the job waits" for it in world.waiting),
         *(f"{it}; it gets no Workload" for it in world.ignored),
     )
-    given = World.of(cluster.objects, configuration=cluster.configuration)
-    applied = given.apply_to(Engine(cluster.configuration), now=scenario.start)
+    applied = World.of(given, configuration=cluster.configuration).apply_to(
+        Engine(cluster.configuration), now=scenario.start
+    )
     return ScenarioOutcome(
         start=run.start,
         # The last cycle may take longer than there is time.
@@ -66,8 +75,23 @@ def _run(scenario: Scenario, part: ClusterPart, objects: Sequence[Manifest], eve
     checks = [VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else []
     until = _until(scenario)
     if until is None:
-        return simulate(objects, events, configuration=settings, checks=checks, now=now, max_cycles=_MOST_CYCLES)
-    cluster = VirtualCluster(objects, configuration=settings, checks=checks, now=now, max_cycles=_MOST_CYCLES)
+        return simulate(
+            objects,
+            events,
+            configuration=settings,
+            checks=checks,
+            now=now,
+            max_cycles=_MOST_CYCLES,
+            cycle_seconds=scenario.cycle_seconds,
+        )
+    cluster = VirtualCluster(
+        objects,
+        configuration=settings,
+        checks=checks,
+        now=now,
+        max_cycles=_MOST_CYCLES,
+        cycle_seconds=scenario.cycle_seconds,
+    )
     cluster.schedule(events)
     cluster.advance(until)
     return cluster.run()
@@ -78,7 +102,27 @@ def _until(scenario: Scenario) -> int | None:
 
 
 def _happening(arrival: Arrival, workload: Manifest) -> Happening:
-    return Happening(at=arrival.at, op=Operation.CREATE, object=workload, run_seconds=arrival.run_seconds)
+    return Happening(
+        at=arrival.at,
+        op=Operation.CREATE,
+        object=workload,
+        run_seconds=arrival.run_seconds,
+        linger_seconds=arrival.linger_seconds,
+        node_loss=arrival.node_loss,
+    )
+
+
+def _node_happening(change: NodeChange) -> Happening:
+    if change.manifest is None:
+        return Happening(at=change.at, op=Operation.DELETE, kind="Node", key=change.name)
+    return Happening(at=change.at, op=Operation.CREATE, object=change.manifest)
+
+
+def _generated(run: GeneratedRun | None) -> Iterator[Arrival]:
+    """The Workloads of Kueue's performance tests; each class is a work."""
+    for event in () if run is None else run.events:
+        workload = Manifest({} if event.object is None else plain_object(event.object))
+        yield Arrival(event.at, work_class(workload.object), workload, event.run_seconds)
 
 
 def _outcomes(run: Run, coming: Sequence[tuple[Arrival, Manifest]]) -> tuple[JobOutcome, ...]:
@@ -105,6 +149,8 @@ def _outcomes(run: Run, coming: Sequence[tuple[Arrival, Manifest]]) -> tuple[Job
                 finished=None if finished < 0 else finished,
                 n_admissions=int(row["admissions"]),
                 n_evictions=int(row["evictions"]),
+                n_replacements=int(row["replacements"]),
+                n_node_evictions=node_evictions(dict(state.status)),
                 message="" if admitted >= 0 else state.message,
             )
         )

@@ -18,6 +18,7 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
+from kueuecore.scenarios.node_timetable import node_changes, nodes_of
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
@@ -50,7 +51,10 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
     """
     arrivals = arrivals_of(scenario.work, scenario.seed)
     objects, applied = _checked_objects(scenario, part, [it.job for it in arrivals])
-    happenings = sorted([*_disconnections(scenario, part), *_arrivals(scenario, arrivals)], key=lambda it: it[0])
+    happenings = sorted(
+        [*_disconnections(scenario, part), *_failures(scenario, part), *_arrivals(scenario, arrivals)],
+        key=lambda it: it[0],
+    )
     end = _end(scenario, happenings)
     days = min((end - scenario.start) // _DAY_NS, _MOST_DAYS)
     most_steps = _MOST_STEPS + _MOST_STEPS_OF_A_JOB * len(arrivals) + _MOST_STEPS_OF_A_DAY * days * len(part.workers)
@@ -100,7 +104,8 @@ def _checked_objects(
         run_ns(it.object)
     checked, applied = {}, []
     for name, cluster in {**{name: it.cluster for name, it in part.workers.items()}, MANAGER: part.manager}.items():
-        world = World.of([*cluster.objects, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
+        given = [*nodes_of(cluster.nodes, start=scenario.start), *cluster.objects]
+        world = World.of([*given, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
         applied.append(world.apply_to(Engine(cluster.configuration), now=scenario.start))
         checked[name] = [it for it in world.manifests if text_at(it.object, "kind") not in (*KINDS, "Workload")]
     return checked, applied
@@ -142,6 +147,16 @@ def _disconnections(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]
         yield begin, methodcaller("cut", it.worker)
         if it.lasts is not None:
             yield begin + round(it.lasts * _SECOND_NS), methodcaller("mend", it.worker)
+
+
+def _failures(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
+    for name, cluster in {MANAGER: part.manager, **{name: it.cluster for name, it in part.workers.items()}}.items():
+        for it in node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start):
+            at = scenario.start + round(it.at * _SECOND_NS)
+            if it.manifest is None:
+                yield at, methodcaller("delete", "Node", it.name, cluster=name)
+            else:
+                yield at, methodcaller("apply", it.manifest, cluster=name)
 
 
 def _end(scenario: Scenario, happenings: Sequence[_Happening]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kueuecore._conditions import condition, is_true
-from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.fleet import Fleet
 from kueuecore.multikueue import MANAGER
 from kueuecore.scenarios.outcomes import JobOutcome
@@ -33,11 +33,15 @@ class _Seen:
     is_evicted: bool = False
     n_admissions: int = 0
     n_evictions: int = 0
+    n_replacements: int = 0
+    n_node_evictions: int = 0
     n_copies: int = 0
     copy_wait_ns: int = 0
     rejection: str = ""
     # Since when there has been a copy on a worker that has not admitted it.
     waiting_copies: dict[str, int] = field(default_factory=dict)
+    # By cluster, its Workload or copy there as it was last.
+    placed: dict[str, JsonObject] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:
@@ -69,6 +73,18 @@ class _Seen:
             self.waiting_copies[cluster] = now
         elif happened == "DELETED" or is_true(copy, "Admitted"):
             self.copy_wait_ns += now - self.waiting_copies.pop(cluster, now)
+
+    def take_nodes(self, cluster: str, happened: str, workload: JsonObject) -> None:
+        """Its Workload, or a copy of it, may have lost nodes where it runs, or have got others in place of them."""
+        before = self.placed.pop(cluster, {})
+        if happened != "DELETED":
+            self.placed[cluster] = workload
+        for_nodes = [_is_evicted_for_nodes(it) for it in (before, workload)]
+        self.n_node_evictions += for_nodes == [False, True]
+        had_failed = bool(list_at(before, "status", "unhealthyNodes"))
+        has_failed = bool(list_at(workload, "status", "unhealthyNodes"))
+        if had_failed and not has_failed and is_true(workload, "Admitted") and not is_true(workload, "Evicted"):
+            self.n_replacements += _places(before) != _places(workload)
 
     @property
     def message(self) -> str:
@@ -118,12 +134,14 @@ class FleetWatch:
         if cluster != MANAGER:
             seen = self._names.get((namespace, name))
             if seen is not None:
+                seen.take_nodes(cluster, happened, workload)
                 seen.take_copy(cluster, happened, workload, self._fleet.now)
             return
         owners = list_at(workload, "metadata", "ownerReferences")
         seen = self._jobs.get((namespace, text_at(owners[0], "name"))) if owners else None
         if seen is not None and happened != "DELETED":
             self._names[namespace, name] = seen
+            seen.take_nodes(cluster, happened, workload)
             seen.take(workload, self._fleet.now)
 
     def _outcome(self, seen: _Seen, created: int) -> JobOutcome:
@@ -142,7 +160,19 @@ class FleetWatch:
             finished=seen.finished,
             n_admissions=seen.n_admissions,
             n_evictions=seen.n_evictions,
+            n_replacements=seen.n_replacements,
+            n_node_evictions=seen.n_node_evictions,
             n_copies=seen.n_copies,
             copy_wait_ns=seen.copy_wait_ns + sum(self._fleet.now - it for it in seen.waiting_copies.values()),
             message=seen.message,
         )
+
+
+def _is_evicted_for_nodes(workload: JsonObject) -> bool:
+    return is_true(workload, "Evicted") and text_at(condition(workload, "Evicted"), "reason") == "NodeFailures"
+
+
+def _places(workload: JsonObject) -> list[JsonValue]:
+    """Where the pods of each pod set are."""
+    pod_sets = list_at(workload, "status", "admission", "podSetAssignments")
+    return [object_at(it).get("topologyAssignment") for it in pod_sets]

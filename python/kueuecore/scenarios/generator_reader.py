@@ -8,13 +8,13 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, text_at, texts_at
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import read_mapping
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.simulation import Happening, Operation
 
-__all__ = ["GeneratedRun", "read_generator"]
+__all__ = ["GeneratedRun", "read_generator", "work_class"]
 
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _CLASS = "kueue.x-k8s.io/performance-scheduler-class"
@@ -134,6 +134,11 @@ def read_generator(path: str | Path) -> GeneratedRun:
         arrivals += _arrivals(place, queue, it.sets)
     arrivals.sort(key=lambda arrival: arrival[0])
     return GeneratedRun(objects=tuple(objects), events=tuple(event for _, event in arrivals))
+
+
+def work_class(workload: JsonObject) -> str:
+    """The class of a Workload that such a file describes."""
+    return texts_at(workload, "metadata", "labels").get(_CLASS, "")
 
 
 def _queues(cohorts: Sequence[_CohortSet]) -> Iterator[tuple[int, str, str, _QueueSet]]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-__all__ = ["JobOutcome", "QuotaOutcome", "ScenarioEnding", "ScenarioOutcome", "Waits", "waits_by"]
+from kueuecore._json import JsonObject, int_at, list_at, text_at
+
+__all__ = ["JobOutcome", "QuotaOutcome", "ScenarioEnding", "ScenarioOutcome", "Waits", "node_evictions", "waits_by"]
 
 _SECOND_NS = 1_000_000_000
 
@@ -40,6 +42,8 @@ class JobOutcome:
         finished: When it ended; None: not yet.
         n_admissions: How often it was admitted.
         n_evictions: How often it was evicted.
+        n_replacements: How often its pods got other nodes in place of one that had failed, while it ran.
+        n_node_evictions: How often it was evicted as a node had failed.
         n_copies: How many copies of its Workload were made on workers.
         copy_wait_ns: How long copies were there without being admitted, all together.
         message: Why it waits, or what it was refused for.
@@ -56,6 +60,8 @@ class JobOutcome:
     finished: int | None = None
     n_admissions: int = 0
     n_evictions: int = 0
+    n_replacements: int = 0
+    n_node_evictions: int = 0
     n_copies: int = 0
     copy_wait_ns: int = 0
     message: str = ""
@@ -64,6 +70,11 @@ class JobOutcome:
     def n_wasted_copies(self) -> int:
         """Copies that led to no admission: they took a place in the queue of a worker for nothing."""
         return max(self.n_copies - self.n_admissions, 0)
+
+    @property
+    def has_lost_nodes(self) -> bool:
+        """Has a node failed under it?"""
+        return self.n_replacements + self.n_node_evictions > 0
 
     @property
     def wait_ns(self) -> int | None:
@@ -85,6 +96,8 @@ class Waits:
         p95: The shortest time in which 95 of 100 were admitted.
         most: The longest wait.
         n_evictions: How often any was evicted.
+        n_replacements: How often pods of any got other nodes in place of one that had failed.
+        n_node_evictions: How often any was evicted as a node had failed.
         n_copies: How many copies were made of them on workers.
         n_wasted_copies: How many of these led to no admission.
         copy_wait: For how many seconds copies were there without being admitted, all together.
@@ -99,6 +112,8 @@ class Waits:
     p95: float | None
     most: float | None
     n_evictions: int
+    n_replacements: int = 0
+    n_node_evictions: int = 0
     n_copies: int = 0
     n_wasted_copies: int = 0
     copy_wait: float = 0.0
@@ -125,6 +140,8 @@ class Waits:
             p95=waits[math.ceil(0.95 * n) - 1] if waits else None,
             most=waits[-1] if waits else None,
             n_evictions=sum(job.n_evictions for job in jobs),
+            n_replacements=sum(job.n_replacements for job in jobs),
+            n_node_evictions=sum(job.n_node_evictions for job in jobs),
             n_copies=sum(job.n_copies for job in jobs),
             n_wasted_copies=sum(job.n_wasted_copies for job in jobs),
             copy_wait=sum(job.copy_wait_ns for job in jobs) / _SECOND_NS,
@@ -191,6 +208,17 @@ class ScenarioOutcome:
     def all(self) -> Waits:
         """How all jobs fared."""
         return Waits.of("all", self.jobs)
+
+
+def node_evictions(status: JsonObject) -> int:
+    """How often a Workload was evicted as a node had failed (rules/08 §13), by its `status.schedulingStats`.
+
+    Example:
+        >>> node_evictions({"schedulingStats": {"evictions": [{"reason": "NodeFailures", "count": 2}]}})
+        2
+    """
+    evictions = list_at(status, "schedulingStats", "evictions")
+    return sum(int_at(it, "count") for it in evictions if text_at(it, "reason") == "NodeFailures")
 
 
 def waits_by(jobs: Iterable[JobOutcome], name_of: Callable[[JobOutcome], str]) -> tuple[Waits, ...]:

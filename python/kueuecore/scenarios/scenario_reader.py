@@ -17,9 +17,13 @@ from kueuecore.provisioning import Stock
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
+from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
+from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
+from kueuecore.scenarios.spans import read_span
 from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.work import Span, Work
+from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
 
@@ -87,31 +91,58 @@ class _Reader:
             top.complain("start", f"Invalid value: {shown(start)}", remedy)
             start_ns = 0
         section, fleet_section = top.part("cluster"), top.part("fleet")
-        cluster = ClusterPart()
-        if section is None and fleet_section is None:
+        cluster, cycle = ClusterPart(), None
+        generated = self._generated(top)
+        if section is None and fleet_section is None and top.value("generator") is None:
             top.complain("cluster", "Required value", "write `cluster: {objects: [queues.yaml]}`, or `fleet:`")
         elif section is not None and fleet_section is not None:
             top.complain("cluster", "both cluster and fleet are given", "remove one of them")
         elif section is not None:
-            cluster = self._cluster(section)
+            cluster, cycle = self._cluster(section), section.seconds("cycle")
             section.end()
         fleet = None
         if fleet_section is not None:
+            if top.value("generator") is not None:
+                top.complain(
+                    "generator", "a generator is for one cluster", "remove it, or write cluster in place of fleet"
+                )
             fleet = read_fleet(fleet_section, self._cluster, self._folder, allow_code=self._allow_code)
-        work = tuple(self._work(it, index) for index, it in enumerate(top.parts("work")))
+        in_fleet = fleet is not None
+        work = tuple(self._work(it, index, in_fleet=in_fleet) for index, it in enumerate(top.parts("work")))
         names: set[str] = set()
         for index, it in enumerate(work):
             if it.name in names:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
             names.add(it.name)
         top.end()
-        return Scenario(cluster=cluster, fleet=fleet, work=work, seed=seed, start=start_ns, until_seconds=until)
+        return Scenario(
+            cluster=cluster,
+            fleet=fleet,
+            work=work,
+            generated=generated,
+            seed=seed,
+            start=start_ns,
+            until_seconds=until,
+            cycle_seconds=1.0 if cycle is None else cycle,
+        )
+
+    def _generated(self, top: Fields) -> GeneratedRun | None:
+        """What a file of Kueue's performance tests describes."""
+        if top.value("generator") is None:
+            return None
+        path = self._path(top, "generator", top.text("generator"))
+        try:
+            return None if path is None else read_generator(path)
+        except ManifestError as error:
+            top.problems += error.problems
+            return None
 
     def _cluster(self, section: Fields) -> ClusterPart:
         return ClusterPart(
             objects=self._objects(section),
             configuration=self._configuration(section),
             capacity=_capacity(section),
+            nodes=read_nodes(section),
         )
 
     def _objects(self, section: Fields) -> tuple[Manifest, ...]:
@@ -169,7 +200,7 @@ class _Reader:
             ]
             return Configuration()
 
-    def _work(self, section: Fields, index: int) -> Work:
+    def _work(self, section: Fields, index: int, *, in_fleet: bool) -> Work:
         given, n_problems = section.value("job"), len(section.problems)
         found = self._object(section, "job", given) if given is not None else ()
         if given is None:
@@ -186,9 +217,14 @@ class _Reader:
             job=job,
             count=section.whole("count", 1, least=1, most=_MOST_JOBS),
             at=section.seconds("at", 0.0) or 0.0,
-            every=_span(section, "every") or Span(),
-            runs=_span(section, "runs"),
+            every=read_span(section, "every") or Span(),
+            runs=read_span(section, "runs"),
+            lingers_seconds=section.seconds("lingers"),
+            node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
         )
+        for name in ("lingers", "nodeLoss") if in_fleet else ():
+            if section.value(name) is not None:
+                section.complain(name, "counts only in a scenario of one cluster", "remove it")
         section.end()
         return work
 
@@ -216,7 +252,7 @@ def _capacity(section: Fields) -> dict[str, Stock]:
     """What there is in each region, and how it is handed out."""
     stocks = {}
     for region, fields in section.named_parts("capacity"):
-        given, delay = _amounts(fields), _span(fields, "delay") or Span()
+        given, delay = _amounts(fields), read_span(fields, "delay") or Span()
         if delay.mean is not None:
             fields.complain("delay", "not a duration", "write seconds, a duration, or {from: 1m, to: 3m}")
         refused, patience, booking = fields.number("refused"), fields.seconds("patience"), fields.seconds("booking")
@@ -243,21 +279,3 @@ def _amounts(section: Fields) -> dict[str, str | int]:
         elif amounts is not None:
             amounts.complain(resource, "no quantity", "write a quantity, such as 8 or 36Gi")
     return found
-
-
-def _span(section: Fields, name: str) -> Span | None:
-    value = section.value(name)
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        seconds = section.seconds(name)
-        return None if seconds is None else Span(seconds)
-    fields = section.below(value, name)
-    mean, least, most = fields.seconds("mean"), fields.seconds("from"), fields.seconds("to")
-    fields.end()
-    if mean is not None and least is None and most is None:
-        return Span(mean=mean)
-    if mean is None and least is not None and most is not None and least <= most:
-        return Span(least, most)
-    section.complain(name, "not a duration", "write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}")
-    return None

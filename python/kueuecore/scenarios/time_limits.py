@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from kueuecore.errors import Problem
 from kueuecore.scenarios.fleet_part import Disconnection
+from kueuecore.scenarios.node_groups import NodeGroup
+from kueuecore.scenarios.node_timetable import failure_times
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.work import Work
 from kueuecore.times import beginning_ns, format_time, later
@@ -37,6 +39,12 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
         remedy = f"begin at {format_time(BEFORE_NS)} or later"
         yield Problem("a fleet starts ten seconds before its scenario", field="start", remedy=remedy)
     chains: list[_Chain] = [_of_work(f"work[{n}]", it, scenario.seed) for n, it in enumerate(scenario.work)]
+    clusters = {"cluster": scenario.cluster}
+    if scenario.fleet is not None:
+        clusters = {f"fleet.workers.{name}": it.cluster for name, it in scenario.fleet.workers.items()}
+        clusters["fleet.manager"] = scenario.fleet.manager
+    for path, cluster in clusters.items():
+        chains += [_of_nodes(f"{path}.nodes[{n}]", it, scenario.seed) for n, it in enumerate(cluster.nodes)]
     cuts = () if scenario.fleet is None else scenario.fleet.disconnections
     chains += [_of_disconnection(f"fleet.disconnections[{n}]", it) for n, it in enumerate(cuts)]
     if scenario.until_seconds is not None:
@@ -58,6 +66,15 @@ def _of_work(path: str, work: Work, seed: int) -> _Chain:
         yield f"{path}.every" if index else f"{path}.at", (at,)
         if runs is not None:
             yield f"{path}.runs", (at, runs)
+
+
+def _of_nodes(path: str, group: NodeGroup, seed: int) -> _Chain:
+    for index in range(len(group.failures)):
+        field = f"{path}.failures[{index}]"
+        for number, (begin, end) in enumerate(failure_times(group, index, seed)):
+            yield f"{field}.every" if number else f"{field}.at", (begin,)
+            if end is not None:
+                yield f"{field}.lasts", (begin, end - begin)
 
 
 def _of_disconnection(path: str, cut: Disconnection) -> _Chain:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from random import Random
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
+from kueuecore.simulation import NodeLoss
 from kueuecore.world import DEFAULT_NAMESPACE
 
 __all__ = ["Arrival", "Span", "Work", "arrivals_of"]
@@ -48,12 +50,16 @@ class Arrival:
         work: The name of the work that it belongs to.
         job: The job or the Workload.
         run_seconds: How long it runs; None: for ever.
+        linger_seconds: How long its pods stay on a node that has failed; None: they are gone at once.
+        node_loss: What becomes of its run once they are gone.
     """
 
     at: float
     work: str
     job: Manifest
     run_seconds: float | None
+    linger_seconds: float | None = None
+    node_loss: NodeLoss = NodeLoss.STARTS_OVER
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -73,6 +79,8 @@ class Work:
         at: When the first comes, in seconds from the beginning.
         every: How long after one comes the next.
         runs: How long each runs; None: for ever.
+        lingers_seconds: How long their pods stay on a node that has failed; None: they are gone at once.
+        node_loss: What becomes of their runs once they are gone.
     """
 
     name: str
@@ -81,11 +89,13 @@ class Work:
     at: float = 0.0
     every: Span = Span()
     runs: Span | None = None
+    lingers_seconds: float | None = None
+    node_loss: NodeLoss = NodeLoss.STARTS_OVER
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs in their order. They do not change with other work of the scenario."""
         for index, (time, runs) in enumerate(self.times(seed)):
-            yield Arrival(time, self.name, self._numbered(index + 1), runs)
+            yield Arrival(time, self.name, self._numbered(index + 1), runs, self.lingers_seconds, self.node_loss)
 
     def times(self, seed: int) -> Iterator[tuple[float, float | None]]:
         """When each job comes and how long it runs (None: for ever), in seconds."""
@@ -102,17 +112,18 @@ class Work:
         return replace(self.job, object={**self.job.object, "metadata": placed})
 
 
-def arrivals_of(work: Iterable[Work], seed: int) -> tuple[Arrival, ...]:
+def arrivals_of(work: Iterable[Work], seed: int, *, others: Iterable[Arrival] = ()) -> tuple[Arrival, ...]:
     """The jobs of all work in the order in which they come.
 
     Args:
         work: The work.
         seed: Where everything comes from that is drawn.
+        others: What else comes; of the same time it comes first.
 
     Raises:
         ManifestError: Two jobs have the same name.
     """
-    arrivals = sorted((it for each in work for it in each.arrivals(seed)), key=lambda it: it.at)
+    arrivals = sorted(chain(others, *(each.arrivals(seed) for each in work)), key=lambda it: it.at)
     taken: dict[tuple[str, str, str], str] = {}
     for it in arrivals:
         other = taken.setdefault(it.key, it.work)

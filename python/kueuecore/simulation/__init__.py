@@ -5,11 +5,12 @@ side. Both are on one clock, that of the engine.
 """
 
 from kueuecore.simulation.cluster import VirtualCluster
-from kueuecore.simulation.run import Happening, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
+from kueuecore.simulation.run import Happening, NodeLoss, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
 from kueuecore.simulation.whole_run import simulate
 
 __all__ = [
     "Happening",
+    "NodeLoss",
     "Operation",
     "Run",
     "RunEnding",

@@ -12,7 +12,7 @@ from kueuecore.decisions import Event
 from kueuecore.engine import Objects
 from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.manifests import Manifest, ManifestLike, plain_object
-from kueuecore.simulation.run import Happening, Operation, Run, Step, StepKind
+from kueuecore.simulation.run import Happening, NodeLoss, Operation, Run, Step, StepKind
 from kueuecore.simulation.scheduled import job_plan
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.simulation.submitted_jobs import SubmittedJobs
@@ -132,6 +132,7 @@ class VirtualCluster:
         fail_seconds: float | None = None,
         recover_seconds: float | None = None,
         linger_seconds: float | None = None,
+        node_loss: NodeLoss = NodeLoss.RUNS_ON,
         now: TimeLike | None = None,
     ) -> tuple[str, ...]:
         """A Workload or a job appears.
@@ -143,6 +144,7 @@ class VirtualCluster:
             fail_seconds: As in `Happening`.
             recover_seconds: As in `Happening`.
             linger_seconds: As in `Happening`.
+            node_loss: As in `Happening`.
             now: When; by default, and if the cluster has gone on beyond that, its own time.
 
         Returns:
@@ -160,6 +162,7 @@ class VirtualCluster:
             fail_seconds=fail_seconds,
             recover_seconds=recover_seconds,
             linger_seconds=linger_seconds,
+            node_loss=node_loss,
         )
         # What is refused is refused before anything happens.
         at = self.now if now is None else max(self.now, nanoseconds(now))

@@ -16,7 +16,7 @@ from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
 from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
 
-__all__ = ["Happening", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind"]
+__all__ = ["Happening", "NodeLoss", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind"]
 
 
 class Operation(StrEnum):
@@ -30,7 +30,22 @@ class Operation(StrEnum):
     FINISH = "finish"
     """The job of a workload ends, whether it runs or not."""
     DELETE = "delete"
-    """A workload is deleted."""
+    """A workload, or another object, is deleted."""
+
+
+class NodeLoss(StrEnum):
+    """What becomes of the run of a job from when Kueue records a failed node of its (`status.unhealthyNodes`).
+
+    The pods have left that node by then (`linger_seconds`). It lasts until they have got another one
+    (`StepKind.REPLACED`) or the node is back; a job that is evicted instead begins anew once it is admitted again.
+    """
+
+    RUNS_ON = "RunsOn"
+    """It runs on, as in the runs of Kueue that were recorded."""
+    WAITS = "Waits"
+    """It stands still and then goes on: what was done is kept elsewhere."""
+    STARTS_OVER = "StartsOver"
+    """It stands still and then begins anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +56,9 @@ class Happening:
         at: Seconds after the beginning; late if the cycles before took longer.
         op: What happens.
         object: The object that is created or updated.
-        key: `namespace/name` of the Workload that is finished or deleted.
+        key: `namespace/name` of the Workload that is finished or deleted; of another object that is deleted, its name,
+            after its namespace and a slash if it has one.
+        kind: The kind of what is deleted.
         run_seconds: How long the job of a created Workload runs once it is admitted; `None`: for ever.
         ready_seconds: Where the configuration says `waitForPodsReady`: so long after its n-th admission the pods of a
             created Workload are ready; the last entry holds for all later admissions; `None` in the list: never.
@@ -50,17 +67,20 @@ class Happening:
         recover_seconds: So long after the failure all are ready again; `None`: never.
         linger_seconds: How long the pods of a created Workload stay on a node that has failed (rules/08 §13.2); `None`:
             they are gone at once.
+        node_loss: What becomes of the run of a created Workload once they are gone.
     """
 
     at: float
     op: Operation
     object: ManifestLike | None = None
     key: str | None = None
+    kind: str = "Workload"
     run_seconds: float | None = None
     ready_seconds: Sequence[float | None] | None = None
     fail_seconds: float | None = None
     recover_seconds: float | None = None
     linger_seconds: float | None = None
+    node_loss: NodeLoss = NodeLoss.RUNS_ON
 
 
 class RunEnding(StrEnum):
@@ -85,6 +105,8 @@ class StepKind(StrEnum):
     """Its job has ended."""
     DELETED = "Deleted"
     """It is gone."""
+    REPLACED = "Replaced"
+    """Its pods got other nodes in place of one that had failed, while its job runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +229,15 @@ class Run:
     def outcome_table(self) -> npt.NDArray[np.void]:
         """What became of each workload as a structured array by number, shape (n,), of i8.
 
-        `created`, `admitted` (the first time) and `finished` in nanoseconds since 1970, -1 for never; `admissions` and
-        `evictions` are counts.
+        `created`, `admitted` (the first time) and `finished` in nanoseconds since 1970, -1 for never; `admissions`,
+        `evictions` and `replacements` of nodes that failed are counts.
 
         Example:
             The mean time that the jobs of a run waited: `wait = table["admitted"] - table["created"]`.
         """
         steps = self.step_table
         n = self._core.n_workloads()
-        names = ("created", "admitted", "finished", "admissions", "evictions")
+        names = ("created", "admitted", "finished", "admissions", "evictions", "replacements")
         table = np.zeros(n, dtype=[(name, "<i8") for name in names])
         kinds = list(StepKind)
 
@@ -232,6 +254,10 @@ class Run:
             table[name] = -1
             # The last to be written stays, so the first goes last.
             table[name][rows["workload"][::-1]] = rows["time"][::-1]
-        for name, kind in (("admissions", StepKind.ADMITTED), ("evictions", StepKind.STOPPED)):
+        for name, kind in (
+            ("admissions", StepKind.ADMITTED),
+            ("evictions", StepKind.STOPPED),
+            ("replacements", StepKind.REPLACED),
+        ):
             table[name] = np.bincount(of(kind)["workload"], minlength=n)
         return table

@@ -16,15 +16,17 @@ from kueuecore._arguments import text
 from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.manifests import Manifest, to_json_lines
-from kueuecore.simulation.run import Happening, Operation
+from kueuecore.simulation.run import Happening, NodeLoss, Operation
 from kueuecore.submissions import TimedBatch
 from kueuecore.times import format_time, later
 
 __all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan"]
 
-JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None, int | None]
+_WORKLOAD = "Workload"
+
+JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None, int | None, str]
 """What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
-all are ready again, and how long they stay on a node that has failed."""
+all are ready again, and how long they stay on a node that has failed; and a `NodeLoss`."""
 
 
 def event_line(event: Happening | Mapping[str, object]) -> bytes:
@@ -45,7 +47,10 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
         "failSeconds": event.fail_seconds,
         "recoverSeconds": event.recover_seconds,
         "lingerSeconds": event.linger_seconds,
+        "nodeLoss": text("node_loss", event.node_loss),
     }
+    if event.kind != _WORKLOAD:
+        head["kind"] = text("kind", event.kind)
     line = _dumped(head)
     if event.object is None:
         return line
@@ -98,6 +103,7 @@ def job_plan(happening: Happening, *, at: int) -> JobPlan:
         span(happening.fail_seconds, "fail_seconds"),
         span(happening.recover_seconds, "recover_seconds"),
         span(happening.linger_seconds, "linger_seconds"),
+        NodeLoss(happening.node_loss).value,
     )
 
 
@@ -108,7 +114,7 @@ class Happened:
     Args:
         manifest: The object that was created or updated.
         is_update: Was it updated?
-        deleted: The Workload that was deleted.
+        deleted: The object that was deleted.
     """
 
     manifest: Manifest | None = None
@@ -145,8 +151,8 @@ class Coming:
             case Operation.CREATE | Operation.UPDATE as op:
                 return Happened(Manifest(event["object"]), op == Operation.UPDATE)
             case Operation.DELETE:
-                namespace, _, name = event["key"].partition("/")
-                return Happened(deleted=ObjectRef("Workload", name, namespace))
+                namespace, _, name = event["key"].rpartition("/")
+                return Happened(deleted=ObjectRef(event.get("kind") or _WORKLOAD, name, namespace))
         return Happened()
 
 

@@ -9,7 +9,15 @@ from kueuecore import _core
 from kueuecore._arguments import cycles_of, each, flag
 from kueuecore._json import JsonObject
 from kueuecore.check_controllers import CheckControllers, with_activity
-from kueuecore.checks import CheckController, ObjectWriteKind, Review, WorkloadKey, applied_review
+from kueuecore.checks import (
+    CheckController,
+    ObjectMaker,
+    ObjectWrite,
+    ObjectWriteKind,
+    Review,
+    WorkloadKey,
+    applied_review,
+)
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine, Objects
@@ -139,11 +147,7 @@ class Stepper:
         if after is not status:
             manifest = {**self.stored.workload(state), "status": after}
             self.engine.apply(manifest, now=self.now, trusted=self._stored.trusted)
-        for write in review.writes:
-            if write.kind is ObjectWriteKind.DELETE:
-                self.delete(write.object)
-            else:
-                self.put(Manifest(write.manifest))
+        self._carry_out(review.writes)
         if self._keeps_messages:
             self._take_events()
             self._events += ((self.now, event) for event in review.events)
@@ -239,11 +243,12 @@ class Stepper:
             raise RuntimeError(f"controllers contradict each other about {about}")
         self._follow_happenings()
         self._checking.wake(now)
+        self._follow_makers()
         self._follow_activities()
         keys = sorted({*asked, *self._checking.take_asked()})
         self._is_asking = True
         try:
-            has_said = [*map(self._review, keys), self._review_families(keys)]
+            has_said = [*map(self._review, keys), self._review_families(keys), self._follow_makers()]
         except BaseException:
             # Whoever goes on after an error asks about all of them again.
             self._checking.ask(keys)
@@ -284,6 +289,20 @@ class Stepper:
                 self._events += ((self.now, event) for event in changes.events)
             has_done |= bool(changes.puts or changes.deletes)
         return has_done
+
+    def _carry_out(self, writes: Iterable[ObjectWrite]) -> None:
+        for write in writes:
+            if write.kind is ObjectWriteKind.DELETE:
+                self.delete(write.object)
+            else:
+                self.put(Manifest(write.manifest))
+
+    def _follow_makers(self) -> bool:
+        """Objects come and go that check controllers make of themselves; were there any?"""
+        makers = (it for it in self._checking.controllers if isinstance(it, ObjectMaker))
+        writes = [write for maker in makers for write in maker.take_writes()]
+        self._carry_out(writes)
+        return bool(writes)
 
     def _follow_activities(self) -> None:
         """AdmissionChecks say whether they are active."""

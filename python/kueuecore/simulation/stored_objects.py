@@ -133,7 +133,10 @@ class Stored:
         old = self.get(ref)
         if ref.kind != "Workload":
             is_same = old is not None and old.get("spec") == new.get("spec")
-            return None if is_same and ref.kind in ("ClusterQueue", "LocalQueue", "Cohort") else new
+            if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
+                return None if is_same else new
+            # What has gone does not come back by an update.
+            return None if old is None and ref.kind in ("Node", "Pod", "Topology") else new
         if old is None:
             return None
         metadata: JsonObject = {**object_at(old, "metadata")}

@@ -1,7 +1,8 @@
 """Histories of fleets in which things go wrong, drawn by seed, and what holds nevertheless.
 
 Connections break and come back, requests and answers are lost, events come late, twice and out of order, the manager
-and the workers restart, jobs of all kinds are deleted and preempted. `FleetInvariants` looks on all the time.
+and the workers restart, jobs of all kinds are deleted and preempted. In half of the histories the workers have nodes
+that fail, go and come back (`FleetNodes`). `FleetInvariants` looks on all the time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatcher, Incremental, Mu
 from kueuecore.multikueue.settings import ORIGIN_LABEL
 from kueuecore.testing.fleet_invariants import FleetInvariants
 from kueuecore.trials.drawn_jobs import DRAWN, drawn_job
+from kueuecore.trials.fleet_nodes import FleetNodes
 
 __all__ = ["FleetHistory"]
 
@@ -28,6 +30,7 @@ _NAMESPACE = "ns"
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _MINUTE = 60.0
 _CHECK = "multikueue"
+_WITH_NODES = 0.5
 # Half of the jobs are Jobs.
 _KINDS = (*DRAWN, *["Job"] * (len(DRAWN) - 2))
 
@@ -56,6 +59,7 @@ class FleetHistory:
         settings = MultiKueueSettings(worker_lost_timeout_ns=self.random.choice((60, 900)) * 10**9)
         of_kueue = self.random.choice((AllAtOnce(), AllAtOnce(), Incremental(step_size=1, round_ns=30 * 10**9)))
         self.invariants = FleetInvariants(grace_seconds=120)
+        self.nodes: FleetNodes | None = None
         self.fleet = Fleet(
             self.workers,
             now=_START,
@@ -63,9 +67,17 @@ class FleetHistory:
             links={name: self._way() for name in self.workers},
             settings=settings,
             dispatcher=dispatcher or of_kueue,
-            watch=self.invariants,
+            watch=self._look,
         )
+        self.quota: dict[str, int] = {name: self.random.randint(2, 5) for name in self.workers}
+        # From a source of their own, so that histories without nodes do not depend on it.
+        of_nodes = Random(f"{seed}/nodes")
+        if of_nodes.random() < _WITH_NODES:
+            self.nodes = FleetNodes(self.quota, of_nodes)
         self._create_queues()
+        if self.nodes is not None:
+            self.nodes.create(self.fleet)
+            self.happened["with nodes"] += 1
         self._create_of_others()
 
     def play(self) -> Counter[str]:
@@ -80,7 +92,9 @@ class FleetHistory:
         self.fleet.wait(3)
         happenings = [self._submit] * 6 + [self._cut] * 3 + [self._mend] * 2
         happenings += [self._delete, self._drop_watch, self._restart_manager, self._restart_worker, self._intrude]
-        for _ in range(self.n_steps):
+        if self.nodes is not None:
+            happenings += [self._change_nodes] * 6
+        for _ in range(self.n_steps if self.nodes is None else self.n_steps + 6):
             self.random.choice(happenings)()
             self.fleet.wait(self.random.choice((0.0, 0.1, 0.5, 2.0, 5.0, 20.0, 70.0, 16 * _MINUTE)))
         self._end_well()
@@ -100,7 +114,6 @@ class FleetHistory:
         )
 
     def _create_queues(self) -> None:
-        self.quota: dict[str, int] = {name: self.random.randint(2, 5) for name in self.workers}
         parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "config"}
         check = {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters}
         self.fleet.apply([self._object("AdmissionCheck", _CHECK, check)])
@@ -123,9 +136,10 @@ class FleetHistory:
             **more,
         }
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}}
+        flavors = [self._object("ResourceFlavor", "default", {})] if self.nodes is None else self.nodes.objects()
         return [
             namespace,
-            self._object("ResourceFlavor", "default", {}),
+            *flavors,
             self._object("ClusterQueue", "cq", queue),
             self._object("LocalQueue", "lq", {"clusterQueue": "cq"}, _NAMESPACE),
             self._object("WorkloadPriorityClass", "high", None) | {"value": 10},
@@ -161,6 +175,8 @@ class FleetHistory:
         self.happened[kind] += 1
         run_seconds = self.random.choice((1, 10, 60, 300, 1500))
         made = self._job(name, cpu, priority, kind)
+        if self.nodes is not None:
+            made = [self.nodes.ask(it) for it in made]
         self._made[name] = [object_ref(it) for it in made]
         for it in made:
             self.fleet.submit(it, run_seconds=run_seconds)
@@ -201,8 +217,20 @@ class FleetHistory:
         (job,) = self._job(name, self.quota[worker], "high")
         self.fleet.submit(job, run_seconds=30, cluster=worker)
 
+    def _change_nodes(self) -> None:
+        if self.nodes is not None:
+            self.nodes.change(self.fleet, self.happened)
+
+    def _look(self, fleet: Fleet) -> None:
+        """What always holds."""
+        self.invariants(fleet)
+        if self.nodes is not None:
+            self.nodes.check(fleet)
+
     def _end_well(self) -> None:
         """From here on nothing goes wrong, and there is time for everything."""
+        if self.nodes is not None:
+            self.nodes.end_well(self.fleet)
         for name in self.workers:
             self.fleet.mend(name)
             self.fleet.links[name].settings = LinkSettings()

@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine as core;
 use kueuecore::objects::Time;
-use kueuecore::simulate::{self, JobPlan, Options, PodsPlan, Timers, Turn};
+use kueuecore::simulate::{self, JobPlan, NodeLoss, Options, PodsPlan, Timers, Turn};
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::scenario::happenings;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::columns::{SubmissionBytes, columns_error, decode_submissions};
@@ -16,9 +17,9 @@ use crate::engine::{Engine, door};
 use crate::errors::{manifest_error, unknown_object};
 use crate::record::Record;
 
-/// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, and
-/// when all are ready again.
-type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>);
+/// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
+/// all are ready again, and how long they stay on a node that has failed; and the word for what becomes of its run then.
+type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>, String);
 
 /// What a step was (`Cycle`, `Instant`, `Ask`, or why there was none), and the workloads about which to ask.
 type TurnRow = (&'static str, Vec<(String, String)>);
@@ -196,10 +197,13 @@ impl Simulation {
 
     /// A workload that has just appeared has a job that goes like this.
     fn created(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str, plan: Plan) -> PyResult<()> {
-        let (run_ns, ready_ns, fails_ns, recovers_ns, lingers_ns) = plan;
+        let (run_ns, ready_ns, fails_ns, recovers_ns, lingers_ns, node_loss) = plan;
+        let Some(node_loss) = NodeLoss::from_name(&node_loss) else {
+            return Err(PyValueError::new_err("node_loss must be RunsOn, Waits or StartsOver"));
+        };
         let pods = ready_ns.map(|ready_ns| Box::new(PodsPlan { ready_ns, fails_ns, recovers_ns }));
         let found = self.run_on_workload(py, engine, (namespace, name), |simulation, engine, id| {
-            simulation.created(engine, id, JobPlan { run_ns, pods, lingers_ns });
+            simulation.created(engine, id, JobPlan { run_ns, pods, lingers_ns, node_loss });
         })?;
         found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
     }

@@ -7,7 +7,7 @@ use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
 use kueuecore::engine::Kind;
 use kueuecore::objects::Time;
-use kueuecore::simulate::{Change, Happening, JobPlan, PodsPlan};
+use kueuecore::simulate::{Change, Happening, JobPlan, NodeLoss, PodsPlan};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +20,7 @@ const SECOND_NS: f64 = 1e9;
 /// Nothing happens at the end of time, where the engine's times saturate.
 const END_NS: i64 = i64::MAX;
 const ONE_SPAN: &str = "must be 0 or more seconds and end before April 2262, where 64 bits of nanoseconds end";
+const ONE_LOSS: &str = "must be RunsOn, Waits or StartsOver";
 
 /// One line.
 #[derive(Deserialize)]
@@ -41,13 +42,15 @@ struct Line<'a> {
     fail_seconds: Option<f64>,
     recover_seconds: Option<f64>,
     linger_seconds: Option<f64>,
+    #[serde(borrow)]
+    node_loss: Option<Cow<'a, str>>,
 }
 
 impl Line<'_> {
-    /// What the job does that appears at `at`; else the field that holds no span, or one that leads beyond time.
-    fn job(&self, at: Time) -> Result<JobPlan, String> {
+    /// What the job does that appears at `at`; else the field with a wrong value, and what would be right.
+    fn job(&self, at: Time) -> Result<JobPlan, (String, &'static str)> {
         let span = |field: &str, seconds: Option<f64>| {
-            seconds.map(|it| span_from(at, it).ok_or_else(|| field.to_owned())).transpose()
+            seconds.map(|it| span_from(at, it).ok_or_else(|| (field.to_owned(), ONE_SPAN))).transpose()
         };
         let run_ns = span("runSeconds", self.run_seconds)?;
         let fails_ns = span("failSeconds", self.fail_seconds)?;
@@ -61,11 +64,15 @@ impl Line<'_> {
                 Some(Box::new(PodsPlan { ready_ns: ready_ns.collect::<Result<_, _>>()?, fails_ns, recovers_ns }))
             }
         };
-        Ok(JobPlan { run_ns, pods, lingers_ns })
+        let node_loss = match &self.node_loss {
+            None => NodeLoss::default(),
+            Some(name) => NodeLoss::from_name(name).ok_or_else(|| ("nodeLoss".to_owned(), ONE_LOSS))?,
+        };
+        Ok(JobPlan { run_ns, pods, lingers_ns, node_loss })
     }
 }
 
-/// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds}`, one a line:
+/// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds, nodeLoss}`, one a line:
 /// `create` and `update` with an object, `finish` and `delete` with the key `namespace/name` of a Workload, `delete` also
 /// with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
 /// looks at.
@@ -105,7 +112,7 @@ pub fn happenings(
         let object = object.flatten();
         let Some(at_ns) = span_from(start, line.at) else { return Err(odd(index, "at", ONE_SPAN)) };
         let at = Time(start.0 + at_ns);
-        let job = line.job(at).map_err(|field| odd(index, &field, ONE_SPAN))?;
+        let job = line.job(at).map_err(|(field, detail)| odd(index, &field, detail))?;
         // A key that names nothing stands beside no object either.
         if let ("delete", Some(kind), Some(named), None) = (&*line.op, &line.kind, &line.key, &object) {
             let Some(kind) = Kind::from_name(kind) else {
@@ -227,6 +234,7 @@ mod tests {
             r#"{"at": 1, "op": "finish", "key": "ns/w", "failSeconds": -1}"#,
             r#"{"at": 1, "op": "finish", "key": "ns/w", "recoverSeconds": -1}"#,
             r#"{"at": 1, "op": "finish", "key": "ns/w", "readySeconds": [1, null, -1]}"#,
+            r#"{"at": 1, "op": "finish", "key": "ns/w", "nodeLoss": "waits"}"#,
             r#"{"at": 1, "op": "create", "object": {"apiVersion": "apps/v1", "kind": "Deployment"}}"#,
         ] {
             assert!(read(line).is_err(), "{line}");

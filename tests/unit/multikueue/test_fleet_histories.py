@@ -34,6 +34,17 @@ def test_no_job_starts_twice_none_is_lost_and_nothing_of_others_is_touched() -> 
     # They are about something.
     for what in ("cuts", "restarts of the manager", "restarts of workers", "jobs of others", "deletions", "finished"):
         assert happened[what] > 5, happened
+    for what in ("with nodes", "nodes that fail", "nodes that go", "nodes that come back"):
+        assert happened[what] > 5, happened
+
+
+def test_pods_beyond_the_cpus_of_a_node_are_seen() -> None:
+    history = next(it for it in map(FleetHistory, SEEDS) if it.nodes is not None)
+    assert history.nodes is not None
+    for capacity in history.nodes.capacity.values():
+        capacity |= dict.fromkeys(capacity, 0)
+    with pytest.raises(AssertionError, match=r"\d pods on \w+-\d of 0 cpus"):
+        history.play()
 
 
 def test_the_same_seed_gives_the_same_history() -> None:

@@ -17,7 +17,7 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 
-pub use plan::{Change, Ending, Happening, JobPlan, Options, PodsPlan, Timers};
+pub use plan::{Change, Ending, Happening, JobPlan, NodeLoss, Options, PodsPlan, Timers};
 pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{Simulation, Turn};
 pub use submissions::Submissions;

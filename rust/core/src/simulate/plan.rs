@@ -132,6 +132,32 @@ pub struct JobPlan {
     pub pods: Option<Box<PodsPlan>>,
     /// How long its pods stay on a node that has failed, in nanoseconds (rules/08 §13.2); `None`: they are gone at once.
     pub lingers_ns: Option<i64>,
+    /// What becomes of its run when pods are gone from a node that has failed.
+    pub node_loss: NodeLoss,
+}
+
+/// What becomes of the run of a job from when its workload has a node in `status.unhealthyNodes` until it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeLoss {
+    /// It runs on, as in Kueue's recorded runs.
+    #[default]
+    RunsOn,
+    /// It stands still, and then goes on: what was done is kept elsewhere.
+    Waits,
+    /// It stands still, and then begins anew, as after an eviction.
+    StartsOver,
+}
+
+impl NodeLoss {
+    /// The one that a word names.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "RunsOn" => Some(NodeLoss::RunsOn),
+            "Waits" => Some(NodeLoss::Waits),
+            "StartsOver" => Some(NodeLoss::StartsOver),
+            _ => None,
+        }
+    }
 }
 
 /// When the pods of a job are ready, in nanoseconds.

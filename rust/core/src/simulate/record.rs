@@ -35,6 +35,8 @@ pub enum Step {
     Finished,
     /// It is gone.
     Deleted,
+    /// Its pods got other nodes in place of one that had failed, while it ran.
+    Replaced,
 }
 
 impl Step {
@@ -46,6 +48,7 @@ impl Step {
             Step::Stopped => "Stopped",
             Step::Finished => "Finished",
             Step::Deleted => "Deleted",
+            Step::Replaced => "Replaced",
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::objects::Time;
 use crate::queue::Parked;
 use crate::schedule::decision::Decision;
 use crate::simulate::plan::Timers;
-use crate::simulate::record::Cycle;
+use crate::simulate::record::{Cycle, Step};
 
 /// A cycle that has begun and is not over: it waits for pods, or others do what follows from it.
 #[derive(Clone, Debug)]
@@ -63,6 +63,7 @@ impl Simulation {
             let events = decision.events.iter().map(|event| (now, event.clone()));
             Arc::make_mut(&mut self.log).events.extend(events);
         }
+        self.note_replaced(engine, &decision);
         if is_first {
             underway.decision = decision;
         } else {
@@ -77,6 +78,16 @@ impl Simulation {
         deliver(engine, &underway.decision);
         self.underway = Some(underway);
         Some(Then::Cycle)
+    }
+
+    /// Notes whose pods got other nodes while their jobs run; the jobs of those that had been put off do not run yet.
+    fn note_replaced(&mut self, engine: &Engine, decision: &Decision) {
+        for placed in &decision.placed {
+            let id = engine.state.workloads.find(placed.key.namespace(), placed.key.name());
+            if let Some(id) = id.filter(|id| self.is_running(*id)) {
+                self.note(engine, Step::Replaced, id);
+            }
+        }
     }
 
     /// Whom a cycle has parked, seen before anybody writes anything else.

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::objects::conditions::{EVICTED, find_true};
 use crate::objects::variants::is_variant;
 use crate::objects::{AdmissionCheckState, CheckState, Time};
-use crate::simulate::plan::JobPlan;
+use crate::simulate::plan::{JobPlan, NodeLoss};
 use crate::simulate::record::Step;
 use crate::status::readiness::note_readiness;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_finished};
@@ -49,6 +49,10 @@ struct Job {
     are_pods_ready: bool,
     /// Were they ever, since the last admission?
     was_ready: bool,
+    /// Does the run stand still, since pods are gone from a node that has failed?
+    stands_still: bool,
+    /// How long it still takes, from when it stood still; `None`: for ever, or its pods were not ready.
+    left_ns: Option<i64>,
     /// The timers that are set, by kind.
     timers: [Option<Time>; N_TIMER_KINDS],
 }
@@ -138,6 +142,10 @@ impl Simulation {
                 self.jobs.set(id, &key, kind, None);
             }
         }
+        if is_running {
+            let is_short = !engine.state.workloads.get(id).workload.status.rare.unhealthy_nodes.is_empty();
+            self.follow_nodes(id, &key, is_short);
+        }
         if self.tell_readiness(engine, id) {
             // The rest follows when the controllers have seen that.
             return;
@@ -166,12 +174,29 @@ impl Simulation {
         Time(self.clock.0.saturating_add(ns))
     }
 
+    /// A running job has lost pods with a node, or has all of them again.
+    fn follow_nodes(&mut self, id: WorkloadId, key: &Key, is_short: bool) {
+        let job = self.jobs.jobs.entry(id).or_default();
+        if job.plan.node_loss == NodeLoss::RunsOn || job.stands_still == is_short {
+            return;
+        }
+        job.stands_still = is_short;
+        if is_short {
+            job.left_ns = job.timers[TimerKind::Finished as usize].map(|end| end.since(self.clock));
+            return self.jobs.set(id, key, TimerKind::Finished, None);
+        }
+        let starts_over = job.plan.node_loss == NodeLoss::StartsOver && job.was_ready;
+        let left_ns = if starts_over { job.plan.run_ns } else { job.left_ns };
+        self.jobs.set(id, key, TimerKind::Finished, left_ns.map(|ns| self.after(ns)));
+    }
+
     /// A job starts: its pods are to become ready, and it is to end.
     fn start(&mut self, id: WorkloadId, key: &Key) {
         let job = self.jobs.jobs.entry(id).or_default();
         let index = job.n_admissions;
         job.n_admissions += 1;
         job.was_ready = false;
+        job.stands_still = false;
         let ready_ns =
             job.plan.pods.as_deref().map(|pods| pods.ready_ns.get(index).or(pods.ready_ns.last()).copied().flatten());
         job.are_pods_ready = ready_ns.is_none();
@@ -186,7 +211,8 @@ impl Simulation {
         let job = self.jobs.jobs.entry(id).or_default();
         job.was_ready = true;
         let fails_ns = job.plan.pods.as_ref().and_then(|pods| pods.fails_ns);
-        let end = job.plan.run_ns.map(|ns| self.after(ns));
+        job.left_ns = job.plan.run_ns;
+        let end = job.left_ns.filter(|_| !job.stands_still).map(|ns| self.after(ns));
         self.jobs.set(id, key, TimerKind::Finished, end);
         self.jobs.set(id, key, TimerKind::PodFailed, fails_ns.map(|ns| self.after(ns)));
     }

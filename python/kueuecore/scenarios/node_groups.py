@@ -1,0 +1,167 @@
+"""The nodes of a scenario: groups of equal nodes in racks and blocks, and when some of them fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import product
+from math import prod
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.manifests import Manifest, Source
+from kueuecore.scenarios.work import Span
+from kueuecore.times import format_time
+
+__all__ = ["HOSTNAME", "NodeFailure", "NodeGroup", "NodeLevel", "NodeState", "PlacedNode"]
+
+HOSTNAME = "kubernetes.io/hostname"
+"""The label that every node has: its name, unless a level says something else."""
+_AT_ONCE = Span()
+_SECOND_NS = 1_000_000_000
+
+
+class NodeState(StrEnum):
+    """What a node is while it has failed."""
+
+    NOT_READY = "NotReady"
+    """Its condition Ready is False."""
+    DELETED = "Deleted"
+    """It is not there."""
+    TAINTED = "Tainted"
+    """It is ready and has a taint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLevel:
+    """One level of a group of nodes, such as its racks.
+
+    Args:
+        name: What one of its domains is called in patterns.
+        count: How many there are in each domain of the level above.
+        label: The node label whose values are its domains.
+        value: The pattern of these values: `{group}` is the name of the group, the name of a level in braces its
+            number, from 1. Empty: the value of the level above, or the group, and then name and number.
+    """
+
+    name: str
+    count: int
+    label: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFailure:
+    """Nodes that fail, once or again and again.
+
+    Args:
+        at: When, in seconds from the beginning.
+        every: How long after one failure begins the next.
+        times: How many failures.
+        node: The node; empty: any.
+        domain: Only nodes with this value at some level; empty: all of the group.
+        n_nodes: How many are drawn by the seed among those that are well; None: all that are meant.
+        lasts: How long until they are well again; None: for ever.
+        state: What they are meanwhile.
+        taint: The taint of those that are tainted.
+    """
+
+    at: float = 0.0
+    every: Span = _AT_ONCE
+    times: int = 1
+    node: str = ""
+    domain: str = ""
+    n_nodes: int | None = None
+    lasts: Span | None = None
+    state: NodeState = NodeState.NOT_READY
+    taint: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedNode:
+    """A node of a group.
+
+    Args:
+        name: Its name.
+        domains: The values of its levels, from the top.
+    """
+
+    name: str
+    domains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroup:
+    """Equal nodes.
+
+    Args:
+        name: What they are called.
+        levels: From the top to the nodes themselves.
+        capacity: `allocatable` of each, as quantities.
+        labels: Labels that all have.
+        taints: Taints that all have.
+        failures: When some of them fail.
+        source: Where it stands in a file.
+
+    Example:
+        >>> levels = (NodeLevel(name="rack", count=2, label="rack"), NodeLevel(name="host", count=2, label=HOSTNAME))
+        >>> group = NodeGroup(name="gpu", levels=levels, capacity={"cpu": "8"})
+        >>> [node.name for node in group.nodes()]
+        ['gpu-rack1-host1', 'gpu-rack1-host2', 'gpu-rack2-host1', 'gpu-rack2-host2']
+    """
+
+    name: str
+    levels: tuple[NodeLevel, ...]
+    capacity: Mapping[str, str | int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+    failures: tuple[NodeFailure, ...] = ()
+    source: Source = field(default_factory=Source, compare=False)
+
+    @property
+    def n_nodes(self) -> int:
+        """How many there are."""
+        return prod(level.count for level in self.levels)
+
+    def nodes(self) -> Iterator[PlacedNode]:
+        """The nodes, in the order of their numbers."""
+        for numbers in product(*(range(1, level.count + 1) for level in self.levels)):
+            values, known = list[str](), {"group": self.name}
+            for level, number in zip(self.levels, numbers, strict=True):
+                known[level.name] = str(number)
+                above = values[-1] if values else self.name
+                values.append(level.value.format_map(known) if level.value else f"{above}-{level.name}{number}")
+            yield PlacedNode(values[-1], tuple(values))
+
+    def manifest(
+        self, node: PlacedNode, *, is_ready: bool = True, since: int, taints: tuple[Mapping[str, str], ...] = ()
+    ) -> Manifest:
+        """A node as an API server has it.
+
+        Args:
+            node: The node.
+            is_ready: Its condition Ready.
+            since: Since when it is so, in nanoseconds since 1970.
+            taints: Taints beside those of the group.
+        """
+        own = dict(zip((level.label for level in self.levels), node.domains, strict=True))
+        labels: JsonObject = {HOSTNAME: node.name, **self.labels, **own}
+        allocatable: JsonObject = {"pods": 110, **self.capacity}
+        ready: JsonObject = {
+            "type": "Ready",
+            "status": "True" if is_ready else "False",
+            "lastTransitionTime": format_time(since // _SECOND_NS * _SECOND_NS),
+        }
+        # An empty list, so that a patch takes taints away, too.
+        tainted: list[JsonValue] = []
+        for taint in (*self.taints, *taints):
+            if taint not in tainted:
+                tainted.append(dict(taint))
+        plain: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": node.name, "labels": labels},
+            "spec": {"taints": tainted},
+            "status": {"allocatable": allocatable, "conditions": [ready]},
+        }
+        return Manifest(plain, self.source)

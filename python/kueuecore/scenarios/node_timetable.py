@@ -1,0 +1,130 @@
+"""When the nodes of a scenario fail and come back, drawn from its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeState, PlacedNode
+
+__all__ = ["NodeChange", "failure_times", "node_changes", "nodes_of"]
+
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A node comes, goes or changes.
+
+    Args:
+        at: When, in seconds from the beginning.
+        name: The node.
+        manifest: What it is from then on; None: it is deleted.
+    """
+
+    at: float
+    name: str
+    manifest: Manifest | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outage:
+    """A node has failed.
+
+    Args:
+        begin: From when, in seconds from the beginning.
+        end: Until when; None: for ever.
+        failure: What it is meanwhile.
+    """
+
+    begin: float
+    end: float | None
+    failure: NodeFailure
+
+    def lasts_at(self, time: float) -> bool:
+        """Has it begun, and not ended?"""
+        return self.begin <= time and (self.end is None or time < self.end)
+
+
+def nodes_of(groups: Iterable[NodeGroup], *, start: int) -> tuple[Manifest, ...]:
+    """All nodes as they are in the beginning, at `start` in nanoseconds since 1970."""
+    return tuple(group.manifest(node, since=start) for group in groups for node in group.nodes())
+
+
+def failure_times(group: NodeGroup, index: int, seed: int) -> Iterator[tuple[float, float | None]]:
+    """When one of the failures of a group begins and ends (None: never) each time, in seconds from the beginning."""
+    failure, random = group.failures[index], Random(f"{seed}/nodes/{group.name}/{index}")
+    time = failure.at
+    for _ in range(failure.times):
+        lasts = None if failure.lasts is None else failure.lasts.draw(random)
+        yield time, None if lasts is None else round(time + lasts, 3)
+        time = round(time + failure.every.draw(random), 3)
+
+
+def node_changes(groups: Iterable[NodeGroup], *, seed: int, start: int) -> tuple[NodeChange, ...]:
+    """What becomes of all nodes, in the order of time.
+
+    While several failures of a node last, it is deleted if one of them says so, else not ready if one does, and has all
+    of their taints. What is drawn for a group does not change with other groups.
+
+    Args:
+        groups: The nodes.
+        seed: Where everything comes from that is drawn.
+        start: The time of the beginning, in nanoseconds since 1970.
+
+    Example:
+        >>> from kueuecore.scenarios.node_groups import HOSTNAME, NodeLevel
+        >>> from kueuecore.scenarios.work import Span
+        >>> failure = NodeFailure(at=60, n_nodes=1, lasts=Span(30), state=NodeState.DELETED)
+        >>> hosts = NodeLevel(name="n", count=3, label=HOSTNAME)
+        >>> group = NodeGroup(name="g", levels=(hosts,), capacity={"cpu": 8}, failures=(failure,))
+        >>> [(it.at, it.name, it.manifest is None) for it in node_changes([group], seed=1, start=0)]
+        [(60, 'g-n1', True), (90, 'g-n1', False)]
+    """
+    changes = [change for group in groups for change in _of_group(group, seed, start)]
+    return tuple(sorted(changes, key=lambda it: it.at))
+
+
+def _of_group(group: NodeGroup, seed: int, start: int) -> Iterator[NodeChange]:
+    nodes = tuple(group.nodes())
+    outages: dict[PlacedNode, list[_Outage]] = {}
+    times = [
+        (begin, index, number, end)
+        for index in range(len(group.failures))
+        for number, (begin, end) in enumerate(failure_times(group, index, seed))
+    ]
+    for begin, index, number, end in sorted(times, key=lambda it: it[:3]):
+        failure = group.failures[index]
+        random = Random(f"{seed}/nodes/{group.name}/{index}/{number}")
+        meant = [it for it in nodes if _is_meant(failure, it)]
+        if failure.n_nodes is not None:
+            well = [it for it in meant if not any(outage.lasts_at(begin) for outage in outages.get(it, ()))]
+            meant = random.sample(well, min(failure.n_nodes, len(well)))
+        for node in meant:
+            outages.setdefault(node, []).append(_Outage(begin, end, failure))
+    for node in nodes:
+        yield from _of_node(group, node, outages.get(node, ()), start)
+
+
+def _is_meant(failure: NodeFailure, node: PlacedNode) -> bool:
+    return failure.node in ("", node.name) and (not failure.domain or failure.domain in node.domains)
+
+
+def _of_node(group: NodeGroup, node: PlacedNode, outages: Sequence[_Outage], start: int) -> Iterator[NodeChange]:
+    moments = sorted({it.begin for it in outages} | {it.end for it in outages if it.end is not None})
+    was: list[NodeFailure] = []
+    was_ready, was_deleted, since = True, False, start
+    for time in moments:
+        last = [it.failure for it in outages if it.lasts_at(time)]
+        if last == was:
+            continue
+        was, states = last, {it.state for it in last}
+        is_ready = NodeState.NOT_READY not in states
+        if is_ready != was_ready or was_deleted:
+            since = start + round(time * _SECOND_NS)
+        was_ready, was_deleted = is_ready, NodeState.DELETED in states
+        taints = tuple(it.taint for it in last if it.state is NodeState.TAINTED)
+        node_then = group.manifest(node, is_ready=is_ready, since=since, taints=taints)
+        yield NodeChange(time, node.name, None if was_deleted else node_then)
