@@ -1,7 +1,7 @@
 //! An engine as bytes and back: a snapshot, as large as what it holds now, whatever has happened before.
 //!
 //! ```text
-//! kueuecore.engine/3\n | length, version | length, CRC-32 | payload
+//! kueuecore.engine/4\n | length, version | length, CRC-32 | payload
 //! payload: note, state, and the cycle that waits; each behind its length
 //! ```
 
@@ -17,7 +17,7 @@ use crate::status::{activeness, reasons};
 /// What each save begins with, up to the number of the format.
 const KIND: &str = "kueuecore.engine/";
 /// The format. Another one for whatever reads differently.
-const FORMAT: &str = "kueuecore.engine/3\n";
+const FORMAT: &str = "kueuecore.engine/4\n";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The words of the program that may stand in a save.

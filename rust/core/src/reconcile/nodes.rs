@@ -32,7 +32,7 @@ pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
 }
 
 fn has_node(assigned: &PodSetAssignment, node: &str) -> bool {
-    hosts_of(assigned).any(|host| host == node)
+    hosts_of(assigned).any(|host| **host == *node)
 }
 
 impl State {

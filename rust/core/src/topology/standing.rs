@@ -32,7 +32,7 @@ impl Standing {
         }
         let Some(assignments) = assignments else { return };
         for host in assignments.iter().flat_map(hosts_of) {
-            self.on_hosts.insert((host.into(), id));
+            self.on_hosts.insert((Arc::clone(host), id));
         }
         self.placed.insert_by((id, assignments.clone()), |a, b| a.0.cmp(&b.0));
     }
@@ -54,10 +54,10 @@ fn order((host, id): &(Arc<str>, WorkloadId), of_host: &str, of_id: WorkloadId) 
 }
 
 /// The hosts on which a pod set has pods, if its assignment goes down to hosts.
-pub fn hosts_of(assigned: &PodSetAssignment) -> impl Iterator<Item = &str> {
+pub fn hosts_of(assigned: &PodSetAssignment) -> impl Iterator<Item = &Arc<str>> {
     let place = assigned.topology_assignment.iter().filter(|place| ends_with_hostname(&place.levels));
     let domains = place.flat_map(|place| &place.domains).filter(|domain| domain.count > 0);
-    domains.filter_map(|domain| domain.values.last().map(String::as_str))
+    domains.filter_map(|domain| domain.values.last())
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
     }
 
     fn assigned(level: &str, domains: &[(&str, i32)]) -> PodSetAssignment {
-        let domain = |&(host, count): &(&str, i32)| TopologyDomain { values: vec![host.to_owned()], count };
+        let domain = |&(host, count): &(&str, i32)| TopologyDomain::new([host], count);
         let place =
             TopologyAssignment { levels: vec![level.to_owned()], domains: domains.iter().map(domain).collect() };
         PodSetAssignment { topology_assignment: Some(place.into()), ..PodSetAssignment::default() }

@@ -185,6 +185,7 @@ impl State {
         // What the API server says now stands, whether it has the reservation or not.
         self.unconfirmed.remove(&id);
         let old = self.workloads.get(id).clone();
+        keep_places(&mut workload, &old.workload);
         self.store_workload_in(Some(id), workload, spec, local_queue);
         self.settle_change(id, &old);
         id
@@ -394,6 +395,14 @@ impl State {
         self.changed_queues.touch_local_queue(record.local_queue);
         self.drop_penalty(record.local_queue, id);
         true
+    }
+}
+
+/// What comes back as it was sent is kept as it is: its places share their names with the nodes.
+fn keep_places(new: &mut Workload, old: &Workload) {
+    let has_places = old.status.admission.as_ref().is_some_and(|admission| admission.pod_set_assignments.are_placed());
+    if has_places && new.status.admission == old.status.admission {
+        new.status.admission.clone_from(&old.status.admission);
     }
 }
 
