@@ -8,7 +8,7 @@ use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::base::text::Text;
 use crate::objects::selectors::tolerated;
-use crate::objects::{Node, Pod, PodSetAssignment, Taint, Time, Toleration, Workload};
+use crate::objects::{Condition, ConditionStatus, Node, Pod, PodSetAssignment, Taint, Time, Toleration, Workload};
 use crate::schedule::decision::Event;
 use crate::state::State;
 use crate::state::node_watch::is_ready;
@@ -21,6 +21,18 @@ use crate::topology::standing::hosts_of;
 const PATIENCE_NS: i64 = 30_000_000_000;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
 const TOPOLOGY_GATE: &str = "kueue.x-k8s.io/topology";
+
+/// What is written into a pod that is failed besides its phase (rules/08 §13.4).
+pub(crate) fn terminated_by_kueue(at: Time) -> Condition {
+    Condition {
+        kind: "TerminatedByKueue".into(),
+        status: ConditionStatus::True,
+        reason: "UnschedulableOnAssignedNode".into(),
+        message: Text::from("Pod terminated by Kueue NodeController due to node taint").into(),
+        last_transition: at,
+        observed_generation: 0,
+    }
+}
 
 /// Do pods run there of workloads of a namespace, of which there are no objects? Node and namespace are given.
 pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, &str) -> bool;
@@ -274,6 +286,8 @@ impl Look<'_> {
 
     fn fail(&mut self, pod: &Pod) {
         self.state.put_pod(Pod { phase: "Failed".to_owned(), ..pod.clone() });
+        let now = self.state.now;
+        self.state.node_watch.note_failed(&pod.meta.namespace, &pod.meta.name, now);
     }
 }
 

@@ -170,19 +170,23 @@ impl State {
     }
 }
 
+/// Annotations of pods that Kueue places.
+const PLACED_BY_KUEUE: [&str; 5] = [
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+    "kueue.x-k8s.io/podset-unconstrained-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology-constraints",
+];
+
+/// Has Kueue placed a pod, or is it to do so?
+pub(crate) fn is_placed_by_kueue(pod: &Pod) -> bool {
+    PLACED_BY_KUEUE.iter().any(|key| pod.meta.annotations.contains_key(*key))
+}
+
 /// Does a pod take room on a node without Kueue (rules/08 §4.4)?
 pub(crate) fn takes_room(pod: &Pod) -> bool {
-    const PLACED_BY_KUEUE: [&str; 5] = [
-        "kueue.x-k8s.io/podset-required-topology",
-        "kueue.x-k8s.io/podset-preferred-topology",
-        "kueue.x-k8s.io/podset-unconstrained-topology",
-        "kueue.x-k8s.io/podset-slice-required-topology",
-        "kueue.x-k8s.io/podset-slice-required-topology-constraints",
-    ];
-    !pod.node_name.is_empty()
-        && pod.phase != "Succeeded"
-        && pod.phase != "Failed"
-        && !PLACED_BY_KUEUE.iter().any(|key| pod.meta.annotations.contains_key(*key))
+    !pod.node_name.is_empty() && pod.phase != "Succeeded" && pod.phase != "Failed" && !is_placed_by_kueue(pod)
 }
 
 /// What one pod of a pod set asks for, by its template.
