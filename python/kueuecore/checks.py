@@ -86,12 +86,12 @@ class ObjectWriteKind(StrEnum):
     CREATE = "create"
     DELETE = "delete"
     PATCH_STATUS = "patch-status"
-    """Write the manifest's status to an AdmissionCheck, ClusterQueue, LocalQueue or Cohort of the version it names."""
+    """Write the manifest's status to an AdmissionCheck, queue, Cohort or Pod of the version it names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """A write of an object: a ProvisioningRequest, a variant of a Workload, or the status of a queue.
+    """A write of an object: a ProvisioningRequest, a variant of a Workload, or the status of a queue or pod.
 
     Args:
         kind: What is to be done.

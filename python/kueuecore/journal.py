@@ -241,4 +241,5 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "what_if": (_data, _flag),
     "_take_written": (),
     "_take_changed_queues": (),
+    "_take_failed_pods": (),
 }

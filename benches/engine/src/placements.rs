@@ -211,10 +211,7 @@ fn full(n_nodes: usize) -> Engine {
 
 /// The same workload with both pods on a host, and what they use of quota.
 fn standing(mut workload: Workload, host: &str) -> Workload {
-    let place = TopologyAssignment {
-        levels: vec![HOST.to_owned()],
-        domains: vec![TopologyDomain { values: vec![host.to_owned()], count: 2 }],
-    };
+    let place = TopologyAssignment { levels: vec![HOST.to_owned()], domains: vec![TopologyDomain::new([host], 2)] };
     let mut admission = workload.status.admission.as_deref().cloned().expect("it is admitted");
     let mut assignments = admission.pod_set_assignments.to_vec();
     assignments[0].topology_assignment = Some(place.into());

@@ -20,6 +20,7 @@ from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
 from kueuecore.controller.open_writes import OpenWrites
+from kueuecore.controller.pod_failures import PodFailures
 from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.variant_families import VariantFamilies
@@ -96,6 +97,7 @@ class Controller:
         delay = status_delay_seconds
         delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * _SECOND_NS
         self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
+        self._pod_failures = PodFailures(self.engine)
         self._retention = Retention(self.engine.configuration, self._workloads, self._writes.writer)
         self._objects = ObjectIntake(
             self.engine,
@@ -104,6 +106,7 @@ class Controller:
             self._families,
             self._idle_cycles,
             self._statuses,
+            self._pod_failures,
             self._retention,
             metrics,
         )
@@ -240,7 +243,8 @@ class Controller:
         self._families.note_open(writes)
         events = self._writes.take_loose_events() + self._retention.take_events()
         objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)
-        return Turn(decision, writes, events, (*objects, *self._statuses.take_writes(at)))
+        statuses = (*self._statuses.take_writes(at), *self._pod_failures.take_writes(at))
+        return Turn(decision, writes, events, (*objects, *statuses))
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
@@ -262,7 +266,7 @@ class Controller:
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
         times += (self._check_reviews.next_wake(after=since), self._families.next_time())
-        times += (self._statuses.next_wake(), self._retention.next_wake())
+        times += (self._statuses.next_wake(), self._pod_failures.next_wake(), self._retention.next_wake())
         return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
     # How the writes went.
@@ -327,6 +331,8 @@ class Controller:
         ref, at = write.object, nanoseconds(now)
         if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
             self._statuses.refused(write, at)
+        elif ref.kind == "Pod":
+            self._pod_failures.refused(write, at)
         elif ref.kind == "Workload" and write.workload == (ref.namespace, ref.name):
             self._retention.refused(write, at)
         else:

@@ -8,6 +8,7 @@ from kueuecore._json import JsonObject
 from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.pod_failures import PodFailures
 from kueuecore.controller.queue_statuses import QueueStatuses, is_answer
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.validation import check
@@ -34,6 +35,7 @@ class ObjectIntake:
         families: Gets Workloads and queues.
         idle_cycles: Ends with each change.
         statuses: Gets queues and cohorts.
+        pod_failures: Gets pods.
         retention: Gets the Workloads, too.
         metrics: Gets the configuration, queues, cohorts and Workloads.
     """
@@ -46,6 +48,7 @@ class ObjectIntake:
         families: VariantFamilies,
         idle_cycles: IdleCycles,
         statuses: QueueStatuses,
+        pod_failures: PodFailures,
         retention: Retention,
         metrics: Metrics | None,
     ) -> None:
@@ -55,6 +58,7 @@ class ObjectIntake:
         self._families = families
         self._idle_cycles = idle_cycles
         self._statuses = statuses
+        self._pod_failures = pod_failures
         self._retention = retention
         self._metrics = metrics
         if metrics is not None:
@@ -94,6 +98,7 @@ class ObjectIntake:
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         self.versions.put(key, version)
+        self._pod_failures.note(key, manifest)
         if n_changes is not None and n_changes == self._engine._core._n_cluster_changes():
             # Nodes send heartbeats.
             self.others[key] = manifest
@@ -137,6 +142,7 @@ class ObjectIntake:
             self._retention.note(key[1:], None)
         self.others.pop(key, None)
         self._statuses.note(key, None, at)
+        self._pod_failures.note(key, None)
         if self._metrics is not None:
             self._metrics.note(key, None)
         if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:

@@ -87,7 +87,7 @@ fn tas_usage(state: &State, of: (QueueId, WorkloadId), assignment: &Assignment) 
     for stand in state.net_stands(of, assignment) {
         for flavor in &stand.flavors {
             let of_flavor = usage.entry(state.names.flavors[*flavor].clone()).or_insert_with(|| json!([]));
-            for (id, count) in &stand.domains {
+            for (id, count) in stand.domains() {
                 let requests: Map<String, Value> = stand
                     .per_pod
                     .iter()

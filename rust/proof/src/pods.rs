@@ -160,7 +160,8 @@ fn topology_request(workload: &Workload, name: &str) -> Option<Value> {
         .map(|(name, value)| (name.clone(), super::values::amount(name, Amount::new(*value))))
         .collect();
     let domains = place.domains.iter();
-    let domains = domains.map(|it| json!({"values": it.values, "count": it.count, "singlePodRequests": requests}));
+    let domains = domains
+        .map(|it| json!({"values": super::topology::values_of(it), "count": it.count, "singlePodRequests": requests}));
     Some(json!({"levels": place.levels, "domainRequests": domains.collect::<Vec<_>>()}))
 }
 

@@ -1,6 +1,7 @@
 //! Whole runs through virtual time, as Kueue's were recorded.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueuecore::base::amount::Amount;
 use kueuecore::base::ids::FlavorId;
@@ -280,13 +281,13 @@ fn pod_sets(admission: &Value) -> Vec<Value> {
 
 /// What workloads with a place take of the nodes of each flavor.
 fn topology_usage(state: &State) -> Value {
-    let mut usage: BTreeMap<(FlavorId, &str, &str), i64> = BTreeMap::new();
+    let mut usage: BTreeMap<(FlavorId, Arc<str>, &str), i64> = BTreeMap::new();
     for (_, record) in state.workloads.iter() {
         for stand in record.charge.iter().flat_map(|charge| charge.stands.iter()) {
             for flavor in stand.flavors.iter().filter(|flavor| state.sites.has(**flavor)) {
-                for (id, n) in &stand.domains {
+                for (id, n) in stand.domains() {
                     for (resource, value) in &*stand.per_pod {
-                        *usage.entry((*flavor, id, resource)).or_default() += value * n;
+                        *usage.entry((*flavor, Arc::clone(&id), resource)).or_default() += value * n;
                     }
                 }
             }
@@ -294,7 +295,7 @@ fn topology_usage(state: &State) -> Value {
     }
     let mut shown = json!({});
     for ((flavor, id, resource), value) in usage.into_iter().filter(|it| it.1 != 0) {
-        shown[&state.names.flavors[flavor]][id][resource] = amount(resource, Amount::new(value));
+        shown[&state.names.flavors[flavor]][&*id][resource] = amount(resource, Amount::new(value));
     }
     shown
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::objects::resource_names::resource_value;
-use kueuecore::objects::{Admission, PodSetAssignment, TopologyAssignment, Workload};
+use kueuecore::objects::{Admission, PodSetAssignment, TopologyAssignment, TopologyDomain, Workload};
 use kueuecore::state::State;
 use kueuecore::status::eviction::owned_by_single_pod;
 use kueuecore::topology::capacity::Amounts;
@@ -94,8 +94,13 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
 
 /// An assignment as cases write it, one entry a domain.
 pub(super) fn shown(place: &TopologyAssignment) -> Value {
-    let domains = place.domains.iter().map(|it| json!({"values": it.values, "count": it.count}));
+    let domains = place.domains.iter().map(|it| json!({"values": values_of(it), "count": it.count}));
     json!({"levels": place.levels, "domains": domains.collect::<Vec<_>>()})
+}
+
+/// The values of a domain.
+pub(super) fn values_of(domain: &TopologyDomain) -> Vec<&str> {
+    domain.values.iter().map(|value| &**value).collect()
 }
 
 /// An assignment as the API has it.
@@ -113,9 +118,10 @@ pub(super) fn stand(state: &mut State, flavor: &str, usage: &Value) -> Result<Ve
     for it in items(usage) {
         let mut per_pod = amounts(&it["singlePodRequests"])?;
         *per_pod.entry("pods".to_owned()).or_default() += 1;
-        let id = texts(&it["values"]).collect::<Vec<_>>().join(",");
-        let domains = vec![(id, integer(it, "count")?)];
-        stands.push(Stand { flavors: [flavor].into_iter().collect(), per_pod: Arc::new(per_pod), domains });
+        let count = i32::try_from(integer(it, "count")?).map_err(|error| error.to_string())?;
+        let domains = vec![TopologyDomain::new(texts(&it["values"]), count)];
+        let place = TopologyAssignment { levels: Vec::new(), domains }.into();
+        stands.push(Stand { flavors: [flavor].into_iter().collect(), per_pod: Arc::new(per_pod), place });
     }
     Ok(stands)
 }

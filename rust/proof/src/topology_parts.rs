@@ -35,7 +35,7 @@ pub(super) fn second_pass(case: &Case<'_>) -> Answer {
 /// Kind `used_nodes`.
 pub(super) fn used_nodes(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
-    Ok(Some(json!({"nodes": used_hosts(&workload).collect::<BTreeSet<_>>()})))
+    Ok(Some(json!({"nodes": used_hosts(&workload).map(|host| &**host).collect::<BTreeSet<_>>()})))
 }
 
 /// Kind `topology_has_level`.
@@ -247,7 +247,7 @@ fn node(object: &Object) -> Option<Arc<Node>> {
 fn assignment(value: &Value) -> Result<TopologyAssignment, String> {
     let domain = |it: &Value| {
         let count = i32::try_from(integer(it, "count")?).map_err(|e| e.to_string())?;
-        Ok(TopologyDomain { values: texts(&it["values"]).map(str::to_owned).collect(), count })
+        Ok(TopologyDomain::new(texts(&it["values"]), count))
     };
     Ok(TopologyAssignment {
         levels: texts(&value["levels"]).map(str::to_owned).collect(),

@@ -329,6 +329,18 @@ impl Engine {
         to_python(py, &serde_json::Value::Array(rows))
     }
 
+    /// Namespace and name of the pods that were failed since the last call, and the condition that says so.
+    fn _take_failed_pods<'py>(
+        &self,
+        py: Python<'py>,
+        now: Option<i64>,
+    ) -> PyResult<Vec<(String, String, Bound<'py, PyAny>)>> {
+        let call = self.call(py, "_take_failed_pods", ())?;
+        let failed = self.change_always(py, call, now, |engine, _| engine.take_failed_pods())?;
+        let row = |(namespace, name, condition)| Ok((namespace, name, to_python(py, &encode::condition(&condition))?));
+        failed.into_iter().map(row).collect()
+    }
+
     /// Kind, namespace and name of the queues and cohorts that may have another status than at the last call.
     fn _take_changed_queues(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<(&'static str, String, String)>> {
         self.change_always(py, self.call(py, "_take_changed_queues", ())?, now, |engine, _| {

@@ -55,8 +55,12 @@ def is_over(pod: Json) -> bool:
 
 def is_foreign(pod: Json) -> bool:
     """Does a pod use a node without being placed by Kueue? (rules/08 §4.4)."""
-    is_placed = any(name in pod["metadata"]["annotations"] for name in _TOPOLOGY_ANNOTATIONS)
-    return bool(pod["spec"].get("nodeName")) and not is_over(pod) and not is_placed
+    return bool(pod["spec"].get("nodeName")) and not is_over(pod) and not is_placed(pod)
+
+
+def is_placed(pod: Json) -> bool:
+    """Has Kueue placed a pod, or is it to do so?"""
+    return any(name in pod["metadata"]["annotations"] for name in _TOPOLOGY_ANNOTATIONS)
 
 
 def affinity_of(pod: Json) -> Json:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from kueuecore.reference.settings import Json
 from kueuecore.reference.state import State
 from kueuecore.reference.topology import failures
-from kueuecore.reference.topology.nodes import is_foreign, is_of_flavor, is_ready, single_pod
+from kueuecore.reference.topology.nodes import is_foreign, is_of_flavor, is_over, is_placed, is_ready, single_pod
+from kueuecore.reference.topology.request import HOSTNAME
 
 
 def changed(world: State, kind: str, old: Json | None, new: Json | None) -> None:
@@ -18,6 +19,7 @@ def changed(world: State, kind: str, old: Json | None, new: Json | None) -> None
         case "Node":
             _node(world, old, new)
         case "Pod":
+            _room(world, old, new)
             _pod(world, old, new)
         case "Topology" if old is not None and new is not None and _levels(old) != _levels(new):
             world.notify(_queues_with(world, _flavors_of(world, new["metadata"]["name"])))
@@ -105,6 +107,21 @@ def _place_of(node: Json) -> tuple[object, ...]:
 
 
 def _pod(world: State, old: Json | None, new: Json | None) -> None:
+    """A pod that Kueue places waits for its node, or has left it (rules/08 §13.1)."""
+    pod = new or old
+    assert pod is not None, "something changed"
+    if not is_placed(pod) or not world.settings.on("TASFailedNodeReplacement"):
+        return
+    node = pod["spec"].get("nodeName")
+    if not node:
+        node = (pod["spec"].get("nodeSelector") or {}).get(HOSTNAME)
+    elif new is not None and not is_over(new) and not new["metadata"].get("deletionTimestamp"):
+        return
+    if node:
+        look(world, node)
+
+
+def _room(world: State, old: Json | None, new: Json | None) -> None:
     """A node has more room where a pod has gone, moved or asks for less (rules/08 §4.4)."""
     if old is None or not is_foreign(old):
         return

@@ -7,7 +7,8 @@ pub mod what_if;
 use crate::base::ids::WorkloadId;
 use crate::base::text::Text;
 use crate::objects::config::Config;
-use crate::objects::{Object, Time};
+use crate::objects::{Condition, Object, Time};
+use crate::reconcile::nodes::terminated_by_kueue;
 use crate::schedule::decision::{Decision, Event};
 use crate::schedule::waiting::Waiting;
 use crate::state::State;
@@ -187,6 +188,13 @@ impl Engine {
     pub fn take_changed_queues(&mut self) -> Changed {
         self.settle();
         self.state.take_changed_queues()
+    }
+
+    /// The pods that waited in vain for a node and were failed since the last call, by namespace and name: their phase is
+    /// `Failed`, and this condition is added (rules/08 §13.4).
+    pub fn take_failed_pods(&mut self) -> Vec<(String, String, Condition)> {
+        let failed = self.state.node_watch.take_failed_pods().into_iter();
+        failed.map(|((namespace, name), at)| (namespace, name, terminated_by_kueue(at))).collect()
     }
 
     /// A reservation was written: it can no longer be forgotten. `false` if none was open.

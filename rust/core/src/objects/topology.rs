@@ -2,6 +2,8 @@
 
 #![allow(missing_docs)]
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 /// `podSets[].topologyRequest` (rules/08 §2).
@@ -62,9 +64,16 @@ pub struct TopologyAssignment {
 /// So many pods in one domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TopologyDomain {
-    /// A value for each of the levels.
-    pub values: Vec<String>,
+    /// A value for each of the levels: mostly that of the hostname alone. Copies share them.
+    pub values: SmallVec<[Arc<str>; 1]>,
     pub count: i32,
+}
+
+impl TopologyDomain {
+    /// So many pods in the domain of these values.
+    pub fn new<T: Into<Arc<str>>>(values: impl IntoIterator<Item = T>, count: i32) -> Self {
+        Self { values: values.into_iter().map(Into::into).collect(), count }
+    }
 }
 
 #[cfg(test)]

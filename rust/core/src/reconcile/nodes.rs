@@ -8,7 +8,7 @@ use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::base::text::Text;
 use crate::objects::selectors::tolerated;
-use crate::objects::{Node, Pod, Taint, Time, Toleration, Workload};
+use crate::objects::{Condition, ConditionStatus, Node, Pod, Taint, Time, Toleration, Workload};
 use crate::schedule::decision::Event;
 use crate::state::State;
 use crate::state::node_watch::is_ready;
@@ -22,12 +22,24 @@ const PATIENCE_NS: i64 = 30_000_000_000;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
 const TOPOLOGY_GATE: &str = "kueue.x-k8s.io/topology";
 
+/// What is written into a pod that is failed besides its phase (rules/08 §13.4).
+pub(crate) fn terminated_by_kueue(at: Time) -> Condition {
+    Condition {
+        kind: "TerminatedByKueue".into(),
+        status: ConditionStatus::True,
+        reason: "UnschedulableOnAssignedNode".into(),
+        message: Text::from("Pod terminated by Kueue NodeController due to node taint").into(),
+        last_transition: at,
+        observed_generation: 0,
+    }
+}
+
 /// Do pods run there of workloads of a namespace, of which there are no objects? Node and namespace are given.
 pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, &str) -> bool;
 
 /// Do any pods of a workload stand on a node, by its assignment (rules/08 §13.1)?
 pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
-    assigned_hosts(workload).any(|host| host == node)
+    assigned_hosts(workload).any(|host| **host == *node)
 }
 
 impl State {
@@ -58,7 +70,7 @@ impl State {
     /// The Admitted workloads with pods on a node.
     pub(crate) fn workloads_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = WorkloadId> {
         let workload = |id| &self.workloads.get(id).workload;
-        let is_on = |id: &WorkloadId| used_hosts(workload(*id)).any(|host| host == node);
+        let is_on = |id: &WorkloadId| used_hosts(workload(*id)).any(|host| **host == *node);
         let on = || self.sites.standing.on(node).filter(move |id| is_admitted(workload(*id)));
         debug_assert!(
             self.sites.standing.workloads().filter(is_on).eq(on()),
@@ -188,7 +200,8 @@ impl Look<'_> {
         let status = &record.workload.status;
         let Some(admission) = &status.admission else { return Vec::new() };
         let mut found = Vec::new();
-        for assigned in admission.pod_set_assignments.iter().filter(|it| hosts_of(it).any(|host| host == self.name)) {
+        for assigned in admission.pod_set_assignments.iter().filter(|it| hosts_of(it).any(|host| **host == *self.name))
+        {
             let Some(pod_set) = record.spec.original.iter().find(|pod_set| pod_set.name == assigned.name) else {
                 continue;
             };
@@ -267,6 +280,8 @@ impl Look<'_> {
 
     fn fail(&mut self, pod: &Pod) {
         self.state.put_pod(Pod { phase: "Failed".to_owned(), ..pod.clone() });
+        let now = self.state.now;
+        self.state.node_watch.note_failed(&pod.meta.namespace, &pod.meta.name, now);
     }
 }
 

@@ -11,10 +11,10 @@ use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::objects::slices::is_elastic;
-use crate::objects::{CheckState, PodSet, Toleration, TopologyAssignment, Workload};
+use crate::objects::{CheckState, PodSet, Toleration, TopologyAssignment, TopologyDomain, Workload};
 use crate::preempt::Placing;
 use crate::state::State;
-use crate::state::sites::{domains_of, is_on_unhealthy_node, requests_of, stands_on_unhealthy_node, with_pod};
+use crate::state::sites::{is_on_unhealthy_node, requests_of, stands_on_unhealthy_node, with_pod};
 use crate::status::activeness::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER};
 use crate::status::checks::flavors_by_check;
 use crate::status::eviction::owned_by_single_pod;
@@ -300,7 +300,7 @@ impl<'a> Placer<'a> {
     fn given_back(&self, flavor: FlavorId, gone: &[Target]) -> Assumed {
         let mut given_back = Assumed::default();
         for (stand, id, n) in gone.iter().flat_map(|target| self.domains_of(flavor, target)) {
-            let amounts = given_back.entry(id.to_owned()).or_default();
+            let amounts = given_back.entry(id).or_default();
             for (resource, value) in &*stand.per_pod {
                 let sum = amounts.entry(resource.clone()).or_default();
                 *sum = sum.wrapping_add(value.wrapping_mul(n));
@@ -310,10 +310,10 @@ impl<'a> Placer<'a> {
     }
 
     /// Where a workload stands on the leaves of a flavor, and how many of its pods.
-    fn domains_of(&self, flavor: FlavorId, of: &Target) -> impl Iterator<Item = (&'a Stand, &'a str, i64)> + use<'a> {
+    fn domains_of(&self, flavor: FlavorId, of: &Target) -> impl Iterator<Item = (&'a Stand, Arc<str>, i64)> + use<'a> {
         let stands = self.state.workloads.get(of.workload).charge.as_deref().map(|charge| &*charge.stands);
         let stands = stands.into_iter().flatten().filter(move |stand| stand.flavors.contains(&flavor));
-        stands.flat_map(|stand| stand.domains.iter().map(move |(id, n)| (stand, id.as_str(), *n)))
+        stands.flat_map(|stand| stand.domains().map(move |(id, n)| (stand, id, n)))
     }
 
     /// The question that a search for targets asks.
@@ -358,7 +358,7 @@ impl Placing for AsksForPlace<'_, '_> {
     fn note(&self, target: &Target, is_gone: bool) {
         let Some(rooms) = &mut *self.rooms.borrow_mut() else { return };
         for (stand, id, n) in self.placer.domains_of(self.wanted[0].flavor, target) {
-            rooms.give_back(id, &stand.per_pod, if is_gone { n } else { -n });
+            rooms.give_back(&id, &stand.per_pod, if is_gone { n } else { -n });
         }
     }
 
@@ -395,18 +395,11 @@ impl State {
             let mut flavors = it.flavors.iter().map(|choice| choice.flavor).filter(|flavor| known.contains(flavor));
             let Some(flavor) = flavors.next().filter(|first| flavors.all(|other| other == *first)) else { continue };
             let assigned = admission.and_then(|it| it.pod_set_assignments.iter().find(|it| it.name == pod_set.name));
-            let now: BTreeMap<String, i64> = assigned
-                .and_then(|it| it.topology_assignment.as_ref())
-                .map(|place| domains_of(place).into_iter().collect())
-                .unwrap_or_default();
-            let more = domains_of(place).into_iter().map(|(id, n)| {
-                let had = now.get(&id).copied().unwrap_or(0);
-                (id, n - had)
-            });
-            let domains: Vec<(String, i64)> = more.filter(|(_, n)| *n > 0).collect();
-            if !domains.is_empty() {
+            let now = assigned.and_then(|it| it.topology_assignment.as_deref());
+            let place = now.map_or_else(|| place.clone(), |now| without(place, now).into());
+            if !place.domains.is_empty() {
                 let per_pod = Arc::new(with_pod(&requests_of(pod_set)));
-                stands.push(Stand { flavors: [flavor].into_iter().collect(), per_pod, domains });
+                stands.push(Stand { flavors: [flavor].into_iter().collect(), per_pod, place });
             }
         }
         stands
@@ -449,6 +442,17 @@ impl State {
         let places = |flavor: &FlavorId| self.flavors[*flavor].as_ref().is_some_and(|it| !it.topology_name.is_empty());
         self.queues[queue].rules.groups.iter().flat_map(|group| &group.flavors).all(places)
     }
+}
+
+/// The pods that stand where none did before, or more than did.
+fn without(place: &TopologyAssignment, before: &TopologyAssignment) -> TopologyAssignment {
+    let before: BTreeMap<_, _> = before.domains.iter().map(|domain| (&domain.values, domain.count)).collect();
+    let more = place.domains.iter().filter_map(|domain| {
+        let had = before.get(&domain.values).copied().unwrap_or(0);
+        let count = domain.count.saturating_sub(had);
+        (count > 0).then(|| TopologyDomain { values: domain.values.clone(), count })
+    });
+    TopologyAssignment { levels: place.levels.clone(), domains: more.collect() }
 }
 
 #[cfg(test)]

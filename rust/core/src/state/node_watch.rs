@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::gates::Gate;
-use crate::objects::{ConditionStatus, Node, Time};
+use crate::objects::{ConditionStatus, Node, Pod, Time};
 use crate::snapshot::stored;
 use crate::state::State;
+use crate::state::sites::is_placed_by_kueue;
+use crate::topology::tree::HOSTNAME;
 
 /// What has happened to nodes since they were looked at.
 #[derive(Clone, Debug, Default)]
@@ -16,9 +18,11 @@ pub(crate) struct NodeWatch {
     later: BTreeMap<String, Time>,
     /// Since when nodes are not ready, or keep pods away.
     bad_since: BTreeMap<String, Time>,
+    /// The pods that were failed, by namespace and name, and when: nobody has asked for them yet.
+    failed_pods: BTreeMap<(String, String), Time>,
 }
 
-stored!(struct NodeWatch { due, later, bad_since });
+stored!(struct NodeWatch { due, later, bad_since, failed_pods });
 
 impl NodeWatch {
     /// Takes out the next node to look at now, by name.
@@ -57,6 +61,16 @@ impl NodeWatch {
         self.later.values().copied().filter(|at| now.is_none_or(|now| *at > now)).min()
     }
 
+    /// A pod was failed: that is to be written.
+    pub fn note_failed(&mut self, namespace: &str, name: &str, now: Time) {
+        self.failed_pods.insert((namespace.to_owned(), name.to_owned()), now);
+    }
+
+    /// The pods that were failed since the last call, by namespace and name, and when.
+    pub fn take_failed_pods(&mut self) -> BTreeMap<(String, String), Time> {
+        std::mem::take(&mut self.failed_pods)
+    }
+
     /// Since when a node is not ready, or keeps pods away; `None`: it is well, or gone.
     pub fn bad_since(&self, name: &str) -> Option<Time> {
         self.bad_since.get(name).copied()
@@ -74,6 +88,27 @@ fn is_well(node: &Node) -> bool {
 }
 
 impl State {
+    /// A pod of a workload that Kueue places came, changed or went; `None` of `new`: it went. Its node is looked at if it
+    /// waits for that node, or has left it (rules/08 §13.1).
+    pub(super) fn watch_pod(&mut self, old: Option<&Pod>, new: Option<&Pod>) {
+        let Some(pod) = new.or(old).filter(|pod| is_placed_by_kueue(pod)) else { return };
+        if new.is_none() {
+            self.node_watch.failed_pods.remove(&(pod.meta.namespace.clone(), pod.meta.name.clone()));
+        }
+        if !self.gate(Gate::TASFailedNodeReplacement) {
+            return;
+        }
+        let has_left = new.is_none() || pod.meta.deleting || matches!(&*pod.phase, "Succeeded" | "Failed");
+        let node = if pod.node_name.is_empty() {
+            pod.spec.node_selector.get(HOSTNAME)
+        } else {
+            Some(&pod.node_name).filter(|_| has_left)
+        };
+        if let Some(node) = node {
+            self.node_watch.touch(node);
+        }
+    }
+
     /// A node came, changed or went: it is looked at if that may mean something to the workloads on it.
     pub(super) fn watch_node(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
         if new.is_none_or(is_well) {

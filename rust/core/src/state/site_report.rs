@@ -123,9 +123,9 @@ impl State {
     fn offers_of(&self, site: &Site) -> Vec<(Amounts, usize)> {
         let mut offers = vec![(Amounts::new(), 0); site.tree.n_leaves()];
         for node in self.cluster.nodes().filter(|node| self.is_of(node, &site.flavor, &site.tree.keys)) {
-            let values_of: Vec<String> =
-                site.tree.assigned_keys().iter().map(|key| node.meta.labels[key].clone()).collect();
-            let leaf = site.tree.find_leaf(&values_of).expect("the tree has all nodes of its flavor");
+            let values_of = site.tree.assigned_keys().iter().map(|key| node.meta.labels[key].as_str().into());
+            let leaf =
+                site.tree.find_leaf(&values_of.collect::<Vec<_>>()).expect("the tree has all nodes of its flavor");
             let (offered, n_nodes) = &mut offers[leaf];
             *n_nodes += 1;
             for (resource, value) in values(&node.allocatable) {
@@ -159,7 +159,7 @@ impl State {
                     let leaf = tree.and_then(|tree| Some((tree, tree.find_leaf(&domain.values)?)));
                     let path = leaf.map(|(tree, leaf)| tree.path(tree.lowest(), leaf));
                     PlacedPods {
-                        values: domain.values.clone(),
+                        values: domain.values.iter().map(|value| value.to_string()).collect(),
                         path: path.map(|path| path.into_iter().map(str::to_owned).collect()),
                         count: i64::from(domain.count),
                     }

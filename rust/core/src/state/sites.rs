@@ -15,7 +15,7 @@ use crate::status::stage::{has_quota_reservation, is_admitted};
 use crate::topology::capacity::{Amounts, PODS};
 use crate::topology::sites::{Site, Stand};
 use crate::topology::tables::Tables;
-use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname, id_of};
+use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname};
 
 impl State {
     /// Brings the trees up to date at the start of a cycle, and forgets whose preferences were looked at.
@@ -114,7 +114,7 @@ impl State {
                 assigned.flavors.values().map(|name| names.flavors.intern(name)).collect();
             flavors.sort_unstable();
             flavors.dedup();
-            stands.push(Stand { flavors, per_pod: Arc::new(per_pod), domains: domains_of(place) });
+            stands.push(Stand { flavors, per_pod: Arc::new(per_pod), place: place.clone() });
         }
         stands.into()
     }
@@ -159,7 +159,8 @@ impl State {
         let flavors: SmallVec<[FlavorId; 4]> = self.sites.by_flavor.iter().filter(has).map(|it| *it.0).collect();
         for flavor in flavors {
             let tree = &mut self.sites.by_flavor.get_mut(&flavor).expect("it has the node").tree;
-            let values: Vec<String> = tree.assigned_keys().iter().map(|key| node.meta.labels[key].clone()).collect();
+            let values: Vec<Arc<str>> =
+                tree.assigned_keys().iter().map(|key| node.meta.labels[key].as_str().into()).collect();
             let leaf = tree.find_leaf(&values).expect("the tree has all nodes of its flavor");
             if !tree.capacity.take_outside(leaf, amounts, n_pods) {
                 // The tree has no column for a resource that no node has.
@@ -169,19 +170,23 @@ impl State {
     }
 }
 
+/// Annotations of pods that Kueue places.
+const PLACED_BY_KUEUE: [&str; 5] = [
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+    "kueue.x-k8s.io/podset-unconstrained-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology-constraints",
+];
+
+/// Has Kueue placed a pod, or is it to do so?
+pub(crate) fn is_placed_by_kueue(pod: &Pod) -> bool {
+    PLACED_BY_KUEUE.iter().any(|key| pod.meta.annotations.contains_key(*key))
+}
+
 /// Does a pod take room on a node without Kueue (rules/08 §4.4)?
 pub(crate) fn takes_room(pod: &Pod) -> bool {
-    const PLACED_BY_KUEUE: [&str; 5] = [
-        "kueue.x-k8s.io/podset-required-topology",
-        "kueue.x-k8s.io/podset-preferred-topology",
-        "kueue.x-k8s.io/podset-unconstrained-topology",
-        "kueue.x-k8s.io/podset-slice-required-topology",
-        "kueue.x-k8s.io/podset-slice-required-topology-constraints",
-    ];
-    !pod.node_name.is_empty()
-        && pod.phase != "Succeeded"
-        && pod.phase != "Failed"
-        && !PLACED_BY_KUEUE.iter().any(|key| pod.meta.annotations.contains_key(*key))
+    !pod.node_name.is_empty() && pod.phase != "Succeeded" && pod.phase != "Failed" && !is_placed_by_kueue(pod)
 }
 
 /// What one pod of a pod set asks for, by its template.
@@ -204,15 +209,13 @@ fn share_of_pod(assigned: &PodSetAssignment) -> Amounts {
     with_pod(&assigned.resource_usage.iter().map(share).collect())
 }
 
-/// The leaves of an assignment, by id.
-pub(crate) fn domains_of(place: &TopologyAssignment) -> Vec<(String, i64)> {
-    place.domains.iter().map(|domain| (id_of(&domain.values), i64::from(domain.count))).collect()
-}
-
 /// Is a pod set of this workload on a host that has failed?
 pub(crate) fn is_on_unhealthy_node(workload: &Workload, place: &TopologyAssignment) -> bool {
     let unhealthy = &workload.status.rare.unhealthy_nodes;
-    place.domains.iter().any(|domain| domain.values.last().is_some_and(|host| unhealthy.contains(host)))
+    place
+        .domains
+        .iter()
+        .any(|domain| domain.values.last().is_some_and(|host| unhealthy.iter().any(|it| **it == **host)))
 }
 
 /// Is a workload Admitted, with pods on a host that has failed?

@@ -40,6 +40,7 @@ impl State {
     /// tried again.
     pub(super) fn pod_changed(&mut self, namespace: &str, name: &str, old: Option<Arc<Pod>>) {
         let new = self.cluster.pod(namespace, name).cloned();
+        self.watch_pod(old.as_deref(), new.as_deref());
         let freed = self.change_taken(old.as_deref(), new.as_deref());
         let Some(node) = freed.and_then(|node| self.cluster.node(&node).cloned()) else { return };
         let flavors: Vec<String> = self

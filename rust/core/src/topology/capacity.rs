@@ -25,7 +25,7 @@ pub struct Capacity {
     used: Vec<Vec<i64>>,
     n_leaves: usize,
     /// The leaves that have changed last, and how many changes there were before.
-    changed: Vec<Row>,
+    changed: Vec<u32>,
     n_forgotten: u64,
 }
 
@@ -132,7 +132,7 @@ impl Capacity {
             self.n_forgotten += self.changed.len() as u64;
             self.changed.clear();
         }
-        self.changed.push(leaf);
+        self.changed.push(u32::try_from(leaf).expect("not 4 billion nodes"));
     }
 
     /// How many changes of leaves there have been.
@@ -141,9 +141,10 @@ impl Capacity {
     }
 
     /// The leaves that have changed since there were so many changes; `None`: they are forgotten.
-    pub fn changes_since(&self, n_seen: u64) -> Option<&[Row]> {
+    pub fn changes_since(&self, n_seen: u64) -> Option<impl Iterator<Item = Row>> {
         let at = n_seen.checked_sub(self.n_forgotten)?;
-        self.changed.get(usize::try_from(at).ok()?..)
+        let changed = self.changed.get(usize::try_from(at).ok()?..)?;
+        Some(changed.iter().map(|&leaf| leaf as Row))
     }
 
     /// Of each resource by name, what pods outside Kueue leave of a leaf, and what workloads use of that.

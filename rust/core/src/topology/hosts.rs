@@ -1,25 +1,27 @@
 //! The hosts on which the pods of a workload stand, by its assignment (rules/08 §13.1).
 
+use std::sync::Arc;
+
 use crate::objects::{PodSetAssignment, Workload};
 use crate::status::stage::is_admitted;
 use crate::topology::tree::ends_with_hostname;
 
 /// The hosts that a pod set was assigned; none where leaves are not hosts.
-pub fn hosts_of(assigned: &PodSetAssignment) -> impl Iterator<Item = &str> {
+pub fn hosts_of(assigned: &PodSetAssignment) -> impl Iterator<Item = &Arc<str>> {
     let place = assigned.topology_assignment.as_deref().filter(|place| ends_with_hostname(&place.levels));
     let taken = place.into_iter().flat_map(|place| &place.domains).filter(|domain| domain.count > 0);
-    taken.filter_map(|domain| domain.values.last()).map(String::as_str)
+    taken.filter_map(|domain| domain.values.last())
 }
 
 /// The hosts that a workload was assigned, whether it is Admitted or not. One that several pod sets share comes up
 /// several times.
-pub fn assigned_hosts(workload: &Workload) -> impl Iterator<Item = &str> {
+pub fn assigned_hosts(workload: &Workload) -> impl Iterator<Item = &Arc<str>> {
     let admission = workload.status.admission.iter();
     admission.flat_map(|admission| admission.pod_set_assignments.iter()).flat_map(hosts_of)
 }
 
 /// The same of a workload that is Admitted; none of others.
-pub fn used_hosts(workload: &Workload) -> impl Iterator<Item = &str> {
+pub fn used_hosts(workload: &Workload) -> impl Iterator<Item = &Arc<str>> {
     Some(workload).filter(|workload| is_admitted(workload)).into_iter().flat_map(assigned_hosts)
 }
 
@@ -32,10 +34,14 @@ mod tests {
     use crate::topology::tree::HOSTNAME;
 
     fn assigned(level: &str, domains: &[(&str, i32)]) -> PodSetAssignment {
-        let domain = |&(name, count): &(&str, i32)| TopologyDomain { values: vec![name.to_owned()], count };
+        let domain = |&(name, count): &(&str, i32)| TopologyDomain::new([name], count);
         let domains = domains.iter().map(domain).collect();
         let place = TopologyAssignment { levels: vec![level.to_owned()], domains };
         PodSetAssignment { topology_assignment: Some(place.into()), ..PodSetAssignment::default() }
+    }
+
+    fn names<'a>(hosts: impl Iterator<Item = &'a Arc<str>>) -> Vec<&'a str> {
+        hosts.map(|host| &**host).collect()
     }
 
     #[test]
@@ -49,9 +55,9 @@ mod tests {
         let mut placed = workload("w", "1");
         placed.status.admission =
             Some(Admission { cluster_queue: "q".into(), pod_set_assignments: list.into() }.into());
-        assert_eq!(assigned_hosts(&placed).collect::<Vec<_>>(), ["a", "b", "b"]);
+        assert_eq!(names(assigned_hosts(&placed)), ["a", "b", "b"]);
         assert_eq!(used_hosts(&placed).count(), 0);
         placed.status.conditions.set(condition(ADMITTED, ConditionStatus::True, "Admitted", "", at(0), 1));
-        assert_eq!(used_hosts(&placed).collect::<Vec<_>>(), ["a", "b", "b"]);
+        assert_eq!(names(used_hosts(&placed)), ["a", "b", "b"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Where the pods of a workload go on the nodes of one flavor (rules/08 §5.1, §11.3, §13.5, §14).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -64,7 +65,7 @@ pub struct Ground<'a> {
 }
 
 /// What the groups placed before take, by leaf.
-pub type Assumed = BTreeMap<String, Amounts>;
+pub type Assumed = BTreeMap<Arc<str>, Amounts>;
 
 /// What became of pod sets: where they go, or why nowhere.
 pub type Places = Vec<(usize, Result<TopologyAssignment, String>)>;
@@ -263,12 +264,12 @@ impl<'a> Ground<'a> {
         seen: (&str, &mut Seen),
     ) -> Result<(TopologyAssignment, TopologyAssignment), String> {
         let host = terms.unhealthy.unwrap_or_default();
-        let is_lost = |domain: &&TopologyDomain| domain.values.last().is_some_and(|value| value == host);
+        let is_lost = |domain: &&TopologyDomain| domain.values.last().is_some_and(|value| **value == *host);
         let n_lost = current.domains.iter().rfind(is_lost).map_or(0, |domain| i64::from(domain.count));
         let domains = current.domains.iter().filter(|domain| !is_lost(domain)).cloned().collect();
         let rest = TopologyAssignment { levels: current.levels.clone(), domains };
         if let Some(stale) = self.stale_domain(&rest) {
-            let stale = stale.values.first().map_or("", String::as_str);
+            let stale = stale.values.first().map_or("", |value| &**value);
             return Err(format!(
                 "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale \
                  domain {stale}"

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::base::ids::FlavorId;
-use crate::objects::ResourceFlavor;
+use crate::base::shared::Shared;
+use crate::objects::{ResourceFlavor, TopologyAssignment, Workload};
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::topology::capacity::{Amounts, PODS};
 use crate::topology::placement::{Ground, Seen};
 use crate::topology::standing::Standing;
-use crate::topology::tree::Tree;
+use crate::topology::tree::{Tree, id_of};
 
 /// Where the pods of a pod set stand, and what each of them takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +21,27 @@ pub struct Stand {
     pub flavors: SmallVec<[FlavorId; 1]>,
     /// What a pod takes, itself included.
     pub per_pod: Arc<Amounts>,
-    /// Leaves by id, and how many pods each has.
-    pub domains: Vec<(String, i64)>,
+    /// On which leaves, and how many on each. Mostly that of the admission itself, which is shared with it.
+    pub place: Shared<TopologyAssignment>,
 }
 
-stored!(struct Stand { flavors, per_pod, domains });
+impl Stand {
+    /// The place is that of the admission, if that has the same.
+    pub(crate) fn share(&mut self, workload: &Workload) {
+        let assignments = workload.status.admission.iter().flat_map(|admission| &*admission.pod_set_assignments);
+        let mut places = assignments.filter_map(|assigned| assigned.topology_assignment.as_ref());
+        if let Some(same) = places.find(|place| **place == self.place) {
+            self.place = same.clone();
+        }
+    }
+
+    /// Its leaves by id, and how many pods each has.
+    pub fn domains(&self) -> impl Iterator<Item = (Arc<str>, i64)> {
+        self.place.domains.iter().map(|domain| (id_of(&domain.values), i64::from(domain.count)))
+    }
+}
+
+stored!(struct Stand { flavors, per_pod, place });
 stored!(struct Tried { flavor, leaf, per_pod, n });
 
 /// What pods take is shared only until it is written.
@@ -79,7 +96,7 @@ pub struct Sites {
 #[derive(Clone, Debug)]
 struct Tried {
     flavor: FlavorId,
-    leaf: String,
+    leaf: Arc<str>,
     per_pod: Arc<Amounts>,
     n: i64,
 }
@@ -151,9 +168,9 @@ impl Sites {
     pub fn try_stands(&mut self, stands: &[Stand], adds: bool) {
         for stand in stands {
             for &flavor in &stand.flavors {
-                for (leaf, n) in &stand.domains {
-                    let n = if adds { *n } else { -n };
-                    let tried = Tried { flavor, leaf: leaf.clone(), per_pod: Arc::clone(&stand.per_pod), n };
+                for (leaf, n) in stand.domains() {
+                    let n = if adds { n } else { -n };
+                    let tried = Tried { flavor, leaf, per_pod: Arc::clone(&stand.per_pod), n };
                     self.take(&tried);
                     self.log.push(tried);
                 }
@@ -169,10 +186,10 @@ impl Sites {
             let sites = stand.flavors.iter().filter_map(|flavor| self.by_flavor.get(flavor));
             sites.into_iter().all(|site| {
                 let demand = site.tree.capacity.demand(&template);
-                stand.domains.iter().all(|(id, n)| {
-                    let leaf = site.tree.find_leaf_by_id(id);
+                stand.domains().all(|(id, n)| {
+                    let leaf = site.tree.find_leaf_by_id(&id);
                     leaf.is_some_and(|leaf| {
-                        site.tree.capacity.remaining(leaf, true, (None, None)).fits(&demand, None).0 >= *n
+                        site.tree.capacity.remaining(leaf, true, (None, None)).fits(&demand, None).0 >= n
                     })
                 })
             })
@@ -190,9 +207,9 @@ impl Sites {
                     *id == flavor || (pools && of_hosts && site.tree.is_by_hostname())
                 };
                 for (_, site) in self.by_flavor.iter_mut().filter(seen_by) {
-                    for (id, n) in &stand.domains {
-                        if let Some(leaf) = site.tree.find_leaf_by_id(id) {
-                            site.tree.capacity.take(leaf, &stand.per_pod, if adds { *n } else { -n });
+                    for (id, n) in stand.domains() {
+                        if let Some(leaf) = site.tree.find_leaf_by_id(&id) {
+                            site.tree.capacity.take(leaf, &stand.per_pod, if adds { n } else { -n });
                         }
                     }
                 }

@@ -32,7 +32,7 @@ impl Standing {
         }
         let Some(assignments) = assignments else { return };
         for host in assignments.iter().flat_map(hosts_of) {
-            self.on_hosts.insert((host.into(), id));
+            self.on_hosts.insert((Arc::clone(host), id));
         }
         self.placed.insert_by((id, assignments.clone()), |a, b| a.0.cmp(&b.0));
     }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     fn assigned(level: &str, domains: &[(&str, i32)]) -> PodSetAssignment {
-        let domain = |&(host, count): &(&str, i32)| TopologyDomain { values: vec![host.to_owned()], count };
+        let domain = |&(host, count): &(&str, i32)| TopologyDomain::new([host], count);
         let place =
             TopologyAssignment { levels: vec![level.to_owned()], domains: domains.iter().map(domain).collect() };
         PodSetAssignment { topology_assignment: Some(place.into()), ..PodSetAssignment::default() }

@@ -185,7 +185,7 @@ impl Table {
     fn catch_up(&mut self, tree: &Tree) {
         match tree.capacity.changes_since(self.n_seen) {
             Some(leaves) => {
-                let mut leaves = leaves.to_vec();
+                let mut leaves: Vec<Row> = leaves.collect();
                 leaves.sort_unstable();
                 leaves.dedup();
                 self.recount(tree, leaves.into_iter().map(|leaf| (leaf, (None, None))), |_, _, _| {});

@@ -298,7 +298,7 @@ fn placements_of_random_worlds_keep_what_was_asked() {
             assert_eq!(n_pods, sets[*index].count, "world {seed}: all of {}", sets[*index].name);
             assert!(place.domains.is_sorted_by(|a, b| a.values < b.values), "world {seed}: in order");
             for domain in &place.domains {
-                *on_host.entry(domain.values[0].clone()).or_default() += domain.count;
+                *on_host.entry(domain.values[0].to_string()).or_default() += domain.count;
                 let is_worker = sets[*index].name == "worker";
                 assert!(!is_worker || domain.count % size == 0, "world {seed}: slices are whole");
             }
@@ -341,7 +341,7 @@ fn what_is_kept_between_placements_changes_none_of_them() {
             let mut sets = vec![pod_set("worker", 4, slices(asked.clone(), HOSTNAME, 1 + i32::from(dice.once_in(3))))];
             sets.extend(dice.once_in(3).then(|| pod_set("leader", 1, asked)));
             let asks: Vec<Ask<'_>> = sets.iter().enumerate().map(|(at, it)| ask(at, it, &cpu, None)).collect();
-            let gone = Assumed::from([("h00".to_owned(), Amounts::from([("cpu".to_owned(), 1000)]))]);
+            let gone = Assumed::from([("h00".into(), Amounts::from([("cpu".to_owned(), 1000)]))]);
             let nobody = Assumed::default();
             let terms = Terms {
                 gates: Gates::default().with(Gate::TASBalancedPlacement, dice.once_in(4)),
@@ -366,7 +366,7 @@ fn a_replacement_moves_only_what_stood_on_the_lost_host() {
     let before = TopologyAssignment {
         levels: keys(&[HOSTNAME]),
         domains: [("h00", 2), ("gone", 2)]
-            .map(|(host, count)| crate::objects::TopologyDomain { values: keys(&[host]), count })
+            .map(|(host, count)| crate::objects::TopologyDomain::new([host], count))
             .to_vec(),
     };
     let cpu: Amounts = BTreeMap::from([("cpu".to_owned(), 1000)]);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::objects::{ConditionStatus, Node, StringMap};
 use crate::pods::values;
@@ -21,7 +22,7 @@ pub struct Tree {
     levels: Vec<Level>,
     /// Of each leaf, the first of its nodes by name.
     nodes: Vec<Arc<Node>>,
-    by_id: FxHashMap<String, Row>,
+    by_id: FxHashMap<Arc<str>, u32>,
     /// What the leaves have, and what is taken.
     pub capacity: Capacity,
 }
@@ -29,10 +30,11 @@ pub struct Tree {
 /// The domains of one level, in the order of their paths.
 #[derive(Clone, Debug, Default)]
 struct Level {
-    values: Vec<String>,
-    parents: Vec<Row>,
-    /// Where the children of each begin in the next level, and where the last ones end.
-    first_children: Vec<Row>,
+    values: Vec<Arc<str>>,
+    /// Rows in 32 bits: there are as many as leaves.
+    parents: Vec<u32>,
+    /// Where the children of each begin in the next level, and where the last ones end; empty in the lowest level.
+    first_children: Vec<u32>,
 }
 
 /// A node of the flavor, and what pods take of it that Kueue has not placed.
@@ -82,22 +84,26 @@ impl Tree {
             let n_same = path.iter().zip(last).take_while(|(a, b)| a == b).count();
             for depth in n_same..path.len() {
                 let parent = depth.checked_sub(1).map_or(0, |above| levels[above].values.len() - 1);
-                let first_child = levels.get(depth + 1).map_or(0, |below| below.values.len());
+                let first_child = levels.get(depth + 1).map(|below| below.values.len());
                 let level = &mut levels[depth];
-                level.values.push(path[depth].clone());
-                level.parents.push(parent);
-                level.first_children.push(first_child);
+                level.values.push(path[depth].as_str().into());
+                level.parents.push(narrow(parent));
+                level.first_children.extend(first_child.map(narrow));
             }
             last = path;
         }
         for depth in 0..levels.len() {
-            let end = levels.get(depth + 1).map_or(0, |below| below.values.len());
-            levels[depth].first_children.push(end);
+            let end = levels.get(depth + 1).map(|below| below.values.len());
+            let Level { values, parents, first_children } = &mut levels[depth];
+            first_children.extend(end.map(narrow));
+            values.shrink_to_fit();
+            parents.shrink_to_fit();
+            first_children.shrink_to_fit();
         }
         let capacity = Capacity::new(leaves.values().map(|(_, offered)| offered));
         let nodes: Vec<Arc<Node>> = leaves.into_values().map(|(node, _)| node).collect();
         let mut tree = Self { keys: keys.to_vec(), levels, nodes, by_id: FxHashMap::default(), capacity };
-        tree.by_id = (0..tree.n_leaves()).map(|leaf| (tree.leaf_id(leaf), leaf)).collect();
+        tree.by_id = (0..tree.n_leaves()).map(|leaf| (id_of(&tree.assigned_values(leaf)), narrow(leaf))).collect();
         tree
     }
 
@@ -133,13 +139,18 @@ impl Tree {
 
     /// The children of a domain, in the next level.
     pub fn children(&self, level: usize, row: Row) -> Range<Row> {
+        self.children_of(level, row..row + 1)
+    }
+
+    /// The children of domains that stand together.
+    fn children_of(&self, level: usize, rows: Range<Row>) -> Range<Row> {
         let first = &self.levels[level].first_children;
-        first[row]..first[row + 1]
+        first[rows.start] as Row..first[rows.end] as Row
     }
 
     /// What stands above a domain, in the level before.
     fn parent_of(&self, level: usize, row: Row) -> Row {
-        self.levels[level].parents[row]
+        self.levels[level].parents[row] as Row
     }
 
     /// The domain of a higher level in which a domain lies.
@@ -149,23 +160,24 @@ impl Tree {
 
     /// The domains of a lower level in a domain.
     pub fn below(&self, level: usize, row: Row, lower: usize) -> Range<Row> {
-        (level..lower).fold(row..row + 1, |rows, level| {
-            let first = &self.levels[level].first_children;
-            first[rows.start]..first[rows.end]
-        })
+        (level..lower).fold(row..row + 1, |rows, level| self.children_of(level, rows))
     }
 
     /// The values of a domain from the top.
     pub fn path(&self, level: usize, row: Row) -> Vec<&str> {
-        (0..=level).map(|above| self.levels[above].values[self.ancestor(level, row, above)].as_str()).collect()
+        self.values(level, row).map(|value| &**value).collect()
+    }
+
+    fn values(&self, level: usize, row: Row) -> impl Iterator<Item = &Arc<str>> {
+        (0..=level).map(move |above| &self.levels[above].values[self.ancestor(level, row, above)])
     }
 
     /// The values by which an assignment names a leaf: its hostname alone, or all levels.
-    pub fn assigned_values(&self, leaf: Row) -> Vec<String> {
+    pub fn assigned_values(&self, leaf: Row) -> SmallVec<[Arc<str>; 1]> {
         if self.is_by_hostname() {
-            return vec![self.levels[self.lowest()].values[leaf].clone()];
+            return [Arc::clone(&self.levels[self.lowest()].values[leaf])].into();
         }
-        self.path(self.lowest(), leaf).into_iter().map(str::to_owned).collect()
+        self.values(self.lowest(), leaf).cloned().collect()
     }
 
     /// The labels of the levels that an assignment names.
@@ -173,18 +185,14 @@ impl Tree {
         if self.is_by_hostname() { &self.keys[self.lowest()..] } else { &self.keys }
     }
 
-    fn leaf_id(&self, leaf: Row) -> String {
-        id_of(&self.assigned_values(leaf))
-    }
-
     /// The leaf that an assignment names.
-    pub fn find_leaf(&self, values: &[String]) -> Option<Row> {
+    pub fn find_leaf(&self, values: &[Arc<str>]) -> Option<Row> {
         self.find_leaf_by_id(&id_of(values))
     }
 
     /// The same by its id, the values joined.
     pub fn find_leaf_by_id(&self, id: &str) -> Option<Row> {
-        self.by_id.get(id).copied()
+        self.by_id.get(id).map(|&leaf| leaf as Row)
     }
 
     /// The node of a leaf whose labels and taints count.
@@ -198,7 +206,14 @@ pub fn ends_with_hostname(keys: &[String]) -> bool {
     keys.last().is_some_and(|key| key == HOSTNAME)
 }
 
-/// The id of a domain by its values.
-pub fn id_of(values: &[String]) -> String {
-    values.join(",")
+/// The id of a domain by its values: of a host its name.
+pub fn id_of(values: &[Arc<str>]) -> Arc<str> {
+    match values {
+        [only] => Arc::clone(only),
+        _ => values.join(",").into(),
+    }
+}
+
+fn narrow(row: Row) -> u32 {
+    u32::try_from(row).expect("not 4 billion nodes")
 }

@@ -265,7 +265,11 @@ impl Record {
         from.check(namespace == key.namespace(), "a workload in a LocalQueue of another namespace")?;
         record.workload.queue_name = name.clone();
         if bool::read_from(from)? {
-            record.charge = Some(Arc::new(Charge::restore(id, key, from)?));
+            let mut charge = Charge::restore(id, key, from)?;
+            for stand in Arc::make_mut(&mut charge.stands) {
+                stand.share(&record.workload);
+            }
+            record.charge = Some(Arc::new(charge));
         }
         Ok(record)
     }

@@ -149,7 +149,7 @@ fn older_versions_are_converted() {
         ("kueue.x-k8s.io", "WorkloadPriorityClass", "high")
     );
     assert_eq!(workload.status.rare.accumulated_past_execution_time_seconds, Some(3));
-    let domain = |host: &str, count| TopologyDomain { values: vec!["r1".to_owned(), host.to_owned()], count };
+    let domain = |host: &str, count| TopologyDomain::new(["r1", host], count);
     let domains = vec![domain("h1", 1), domain("h2", 2)];
     assert_eq!(
         workload.status.admission.as_ref().expect("present").pod_set_assignments[0].topology_assignment,

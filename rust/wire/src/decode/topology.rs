@@ -1,6 +1,7 @@
 //! Topology requests and assignments, nodes and pods (rules/08 §1, §2, §15).
 
 use std::iter::repeat_n;
+use std::sync::Arc;
 
 use kueuecore::base::shared::Shared;
 use kueuecore::objects::{
@@ -146,18 +147,16 @@ impl SliceWire {
         let counts = self.pod_counts.individual.unwrap_or_default();
         let all_alike = self.pod_counts.universal.unwrap_or(0);
         let first = domains.len();
-        domains.extend((0..n).map(|i| TopologyDomain {
-            values: Vec::with_capacity(n_levels),
-            count: counts.get(i).copied().unwrap_or(all_alike),
-        }));
+        let count = |i: usize| counts.get(i).copied().unwrap_or(all_alike);
+        domains.extend((0..n).map(|i| TopologyDomain { count: count(i), ..TopologyDomain::default() }));
         for values in self.values_per_level {
             let new = domains[first..].iter_mut().map(|domain| &mut domain.values);
             match values.individual {
                 Some(IndividualWire { prefix, suffix, roots }) => {
-                    new.zip(roots).for_each(|(values, root)| values.push(format!("{prefix}{root}{suffix}")));
+                    new.zip(roots).for_each(|(values, root)| values.push(format!("{prefix}{root}{suffix}").into()));
                 }
                 None => {
-                    let universal = repeat_n(values.universal.unwrap_or_default(), n);
+                    let universal = repeat_n(Arc::from(values.universal.unwrap_or_default()), n);
                     new.zip(universal).for_each(|(values, value)| values.push(value));
                 }
             }
@@ -320,7 +319,7 @@ mod tests {
                 {"universal": "r7"}, {"individual": {"prefix": "h-", "roots": ["1", ""], "suffix": ".eu"}}]},
             {"domainCount": 1, "podCounts": {"universal": 2}, "valuesPerLevel": [{"universal": "r8"}, {"universal": "h"}]},
         ]});
-        let domain = |values: [&str; 2], count| TopologyDomain { values: values.map(str::to_owned).into(), count };
+        let domain = |values: [&str; 2], count| TopologyDomain::new(values, count);
         let domains = vec![domain(["r7", "h-1.eu"], 1), domain(["r7", "h-.eu"], 4), domain(["r8", "h"], 2)];
         let expected = TopologyAssignment { levels: vec!["rack".to_owned(), "host".to_owned()], domains };
         assert_eq!(read(&given), Ok(expected.clone()));

@@ -88,7 +88,7 @@ fn shared_prefixes(domains: &[TopologyDomain]) -> Vec<Vec<Prefix<'_>>> {
     let mut prefixes: Vec<Vec<Prefix<'_>>> = domains
         .iter()
         .map(|domain| {
-            let name = domain.values.last().map_or("", String::as_str);
+            let name = domain.values.last().map_or("", |value| &**value);
             let ends = name.match_indices('-').map(|(at, dash)| at + dash.len()).filter(|&end| end < name.len());
             ends.zip(1..).map(|(end, n_parts)| Prefix { text: &name[..end], n_parts }).collect()
         })
@@ -102,7 +102,7 @@ fn shared_prefixes(domains: &[TopologyDomain]) -> Vec<Vec<Prefix<'_>>> {
 /// Domains as one slice: what all have in common is said once.
 fn slice(domains: &[TopologyDomain], n_levels: usize) -> Value {
     let of_level = |level: usize| -> Vec<&str> {
-        domains.iter().map(|domain| domain.values.get(level).map_or("", String::as_str)).collect()
+        domains.iter().map(|domain| domain.values.get(level).map_or("", |value| &**value)).collect()
     };
     let values: Vec<Value> = (0..n_levels).map(|level| values(&of_level(level))).collect();
     // Kueue would write one count here, too; but so many copies of one domain, which make no sense, are not read again.
@@ -160,7 +160,7 @@ mod tests {
 
     /// An assignment to nodes, by their hostnames.
     fn nodes<'a>(domains: impl IntoIterator<Item = (&'a str, i32)>) -> TopologyAssignment {
-        let domains = domains.into_iter().map(|(name, count)| TopologyDomain { values: vec![name.to_owned()], count });
+        let domains = domains.into_iter().map(|(name, count)| TopologyDomain::new([name], count));
         TopologyAssignment { levels: vec![HOSTNAME.to_owned()], domains: domains.collect() }
     }
 
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn each_level_is_written_by_itself() {
-        let domain = |values: [&str; 2]| TopologyDomain { values: values.map(str::to_owned).into(), count: 1 };
+        let domain = |values: [&str; 2]| TopologyDomain::new(values, 1);
         let levels = vec!["block".to_owned(), "rack".to_owned()];
         let racks = TopologyAssignment { levels, domains: vec![domain(["b1", "r1"]), domain(["b1", "r2"])] };
         let values = json!([{"universal": "b1"}, {"individual": {"prefix": "r", "roots": ["1", "2"]}}]);

@@ -1,6 +1,6 @@
 //! Nodes that fail and come back, seen through an engine.
 
-use super::{TOPOLOGY_GATE, WORKLOAD};
+use super::{TOPOLOGY_GATE, WORKLOAD, terminated_by_kueue};
 use crate::base::gates::{Gate, Gates};
 use crate::engine::Kind;
 use crate::objects::conditions::EVICTED;
@@ -161,6 +161,52 @@ fn pods_that_wait_for_the_host_in_vain_are_failed() {
     let phase = |name| world.engine.state.cluster.pod("ns", name).map(|pod| pod.phase.clone());
     assert_eq!([phase("waits"), phase("gated"), phase("runs")].map(Option::unwrap), ["Failed", "Pending", "Running"]);
     assert!(failed(&world).is_empty());
+    let told = world.engine.take_failed_pods();
+    assert_eq!(told, [("ns".to_owned(), "waits".to_owned(), terminated_by_kueue(world.now))]);
+    assert!(world.engine.take_failed_pods().is_empty());
+}
+
+/// A pod of `x` that Kueue has placed on host `a`.
+fn placed_pod(name: &str, host: &str, phase: &str) -> Pod {
+    let mut pod = pod(name, host, phase);
+    pod.meta.annotations.insert("kueue.x-k8s.io/podset-required-topology".to_owned(), HOSTNAME.to_owned());
+    pod.spec.node_selector = [(HOSTNAME.to_owned(), "a".to_owned())].into();
+    pod
+}
+
+#[test]
+fn a_host_is_looked_at_again_once_its_last_pod_has_gone() {
+    for ends in [|pod: &mut Pod| pod.meta.deleting = true, |pod: &mut Pod| pod.phase = "Failed".to_owned()] {
+        let mut world = placed(world());
+        let mut runs = placed_pod("p", "a", "Running");
+        world.apply([Object::Pod(runs.clone().into())]);
+        report(&mut world, false, &[]);
+        assert!(failed(&world).is_empty());
+        ends(&mut runs);
+        world.apply([Object::Pod(runs.into())]);
+        world.reconcile();
+        assert_eq!(failed(&world), ["a"]);
+    }
+    let mut world = placed(world());
+    world.apply([Object::Pod(placed_pod("p", "a", "Running").into())]);
+    report(&mut world, false, &[]);
+    world.delete(Kind::Pod, "p");
+    world.reconcile();
+    assert_eq!(failed(&world), ["a"]);
+}
+
+#[test]
+fn a_pod_that_comes_late_for_a_host_is_failed_and_forgotten_once_it_has_gone() {
+    let mut world = placed(world());
+    world.apply([Object::Pod(placed_pod("runs", "a", "Running").into())]);
+    report(&mut world, true, &["k"]);
+    for name in ["late", "gone"] {
+        world.apply([Object::Pod(placed_pod(name, "", "Pending").into())]);
+        world.reconcile();
+    }
+    world.delete(Kind::Pod, "gone");
+    let told = world.engine.take_failed_pods();
+    assert_eq!(told.iter().map(|it| it.1.as_str()).collect::<Vec<_>>(), ["late"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::base::shared::Shared;
 use crate::objects::conditions::{self, find};
 use crate::objects::priority::effective_priority;
 use crate::objects::variants::{ALLOWED_FLAVORS, is_parent, is_variant};
-use crate::objects::{PodSet, Workload, slices};
+use crate::objects::{PodSet, Workload, WorkloadStatus, slices};
 use crate::pods;
 use crate::pods::devices::Devices;
 use crate::pods::totals::{self, intern_totals};
@@ -186,6 +186,7 @@ impl State {
         // What the API server says now stands, whether it has the reservation or not.
         self.unconfirmed.remove(&id);
         let old = self.workloads.get(id).before();
+        keep_places(&mut workload, &old.status);
         self.store_workload_in(Some(id), workload, spec, local_queue);
         self.settle_change(id, &old);
         id
@@ -389,6 +390,14 @@ impl State {
         self.changed_queues.touch_local_queue(local_queue);
         self.drop_penalty(local_queue, id);
         true
+    }
+}
+
+/// What comes back as it was sent is kept as it is: its places share their names with the nodes.
+fn keep_places(new: &mut Workload, old: &WorkloadStatus) {
+    let has_places = old.admission.as_ref().is_some_and(|admission| admission.pod_set_assignments.are_placed());
+    if has_places && new.status.admission == old.admission {
+        new.status.admission.clone_from(&old.admission);
     }
 }
 

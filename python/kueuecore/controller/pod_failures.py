@@ -1,0 +1,76 @@
+"""Pods that wait in vain for a node are failed, as Kueue's node controller does (rules/08 §13.4)."""
+
+from __future__ import annotations
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.versions import Key
+from kueuecore.engine import Engine
+
+__all__ = ["PodFailures"]
+
+
+class PodFailures:
+    """The pods that the engine has failed, until the API server says so, too.
+
+    Args:
+        engine: It decides which pods fail.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        # The pods that may fail, as the API server has them.
+        self._waiting: dict[Key, JsonObject] = {}
+        # What the engine says of those that it has failed.
+        self._failed: dict[Key, JsonObject] = {}
+        self._sent = SentWrites()
+
+    def note(self, key: Key, manifest: JsonObject | None) -> None:
+        """Take in the stored version of an object; `None` if it was deleted."""
+        if key[0] != "Pod":
+            return
+        if manifest is not None and _waits(manifest):
+            self._waiting[key] = manifest
+            return
+        self._waiting.pop(key, None)
+        self._failed.pop(key, None)
+        self._sent.forget(key)
+
+    def take_writes(self, at: int) -> list[ObjectWrite]:
+        """The writes that are due: one at most for each version of a pod."""
+        for namespace, name, condition in self._engine._core._take_failed_pods(None):
+            key = ("Pod", namespace, name)
+            if key in self._waiting:
+                self._failed[key] = condition
+        writes: list[ObjectWrite] = []
+        for key, condition in self._failed.items():
+            stored = self._waiting[key]
+            if self._sent.may_send(key, stored, at):
+                self._sent.send(key, stored, at)
+                writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, _as_failed(stored, condition), ("", "")))
+        return writes
+
+    def refused(self, write: ObjectWrite, at: int) -> None:
+        """Retry a refused write after a pause, or as soon as a watch shows another version."""
+        ref = write.object
+        self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+
+    def next_wake(self) -> int | None:
+        """When the next write is due; `None`: none is."""
+        return min((self._sent.next_time(key, self._waiting[key]) for key in self._failed), default=None)
+
+
+def _waits(pod: JsonObject) -> bool:
+    """Is it still true that it has no node?"""
+    return text_at(pod, "status", "phase") == "Pending" and not text_at(pod, "spec", "nodeName")
+
+
+def _as_failed(pod: JsonObject, condition: JsonObject) -> JsonObject:
+    others = [it for it in list_at(pod, "status", "conditions") if not _is_of_type(it, condition["type"])]
+    status: JsonObject = {**object_at(pod, "status"), "phase": "Failed", "conditions": [*others, condition]}
+    return {**pod, "status": status}
+
+
+def _is_of_type(condition: JsonValue, kind: JsonValue) -> bool:
+    return isinstance(condition, dict) and condition.get("type") == kind
