@@ -142,30 +142,7 @@ class Controller:
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
         validation.check_version(manifest)
-        key, version = key_of(manifest), Version.of(manifest)
-        kinds = self._objects.kinds
-        if key[0] not in kinds or is_of_another_group(manifest, kinds):
-            return False
-        if kind in ("BOOKMARK", "DELETED") or not self._objects.is_news(key, version):
-            self._objects.versions.note_watched(key[0], version)
-            return kind == "DELETED" and self._objects.observe_deletion(key, version, at)
-        known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
-        seen = self._objects.versions[key]
-        is_other = known is not None and seen is not None and not version.is_same_object(seen)
-        if known is not None and (is_other or known.write is not None):
-            # It is looked at later, or something else is done first.
-            validation.check(manifest, at)
-        if is_other and seen is not None:
-            # Its deletion was missed.
-            self._objects.delete(key, seen, at)
-            known = None
-        if known is not None and known.write is not None:
-            if known.newer is None or version.is_newer_than(Version.of(known.newer)):
-                known.newer = manifest
-        else:
-            self._objects.take(key, version, manifest, at)
-        self._objects.versions.note_watched(key[0], version)
-        return True
+        return self._objects.observe(kind, manifest, at)
 
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""

@@ -12,8 +12,8 @@ from kueuecore.controller.queue_statuses import QueueStatuses, is_answer
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.validation import check
 from kueuecore.controller.variant_families import VariantFamilies
-from kueuecore.controller.versions import Key, Version, Versions
-from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED
+from kueuecore.controller.versions import Key, Version, Versions, key_of
+from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef
@@ -70,9 +70,32 @@ class ObjectIntake:
         """All that are looked at: apiVersion and plural by kind."""
         return {**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED}
 
-    def is_news(self, key: Key, version: Version) -> bool:
-        """Does a version of an object that exists say anything new?"""
-        return self.versions.is_news(key, version)
+    def observe(self, happened: object, manifest: JsonObject, at: int) -> bool:
+        """Take in a checked watch event; see `Controller.observe`."""
+        key, version = key_of(manifest), Version.of(manifest)
+        kinds = self.kinds
+        if key[0] not in kinds or is_of_another_group(manifest, kinds):
+            return False
+        if happened in ("BOOKMARK", "DELETED") or not self.versions.is_news(key, version):
+            self.versions.note_watched(key[0], version)
+            return happened == "DELETED" and self._observe_deletion(key, version, at)
+        known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
+        seen = self.versions[key]
+        is_other = known is not None and seen is not None and not version.is_same_object(seen)
+        if known is not None and (is_other or known.write is not None):
+            # It is looked at later, or something else is done first.
+            check(manifest, at)
+        if is_other and seen is not None:
+            # Its deletion was missed.
+            self.delete(key, seen, at)
+            known = None
+        if known is not None and known.write is not None:
+            if known.newer is None or version.is_newer_than(Version.of(known.newer)):
+                known.newer = manifest
+        else:
+            self.take(key, version, manifest, at)
+        self.versions.note_watched(key[0], version)
+        return True
 
     def take(self, key: Key, version: Version, manifest: JsonObject, at: int, *, is_echo: bool = False) -> None:
         """Take in the current version of an object.
@@ -114,7 +137,7 @@ class ObjectIntake:
         self.others[key] = manifest
         self._statuses.note(key, manifest, at)
 
-    def observe_deletion(self, key: Key, version: Version, at: int) -> bool:
+    def _observe_deletion(self, key: Key, version: Version, at: int) -> bool:
         """A watch says that an object has gone; is that news?"""
         if not self.versions.is_gone(key, version):
             if self.versions[key] is None:
