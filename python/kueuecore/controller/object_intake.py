@@ -8,6 +8,7 @@ from kueuecore._json import JsonObject
 from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses, is_answer
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.validation import check
@@ -35,6 +36,7 @@ class ObjectIntake:
         idle_cycles: Ends with each change.
         statuses: Gets queues and cohorts.
         retention: Gets the Workloads, too.
+        releases: Gets the Workloads and pods.
         metrics: Gets the configuration, queues, cohorts and Workloads.
     """
 
@@ -47,6 +49,7 @@ class ObjectIntake:
         idle_cycles: IdleCycles,
         statuses: QueueStatuses,
         retention: Retention,
+        releases: PodReleases,
         metrics: Metrics | None,
     ) -> None:
         self._engine = engine
@@ -56,6 +59,7 @@ class ObjectIntake:
         self._idle_cycles = idle_cycles
         self._statuses = statuses
         self._retention = retention
+        self._releases = releases
         self._metrics = metrics
         if metrics is not None:
             metrics.configure(engine.configuration)
@@ -117,6 +121,8 @@ class ObjectIntake:
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         self.versions.put(key, version)
+        if key[0] == "Pod":
+            self._releases.note_pod(key, manifest, at)
         if n_changes is not None and n_changes == self._engine._core._n_cluster_changes():
             # Nodes send heartbeats.
             self.others[key] = manifest
@@ -131,6 +137,7 @@ class ObjectIntake:
         if is_workload:
             self._workloads.put(key[1:], manifest)
             self._retention.note(key[1:], manifest)
+            self._releases.note_workload(key[1:], manifest)
         self._families.observe(manifest)
         if is_workload:
             return
@@ -158,6 +165,9 @@ class ObjectIntake:
         if key[0] == "Workload":
             self._workloads.drop(key[1:])
             self._retention.note(key[1:], None)
+            self._releases.note_workload(key[1:], None)
+        if key[0] == "Pod":
+            self._releases.note_pod(key, None, at)
         self.others.pop(key, None)
         self._statuses.note(key, None, at)
         if self._metrics is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kueuecore._arguments import each, instance
@@ -19,7 +19,14 @@ from kueuecore.jobs.scheduling_gates import has_gate, without_gate
 from kueuecore.jobs.topology_assignment import Domain, TopologyAssignment
 from kueuecore.manifests import object_ref
 
-__all__ = ["PodRelease", "is_behind_topology_gate", "is_placed_by_topology", "release_pods", "workload_of_pod"]
+__all__ = [
+    "PodRelease",
+    "healthy_places",
+    "is_behind_topology_gate",
+    "is_placed_by_topology",
+    "release_pods",
+    "workload_of_pod",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +88,27 @@ def release_pods(workload: JsonObject, pods: Iterable[JsonObject]) -> tuple[PodR
         (pod for pod in everything if workload_of_pod(pod) == slice_name(workload) and not is_terminated(pod)),
         key=lambda pod: text_at(pod, "metadata", "name"),
     )
-    unhealthy = {text_at(it, "name") for it in list_at(workload, "status", "unhealthyNodes")}
+    unhealthy = _unhealthy_nodes(workload)
     releases: list[PodRelease] = []
     for pod_set in _pod_sets(workload):
         its_pods = [pod for pod in mine if labels_of(pod).get(POD_SET_LABEL) == pod_set.name]
         place = pod_set.place
         by_rank = _by_rank(pod_set, its_pods)
         for pod, domain in _greedily(place, its_pods) if by_rank is None else by_rank:
-            if not (place.are_nodes and domain.values[-1] in unhealthy):
+            if not _is_lost(place, domain, unhealthy):
                 releases.append(PodRelease(pod, place.selector(domain)))
     return tuple(releases)
+
+
+def healthy_places(workload: JsonObject) -> list[dict[str, str]]:
+    """Return the node selectors that pods of an Admitted workload may be released with; none before it is Admitted."""
+    if not has_condition(workload, "Admitted"):
+        return []
+    unhealthy = _unhealthy_nodes(workload)
+    places = (pod_set.place for pod_set in _pod_sets(workload))
+    return [
+        place.selector(domain) for place in places for domain in place.domains if not _is_lost(place, domain, unhealthy)
+    ]
 
 
 def workload_of_pod(pod: JsonObject) -> str:
@@ -109,6 +127,15 @@ def is_placed_by_topology(workload: JsonObject) -> bool:
     assignments = list_at(workload, "status", "admission", "podSetAssignments")
     is_placed = any(object_at(it).get("topologyAssignment") is not None for it in assignments)
     return is_placed and has_condition(workload, "Admitted")
+
+
+def _unhealthy_nodes(workload: JsonObject) -> set[str]:
+    return {text_at(it, "name") for it in list_at(workload, "status", "unhealthyNodes")}
+
+
+def _is_lost(place: TopologyAssignment, domain: Domain, unhealthy: Container[str]) -> bool:
+    """Whether a domain is a node that is to be replaced (§12.5)."""
+    return place.are_nodes and domain.values[-1] in unhealthy
 
 
 @dataclass(frozen=True, slots=True)
