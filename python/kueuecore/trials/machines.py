@@ -113,6 +113,11 @@ class Machines:
             else:
                 self._create(name)
 
+    def touch(self) -> None:
+        """Change something about a node that makes Kueue try again those who wait."""
+        annotations = {"metadata": {"annotations": {"touched": str(self._cluster.version)}}}
+        self._cluster.patch("Node", next(iter(self._cpus)), annotations)
+
     def _put_ready(self, name: str, status: str) -> None:
         patch = {"status": {"conditions": [self._ready(status)]}}
         self._cluster.patch("Node", name, patch, subresource="status")

@@ -13,7 +13,7 @@ from typing import Any
 
 from kueuecore._json import object_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
-from kueuecore.controller import Controller, JobController, is_heartbeat
+from kueuecore.controller import Controller, JobController, WorkloadWrite, is_heartbeat
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.reference.topology.encoding import decoded
@@ -331,20 +331,34 @@ class FaultyNodeHistory(FaultyJobHistory):
         return [it for it in self.machines.pods() if it["metadata"]["namespace"] == _NAMESPACE and not is_gated(it)]
 
     def _check_room(self) -> None:
-        """No node gets more than it has room for. To Kueue, what is deactivated or deleted holds nothing."""
+        """No node gets more than it has room for, of pods that have a place there.
+
+        To Kueue, what is deactivated or deleted holds nothing, nor does a pod on a node that came back too late: a
+        second pass had moved its place already (rules/08 §11.10).
+        """
         used: Counter[str] = Counter()
         for pod in self._released_pods():
             workload = self._workload_of(pod)
-            counts = workload is not None and workload["spec"].get("active") is not False
-            if counts and not pod["metadata"].get("deletionTimestamp"):
-                used[target_of(pod)] += 1
+            if workload is None or workload["spec"].get("active") is False or pod["metadata"].get("deletionTimestamp"):
+                continue
+            place = _places(workload).get(pod["metadata"]["labels"].get(f"{_KUEUE}podset", ""), {})
+            used[target_of(pod)] += (target_of(pod),) in place
         for name, n_pods in used.items():
             if name in self.machines.nodes():
                 assert n_pods <= self.machines.cpu(name), f"{n_pods} pods go to {name}"
 
     def _comes_to_an_end(self) -> bool:
         self.machines.heal_all()
-        return super()._comes_to_an_end()
+        if not super()._comes_to_an_end():
+            return False
+        # As in Kueue, a place that is given up for another brings nobody back; a node that changes does.
+        self.machines.touch()
+        return self._come_to_rest(self.leader.controller)
+
+    def _is_refused_by_rule(self, write: WorkloadWrite) -> bool:
+        # A second pass counts only pods that have not ended, and an admission may not change (rules/08 §11.10, §16).
+        status = self._workloads()[write.name].get("status", {})
+        return bool(status.get("reclaimablePods")) and "admission" in object_at(write.patch, "status")
 
     def _check_end(self, leader: Replica) -> None:
         super()._check_end(leader)
