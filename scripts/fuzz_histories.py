@@ -20,11 +20,12 @@ from functools import partial
 from kueuecore.trials.faults import FaultyHistory
 from kueuecore.trials.fleet_histories import FleetHistory
 from kueuecore.trials.job_faults import FaultyJobHistory
+from kueuecore.trials.node_faults import FaultyNodeHistory
 
 
 def controller_history(seed: int) -> FaultyHistory:
-    """Every other one has jobs behind its Workloads."""
-    return FaultyJobHistory(seed) if seed % 2 else FaultyHistory(seed)
+    """Two of three have jobs behind their Workloads, one of these with nodes that fail."""
+    return (FaultyHistory, FaultyJobHistory, FaultyNodeHistory)[seed % 3](seed)
 
 
 HISTORIES: dict[str, Callable[[int], FaultyHistory | FleetHistory]] = {

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.controller import WATCHED
+from kueuecore.controller import Controller
 
-KINDS = {plural: (kind, version) for kind, (version, plural) in WATCHED.items()}
+KINDS = {plural: (kind, version) for kind, (version, plural) in Controller(watches_nodes=True).kinds.items()}
 KINDS |= {"events": ("Event", "v1"), "jobs": ("Job", "batch/v1"), "pods": ("Pod", "v1")}
 KINDS |= {"priorityclasses": ("PriorityClass", "scheduling.k8s.io/v1")}
 KINDS |= {"jobsets": ("JobSet", "jobset.x-k8s.io/v1alpha2"), "rayjobs": ("RayJob", "ray.io/v1")}

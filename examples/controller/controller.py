@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
-from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite
+from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite, is_heartbeat
 from kueuecore.jobs import JobsConfiguration, Verb
 from kueuecore.times import format_time
 
 JsonObject = dict[str, Any]
 JOBS = JobsConfiguration(frameworks=("batch/job", "jobset.x-k8s.io/jobset", "ray.io/rayjob", "pod"))
+WRITES = {ObjectWriteKind.PATCH_STATUS: "PUT", ObjectWriteKind.PATCH: "PATCH", ObjectWriteKind.DELETE: "DELETE"}
 METHODS = {Verb.CREATE: "POST", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
 OURS = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -88,19 +89,26 @@ class News(NamedTuple):
 def follow(api: Api, kind: str) -> Iterator[News | None]:
     """Everything of a kind, for ever: a list, then what happens; `None` where a watch has ended."""
     version, is_known = "", False
+    nodes: dict[str, JsonObject] = {}
     while True:
         try:
             if not version:
                 answer = api.send("GET", api.path(kind))
                 version, is_known = answer["metadata"]["resourceVersion"], True
                 yield News(kind, answer["items"], version)
+                nodes = {it["metadata"]["name"]: it for it in answer["items"]} if kind == "Node" else {}
             query = f"?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
             with api.open("GET", api.path(kind) + query, seconds=330) as lines:
                 for event in map(json.loads, lines):
                     if event["type"] == "ERROR":
                         version = ""  # too old: list again
                         break
-                    version = event["object"]["metadata"]["resourceVersion"]
+                    thing = event["object"]
+                    version = thing["metadata"]["resourceVersion"]
+                    if kind == "Node" and event["type"] != "BOOKMARK":
+                        before, nodes[thing["metadata"]["name"]] = nodes.get(thing["metadata"]["name"]), thing
+                        if event["type"] == "MODIFIED" and before is not None and is_heartbeat(before, thing):
+                            continue  # most events of nodes are
                     yield News(kind, event=event)
         except (RefusedError, OSError, http.client.HTTPException) as error:
             version = ""
@@ -117,7 +125,7 @@ class Process:
 
     def __init__(self, api: Api, *, clock: Callable[[], int] = time.time_ns) -> None:
         self.api, self.clock = api, clock
-        self.loop = Controller(models_readiness=True)
+        self.loop = Controller(models_readiness=True, watches_nodes=True)
         self.jobs = JobController(self.loop, configuration=JOBS)
         api.kinds = self.jobs.kinds
 
@@ -179,17 +187,22 @@ class Process:
         self.emit(write.event_manifests(self.time))
 
     def store(self, write: ObjectWrite) -> None:
-        """Write the status of a queue, or delete a Workload that was kept long enough."""
-        ref, is_status = write.object, write.kind is ObjectWriteKind.PATCH_STATUS
-        path = self.api.path(ref.kind, ref.namespace, ref.name, "status" if is_status else "")
+        """Write the status of a queue, let a pod go to its node, or delete a Workload that was kept long enough."""
+        ref, kind = write.object, write.kind
+        path = self.api.path(
+            ref.kind, ref.namespace, ref.name, "status" if kind is ObjectWriteKind.PATCH_STATUS else ""
+        )
         thing: JsonObject = write.manifest
-        body = thing if is_status else {"preconditions": {"uid": thing["metadata"]["uid"]}}
+        body = {"preconditions": {"uid": thing["metadata"]["uid"]}} if kind is ObjectWriteKind.DELETE else thing
         try:
-            answer = self.api.send("PUT" if is_status else "DELETE", path, body)
-        except (RefusedError, OSError) as error:
-            self.loop.refuse_object(write, str(error), now=self.clock())
+            answer = self.api.send(WRITES[kind], path, body)
+        except RefusedError as error:
+            self.loop.refuse_object(write, str(error), is_there=error.code == 409, now=self.clock())
+        except OSError as error:
+            # Nobody knows. What a watch shows then counts, and without that it is sent again.
+            print(f"{ref}: {error}", flush=True)
         else:
-            if is_status:
+            if kind is not ObjectWriteKind.DELETE:
                 self.jobs.observe({"type": "MODIFIED", "object": answer}, now=self.clock())
 
     def ask(self, write: WorkloadWrite) -> None:

@@ -87,15 +87,17 @@ class ObjectWriteKind(StrEnum):
     DELETE = "delete"
     PATCH_STATUS = "patch-status"
     """Write the manifest's status to an AdmissionCheck, queue, Cohort or Pod of the version it names."""
+    PATCH = "patch"
+    """Send the manifest as a JSON merge patch (RFC 7386) to the object that it names: a Pod that may go."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """A write of an object: a ProvisioningRequest, a variant of a Workload, or the status of a queue or pod.
+    """A write of an object: a ProvisioningRequest, a variant of a Workload, the status of a queue, or a Pod.
 
     Args:
         kind: What is to be done.
-        manifest: The object to create; of one to delete `apiVersion`, `kind` and `metadata` are enough.
+        manifest: The object to create, or the patch; of one to delete `apiVersion`, `kind` and `metadata` are enough.
         workload: The workload for which it is; of a variant its parent; empty names if it is for none.
         check: Name of the AdmissionCheck for which it is; empty if it is for none, or none any more.
     """

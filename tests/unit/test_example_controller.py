@@ -25,6 +25,7 @@ SECOND = 10**9
 START = 1_767_225_600 * SECOND
 MINUTE = 60 * SECOND
 KUEUE = "kueue.x-k8s.io/v1beta2"
+HOST = "kubernetes.io/hostname"
 API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "RayJob": "ray.io/v1", "Pod": "v1"}
 
 
@@ -292,6 +293,25 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
     assert (len(workloads), holding) == (9, [])
     assert all("Finished" in true(it) for it in workloads)
     assert {code for _, _, code in server.requests} == {200, 201, 409, 410}
+    assert not day.api.dies_at
+
+
+def test_pods_go_to_nodes_though_the_controller_is_killed() -> None:
+    server = HttpApiServer(ApiServer(now=START))
+    with server.serve() as url:
+        day = Day(url, server, {4: "before", 6: "after", 7: "before"})
+        racks = {"kind": "Topology", "metadata": {"name": "nodes"}, "spec": {"levels": [{"nodeLabel": HOST}]}}
+        day.cluster.create({"apiVersion": KUEUE, **racks})
+        day.cluster.patch("ResourceFlavor", "spot", {"spec": {"topologyName": "nodes"}})
+        for name in ("n1", "n2", "n3"):
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(START)}
+            metadata = {"name": name, "labels": {"pool": "spot", HOST: name}}
+            status = {"allocatable": {"cpu": "1", "pods": "9"}, "conditions": [ready]}
+            day.cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+        day.add(0, "pair", kind="Pod", pods=2, minutes=30)
+        day.live()
+    hosts = [it["spec"]["nodeSelector"].get(HOST) for it in day.jobs()]
+    assert (hosts, all(map(is_finished, day.jobs()))) == (["n1", "n2"], True)
     assert not day.api.dies_at
 
 

@@ -8,6 +8,7 @@ from kueuecore.controller.cycle_report import Considered, Verdict
 from kueuecore.controller.job_controller import JobController, JobWork
 from kueuecore.controller.loop import Controller
 from kueuecore.controller.metrics import Metrics
+from kueuecore.controller.node_events import is_heartbeat
 from kueuecore.controller.validation import WatchError
 from kueuecore.controller.watched_kinds import WATCHED
 from kueuecore.controller.writes import Turn, WorkloadWrite
@@ -23,4 +24,5 @@ __all__ = [
     "Verdict",
     "WatchError",
     "WorkloadWrite",
+    "is_heartbeat",
 ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._nested import remove
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import Integration, JobsConfiguration, Surroundings, integration_of, pod_group
@@ -27,8 +28,6 @@ __all__ = ["JobKey", "JobStore"]
 JobKey: TypeAlias = ObjectRef
 """Kind, name and namespace of a job; of pods in a group those of the group, kind PodList."""
 _Name: TypeAlias = tuple[str, str]
-_Outer = TypeVar("_Outer")
-_Inner = TypeVar("_Inner")
 _GROUP = POD_GROUP.kind
 
 
@@ -120,22 +119,22 @@ class JobStore:
         kind, namespace, name = key_of(manifest)
         self._by_key.pop(self._long_key(manifest), None)
         for it in _sets_of(manifest):
-            _remove(self._members, it, key_of(manifest))
+            remove(self._members, it, key_of(manifest))
         if (first := _slice_of(manifest)) is not None:
-            _remove(self._members, first, key_of(manifest))
+            remove(self._members, first, key_of(manifest))
         if kind == "Workload":
             for owner in list_at(manifest, "metadata", "ownerReferences"):
-                _remove(self._owned, (text_at(owner, "kind"), namespace, text_at(owner, "name")), (namespace, name))
+                remove(self._owned, (text_at(owner, "kind"), namespace, text_at(owner, "name")), (namespace, name))
         elif self.is_job(manifest):
             job = self.job_key(manifest)
             pods = self._groups.get((namespace, job.name), {}) if job.kind == _GROUP else {}
             pods.pop(name, None)
             if (owner := controller_of(manifest)) is not None:
-                _remove(self._children, (text_at(owner, "kind"), namespace, text_at(owner, "name")), job)
+                remove(self._children, (text_at(owner, "kind"), namespace, text_at(owner, "name")), job)
             if not pods:
                 self._groups.pop((namespace, job.name), None)
                 for workload in self._named(manifest, job):
-                    _remove(self._naming, (namespace, workload), job)
+                    remove(self._naming, (namespace, workload), job)
 
     def _long_key(self, manifest: JsonObject) -> tuple[str, str, str, str]:
         kind, namespace, name = key_of(manifest)
@@ -287,10 +286,3 @@ def _settings(manifest: JsonObject) -> JsonObject:
     """Return the fields of an object that may matter to jobs: none that is written all the time."""
     metadata = {key: object_at(manifest, "metadata").get(key) for key in ("labels", "deletionTimestamp")}
     return {**{key: it for key, it in manifest.items() if key != "status"}, "metadata": metadata}
-
-
-def _remove(table: defaultdict[_Outer, dict[_Inner, None]], outer: _Outer, inner: _Inner) -> None:
-    entries = table.get(outer, {})
-    entries.pop(inner, None)
-    if not entries:
-        table.pop(outer, None)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, object_at
-from kueuecore.checks import CheckController, ObjectWrite
+from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind
 from kueuecore.configuration import Configuration
 from kueuecore.controller import validation
 from kueuecore.controller.check_reviews import CheckReviews
@@ -21,11 +21,12 @@ from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
 from kueuecore.controller.open_writes import OpenWrites
 from kueuecore.controller.pod_failures import PodFailures
+from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
-from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
+from kueuecore.controller.watched_kinds import OF_NODES, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.write_answers import WriteAnswers
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
@@ -59,6 +60,7 @@ class Controller:
         schedules: Does it schedule? Otherwise a turn is what Kueue's controllers do without its scheduler.
         status_delay_seconds: How long a change of a queue waits for others before its status is written, as in Kueue.
             `None`: the statuses of ClusterQueues, LocalQueues and Cohorts are not written.
+        watches_nodes: Are Topologies, Nodes and Pods in `kinds`, too? Watch them if a flavor names a topology.
 
     Example:
         >>> controller = Controller()
@@ -80,6 +82,7 @@ class Controller:
         checks: Sequence[CheckController] = (),
         schedules: bool = True,
         status_delay_seconds: int | None = 1,
+        watches_nodes: bool = False,
     ) -> None:
         if not (considered is None or callable(considered)):
             raise TypeError(f"considered must be a function, not {type(considered).__name__}")
@@ -98,6 +101,8 @@ class Controller:
         delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * _SECOND_NS
         self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
         self._pod_failures = PodFailures(self.engine)
+        self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}
+        self._releases = PodReleases(self._workloads, metrics)
         self._retention = Retention(self.engine.configuration, self._workloads, self._writes.writer)
         self._objects = ObjectIntake(
             self.engine,
@@ -108,6 +113,7 @@ class Controller:
             self._statuses,
             self._pod_failures,
             self._retention,
+            self._releases,
             metrics,
         )
         # Its cycles decide on nothing.
@@ -121,8 +127,11 @@ class Controller:
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """What to list and watch, by kind: apiVersion and the plural in the path; `WATCHED` and what checks need."""
-        return {**self._check_reviews.kinds, **WATCHED}
+        """What to list and watch, in this order, by kind: apiVersion and the plural in the path.
+
+        That is `WATCHED`, what checks need, and with `watches_nodes` Topology, Node and Pod.
+        """
+        return {**self._check_reviews.kinds, **self._of_nodes, **WATCHED}
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
         """Take in a watch event, in any order, as often as it comes.
@@ -145,30 +154,7 @@ class Controller:
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
         validation.check_version(manifest)
-        key, version = key_of(manifest), Version.of(manifest)
-        kinds = self._objects.kinds
-        if key[0] not in kinds or is_of_another_group(manifest, kinds):
-            return False
-        if kind in ("BOOKMARK", "DELETED") or not self._objects.is_news(key, version):
-            self._objects.versions.note_watched(key[0], version)
-            return kind == "DELETED" and self._objects.observe_deletion(key, version, at)
-        known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
-        seen = self._objects.versions[key]
-        is_other = known is not None and seen is not None and not version.is_same_object(seen)
-        if known is not None and (is_other or known.write is not None):
-            # It is looked at later, or something else is done first.
-            validation.check(manifest, at)
-        if is_other and seen is not None:
-            # Its deletion was missed.
-            self._objects.delete(key, seen, at)
-            known = None
-        if known is not None and known.write is not None:
-            if known.newer is None or version.is_newer_than(Version.of(known.newer)):
-                known.newer = manifest
-        else:
-            self._objects.take(key, version, manifest, at)
-        self._objects.versions.note_watched(key[0], version)
-        return True
+        return self._objects.observe(kind, manifest, at)
 
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
@@ -243,8 +229,8 @@ class Controller:
         self._families.note_open(writes)
         events = self._writes.take_loose_events() + self._retention.take_events()
         objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)
-        statuses = (*self._statuses.take_writes(at), *self._pod_failures.take_writes(at))
-        return Turn(decision, writes, events, (*objects, *statuses))
+        pods = (*self._releases.take_writes(at), *self._pod_failures.take_writes(at))
+        return Turn(decision, writes, events, (*objects, *pods, *self._statuses.take_writes(at)))
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
@@ -266,7 +252,8 @@ class Controller:
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
         times += (self._check_reviews.next_wake(after=since), self._families.next_time())
-        times += (self._statuses.next_wake(), self._pod_failures.next_wake(), self._retention.next_wake())
+        times += (self._releases.next_wake(), self._pod_failures.next_wake())
+        times += (self._statuses.next_wake(), self._retention.next_wake())
         return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
     # How the writes went.
@@ -324,13 +311,15 @@ class Controller:
             write: The write.
             error: Why, in the words of the API server.
             now: The time.
-            is_there: Is there an object of that name already (409), which a watch may not have shown yet?
+            is_there: Is it a conflict (409)? Then a watch may not have shown yet which object of that name is there.
         """
         _arguments.instance("write", write, ObjectWrite)
         why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)
         ref, at = write.object, nanoseconds(now)
         if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
             self._statuses.refused(write, at)
+        elif write.kind is ObjectWriteKind.PATCH:
+            self._releases.refused(write, at, is_there=is_known)
         elif ref.kind == "Pod":
             self._pod_failures.refused(write, at)
         elif ref.kind == "Workload" and write.workload == (ref.namespace, ref.name):
@@ -431,6 +420,7 @@ class Controller:
         checks: Sequence[CheckController] = (),
         schedules: bool = True,
         status_delay_seconds: int | None = 1,
+        watches_nodes: bool = False,
     ) -> Self:
         """A controller that goes on with what another had saved. Its watches may begin where `watched` says.
 
@@ -446,6 +436,7 @@ class Controller:
             checks: As for a new one; they are told of all that is in what was saved.
             schedules: As for a new one.
             status_delay_seconds: As for a new one.
+            watches_nodes: As for a new one.
 
         Raises:
             ValueError: It was saved in another format, or is not what was saved.
@@ -459,6 +450,7 @@ class Controller:
             checks=checks,
             schedules=schedules,
             status_delay_seconds=status_delay_seconds,
+            watches_nodes=watches_nodes,
         )
         controller._restore(read, nanoseconds(now))
         return controller

@@ -9,12 +9,13 @@ from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.pod_failures import PodFailures
+from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses, is_answer
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.validation import check
 from kueuecore.controller.variant_families import VariantFamilies
-from kueuecore.controller.versions import Key, Version, Versions
-from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED
+from kueuecore.controller.versions import Key, Version, Versions, key_of
+from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef
@@ -37,6 +38,7 @@ class ObjectIntake:
         statuses: Gets queues and cohorts.
         pod_failures: Gets pods.
         retention: Gets the Workloads, too.
+        releases: Gets the Workloads and pods.
         metrics: Gets the configuration, queues, cohorts and Workloads.
     """
 
@@ -50,6 +52,7 @@ class ObjectIntake:
         statuses: QueueStatuses,
         pod_failures: PodFailures,
         retention: Retention,
+        releases: PodReleases,
         metrics: Metrics | None,
     ) -> None:
         self._engine = engine
@@ -60,6 +63,7 @@ class ObjectIntake:
         self._statuses = statuses
         self._pod_failures = pod_failures
         self._retention = retention
+        self._releases = releases
         self._metrics = metrics
         if metrics is not None:
             metrics.configure(engine.configuration)
@@ -74,9 +78,32 @@ class ObjectIntake:
         """All that are looked at: apiVersion and plural by kind."""
         return {**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED}
 
-    def is_news(self, key: Key, version: Version) -> bool:
-        """Does a version of an object that exists say anything new?"""
-        return self.versions.is_news(key, version)
+    def observe(self, happened: object, manifest: JsonObject, at: int) -> bool:
+        """Take in a checked watch event; see `Controller.observe`."""
+        key, version = key_of(manifest), Version.of(manifest)
+        kinds = self.kinds
+        if key[0] not in kinds or is_of_another_group(manifest, kinds):
+            return False
+        if happened in ("BOOKMARK", "DELETED") or not self.versions.is_news(key, version):
+            self.versions.note_watched(key[0], version)
+            return happened == "DELETED" and self._observe_deletion(key, version, at)
+        known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
+        seen = self.versions[key]
+        is_other = known is not None and seen is not None and not version.is_same_object(seen)
+        if known is not None and (is_other or known.write is not None):
+            # It is looked at later, or something else is done first.
+            check(manifest, at)
+        if is_other and seen is not None:
+            # Its deletion was missed.
+            self.delete(key, seen, at)
+            known = None
+        if known is not None and known.write is not None:
+            if known.newer is None or version.is_newer_than(Version.of(known.newer)):
+                known.newer = manifest
+        else:
+            self.take(key, version, manifest, at)
+        self.versions.note_watched(key[0], version)
+        return True
 
     def take(self, key: Key, version: Version, manifest: JsonObject, at: int, *, is_echo: bool = False) -> None:
         """Take in the current version of an object.
@@ -98,7 +125,9 @@ class ObjectIntake:
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         self.versions.put(key, version)
-        self._pod_failures.note(key, manifest)
+        if key[0] == "Pod":
+            self._releases.note_pod(key, manifest, at)
+            self._pod_failures.note(key, manifest)
         if n_changes is not None and n_changes == self._engine._core._n_cluster_changes():
             # Nodes send heartbeats.
             self.others[key] = manifest
@@ -113,13 +142,14 @@ class ObjectIntake:
         if is_workload:
             self._workloads.put(key[1:], manifest)
             self._retention.note(key[1:], manifest)
+            self._releases.note_workload(key[1:], manifest)
         self._families.observe(manifest)
         if is_workload:
             return
         self.others[key] = manifest
         self._statuses.note(key, manifest, at)
 
-    def observe_deletion(self, key: Key, version: Version, at: int) -> bool:
+    def _observe_deletion(self, key: Key, version: Version, at: int) -> bool:
         """A watch says that an object has gone; is that news?"""
         if not self.versions.is_gone(key, version):
             if self.versions[key] is None:
@@ -140,9 +170,12 @@ class ObjectIntake:
         if key[0] == "Workload":
             self._workloads.drop(key[1:])
             self._retention.note(key[1:], None)
+            self._releases.note_workload(key[1:], None)
+        if key[0] == "Pod":
+            self._releases.note_pod(key, None, at)
+            self._pod_failures.note(key, None)
         self.others.pop(key, None)
         self._statuses.note(key, None, at)
-        self._pod_failures.note(key, None)
         if self._metrics is not None:
             self._metrics.note(key, None)
         if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:

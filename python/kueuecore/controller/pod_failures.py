@@ -27,9 +27,7 @@ class PodFailures:
         self._sent = SentWrites()
 
     def note(self, key: Key, manifest: JsonObject | None) -> None:
-        """Take in the stored version of an object; `None` if it was deleted."""
-        if key[0] != "Pod":
-            return
+        """Take in the stored version of a pod; `None` if it was deleted."""
         if manifest is not None and _waits(manifest):
             self._waiting[key] = manifest
             return

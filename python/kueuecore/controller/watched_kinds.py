@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kueuecore._json import JsonObject, text_at
 from kueuecore.jobs.context import group_of
 
-__all__ = ["SOMETIMES_WATCHED", "WATCHED", "is_of_another_group"]
+__all__ = ["OF_NODES", "SOMETIMES_WATCHED", "WATCHED", "is_of_another_group"]
 
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 WATCHED: Mapping[str, tuple[str, str]] = {
@@ -23,12 +23,16 @@ WATCHED: Mapping[str, tuple[str, str]] = {
     "Workload": (_KUEUE, "workloads"),
 }
 """What to list and watch, by kind: apiVersion and the plural in the path. In this order a list finds what it needs."""
-SOMETIMES_WATCHED: Mapping[str, tuple[str, str]] = {
-    "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),
-    "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
+OF_NODES: Mapping[str, tuple[str, str]] = {
     "Topology": (_KUEUE, "topologies"),
     "Node": ("v1", "nodes"),
     "Pod": ("v1", "pods"),
+}
+"""What decides where pods run, if flavors name a topology."""
+SOMETIMES_WATCHED: Mapping[str, tuple[str, str]] = {
+    "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),
+    "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
+    **OF_NODES,
 }
 """What else is taken in: it matters where pods claim devices, and where flavors name a topology."""
 

@@ -19,6 +19,21 @@ from kueuecore.states import WorkloadState
 
 __all__ = ["WorkloadWriter"]
 
+# The conditions that Kueue writes with an admission or an eviction.
+_CONDITIONS = frozenset(
+    (
+        "Admitted",
+        "BlockedOnPreemptionGates",
+        "DeactivationTarget",
+        "Evicted",
+        "Finished",
+        "PodsReady",
+        "Preempted",
+        "QuotaReserved",
+        "Requeued",
+    )
+)
+
 
 class WorkloadWriter:
     """Makes writes, and numbers them.
@@ -48,6 +63,8 @@ class WorkloadWriter:
         assert isinstance(wanted, dict)
         if self._applies and "admissionChecks" in wanted:
             wanted["admissionChecks"] = _with_retry_counts(list_at(wanted, "admissionChecks"), check_states(stored))
+        if "conditions" in wanted:
+            wanted["conditions"] = _with_those_of_others(list_at(wanted, "conditions"), dict(rendered.status))
         after = transplanted(before, dict(rendered.status), wanted)
         return self._status_write(write, stored, after, events) if before != after else None
 
@@ -119,6 +136,15 @@ def _with_retry_counts(entries: list[JsonValue], stored: Mapping[str, JsonObject
         count = stored.get(text_at(entry, "name"), {}).get("retryCount") if isinstance(entry, dict) else None
         kept.append({"retryCount": count, **entry} if isinstance(entry, dict) and count is not None else entry)
     return kept
+
+
+def _with_those_of_others(wanted: list[JsonValue], rendered: JsonObject) -> list[JsonValue]:
+    """Conditions as they are to be, with those that Kueue does not write as they are stored.
+
+    A second pass starts from an older copy of the Workload (rules/08 §11.10), in which they may say something else.
+    """
+    ours = [it for it in wanted if text_at(it, "type") in _CONDITIONS]
+    return [*ours, *(it for it in list_at(rendered, "conditions") if text_at(it, "type") not in _CONDITIONS)]
 
 
 def _guard(stored: JsonObject) -> JsonObject:

@@ -32,11 +32,13 @@ from kueuecore.jobs.jobs_to_workloads import Ignored, JobsResult, workloads_for
 from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
 from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
 from kueuecore.jobs.pod_group import pod_group
+from kueuecore.jobs.pod_release import PodRelease, release_pods
 from kueuecore.jobs.reconcile import Reconciliation, reconcile_job
 from kueuecore.jobs.requests import Request, Verb, requests_of
 from kueuecore.jobs.set_pods import ungate_pods
 from kueuecore.jobs.stateful_set import pod_of_stateful_set
 from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
+from kueuecore.jobs.topology_assignment import Domain, TopologyAssignment
 from kueuecore.jobs.update_validation import update_problems
 from kueuecore.jobs.workload_matching import fits_workload
 from kueuecore.jobs.workload_names import workload_name
@@ -46,6 +48,7 @@ __all__ = [
     "INSTALLED_FRAMEWORKS",
     "INTEGRATIONS",
     "Action",
+    "Domain",
     "Finished",
     "Ignored",
     "Integration",
@@ -55,6 +58,7 @@ __all__ = [
     "JobsConfiguration",
     "JobsResult",
     "NoWorkload",
+    "PodRelease",
     "PodSetInfo",
     "Reconciliation",
     "Request",
@@ -62,6 +66,7 @@ __all__ = [
     "StopReason",
     "Surroundings",
     "Sync",
+    "TopologyAssignment",
     "Verb",
     "WorkloadIdentity",
     "WorkloadStep",
@@ -74,6 +79,7 @@ __all__ = [
     "pod_of_stateful_set",
     "reclaimable_pods",
     "reconcile_job",
+    "release_pods",
     "requests_of",
     "start_job",
     "stop_job",

@@ -1,0 +1,397 @@
+"""Histories like those of `job_faults` in which pods go to nodes, and nodes fail, come back and go.
+
+Releases of pods are refused, in conflict, lost, or accepted without anybody hearing of it, too. No pod is released to a
+node that is recorded as failed, no domain gets more pods than its workload has places there, no node more than it has
+room for, and in the end nobody waits behind a gate for nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kueuecore._json import object_at
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.controller import Controller, JobController, WorkloadWrite, is_heartbeat
+from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.jobs import JobsConfiguration
+from kueuecore.reference.topology.encoding import decoded
+from kueuecore.trials.faults import Replica
+from kueuecore.trials.job_faults import FaultyJobHistory
+from kueuecore.trials.machines import HOST, Machines, is_gated, is_terminated, target_of
+
+__all__ = ["FaultyNodeHistory"]
+
+_KUEUE = "kueue.x-k8s.io/"
+_NAMESPACE = "default"
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_Object = dict[str, Any]
+_WAYS = ("well",) * 5 + ("refused", "conflict", "unheard", "lost", "before", "after")
+
+
+class FaultyNodeHistory(FaultyJobHistory):
+    """A cluster with nodes, jobs and groups of pods whose pods go to them, two replicas, and what goes wrong.
+
+    Args:
+        seed: Everything follows from it.
+        make_jobs: Makes the job controllers of a process that begins.
+        make: Makes its controller.
+        n_steps: How many things happen before all is well again.
+
+    Example:
+        >>> happened = FaultyNodeHistory(1).play()
+        >>> happened["releases"] > 0
+        True
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        make_jobs: Callable[..., JobController] = JobController,
+        make: Callable[..., Controller] = Controller,
+        n_steps: int = 50,
+    ) -> None:
+        self._make_controller = make
+        # What was passed on of each node.
+        self._passed: dict[tuple[int, str], _Object] = {}
+        super().__init__(seed, make_jobs=make_jobs, n_steps=n_steps)
+
+    def _begun(self) -> Replica:
+        configuration = JobsConfiguration(frameworks=("batch/job", "pod"))
+        controller = self._make_controller(models_readiness=True, watches_nodes=True)
+        return Replica(controller, self.cluster.version, self._make_jobs(controller, configuration=configuration))
+
+    # What there is.
+
+    def _create_queues(self) -> None:
+        super()._create_queues()
+        self.machines = Machines(self.cluster, self.random)
+        spec = {"nodeLabels": {"pool": "all"}, "topologyName": "racks"}
+        self.cluster.patch("ResourceFlavor", "default", {"spec": spec})
+
+    def _create_workload(self) -> None:
+        """A job comes, suspended, or a group of pods behind gates; some ask for one rack or host."""
+        self._n_made += 1
+        name, size = f"j{self._n_made}", self.random.choice((1, 1, 2, 3))
+        labels = {f"{_KUEUE}queue-name": self.random.choice(("a", "b")), f"{_KUEUE}managed": "true"}
+        if priority := self.random.choice((0, 0, 1, 2)):
+            labels[f"{_KUEUE}priority-class"] = f"p{priority}"
+        asked = self._drawn_request()
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        pod = {"containers": [container], "restartPolicy": "Never"}
+        is_ranked: bool = self.random.choice((True, False))
+        if self.random.random() < 0.6:
+            template = {"metadata": {"annotations": asked}, "spec": pod}
+            spec = {"parallelism": size, "completions": size, "suspend": True, "template": template}
+            spec["completionMode"] = "Indexed" if is_ranked else "NonIndexed"
+            metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels}
+            self.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+            return
+        for index in range(size):
+            ranked = {f"{_KUEUE}pod-group-pod-index": str(index)} if is_ranked else {}
+            self._create_pod(f"{name}-{index}", name, size, labels | ranked, pod, asked)
+
+    def _drawn_request(self) -> dict[str, str]:
+        kind = self.random.choice(("required", "preferred", "unconstrained", ""))
+        level = self.random.choice(self.machines.levels)
+        return {f"{_KUEUE}podset-{kind}-topology": "true" if kind == "unconstrained" else level} if kind else {}
+
+    def _create_pod(
+        self,
+        name: str,
+        group: str,
+        size: int,
+        labels: dict[str, str],
+        spec: _Object,
+        asked: dict[str, str] | None = None,
+    ) -> None:
+        prefix = f"{_KUEUE}pod-group"
+        annotations = {f"{prefix}-name": group, f"{prefix}-total-count": str(size), **(asked or {})}
+        labels = {key: it for key, it in labels.items() if key != f"{_KUEUE}podset"}
+        metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels, "annotations": annotations}
+        metadata["finalizers"] = [f"{_KUEUE}managed"]
+        # Its owner knows nothing of where the one before it was.
+        gates = [{"name": f"{_KUEUE}admission"}, {"name": f"{_KUEUE}topology"}]
+        kept = {key: it for key, it in spec.items() if key not in ("nodeName", "nodeSelector")}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**kept, "schedulingGates": gates}}
+        self.cluster.create({**made, "status": {"phase": "Pending"}})
+
+    # What goes wrong.
+
+    def _change(self) -> None:
+        if self.random.random() < 0.5:
+            self.happened[self.machines.change()] += 1
+        else:
+            super()._change()
+
+    def _put_on_the_way(self, replica: Replica) -> None:
+        """All that has happened but heartbeats, which nobody needs."""
+        n_known = len(replica.coming)
+        super()._put_on_the_way(replica)
+        coming, replica.coming = replica.coming, replica.coming[:n_known]
+        for event in coming[n_known:]:
+            thing = event["object"]
+            key = id(replica), thing["metadata"]["name"]
+            if thing["kind"] == "Node":
+                before = self._passed.get(key)
+                if before is not None and event["type"] == "MODIFIED" and is_heartbeat(before, thing):
+                    self.happened["heartbeats dropped"] += 1
+                    continue
+                self._passed[key] = thing
+            replica.coming.append(event)
+
+    def _turn_object(self, write: ObjectWrite) -> None:
+        if write.kind is not ObjectWriteKind.PATCH:
+            super()._turn_object(write)
+            return
+        way = self.random.choice(_WAYS)
+        self.happened[f"releases {way}"] += 1
+        if way == "before":
+            self._restart_leader()
+            return
+        if way == "lost":
+            return
+        ref, leader = write.object, self.leader.controller
+        if way == "conflict" and self.cluster.find("Pod", ref.name, namespace=ref.namespace) is not None:
+            labels = {"metadata": {"labels": {"version": str(self.cluster.version)}}}
+            self.cluster.patch("Pod", ref.name, labels, namespace=ref.namespace)
+        if way == "refused":
+            leader.refuse_object(write, "not now", now=self.cluster.now)
+            return
+        is_released = self._send_object(write)
+        if way == "after":
+            self._restart_leader()
+        elif way == "unheard":
+            if (newest := self.cluster.find("Pod", ref.name, namespace=ref.namespace)) is not None:
+                self.leader.observer.observe({"type": "MODIFIED", "object": newest}, now=self.cluster.now)
+            leader.refuse_object(write, "timeout", now=self.cluster.now)
+        elif not is_released:
+            is_there = self.cluster.find("Pod", ref.name, namespace=ref.namespace) is not None
+            leader.refuse_object(write, "not now", is_there=is_there, now=self.cluster.now)
+
+    def _send_object(self, write: ObjectWrite) -> bool:
+        is_sent = super()._send_object(write)
+        if is_sent and write.kind is ObjectWriteKind.PATCH:
+            self.happened["releases"] += 1
+            self._check_release(write)
+        return is_sent
+
+    # What the cluster does.
+
+    def _run_jobs(self, *, sluggish: bool) -> None:
+        super()._run_jobs(sluggish=sluggish)
+        uids = {it["metadata"]["uid"] for it in self.cluster.list("Job")[0]}
+        for pod in self.cluster.list("Pod")[0]:
+            owner = _owner_of(pod)
+            if owner and owner not in uids:
+                self._delete_pod(pod)
+
+    def _run_job(self, job: _Object, *, may_end: bool) -> None:
+        """What the controller of Jobs does: pods by its template, one for each index."""
+        status, size = dict(job.get("status", {})), job["spec"]["parallelism"]
+        pods = [it for it in self.machines.pods() if _owner_of(it) == job["metadata"]["uid"]]
+        if any(it["type"] == "Complete" for it in status.get("conditions", ())):
+            return
+        n_running = sum(it["status"]["phase"] == "Running" for it in pods)
+        if job["spec"]["suspend"]:
+            for pod in pods:
+                self._delete_pod(pod)
+            status |= {"active": 0, "ready": 0}
+        elif may_end and n_running == size and self.random.random() < 0.3:
+            for pod in pods:
+                self._put_status(pod, {**pod["status"], "phase": "Succeeded"})
+            condition = {"type": "Complete", "status": "True", "message": "done"}
+            status |= {"active": 0, "ready": 0, "succeeded": size, "conditions": [condition]}
+            self.happened["jobs ended"] += 1
+        else:
+            there = {it["metadata"]["labels"][_INDEX] for it in pods}
+            for index in range(size):
+                if str(index) not in there:
+                    self._create_job_pod(job, index)
+            self.happened["starts"] += not status.get("active")
+            status |= {"active": size, "ready": n_running}
+        self._put_status(job, status)
+
+    def _create_job_pod(self, job: _Object, index: int) -> None:
+        self._n_made += 1
+        name, template = job["metadata"]["name"], job["spec"]["template"]
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": name,
+            "uid": job["metadata"]["uid"],
+            "controller": True,
+        }
+        labels = {**object_at(template, "metadata", "labels"), _INDEX: str(index)}
+        metadata: _Object = {"name": f"{name}-{self._n_made}", "namespace": _NAMESPACE, "labels": labels}
+        metadata |= {"annotations": object_at(template, "metadata", "annotations"), "ownerReferences": [owner]}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        self.cluster.create({**made, "status": {"phase": "Pending"}})
+
+    def _run_pod(self, pod: _Object, *, may_end: bool) -> None:
+        """What the scheduler and kubelets do, and whoever gives up pods of lost nodes."""
+        metadata = pod["metadata"]
+        newest = self.cluster.find("Pod", metadata["name"], namespace=metadata["namespace"])
+        if metadata["namespace"] != _NAMESPACE or newest is None:
+            return
+        if not is_terminated(newest) and not is_gated(newest):
+            if self._is_stuck(newest):
+                self.happened["pods lost"] += 1
+                self._lose_pod(newest)
+                return
+            if not newest["spec"].get("nodeName") and not self.machines.schedule(newest):
+                if newest["metadata"].get("deletionTimestamp"):
+                    super()._run_pod(newest, may_end=may_end)
+                return
+            newest = self.cluster.get("Pod", metadata["name"], namespace=_NAMESPACE)
+        if not _owner_of(newest):
+            super()._run_pod(newest, may_end=may_end)
+        elif newest["spec"].get("nodeName") and newest["status"]["phase"] == "Pending":
+            status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            self._put_status(newest, status)
+
+    def _is_stuck(self, pod: _Object) -> bool:
+        """Is its node lost, or, of a pod that never started, no longer where its workload has a place?"""
+        if self.machines.is_lost(pod):
+            return True
+        if pod["spec"].get("nodeName") or self.machines.levels[-1] != HOST:
+            return False
+        # Kueue's controller of failed nodes ends such pods (rules/08 §13.4).
+        workload = self._workload_of(pod)
+        places = {} if workload is None else _places(workload)
+        place = places.get(pod["metadata"]["labels"].get(f"{_KUEUE}podset", ""))
+        return place is None or (target_of(pod),) not in place
+
+    def _lose_pod(self, pod: _Object) -> None:
+        if _owner_of(pod):
+            self._delete_pod(pod)
+        else:
+            self._put_status(pod, {**pod["status"], "phase": "Failed"})
+
+    def _delete_pod(self, pod: _Object) -> None:
+        self.cluster.delete("Pod", pod["metadata"]["name"], namespace=pod["metadata"]["namespace"])
+
+    # What holds.
+
+    def _jobs_and_pods(self) -> Iterable[_Object]:
+        pods = (
+            it for it in self.cluster.list("Pod")[0] if not _owner_of(it) and it["metadata"]["namespace"] == _NAMESPACE
+        )
+        return (*self.cluster.list("Job")[0], *pods)
+
+    def _workload_of(self, pod: _Object) -> _Object | None:
+        return self._workloads().get(pod["metadata"]["annotations"].get(f"{_KUEUE}workload", ""))
+
+    def _check_write(self, old: _Object, new: _Object) -> None:
+        super()._check_write(old, new)
+        lost, still = (_unhealthy_nodes(it) for it in (old, new))
+        self.happened["nodes recorded as failed"] += len(still - lost)
+        is_admitted = "Admitted" in conditions_that_hold(old) and "Evicted" not in conditions_that_hold(new)
+        self.happened["places replaced"] += is_admitted and _places(old) != _places(new)
+        before, after = (conditions_that_hold(it).get("Evicted", {}) for it in (old, new))
+        self.happened["evictions by nodes"] += not before and after.get("reason") == "NodeFailures"
+
+    def _check_release(self, write: ObjectWrite) -> None:
+        """Nobody goes but to a place of an admitted workload that is not lost."""
+        pod = self.cluster.get("Pod", write.object.name, namespace=_NAMESPACE)
+        workload = self._workload_of(pod)
+        if workload is None:
+            return
+        assert "Admitted" in conditions_that_hold(workload), f"{write.object} is released before its workload"
+        target = pod["spec"]["nodeSelector"].get(HOST, "")
+        assert target not in _unhealthy_nodes(workload), f"{write.object} is released to {target}, which has failed"
+        levels = (HOST,) if self.machines.levels[-1] == HOST else self.machines.levels
+        place = _places(workload)[pod["metadata"]["labels"][f"{_KUEUE}podset"]]
+        values = tuple(pod["spec"]["nodeSelector"].get(level, "") for level in levels)
+        assert values in place, f"{write.object} is released to {values}, and has {place}"
+
+    def _check_jobs(self) -> None:
+        super()._check_jobs()
+        self._check_domains()
+        if self.machines.levels[-1] == HOST:
+            self._check_room()
+
+    def _check_domains(self) -> None:
+        """No domain gets more pods than its workload has places there."""
+        levels = (HOST,) if self.machines.levels[-1] == HOST else self.machines.levels
+        released: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+        workloads = self._workloads()
+        for pod in self._released_pods():
+            values = tuple(pod["spec"].get("nodeSelector", {}).get(level, "") for level in levels)
+            name = pod["metadata"]["annotations"].get(f"{_KUEUE}workload", "")
+            released[name, pod["metadata"]["labels"].get(f"{_KUEUE}podset", ""), values] += 1
+        for (name, pod_set, values), n_pods in released.items():
+            place = _places(workloads[name]).get(pod_set, {}) if name in workloads else {}
+            if values in place:
+                assert n_pods <= place[values], f"{n_pods} pods of {name} are in {values}, and {place} are its places"
+
+    def _released_pods(self) -> list[_Object]:
+        return [it for it in self.machines.pods() if it["metadata"]["namespace"] == _NAMESPACE and not is_gated(it)]
+
+    def _check_room(self) -> None:
+        """No node gets more than it has room for, of pods that have a place there.
+
+        To Kueue, what is deactivated or deleted holds nothing, nor does a pod on a node that came back too late: a
+        second pass had moved its place already (rules/08 §11.10).
+        """
+        used: Counter[str] = Counter()
+        for pod in self._released_pods():
+            workload = self._workload_of(pod)
+            if workload is None or workload["spec"].get("active") is False or pod["metadata"].get("deletionTimestamp"):
+                continue
+            place = _places(workload).get(pod["metadata"]["labels"].get(f"{_KUEUE}podset", ""), {})
+            used[target_of(pod)] += (target_of(pod),) in place
+        for name, n_pods in used.items():
+            if name in self.machines.nodes():
+                assert n_pods <= self.machines.cpu(name), f"{n_pods} pods go to {name}"
+
+    def _comes_to_an_end(self) -> bool:
+        self.machines.heal_all()
+        if not super()._comes_to_an_end():
+            return False
+        # As in Kueue, a place that is given up for another brings nobody back; a node that changes does.
+        self.machines.touch()
+        return self._come_to_rest(self.leader.controller)
+
+    def _is_refused_by_rule(self, write: WorkloadWrite) -> bool:
+        # A second pass counts only pods that have not ended, and an admission may not change (rules/08 §11.10, §16).
+        status = self._workloads()[write.name].get("status", {})
+        return bool(status.get("reclaimablePods")) and "admission" in object_at(write.patch, "status")
+
+    def _check_end(self, leader: Replica) -> None:
+        super()._check_end(leader)
+        for pod in self.machines.pods():
+            gates = {it["name"] for it in pod["spec"].get("schedulingGates", ())}
+            workload = self._workload_of(pod) if gates == {f"{_KUEUE}topology"} else None
+            is_admitted = workload is not None and "Admitted" in conditions_that_hold(workload)
+            assert not is_admitted, f"{pod['metadata']['name']} waits behind a gate for nothing"
+        fresh = self._started().controller
+        forgotten = [it.object for it in fresh.turn(self.cluster.now).objects if it.kind is ObjectWriteKind.PATCH]
+        assert not forgotten, f"forgotten: {forgotten}"
+
+
+def _owner_of(pod: _Object) -> str:
+    """The UID of the job that has made a pod; empty for a pod of a group."""
+    owners = pod["metadata"].get("ownerReferences", ())
+    return next((it["uid"] for it in owners if it["kind"] == "Job"), "")
+
+
+def _is_of_group(pod: _Object) -> bool:
+    return pod["metadata"]["namespace"] == _NAMESPACE and not _owner_of(pod)
+
+
+def _unhealthy_nodes(workload: _Object) -> set[str]:
+    return {it["name"] for it in workload.get("status", {}).get("unhealthyNodes", ())}
+
+
+def _places(workload: _Object) -> dict[str, dict[tuple[str, ...], int]]:
+    """By pod set, how many pods may be in which domain."""
+    assigned = object_at(workload, "status", "admission").get("podSetAssignments")
+    found = {}
+    for it in assigned if isinstance(assigned, list) else ():
+        place = decoded(object_at(it).get("topologyAssignment") or None)  # type: ignore[arg-type]
+        if place is not None:
+            found[str(object_at(it)["name"])] = dict(place.domains)
+    return found
