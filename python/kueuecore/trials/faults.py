@@ -337,7 +337,7 @@ class FaultyHistory:
         """Somebody else does something."""
         names = list(self._workloads())
         what = self.random.choice(
-            ("create",) * 2 + ("delete", "finish", "finish", "priority", "active", "quota", "stop")
+            ("create", "create", "delete", "finish", "finish", "priority", "active", "quota", "stop")
         )
         self.happened[what] += 1
         if what == "create" or not names:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kueuecore._json import object_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, WorkloadWrite, is_heartbeat
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.jobs import JobsConfiguration
@@ -27,6 +28,12 @@ _KUEUE = "kueue.x-k8s.io/"
 _NAMESPACE = "default"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _Object = dict[str, Any]
+# Nobody is evicted for being late: that would hide pods that nobody releases.
+_CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+waitForPodsReady: {timeout: 240h}
+"""
 _WAYS = ("well",) * 5 + ("refused", "conflict", "unheard", "lost", "before", "after")
 
 
@@ -60,7 +67,7 @@ class FaultyNodeHistory(FaultyJobHistory):
 
     def _begun(self) -> Replica:
         configuration = JobsConfiguration(frameworks=("batch/job", "pod"))
-        controller = self._make_controller(models_readiness=True, watches_nodes=True)
+        controller = self._make_controller(Configuration.parse(_CONFIGURATION), models_readiness=True, watches_nodes=True)
         return Replica(controller, self.cluster.version, self._make_jobs(controller, configuration=configuration))
 
     # What there is.
@@ -176,6 +183,8 @@ class FaultyNodeHistory(FaultyJobHistory):
         if is_sent and write.kind is ObjectWriteKind.PATCH:
             self.happened["releases"] += 1
             self._check_release(write)
+        elif is_sent and write.object.kind == "Pod":
+            self.happened["pods failed in vain"] += 1
         return is_sent
 
     # What the cluster does.
