@@ -88,7 +88,7 @@ class ObjectWriteKind(StrEnum):
     PATCH_STATUS = "patch-status"
     """Write the manifest's status to an AdmissionCheck, queue, Cohort or Pod of the version it names."""
     PATCH = "patch"
-    """Send the manifest as a JSON merge patch (RFC 7386) to the object that it names: a Pod that may go."""
+    """Send the manifest as a JSON merge patch (RFC 7386) to the object that it names: a Pod that may go, a Topology."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tests.topologies import HOST, RACK, flavor, namespace, node, pod_set, queue
 
 Json = dict[str, Any]
 GATE = "kueue.x-k8s.io/topology"
+IN_USE = "kueue.x-k8s.io/resource-in-use"
 RANKS: Json = {"podIndexLabel": "index", "required": RACK}
 
 
@@ -30,6 +31,7 @@ class Cluster:
         self.seen = 0
         lots = node("n1", "r1"), node("n2", "r1"), node("n3", "r2"), node("n4", "r2")
         racks = flavor(nodeLabels={}), topology(RACK, HOST)
+        racks[1]["metadata"]["finalizers"] = [IN_USE]
         for each in (namespace(), *racks, *queue(), *(nodes or lots)):
             self.server.create(each)
 
@@ -381,3 +383,52 @@ def test_a_heartbeat_is_what_an_engine_takes_for_no_change(change: Callable[[Jso
     engine = Engine()
     engine.apply([before, after], now=at(0))
     assert engine._core._n_cluster_changes() == (2 if counts else 1)
+
+
+def finalizers(turn: Turn) -> list[tuple[str, Any]]:
+    """The finalizers that are to be written, by Topology."""
+    written: list[tuple[str, Any]] = []
+    for it in turn.objects:
+        manifest: Any = it.manifest
+        assert (it.kind, it.object.kind, it.workload) == (ObjectWriteKind.PATCH, "Topology", ("", ""))
+        written.append((it.object.name, manifest["metadata"]["finalizers"]))
+    return written
+
+
+def test_a_topology_stays_while_a_flavor_names_it() -> None:
+    cluster = Cluster()
+    cluster.server.delete("Topology", "default")
+    assert finalizers(cluster.turn()) == []
+    assert cluster.controller.next_wake(cluster.server.now) is None
+    cluster.server.delete("ResourceFlavor", "tas")
+    turn = cluster.turn()
+    assert finalizers(turn) == [("default", [])]
+    cluster.send(turn.objects[0])
+    assert cluster.server.find("Topology", "default") is None
+    assert cluster.turn().objects == ()
+
+
+def test_a_topology_gets_its_finalizer_beside_those_of_others() -> None:
+    cluster = Cluster()
+    other = topology(HOST, name="other")
+    other["metadata"]["finalizers"] = ["example.com/mine"]
+    cluster.server.create(other)
+    turn = cluster.turn()
+    assert finalizers(turn) == [("other", ["example.com/mine", IN_USE])]
+    cluster.send(turn.objects[0])
+    assert cluster.turn().objects == ()
+    cluster.server.delete("Topology", "other")
+    assert finalizers(cluster.turn()) == [("other", ["example.com/mine"])]
+
+
+def test_a_finalizer_that_was_refused_is_written_for_the_next_version() -> None:
+    cluster = Cluster()
+    other = topology(HOST, name="other")
+    cluster.server.create(other)
+    (write,) = cluster.turn().objects
+    cluster.server.patch("Topology", "other", {"metadata": {"finalizers": ["example.com/mine"]}})
+    with pytest.raises(RefusedError) as refused:
+        cluster.send(write)
+    cluster.controller.refuse_object(write, str(refused.value), is_there=True, now=cluster.server.now)
+    assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + SECOND
+    assert finalizers(cluster.turn(0)) == [("other", ["example.com/mine", IN_USE])]

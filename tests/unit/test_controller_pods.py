@@ -25,7 +25,9 @@ class Nodes(World):
         super().__init__(controller=Controller(status_delay_seconds=None))
         flavor = self.cluster.get("ResourceFlavor", "default-flavor")
         self.cluster.update({**flavor, "spec": {"topologyName": "hosts", "nodeLabels": {"site": "here"}}})
-        self.cluster.create(thing("Topology", "hosts", {"levels": [{"nodeLabel": HOST}]}))
+        hosts = thing("Topology", "hosts", {"levels": [{"nodeLabel": HOST}]})
+        hosts["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
+        self.cluster.create(hosts)
         self.node: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Node",

@@ -118,6 +118,17 @@ class Day:
         queue = {"metadata": {"name": "jobs", "namespace": "lab"}, "spec": {"clusterQueue": "lab"}}
         self.cluster.create({"apiVersion": KUEUE, "kind": "LocalQueue", **queue})
 
+    def add_nodes(self, *names: str) -> None:
+        """Nodes with a cpu each, to which pods go from now on."""
+        hosts = {"kind": "Topology", "metadata": {"name": "nodes"}, "spec": {"levels": [{"nodeLabel": HOST}]}}
+        self.cluster.create({"apiVersion": KUEUE, **hosts})
+        self.cluster.patch("ResourceFlavor", "spot", {"spec": {"topologyName": "nodes"}})
+        for name in names:
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(START)}
+            metadata = {"name": name, "labels": {"pool": "spot", HOST: name}}
+            status = {"allocatable": {"cpu": "1", "pods": "9"}, "conditions": [ready]}
+            self.cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+
     def add(
         self, minute: int, name: str, *, pods: int, minutes: int, kind: str = "Job", priority: str = "normal"
     ) -> None:
@@ -300,14 +311,7 @@ def test_pods_go_to_nodes_though_the_controller_is_killed() -> None:
     server = HttpApiServer(ApiServer(now=START))
     with server.serve() as url:
         day = Day(url, server, {4: "before", 6: "after", 7: "before"})
-        racks = {"kind": "Topology", "metadata": {"name": "nodes"}, "spec": {"levels": [{"nodeLabel": HOST}]}}
-        day.cluster.create({"apiVersion": KUEUE, **racks})
-        day.cluster.patch("ResourceFlavor", "spot", {"spec": {"topologyName": "nodes"}})
-        for name in ("n1", "n2", "n3"):
-            ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(START)}
-            metadata = {"name": name, "labels": {"pool": "spot", HOST: name}}
-            status = {"allocatable": {"cpu": "1", "pods": "9"}, "conditions": [ready]}
-            day.cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+        day.add_nodes("n1", "n2", "n3")
         day.add(0, "pair", kind="Pod", pods=2, minutes=30)
         day.live()
     hosts = [it["spec"]["nodeSelector"].get(HOST) for it in day.jobs()]
@@ -404,6 +408,7 @@ def test_the_role_allows_what_is_asked_for() -> None:
     server = HttpApiServer(ApiServer(now=START))
     with server.serve() as url:
         day = Day(url, server, {})
+        day.add_nodes("n1", "n2", "n3", "n4")
         for hour, kind in enumerate(API_VERSIONS):
             day.add(hour * 120, f"{kind.lower()}-night", kind=kind, pods=3, minutes=50)
             day.add(hour * 120 + 20, f"{kind.lower()}-urgent", kind=kind, pods=4, minutes=5, priority="urgent")
@@ -424,5 +429,7 @@ def test_the_role_allows_what_is_asked_for() -> None:
     asked |= {("watch", group, resource) for verb, group, resource in asked if verb == "list"}
     # After a refusal; and what a server asks of whoever names an owner that is not to be deleted before.
     asked |= {("get", "kueue.x-k8s.io", "workloads")}
+    # Of pods that wait in vain for a node.
+    asked |= {("update", "", "pods/status")}
     asked |= {("update", group_of(version), f"{kind.lower()}s/finalizers") for kind, version in API_VERSIONS.items()}
     assert asked == allowed

@@ -24,6 +24,7 @@ from kueuecore.controller.pod_failures import PodFailures
 from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.retention import Retention
+from kueuecore.controller.topology_finalizers import TopologyFinalizers
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
 from kueuecore.controller.watched_kinds import OF_NODES, WATCHED, is_of_another_group
@@ -103,6 +104,7 @@ class Controller:
         self._pod_failures = PodFailures(self.engine)
         self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}
         self._releases = PodReleases(self._workloads, metrics)
+        self._topologies = TopologyFinalizers()
         self._retention = Retention(self.engine.configuration, self._workloads, self._writes.writer)
         self._objects = ObjectIntake(
             self.engine,
@@ -114,6 +116,7 @@ class Controller:
             self._pod_failures,
             self._retention,
             self._releases,
+            self._topologies,
             metrics,
         )
         # Its cycles decide on nothing.
@@ -229,8 +232,9 @@ class Controller:
         self._families.note_open(writes)
         events = self._writes.take_loose_events() + self._retention.take_events()
         objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)
-        pods = (*self._releases.take_writes(at), *self._pod_failures.take_writes(at))
-        return Turn(decision, writes, events, (*objects, *pods, *self._statuses.take_writes(at)))
+        objects = (*objects, *self._releases.take_writes(at), *self._pod_failures.take_writes(at))
+        objects = (*objects, *self._topologies.take_writes(at), *self._statuses.take_writes(at))
+        return Turn(decision, writes, events, objects)
 
     def next_wake(self, now: TimeLike) -> int | None:
         """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
@@ -252,7 +256,7 @@ class Controller:
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
         times += (self._check_reviews.next_wake(after=since), self._families.next_time())
-        times += (self._releases.next_wake(), self._pod_failures.next_wake())
+        times += (self._releases.next_wake(), self._pod_failures.next_wake(), self._topologies.next_wake())
         times += (self._statuses.next_wake(), self._retention.next_wake())
         return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
@@ -318,6 +322,8 @@ class Controller:
         ref, at = write.object, nanoseconds(now)
         if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
             self._statuses.refused(write, at)
+        elif ref.kind == "Topology":
+            self._topologies.refused(write, at)
         elif write.kind is ObjectWriteKind.PATCH:
             self._releases.refused(write, at, is_there=is_known)
         elif ref.kind == "Pod":

@@ -12,6 +12,7 @@ from kueuecore.controller.pod_failures import PodFailures
 from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses, is_answer
 from kueuecore.controller.retention import Retention
+from kueuecore.controller.topology_finalizers import TopologyFinalizers
 from kueuecore.controller.validation import check
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Key, Version, Versions, key_of
@@ -39,6 +40,7 @@ class ObjectIntake:
         pod_failures: Gets pods.
         retention: Gets the Workloads, too.
         releases: Gets the Workloads and pods.
+        topologies: Gets Topologies and flavors.
         metrics: Gets the configuration, queues, cohorts and Workloads.
     """
 
@@ -53,6 +55,7 @@ class ObjectIntake:
         pod_failures: PodFailures,
         retention: Retention,
         releases: PodReleases,
+        topologies: TopologyFinalizers,
         metrics: Metrics | None,
     ) -> None:
         self._engine = engine
@@ -64,6 +67,7 @@ class ObjectIntake:
         self._pod_failures = pod_failures
         self._retention = retention
         self._releases = releases
+        self._topologies = topologies
         self._metrics = metrics
         if metrics is not None:
             metrics.configure(engine.configuration)
@@ -148,6 +152,7 @@ class ObjectIntake:
             return
         self.others[key] = manifest
         self._statuses.note(key, manifest, at)
+        self._topologies.note(key, manifest)
 
     def _observe_deletion(self, key: Key, version: Version, at: int) -> bool:
         """A watch says that an object has gone; is that news?"""
@@ -176,6 +181,7 @@ class ObjectIntake:
             self._pod_failures.note(key, None)
         self.others.pop(key, None)
         self._statuses.note(key, None, at)
+        self._topologies.note(key, None)
         if self._metrics is not None:
             self._metrics.note(key, None)
         if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:

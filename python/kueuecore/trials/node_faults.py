@@ -150,7 +150,7 @@ class FaultyNodeHistory(FaultyJobHistory):
             replica.coming.append(event)
 
     def _turn_object(self, write: ObjectWrite) -> None:
-        if write.kind is not ObjectWriteKind.PATCH:
+        if write.kind is not ObjectWriteKind.PATCH or write.object.kind != "Pod":
             super()._turn_object(write)
             return
         way = self.random.choice(_WAYS)
@@ -180,11 +180,12 @@ class FaultyNodeHistory(FaultyJobHistory):
 
     def _send_object(self, write: ObjectWrite) -> bool:
         is_sent = super()._send_object(write)
-        if is_sent and write.kind is ObjectWriteKind.PATCH:
-            self.happened["releases"] += 1
-            self._check_release(write)
-        elif is_sent and write.object.kind == "Pod":
-            self.happened["pods failed in vain"] += 1
+        if is_sent and write.object.kind == "Pod":
+            if write.kind is ObjectWriteKind.PATCH:
+                self.happened["releases"] += 1
+                self._check_release(write)
+            else:
+                self.happened["pods failed in vain"] += 1
         return is_sent
 
     # What the cluster does.

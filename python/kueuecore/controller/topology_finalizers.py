@@ -1,0 +1,72 @@
+"""Topologies stay while a flavor names them, as Kueue's topology controller sees to (rules/08 §1 rule 6)."""
+
+from __future__ import annotations
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.versions import Key
+
+__all__ = ["TopologyFinalizers"]
+
+_FINALIZER = "kueue.x-k8s.io/resource-in-use"
+
+
+class TopologyFinalizers:
+    """The Topologies, and the flavors that name them."""
+
+    def __init__(self) -> None:
+        self._topologies: dict[Key, JsonObject] = {}
+        self._topology_of_flavor: dict[Key, str] = {}
+        self._sent = SentWrites()
+
+    def note(self, key: Key, manifest: JsonObject | None) -> None:
+        """Take in the stored version of an object; `None` if it was deleted."""
+        if key[0] == "Topology":
+            self._topologies.pop(key, None)
+            if manifest is not None:
+                self._topologies[key] = manifest
+            self._sent.forget(key)
+        elif key[0] == "ResourceFlavor":
+            self._topology_of_flavor.pop(key, None)
+            if manifest is not None and (name := text_at(manifest, "spec", "topologyName")):
+                self._topology_of_flavor[key] = name
+
+    def take_writes(self, at: int) -> list[ObjectWrite]:
+        """Return the writes that are due: finalizers to add, and to remove from what is deleted and no flavor names."""
+        writes: list[ObjectWrite] = []
+        for key, stored, finalizers in self._open():
+            if self._sent.may_send(key, stored, at):
+                self._sent.send(key, stored, at)
+                writes.append(ObjectWrite(ObjectWriteKind.PATCH, _patch(stored, finalizers), ("", "")))
+        return writes
+
+    def refused(self, write: ObjectWrite, at: int) -> None:
+        """Retry a refused write after a pause, or as soon as a watch shows another version."""
+        ref = write.object
+        self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+
+    def next_wake(self) -> int | None:
+        """When the next write is due; 0: at once; `None`: none is."""
+        return min((self._sent.next_time(key, stored) for key, stored, _ in self._open()), default=None)
+
+    def _open(self) -> list[tuple[Key, JsonObject, list[object]]]:
+        """The Topologies whose finalizers are not as they should be, with what they should be."""
+        found: list[tuple[Key, JsonObject, list[object]]] = []
+        for key, stored in self._topologies.items():
+            finalizers: list[object] = [*list_at(stored, "metadata", "finalizers")]
+            if not text_at(stored, "metadata", "deletionTimestamp"):
+                if _FINALIZER not in finalizers:
+                    found.append((key, stored, [*finalizers, _FINALIZER]))
+            elif _FINALIZER in finalizers and key[2] not in self._topology_of_flavor.values():
+                found.append((key, stored, [it for it in finalizers if it != _FINALIZER]))
+        return found
+
+
+def _patch(stored: JsonObject, finalizers: list[object]) -> JsonObject:
+    metadata = {name: it for name, it in object_at(stored, "metadata").items() if name in _NAMED_BY}
+    return {"apiVersion": stored["apiVersion"], "kind": "Topology", "metadata": {**metadata, "finalizers": finalizers}}
+
+
+# Whoever has written meanwhile is not overwritten.
+_NAMED_BY = frozenset({"name", "uid", "resourceVersion"})
