@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kueuecore.reference.objects import complete
-from kueuecore.reference.topology.capacity import FlavorNodes
-from kueuecore.reference.topology.domains import Ask
-from kueuecore.reference.topology.nodes import is_schedulable
-from kueuecore.reference.topology.request import request_of
-
 Json = dict[str, Any]
 
 BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
@@ -75,16 +69,3 @@ def workload(name: str, *pod_sets: Json, lq: str = "q", priority: int = 0, **met
 def namespace(name: str = "ns") -> Json:
     """A Namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-
-
-def flavor_nodes(levels: tuple[str, ...], *nodes: Json, pods: tuple[Json, ...] = (), **spec: Any) -> FlavorNodes:
-    """The nodes of a flavor."""
-    there = [each for each in map(complete, nodes) if is_schedulable(each)]
-    return FlavorNodes(complete(flavor(**spec)), levels, there, map(complete, pods))
-
-
-def ask(count: int, cpu: int = 1, name: str = "main", **request: Any) -> Ask:
-    """What is to be placed: so many pods of so many CPUs."""
-    single = {"cpu": cpu * 1000}
-    asked = request_of({"topologyRequest": request})
-    return Ask(name, count, single, asked, is_implied=not asked.is_explicit)

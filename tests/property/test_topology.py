@@ -19,7 +19,8 @@ from kueuecore.reference.topology.encoding import decoded, encoded
 from kueuecore.reference.topology.placement import NoPlaceError, place
 from kueuecore.reference.topology.replacement import replaced
 from tests.property.worlds import times
-from tests.topologies import BLOCK, HOST, RACK, ask, flavor, flavor_nodes, namespace, node, pod_set, queue, workload
+from tests.reference_topologies import ask, flavor_nodes
+from tests.topologies import BLOCK, HOST, RACK, flavor, namespace, node, pod_set, queue, workload
 from tests.topologies import topology as topology_of
 
 Json = dict[str, Any]

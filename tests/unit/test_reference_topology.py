@@ -15,14 +15,8 @@ from kueuecore.reference.topology.encoding import encoded
 from kueuecore.reference.topology.flavors import first_failure, place_all
 from kueuecore.reference.topology.placement import NoPlaceError, place
 from kueuecore.reference.topology.replacement import replaced
-from tests.topologies import (
-    HOST,
-    RACK,
-    ask,
-    flavor_nodes,
-    node,
-    pod,
-)
+from tests.reference_topologies import ask, flavor_nodes
+from tests.topologies import HOST, RACK, node, pod
 
 Json = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.versions import Key
@@ -50,11 +50,11 @@ class TopologyFinalizers:
         """When the next write is due; 0: at once; `None`: none is."""
         return min((self._sent.next_time(key, stored) for key, stored, _ in self._open()), default=None)
 
-    def _open(self) -> list[tuple[Key, JsonObject, list[object]]]:
+    def _open(self) -> list[tuple[Key, JsonObject, list[JsonValue]]]:
         """The Topologies whose finalizers are not as they should be, with what they should be."""
-        found: list[tuple[Key, JsonObject, list[object]]] = []
+        found: list[tuple[Key, JsonObject, list[JsonValue]]] = []
         for key, stored in self._topologies.items():
-            finalizers: list[object] = [*list_at(stored, "metadata", "finalizers")]
+            finalizers: list[JsonValue] = [*list_at(stored, "metadata", "finalizers")]
             if not text_at(stored, "metadata", "deletionTimestamp"):
                 if _FINALIZER not in finalizers:
                     found.append((key, stored, [*finalizers, _FINALIZER]))
@@ -63,7 +63,7 @@ class TopologyFinalizers:
         return found
 
 
-def _patch(stored: JsonObject, finalizers: list[object]) -> JsonObject:
+def _patch(stored: JsonObject, finalizers: list[JsonValue]) -> JsonObject:
     metadata = {name: it for name, it in object_at(stored, "metadata").items() if name in _NAMED_BY}
     return {"apiVersion": stored["apiVersion"], "kind": "Topology", "metadata": {**metadata, "finalizers": finalizers}}
 

@@ -58,8 +58,9 @@ class Turn:
         writes: What is to be written now; in any order, and at once.
         events: Events that go with no write.
         objects: What is to be done with other objects, in this order: what check controllers want, variants to create
-            and delete, Workloads that were kept long enough, pods that may go or that wait in vain for a node, finalizers
-            of Topologies, statuses of queues. A watch shows how that went, or `Controller.refuse_object` is told.
+            and delete, Workloads that were kept long enough, pods that may go or that wait in vain for a node,
+            finalizers of Topologies, statuses of queues. A watch shows how that went, or you call
+            `Controller.refuse_object`.
     """
 
     decision: Decision

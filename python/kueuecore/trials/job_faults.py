@@ -297,7 +297,8 @@ class FaultyJobHistory(FaultyHistory):
         there = {job["metadata"]["uid"] for job in (*self.cluster.list("Job")[0], *self.cluster.list("Pod")[0])}
         for name, workload in self._workloads().items():
             owners = {it["uid"] for it in workload["metadata"].get("ownerReferences", ())}
-            assert owners & there or not workload["metadata"].get("finalizers"), f"{name} is kept for a job that is gone"
+            is_held = bool(workload["metadata"].get("finalizers"))
+            assert owners & there or not is_held, f"{name} is kept for a job that is gone"
 
     def _is_refused_by_rule(self, write: WorkloadWrite) -> bool:
         """Is it a write of Kueue's own that its webhooks refuse?"""

@@ -66,9 +66,10 @@ class FaultyNodeHistory(FaultyJobHistory):
         super().__init__(seed, make_jobs=make_jobs, n_steps=n_steps)
 
     def _begun(self) -> Replica:
-        configuration = JobsConfiguration(frameworks=("batch/job", "pod"))
-        controller = self._make_controller(Configuration.parse(_CONFIGURATION), models_readiness=True, watches_nodes=True)
-        return Replica(controller, self.cluster.version, self._make_jobs(controller, configuration=configuration))
+        configuration = Configuration.parse(_CONFIGURATION)
+        controller = self._make_controller(configuration, models_readiness=True, watches_nodes=True)
+        frameworks = JobsConfiguration(frameworks=("batch/job", "pod"))
+        return Replica(controller, self.cluster.version, self._make_jobs(controller, configuration=frameworks))
 
     # What there is.
 
