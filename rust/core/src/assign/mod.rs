@@ -85,6 +85,11 @@ impl QueueRules {
         self.groups.iter().find(|g| g.covered.contains(&resource))
     }
 
+    /// Does any group have a flavor?
+    pub fn has_flavor(&self, flavor: FlavorId) -> bool {
+        self.groups.iter().any(|group| group.flavors.contains(&flavor))
+    }
+
     /// May a request that exceeds nominal quota preempt at all (rules/03 §4.1)? The stored policies are compared.
     fn can_preempt_while_borrowing(&self, fair_sharing: bool) -> bool {
         let Some(preemption) = &self.preemption else { return false };

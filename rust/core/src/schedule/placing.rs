@@ -309,9 +309,12 @@ impl<'a> Placer<'a> {
         given_back
     }
 
-    /// Where a workload stands on the leaves of a flavor, and how many of its pods.
+    /// Where a workload stands on the leaves of a flavor, and how many of its pods; nowhere if its ClusterQueue has lost the
+    /// flavor since (rules/08 §4.5).
     fn domains_of(&self, flavor: FlavorId, of: &Target) -> impl Iterator<Item = (&'a Stand, Arc<str>, i64)> + use<'a> {
-        let stands = self.state.workloads.get(of.workload).charge.as_deref().map(|charge| &*charge.stands);
+        let charge = self.state.workloads.get(of.workload).charge.as_deref();
+        let charge = charge.filter(|_| self.state.queues[of.queue].rules.has_flavor(flavor));
+        let stands = charge.map(|charge| &*charge.stands);
         let stands = stands.into_iter().flatten().filter(move |stand| stand.flavors.contains(&flavor));
         stands.flat_map(|stand| stand.domains().map(move |(id, n)| (stand, id, n)))
     }

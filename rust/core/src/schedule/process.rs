@@ -180,8 +180,9 @@ impl State {
             return;
         }
         for workload in workloads {
-            if let Some(charge) = self.workloads.get(workload).charge.clone() {
-                self.sites.try_stands(&charge.stands, false);
+            if let Some(charge) = &self.workloads.get(workload).charge {
+                let rules = &self.queues[charge.queue].rules;
+                self.sites.try_stands(&charge.stands, false, |flavor| rules.has_flavor(flavor));
             }
         }
     }
@@ -254,6 +255,6 @@ impl State {
         let tree = self.forest.tree_mut(entry.tree);
         tree.add_all(entry.row, usage);
         cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
-        self.sites.try_stands(&entry.stands, true);
+        self.sites.try_stands(&entry.stands, true, |_| true);
     }
 }

@@ -132,7 +132,7 @@ impl State {
 
     pub(super) fn queues_using_flavor(&self, name: &str) -> Vec<QueueId> {
         let Some(flavor) = self.names.flavors.find(name) else { return Vec::new() };
-        let uses = |id: &QueueId| self.queues[*id].rules.groups.iter().any(|g| g.flavors.contains(&flavor));
+        let uses = |id: &QueueId| self.queues[*id].rules.has_flavor(flavor);
         self.existing_queues().into_iter().filter(uses).collect()
     }
 

@@ -163,11 +163,11 @@ impl Sites {
         self.rollback(SitesMark(0));
     }
 
-    /// Tries what it is like with pods there, or without them. Only their own flavors see it, even where others have the
-    /// same nodes.
-    pub fn try_stands(&mut self, stands: &[Stand], adds: bool) {
+    /// Tries what it is like with pods there, or without them, on those flavors of theirs that the ClusterQueue `has`. No
+    /// other flavor sees it, even one with the same nodes.
+    pub fn try_stands(&mut self, stands: &[Stand], adds: bool, has: impl Fn(FlavorId) -> bool) {
         for stand in stands {
-            for &flavor in &stand.flavors {
+            for &flavor in stand.flavors.iter().filter(|flavor| has(**flavor)) {
                 for (leaf, n) in stand.domains() {
                     let n = if adds { n } else { -n };
                     let tried = Tried { flavor, leaf, per_pod: Arc::clone(&stand.per_pod), n };
