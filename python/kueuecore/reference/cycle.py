@@ -330,6 +330,9 @@ class Cycle:
             return
         entry.status = "evicted"
         self.evicted.add(info.key)
+        so_far = self.decision
+        so_far.events = [it for it in so_far.events if (it.key, it.reason) != (info.key, "WorkloadSliceReplaced")]
+        so_far.replaced_slices = [it for it in so_far.replaced_slices if it.key != info.key]
         if event is not None and self.refused is None:
             self.decision.events.append(event)
             told = decision.Eviction(*names_of(info.workload), reason, message, again)
@@ -460,6 +463,9 @@ class Cycle:
 
     def _finish_slice(self, old: Info, new: Info) -> None:
         """A slice ends when its replacement got quota (rules/09 §2.3 5)."""
+        if old.key in self.evicted:
+            # The write is refused: the eviction has made another version (rules/08 §11.10).
+            return
         uids = f"(UID: {new.uid}, JobUID: {messages.job_uid(new.workload)})"
         message = f"Replaced to accommodate a workload {uids} due to workload slice aggregation"
         finished = self.world.owned(old.key)

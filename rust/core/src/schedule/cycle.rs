@@ -146,7 +146,11 @@ impl State {
         let (placed_later, assumed): (Vec<_>, Vec<_>) = assumed.into_iter().partition(|it| it.is_victim);
         self.assume(assumed, now, &mut cycle.decision);
         for (old, new) in std::mem::take(&mut cycle.replaced) {
-            self.replace_slice(old, new, now, &mut cycle.decision);
+            self.take_over_cluster(old, new);
+            // Kueue's write is refused then: the eviction has made another version.
+            if !cycle.evictions.iter().any(|it| it.workload == old) {
+                self.replace_slice(old, new, now, &mut cycle.decision);
+            }
         }
         let evictions = std::mem::take(&mut cycle.evictions);
         let (later, first): (Vec<_>, Vec<_>) = evictions.into_iter().partition(|it| it.is_victim);

@@ -51,12 +51,16 @@ impl State {
         Some(targets.remove(at).workload)
     }
 
-    /// The replacement has its quota: the old slice is finished, and the new one stays where the old one ran.
-    pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
+    /// A slice runs on the cluster of the one that it replaces.
+    pub(crate) fn take_over_cluster(&mut self, old: WorkloadId, new: WorkloadId) {
         self.show_newest(old);
-        let before = self.workloads.get(old).before_status();
-        let cluster_name = before.status.rare.cluster_name.clone();
+        let cluster_name = self.workloads.get(old).workload.status.rare.cluster_name.clone();
         self.workloads.transition(new, |it| it.status.rare.cluster_name = cluster_name);
+    }
+
+    /// The replacement has its quota: the old slice is finished.
+    pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
+        let before = self.workloads.get(old).before_status();
         let successor = self.workloads.get(new);
         let message = Message::from(messages::slice_replaced(&successor.workload.meta));
         let new_key = successor.key().clone();

@@ -93,7 +93,8 @@ impl VictimsOfTree {
         }
         let mark = tree.mark();
         let mut gone = BTreeSet::new();
-        for target in targets.iter().filter(|target| gone.insert(target.workload)) {
+        let is_here = |target: &&Target| !self.workloads.contains(&target.workload);
+        for target in targets.iter().filter(is_here).filter(|target| gone.insert(target.workload)) {
             remove_workload(&world, tree, target.queue, target.workload);
         }
         let seen = look(state, tree);
