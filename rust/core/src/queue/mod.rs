@@ -387,8 +387,9 @@ impl Pending {
         heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.key.cmp(&b.1.key))).map(|(_, first)| first)
     }
 
-    /// Gives a head back (rules/05 §3). Returns the workloads of its shape that were parked with it.
-    pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Vec<Parked> {
+    /// Gives a head back (rules/05 §3). Returns the workloads of its shape that were parked with it; `None` if it changes
+    /// nothing for others of its shape.
+    pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
         let &Returned { reason, told, pending_flavors, generation, hashing } = returned;
         if reason.makes_preemptor() {
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
@@ -404,10 +405,10 @@ impl Pending {
                 self.take(places, item.id);
                 self.push_active(places, item);
             }
-            return Vec::new();
+            return None;
         }
         if self.find(places, item.id).is_some() {
-            return Vec::new();
+            return None;
         }
         self.park(places, item);
         if let Some(shape) = item.shape
@@ -417,7 +418,7 @@ impl Pending {
         {
             return self.park_shape(shape, told);
         }
-        Vec::new()
+        None
     }
 
     /// Who waited for its victims before does not stand in front any more.
@@ -439,10 +440,11 @@ impl Pending {
         }
     }
 
-    /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue.
-    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Vec<Parked> {
+    /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue. Returns these; `None` if there is nobody
+    /// else of the shape to whom the mark is new.
+    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Option<Vec<Parked>> {
         let reason = if reason.is_empty() { crate::status::reasons::PENDING_EVALUATION } else { reason };
-        self.parked_shapes.insert(shape, reason);
+        let is_known = self.parked_shapes.insert(shape, reason) == Some(reason);
         let waiting = self.of_shape(shape).filter(|bucket| !bucket.active.keys().is_empty());
         let waiting: Vec<BucketId> = waiting.map(|bucket| bucket.id).collect();
         let mut told = Vec::with_capacity(waiting.len());
@@ -454,7 +456,9 @@ impl Pending {
             self.content = self.content.wrapping_sub(marks).wrapping_add(marks.wrapping_mul(PARKED));
             self.n_parked += n_moved;
         }
-        told
+        // One of them was parked just before this.
+        let has_others = |queue: &Self| queue.parked_of_shape(shape).nth(1).is_some();
+        (!told.is_empty() || (!is_known && has_others(self))).then_some(told)
     }
 
     /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).

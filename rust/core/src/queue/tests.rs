@@ -214,7 +214,8 @@ fn a_queue_does_what_a_plain_list_does() {
                     let told = reasons::WAITING_FOR_QUOTA;
                     let returned = Returned { reason, told, pending_flavors, generation: 7, hashing };
                     let moved = pending.requeue(&mut places, item, &returned);
-                    let moved: BTreeSet<&str> = moved.iter().flat_map(Parked::keys).map(|key| key.name()).collect();
+                    let moved: BTreeSet<&str> =
+                        moved.iter().flatten().flat_map(Parked::keys).map(|key| key.name()).collect();
                     let expected = model.requeue(item, reason, pending_flavors, hashing);
                     let expected: BTreeSet<&str> = expected.iter().map(|id| known[id.0 as usize].key.name()).collect();
                     assert_eq!(moved, expected);

@@ -470,3 +470,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn whoever_is_parked_behind_another_of_its_shape_needs_a_look() {
+    let gates = Gates::default().with(Gate::UnadmittedWorkloadsObservability, true);
+    let mut world = World::new(Config { gates, ..Config::default() });
+    for (what, which) in [(0, 8), (0, 7), (5, 3), (11, 4), (9, 0), (1, 0), (1, 0)] {
+        happen(&mut world, what, which);
+        world.reconcile();
+    }
+}

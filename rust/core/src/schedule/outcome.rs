@@ -402,10 +402,10 @@ impl State {
         let pending = &mut self.queues[queue].pending;
         let returned = Returned { reason, told: quota_reserved_reason, pending_flavors, generation, hashing };
         let parked = pending.requeue(&mut self.places, &item, &returned);
-        if let Some(shape) = item.shape.filter(|_| !parked.is_empty()) {
+        if let Some((shape, parked)) = item.shape.zip(parked) {
             self.agenda.touch_parked(queue, shape);
+            decision.parked.extend(parked);
         }
-        decision.parked.extend(parked);
         self.set_queued_in(workload, Some(queue));
         self.note_waiting(queue);
         self.queues[queue].pending.is_inadmissible(&self.places, workload)
