@@ -319,8 +319,9 @@ class FaultyNodeHistory(FaultyJobHistory):
         before, after = _hosts(old), _hosts(new)
         if before != after:
             self._uncharged.pop(uid, None)
-        if after and any(host not in _unhealthy_nodes(old) for host in before - after):
-            self._uncharged[uid] = {*(after - before)} & self._had[uid]
+        free = {*(after - before)} & self._had[uid]
+        if free and any(host not in _unhealthy_nodes(old) for host in before - after):
+            self._uncharged[uid] = free
             self.happened["passes on an older copy"] += 1
         self._had[uid] |= set(before)
 
