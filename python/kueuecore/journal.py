@@ -239,6 +239,7 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "note_readiness": (_text, _text, _flag),
     "confirm": (_text, _text),
     "what_if": (_data, _flag),
+    "_look_at_nodes_again": (_text, _text),
     "_take_written": (),
     "_take_changed_queues": (),
     "_take_failed_pods": (),

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, Engine
+from kueuecore._json import object_at
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
-from kueuecore.controller import Controller, Metrics, Turn, is_heartbeat
+from kueuecore.controller import Controller, Metrics, Turn, WorkloadWrite, is_heartbeat
 from kueuecore.controller.writes import conditions_that_hold
 from tests.builders import SECOND, at
 from tests.topologies import HOST, RACK, flavor, namespace, node, pod_set, queue, topology, workload
@@ -306,6 +307,49 @@ def test_a_node_that_comes_back_at_once_is_unmarked() -> None:
     cluster.settle()
     assert cluster.hosts() == {"w-0": "n1", "w-1": "n2"}
     assert "unhealthyNodes" not in cluster.status("w")
+
+
+def refuse(cluster: Cluster, is_refused: Callable[[WorkloadWrite], bool]) -> list[WorkloadWrite]:
+    """Take a turn some of whose writes are refused, and return these."""
+    cluster.server.now += SECOND
+    cluster.hear()
+    refused = []
+    for write in cluster.controller.turn(cluster.server.now).writes:
+        if is_refused(write):
+            refused.append(write)
+            cluster.controller.refuse(write, now=cluster.server.now)
+        else:
+            answer = cluster.server.patch("Workload", "w", write.patch, namespace="ns", subresource=write.subresource)
+            cluster.controller.confirm(write, answer, now=cluster.server.now)
+    return refused
+
+
+def test_a_node_that_comes_back_is_unmarked_even_if_its_replacement_is_refused() -> None:
+    cluster = Cluster(node("n1", "r1", cpu=2), node("n2", "r1", cpu=2))
+    cluster.server.create(workload("w", pod_set(count=2, **RANKS)))
+    cluster.turn()
+    done = {"status": {"reclaimablePods": [{"name": "main", "count": 1}]}}
+    cluster.server.patch("Workload", "w", done, namespace="ns", subresource="status")
+    cluster.fail("n1")
+    cluster.turn()
+    cluster.ready("n1")
+    # A second pass leaves out the pod that has ended, and an admission may not change (rules/08 §16).
+    (first,) = refuse(cluster, lambda write: "admission" in object_at(write.patch, "status"))
+    # Both in one write: the node is well again, and the pass on the older copy replaces it all the same.
+    assert object_at(first.patch, "status")["unhealthyNodes"] is None
+    assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now
+    refuse(cluster, lambda write: "admission" in object_at(write.patch, "status"))
+    assert "unhealthyNodes" not in cluster.status("w")
+
+
+def test_a_refused_mark_or_eviction_is_written_again() -> None:
+    cluster = started(2)
+    cluster.fail("n1")
+    assert len(refuse(cluster, lambda write: True)) == 1
+    cluster.fail("n2")
+    assert len(refuse(cluster, lambda write: True)) == 1
+    cluster.turn()
+    assert "n1, n2" in _message(cluster, "Evicted")
 
 
 def test_capacity_that_comes_back_brings_back_workloads() -> None:

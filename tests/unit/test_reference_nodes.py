@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import Any
 
 import pytest
@@ -237,6 +239,18 @@ def test_a_node_that_is_well_again_is_unmarked_but_its_pass_goes_on() -> None:
     assert failed_nodes(world) == []
     decision = world.cycle(at(6))
     assert {name: host_of(each) for name, each in placed(decision).items()} == {"w": "b"}
+
+
+def test_a_pass_on_an_older_copy_gets_a_node_beside_another_workload() -> None:
+    """rules/08 §11.10: a replica that begins to lead has kept its copy while the leader before moved the pods."""
+    world = running(node("a", "r"), node("b", "r"), *queue("other"))
+    before = copy.deepcopy(world.kind("Workload")["ns/w"])
+    world.apply([node("a", "r", ready="False")], now=at(5))
+    moved = json.loads(json.dumps(before).replace('"a"', '"b"'))
+    world.apply([moved, node("a", "r"), workload("x", pod_set(required=HOST), lq="other")], now=at(6))
+    assert host_of(before["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"]) == "a"
+    given = placed(world.cycle(at(7)))
+    assert {name: host_of(each) for name, each in given.items()} == {"w": "a", "x": "a"}
 
 
 def test_at_a_second_failed_node_a_workload_is_evicted() -> None:

@@ -54,6 +54,8 @@ class WriteAnswers:
         self._idle_cycles = idle_cycles
         self._metrics = metrics
         self.preemptions = IssuedPreemptions(engine, workloads)
+        # Is there anything that the next cycle would overwrite and that was refused already?
+        self._looks_again = False
 
     def confirm(self, write: WorkloadWrite, answer: JsonObject | None, at: int) -> bool:
         """A write was accepted; see `Controller.confirm`."""
@@ -109,11 +111,19 @@ class WriteAnswers:
         if not Version.of(stored).is_same_object(seen):
             self._objects.delete(("Workload", *key), seen, at)
         self._objects.take(("Workload", *key), Version.of(stored), stored, at)
+        # In Kueue its node controller writes by itself what it finds, and tries again after an error.
+        self._looks_again |= self._engine._core._look_at_nodes_again(*key, at)
         return True
 
     def open_failures(self, at: int) -> tuple[WorkloadWrite, ...]:
-        """Let preemptors whose evictions were refused report that, before the next cycle overwrites it."""
-        return self._writes.open(at) if self.preemptions.tell_failures(at) else ()
+        """Open the writes that the next cycle would overwrite: how preemptions failed, and what became of nodes.
+
+        What is found at a node is written without the cycle once a write was refused: a second pass on an older copy
+        (rules/08 §11.10) may be refused each time.
+        """
+        is_told, looks_again = self.preemptions.tell_failures(at), self._looks_again
+        self._looks_again = False
+        return self._writes.open(at) if is_told or looks_again else ()
 
     def _known_of(self, write: WorkloadWrite) -> tuple[WorkloadKey, WorkloadRecord | None]:
         _arguments.instance("write", write, WorkloadWrite)

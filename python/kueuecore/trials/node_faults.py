@@ -7,7 +7,7 @@ room for, and in the end nobody waits behind a gate for nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -63,6 +63,10 @@ class FaultyNodeHistory(FaultyJobHistory):
         self._make_controller = make
         # What was passed on of each node.
         self._passed: dict[tuple[int, str], _Object] = {}
+        # By UID of a workload, the nodes that its older versions had.
+        self._had: defaultdict[str, set[str]] = defaultdict(set)
+        # By UID, where a second pass on an older copy has put its pods.
+        self._uncharged: dict[str, set[str]] = {}
         super().__init__(seed, make_jobs=make_jobs, n_steps=n_steps)
 
     def _begun(self) -> Replica:
@@ -301,8 +305,25 @@ class FaultyNodeHistory(FaultyJobHistory):
         self.happened["nodes recorded as failed"] += len(still - lost)
         is_admitted = "Admitted" in conditions_that_hold(old) and "Evicted" not in conditions_that_hold(new)
         self.happened["places replaced"] += is_admitted and _places(old) != _places(new)
+        self._note_older_copy(old, new)
         before, after = (conditions_that_hold(it).get("Evicted", {}) for it in (old, new))
         self.happened["evictions by nodes"] += not before and after.get("reason") == "NodeFailures"
+
+    def _note_older_copy(self, old: _Object, new: _Object) -> None:
+        """Note where pods go by a second pass on an older copy: it is free of charge where that copy had them.
+
+        It is one if it takes pods away from a node that is not recorded as failed. The leader before may have replaced
+        what had failed, and the replica that leads now has kept its copy all the time (rules/08 §11.10).
+        """
+        uid = new["metadata"]["uid"]
+        before, after = _hosts(old), _hosts(new)
+        if before != after:
+            self._uncharged.pop(uid, None)
+        free = {*(after - before)} & self._had[uid]
+        if free and any(host not in _unhealthy_nodes(old) for host in before - after):
+            self._uncharged[uid] = free
+            self.happened["passes on an older copy"] += 1
+        self._had[uid] |= set(before)
 
     def _check_release(self, write: ObjectWrite) -> None:
         """Nobody goes but to a place of an admitted workload that is not lost."""
@@ -345,12 +366,15 @@ class FaultyNodeHistory(FaultyJobHistory):
         """No node gets more than it has room for, of pods that have a place there.
 
         To Kueue, what is deactivated or deleted holds nothing, nor does a pod on a node that came back too late: a
-        second pass had moved its place already (rules/08 §11.10).
+        second pass had moved its place already (rules/08 §11.10). Nor is charged what such a pass on an older copy puts
+        where that copy had it, so that others may get the same room in its cycle.
         """
         used: Counter[str] = Counter()
         for pod in self._released_pods():
             workload = self._workload_of(pod)
             if workload is None or workload["spec"].get("active") is False or pod["metadata"].get("deletionTimestamp"):
+                continue
+            if target_of(pod) in self._uncharged.get(workload["metadata"]["uid"], ()):
                 continue
             place = _places(workload).get(pod["metadata"]["labels"].get(f"{_KUEUE}podset", ""), {})
             used[target_of(pod)] += (target_of(pod),) in place
@@ -395,6 +419,14 @@ def _is_of_group(pod: _Object) -> bool:
 
 def _unhealthy_nodes(workload: _Object) -> set[str]:
     return {it["name"] for it in workload.get("status", {}).get("unhealthyNodes", ())}
+
+
+def _hosts(workload: _Object) -> Counter[str]:
+    """How many pods of a workload may be on which node."""
+    found: Counter[str] = Counter()
+    for place in _places(workload).values():
+        found.update({values[-1]: count for values, count in place.items()})
+    return found
 
 
 def _places(workload: _Object) -> dict[str, dict[tuple[str, ...], int]]:

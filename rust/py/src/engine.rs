@@ -314,6 +314,12 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, |engine, id, at| engine.forget(id, gone, at))
     }
 
+    /// What was to be written to a workload was refused: its nodes are looked at again.
+    fn _look_at_nodes_again(&self, py: Python<'_>, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
+        let call = self.call(py, "_look_at_nodes_again", (namespace, name))?;
+        self.change_workload(py, call, (namespace, name), now, |engine, id, _| engine.look_at_nodes_again(id))
+    }
+
     /// A reservation was written.
     fn confirm(&self, py: Python<'_>, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
         let call = self.call(py, "confirm", (namespace, name))?;

@@ -16,6 +16,7 @@ use crate::state::changed_queues::Changed;
 use crate::status::eviction;
 use crate::status::readiness::note_readiness;
 use crate::status::stage::Stage;
+use crate::topology::hosts::used_hosts;
 
 /// A scheduler that decides and does nothing.
 #[derive(Clone, Debug, Default)]
@@ -241,6 +242,14 @@ impl Engine {
         let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
         self.state.forget_reservation(id, before, gone, now);
         true
+    }
+
+    /// What was to be written to a workload was refused, and what the controller of failed nodes had said of it may have
+    /// been part of that: it looks again at the nodes on which the workload stands (rules/08 §13.1). `false`: at none.
+    pub fn look_at_nodes_again(&mut self, id: WorkloadId) -> bool {
+        let hosts: Vec<_> = used_hosts(&self.state.workloads.get(id).workload).map(ToString::to_string).collect();
+        hosts.iter().for_each(|host| self.state.node_watch.touch(host));
+        !hosts.is_empty()
     }
 
     pub(crate) fn change(
