@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kueuecore import Engine
+from kueuecore.manifests import to_json_lines
 from kueuecore.reference import Decision, World
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod, pod_set, queue, topology, workload
 
@@ -251,6 +253,37 @@ def test_a_pass_on_an_older_copy_gets_a_node_beside_another_workload() -> None:
     assert host_of(before["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"]) == "a"
     given = placed(world.cycle(at(7)))
     assert {name: host_of(each) for name, each in given.items()} == {"w": "a", "x": "a"}
+
+
+def test_a_newer_copy_takes_the_place_of_one_whose_time_has_come() -> None:
+    """The same, but the second node fails as well before the replica leads: that pass is on the newer copy."""
+    here = [
+        namespace(),
+        topology(RACK, HOST),
+        flavor(),
+        *(node(name, "r") for name in "abc"),
+        *queue(),
+        *queue("other"),
+    ]
+    world, engine = running(node("a", "r"), node("b", "r"), node("c", "r"), *queue("other")), Engine()
+    before = copy.deepcopy(world.kind("Workload")["ns/w"])
+    engine.apply(to_json_lines([*here, before]), now=at(4), trusted=True)
+
+    def apply(*objects: Json, seconds: int) -> None:
+        world.apply(copy.deepcopy(objects), now=at(seconds))
+        engine.apply(to_json_lines(objects), now=at(seconds), trusted=True)
+        engine.reconcile(at(seconds))
+
+    apply(node("a", "r", ready="False"), seconds=5)
+    apply(json.loads(json.dumps(before).replace('"a"', '"b"')), seconds=10)
+    apply(node("b", "r", ready="False"), node("a", "r"), seconds=20)
+    apply(workload("x", pod_set(required=HOST), lq="other"), seconds=21)
+    places = {name: host_of(each) for name, each in placed(world.cycle(at(22))).items()}
+    assert places == {"w": "a", "x": "c"}
+    decision = engine.cycle(at(22))
+    assert [it.name for it in (*decision.placed, *decision.admissions)] == ["w", "x"]
+    stored = {name: engine.workload(name, namespace="ns").status["admission"] for name in "wx"}
+    assert {name: host_of(it["podSetAssignments"][0]["topologyAssignment"]) for name, it in stored.items()} == places
 
 
 def test_at_a_second_failed_node_a_workload_is_evicted() -> None:

@@ -46,6 +46,8 @@ class SecondPasses:
             if n_tries > 0:
                 self.forget(name)
             return False
+        # A timer has run out by now even if no cycle has come since, as in a replica without the lead.
+        self.advance(now - 1)
         if name in self.waiting:
             return False
         delay = min(times.SECOND * 2**n_tries, _LONGEST)

@@ -100,8 +100,8 @@ impl SecondPasses {
 }
 
 impl State {
-    /// Lists a workload for a second pass, if it needs one and is not listed; says whether it is now. `iteration`: how
-    /// often it came already.
+    /// Lists a workload for a second pass, if it needs one and is not listed; says whether it is now. One that is ready
+    /// already is listed once more, and comes as it is now then. `iteration`: how often it came already.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
         let copy = if iteration > 0 { self.as_it_came(id) } else { &self.workloads.get(id).workload };
         if !needs_second_pass(copy) {
@@ -111,6 +111,8 @@ impl State {
             return false;
         }
         let (copy, passes) = (copy.clone(), &mut self.second_passes);
+        // A timer has run out by now even if no cycle has come since, as in a replica without the lead.
+        passes.ripen(Time(self.now.0.saturating_sub(1)));
         if passes.listed.contains_key(&id) {
             return false;
         }
