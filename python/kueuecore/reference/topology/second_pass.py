@@ -48,7 +48,8 @@ class SecondPasses:
             return False
         # A timer has run out by now even if no cycle has come since, as in a replica without the lead.
         self.advance(now - 1)
-        if name in self.waiting:
+        # To hear again of what it is already ready as is no news.
+        if name in self.waiting or (name in self.ready and self.ready[name][0] == workload):
             return False
         delay = min(times.SECOND * 2**n_tries, _LONGEST)
         self.waiting[name] = now + delay, workload, n_tries + 1

@@ -113,7 +113,8 @@ impl State {
         let (copy, passes) = (copy.clone(), &mut self.second_passes);
         // A timer has run out by now even if no cycle has come since, as in a replica without the lead.
         passes.ripen(Time(self.now.0.saturating_sub(1)));
-        if passes.listed.contains_key(&id) {
+        // To hear again of what it is already ready as is no news.
+        if passes.listed.contains_key(&id) || passes.ready.get(&id).is_some_and(|pass| pass.copy == copy) {
             return false;
         }
         let iteration = iteration + 1;
