@@ -13,11 +13,10 @@ from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.workload_writer import WorkloadWriter
 from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
 from kueuecore.decisions import Event
+from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 from kueuecore.times import duration_ns
 
 __all__ = ["Retention", "retention_ns"]
-
-_FINALIZER = "kueue.x-k8s.io/resource-in-use"
 
 
 def retention_ns(configuration: Configuration) -> int | None:
@@ -78,7 +77,7 @@ class Retention:
                 continue
             stored, ref = record.data, ("Workload", *key)
             if _has_finalizer(stored):
-                record.write = self._writer.without_finalizer(stored, _FINALIZER)
+                record.write = self._writer.without_finalizer(stored, RESOURCE_IN_USE)
                 writes.append(record.write)
             elif self._sent.may_send(ref, stored, at):
                 if not self._sent.has(ref):
@@ -113,7 +112,7 @@ _MESSAGE = "Deleted finished workload due to elapsed retention"
 
 
 def _has_finalizer(manifest: JsonObject) -> bool:
-    return _FINALIZER in list_at(manifest, "metadata", "finalizers")
+    return RESOURCE_IN_USE in list_at(manifest, "metadata", "finalizers")
 
 
 def _is_going(manifest: JsonObject) -> bool:

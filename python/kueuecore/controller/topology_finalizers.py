@@ -6,10 +6,9 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.versions import Key
+from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 
 __all__ = ["TopologyFinalizers"]
-
-_FINALIZER = "kueue.x-k8s.io/resource-in-use"
 
 
 class TopologyFinalizers:
@@ -56,10 +55,10 @@ class TopologyFinalizers:
         for key, stored in self._topologies.items():
             finalizers: list[JsonValue] = [*list_at(stored, "metadata", "finalizers")]
             if not text_at(stored, "metadata", "deletionTimestamp"):
-                if _FINALIZER not in finalizers:
-                    found.append((key, stored, [*finalizers, _FINALIZER]))
-            elif _FINALIZER in finalizers and key[2] not in self._topology_of_flavor.values():
-                found.append((key, stored, [it for it in finalizers if it != _FINALIZER]))
+                if RESOURCE_IN_USE not in finalizers:
+                    found.append((key, stored, [*finalizers, RESOURCE_IN_USE]))
+            elif RESOURCE_IN_USE in finalizers and key[2] not in self._topology_of_flavor.values():
+                found.append((key, stored, [it for it in finalizers if it != RESOURCE_IN_USE]))
         return found
 
 
