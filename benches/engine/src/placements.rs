@@ -97,7 +97,7 @@ fn placement(name: &'static str, shape: Shape, n_nodes: usize) -> Row {
                 let mut assignment: Assignment = without_place.clone();
                 state.place(queue, head, &mut assignment);
                 let stands = state.net_stands((queue, head), &assignment);
-                state.sites.try_stands(&stands, true, |_| true);
+                state.sites.try_with(&stands);
                 assignment
             });
             state.sites.rollback_all();

@@ -26,9 +26,9 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     let flavor = state.flavor(text(input, "flavor")?);
     let own = stand(&mut state, text(input, "flavor")?, &input["priorOwnUsage"])?;
     let of_sibling = stand(&mut state, text(input, "flavor")?, &input["priorFlavorUsage"])?;
-    state.sites.try_stands(&own, true, |_| true);
+    state.sites.try_with(&own);
     if state.config.gates.enabled(Gate::TASHandleOverlappingFlavors) {
-        state.sites.try_stands(&of_sibling, true, |_| true);
+        state.sites.try_with(&of_sibling);
     }
     let asked = workload(input)?;
     let gates = case.config.gates;

@@ -182,7 +182,7 @@ impl State {
         for workload in workloads {
             if let Some(charge) = &self.workloads.get(workload).charge {
                 let rules = &self.queues[charge.queue].rules;
-                self.sites.try_stands(&charge.stands, false, |flavor| rules.has_flavor(flavor));
+                self.sites.try_without(&charge.stands, |flavor| rules.has_flavor(flavor));
             }
         }
     }
@@ -255,6 +255,6 @@ impl State {
         let tree = self.forest.tree_mut(entry.tree);
         tree.add_all(entry.row, usage);
         cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
-        self.sites.try_stands(&entry.stands, true, |_| true);
+        self.sites.try_with(&entry.stands);
     }
 }

@@ -163,13 +163,21 @@ impl Sites {
         self.rollback(SitesMark(0));
     }
 
-    /// Tries what it is like with pods there, or without them, on those flavors of theirs that the ClusterQueue `has`. No
-    /// other flavor sees it, even one with the same nodes.
-    pub fn try_stands(&mut self, stands: &[Stand], adds: bool, has: impl Fn(FlavorId) -> bool) {
+    /// Tries what it is like with pods there. Only their own flavors see it, even where others have the same nodes.
+    pub fn try_with(&mut self, stands: &[Stand]) {
+        self.try_stands(stands, 1, |_| true);
+    }
+
+    /// Tries what it is like without pods there, on those flavors of theirs that their ClusterQueue still `has`.
+    pub fn try_without(&mut self, stands: &[Stand], has: impl Fn(FlavorId) -> bool) {
+        self.try_stands(stands, -1, has);
+    }
+
+    fn try_stands(&mut self, stands: &[Stand], sign: i64, has: impl Fn(FlavorId) -> bool) {
         for stand in stands {
             for &flavor in stand.flavors.iter().filter(|flavor| has(**flavor)) {
                 for (leaf, n) in stand.domains() {
-                    let n = if adds { n } else { -n };
+                    let n = sign * n;
                     let tried = Tried { flavor, leaf, per_pod: Arc::clone(&stand.per_pod), n };
                     self.take(&tried);
                     self.log.push(tried);
