@@ -67,6 +67,14 @@ def told(steps: tuple[Step, ...], start: int) -> list[tuple[float, str, str]]:
     return [((step.time - start) / 10**9, step.kind.value, step.key) for step in steps]
 
 
+def test_a_run_stops_at_a_time() -> None:
+    events = [Happening(at=at, op=Operation.CREATE, object=workload(f"w{at}"), run_seconds=60) for at in (0, 5)]
+    whole = simulate(QUEUES, events, now=NOW)
+    cut = simulate(QUEUES, events, now=NOW, until="2026-01-01T00:01:00Z")
+    steps = told(whole.steps, whole.start)
+    assert told(cut.steps, cut.start) == [it for it in steps if it[0] <= 60] != steps
+
+
 def test_happenings_and_dicts_say_the_same() -> None:
     plain: list[Mapping[str, object]] = [
         {"at": 1, "op": "create", "object": workload("a"), "runSeconds": 0.5},

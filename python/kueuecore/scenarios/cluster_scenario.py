@@ -15,7 +15,7 @@ from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOut
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
 from kueuecore.scenarios.work import Arrival, arrivals_of
-from kueuecore.simulation import VirtualCluster, simulate
+from kueuecore.simulation import simulate
 from kueuecore.simulation.run import Happening, Operation, Run
 from kueuecore.world import AppliedWorld, World
 
@@ -71,30 +71,17 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
 
 
 def _run(scenario: Scenario, part: ClusterPart, objects: Sequence[Manifest], events: Sequence[Happening]) -> Run:
-    settings, now, stocks = part.configuration, scenario.start, part.capacity
-    checks = [VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else []
-    until = _until(scenario)
-    if until is None:
-        return simulate(
-            objects,
-            events,
-            configuration=settings,
-            checks=checks,
-            now=now,
-            max_cycles=_MOST_CYCLES,
-            cycle_seconds=scenario.cycle_seconds,
-        )
-    cluster = VirtualCluster(
+    stocks = part.capacity
+    return simulate(
         objects,
-        configuration=settings,
-        checks=checks,
-        now=now,
+        events,
+        configuration=part.configuration,
+        checks=[VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else [],
+        now=scenario.start,
+        until=_until(scenario),
         max_cycles=_MOST_CYCLES,
         cycle_seconds=scenario.cycle_seconds,
     )
-    cluster.schedule(events)
-    cluster.advance(until)
-    return cluster.run()
 
 
 def _until(scenario: Scenario) -> int | None:

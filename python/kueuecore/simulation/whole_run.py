@@ -10,7 +10,7 @@ from kueuecore.engine import Objects
 from kueuecore.simulation.run import Happening, Run
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.submissions import Submissions
-from kueuecore.times import TimeLike
+from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["simulate"]
 
@@ -22,6 +22,7 @@ def simulate(
     submissions: Sequence[Submissions] = (),
     configuration: Configuration | None = None,
     now: TimeLike,
+    until: TimeLike | None = None,
     trusted: bool = False,
     cycle_seconds: float = 1.0,
     max_cycles: int | None = 1_000_000,
@@ -29,7 +30,7 @@ def simulate(
     messages: bool = False,
     checks: Sequence[CheckController] = (),
 ) -> Run:
-    """Run through virtual time until nothing is left to happen.
+    """Run through virtual time until nothing is left to happen, or until a time.
 
     Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those
     that are evicted stop and wait again, admission checks are ready at once, unless somebody decides on them. After
@@ -46,6 +47,7 @@ def simulate(
         submissions: Workloads that come in the course of the run, as arrays; of the same time before the events.
         configuration: Kueue's Configuration; by default what Kueue does without a file.
         now: The time of the beginning.
+        until: Do what happens up to this time; by default all. A cycle that has begun by then ends after it.
         trusted: Take the objects as they are, without defaults and validation.
         cycle_seconds: How long a cycle takes.
         max_cycles: Stop after this many cycles; `None`: never.
@@ -125,5 +127,5 @@ def simulate(
         messages=messages,
     )
     stepper.schedule(events, submissions=submissions)
-    stepper.advance()
+    stepper.advance(None if until is None else nanoseconds(until))
     return stepper.run()
